@@ -1,0 +1,124 @@
+//! The one list of diagnostic codes: stable number, severity, title, page.
+//!
+//! A page is `codes/CODE.md`, embedded: what the code means, an example that draws it, the fix.
+//! `nest explain CODE` prints it; the reference chapter and the completeness test read this list.
+//! Ranges: E00xx text and structure, E01xx declarations, E02xx rules and conditions, E03xx
+//! patterns, E04xx actions and directives, E05xx per-connection variables and C sections,
+//! E06xx options and models, W.... warnings with the same second digit.
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// Nothing is generated.
+    Error,
+    /// Said, and compilation goes on.
+    Warning,
+}
+
+macro_rules! codes {
+    ($($name:ident $severity:ident $title:literal;)*) => {
+        /// A diagnostic code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs)]
+        pub enum Code { $($name,)* }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// `E0101`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$name => stringify!($name),)* }
+            }
+
+            /// Error or warning.
+            #[must_use]
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$name => Severity::$severity,)* }
+            }
+
+            /// The headline of its page.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$name => $title,)* }
+            }
+
+            /// Its page, Markdown.
+            #[must_use]
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$name => include_str!(concat!("../codes/", stringify!($name), ".md")),)* }
+            }
+
+            /// The code of that name, whatever its case.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Code> {
+                Self::ALL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))
+            }
+        }
+    };
+}
+
+codes! {
+    E0001 Error "a file that cannot be read";
+    E0002 Error "a byte that text cannot hold";
+    E0003 Error "something is not terminated";
+    E0004 Error "a section is missing";
+    E0005 Error "not in this version";
+    E0006 Error "files that include each other";
+    E0007 Error "an %include that cannot be read";
+    E0008 Error "a limit of the compiler";
+    E0101 Error "not a declaration";
+    E0102 Error "a reserved name";
+    E0103 Error "a name declared twice";
+    E0104 Error "a macro that uses itself";
+    E0105 Error "a macro without text";
+    E0106 Error "too many states";
+    E0107 Error "a name that is not a name";
+    E0201 Error "not a rule";
+    E0202 Error "an undeclared state";
+    E0203 Error "an undeclared name";
+    E0204 Error "a condition that is not one";
+    E0205 Error "a rule without an action";
+    E0206 Error "START or END twice";
+    E0207 Error "a rule without a pattern";
+    E0208 Error "a rule name used twice";
+    E0209 Error "no rule at all";
+    E0210 Error "a Lex habit";
+    E0301 Error "a pattern element that is a bare word";
+    E0302 Error "a macro name inside a longer element";
+    E0303 Error "a quantifier with nothing to repeat";
+    E0304 Error "a count out of range";
+    E0305 Error "a class that is not one";
+    E0306 Error "an escape that is not one";
+    E0307 Error "an assertion inside a pattern";
+    E0308 Error "a construct that needs backtracking";
+    E0309 Error "a group that is not one";
+    E0310 Error "a pattern that matches only the empty string";
+    E0311 Error "a pattern too large";
+    E0312 Error "a character that is more than one byte";
+    E0313 Error "an unmatched parenthesis or bracket";
+    E0314 Error "a condition macro in a pattern";
+    E0315 Error "a construct of other dialects";
+    E0316 Error "a pattern that can match nothing at all";
+    E0401 Error "an unknown directive";
+    E0402 Error "a part that does not exist";
+    E0403 Error "a directive used wrongly";
+    E0404 Error "a directive outside actions";
+    E0405 Error "an undeclared state in a directive";
+    E0406 Error "a format that does not fit its arguments";
+    E0407 Error "a directive that has no meaning here";
+    E0501 Error "a per-connection variable that cannot be one";
+    E0502 Error "C that cannot be read";
+    E0503 Error "a main in the start-up section";
+    E0504 Error "a name that nest uses";
+    E0601 Error "an unknown option";
+    E0602 Error "an option value out of range";
+    E0603 Error "two models";
+    E0604 Error "options that exclude each other";
+    E0605 Error "an option given twice";
+    W0101 Warning "a variable among the declarations";
+    W0102 Warning "an unused macro";
+    W0201 Warning "a state set and never tested, or tested and never set";
+    W0301 Warning "letters outside quotes";
+}

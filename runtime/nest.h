@@ -1,0 +1,117 @@
+/* nest.h: everything a directive does, for C helpers that were given `$self`.
+ *
+ * Actions use it through directives; other C files of the same server may include it directly.
+ * It declares `nest_` names only and includes nothing but standard headers, so that a user's
+ * macros and the runtime's never meet. A session may be used only by the action that was given
+ * it, until that action ends, and on the thread that runs it. */
+#ifndef NEST_H
+#define NEST_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define NEST_FORMAT(format, first) __attribute__((format(printf, format, first)))
+#else
+#define NEST_FORMAT(format, first)
+#endif
+
+typedef struct nest_session nest_session;
+
+/* Why a connection ends; `$reason()`. NEST_OPEN while it does not. */
+enum nest_reason {
+    NEST_OPEN,
+    NEST_CLOSED,   /* the action said $close() */
+    NEST_EOF,      /* the client closed, between messages */
+    NEST_GONE,     /* reset, or an error on the connection */
+    NEST_INPUT,    /* no rule matches what came */
+    NEST_STUCK,    /* no rule is active */
+    NEST_OVERFLOW, /* inputBuffer bytes, and still undecided */
+    NEST_TIMEOUT,
+    NEST_SHUTDOWN, /* the server stops */
+    NEST_OVERLOAD,
+    NEST_REASONS
+};
+
+enum nest_level { NEST_ERROR, NEST_WARN, NEST_INFO, NEST_DEBUG };
+
+/* Bytes that somebody else owns. */
+typedef struct nest_bytes {
+    const void *p;
+    size_t n;
+} nest_bytes;
+
+/* -- output ------------------------------------------------------------------------------------
+ * All queue; they wait while more than outputBuffer is queued. 0, or -1 and errno: ECONNRESET
+ * (the client is gone), ECANCELED (the server stops, or an earlier wait of this action was cut
+ * short), ENOMEM. The memory is the caller's again when they return. */
+int nest_reply(nest_session *, const char *text); /* NULL is nothing */
+int nest_replyf(nest_session *, const char *format, ...) NEST_FORMAT(2, 3);
+int nest_vreplyf(nest_session *, const char *format, va_list) NEST_FORMAT(2, 0);
+int nest_reply_bytes(nest_session *, const void *, size_t);
+int nest_reply_list(nest_session *, size_t count, const nest_bytes[]);
+int nest_flush(nest_session *); /* send now what is queued, as far as the kernel takes it */
+
+/* The bytes of a C string without its NUL; NULL is nothing. */
+static inline nest_bytes nest_text(const char *text) {
+    const char *end = text;
+    if (text != NULL) {
+        while (*end != '\0') {
+            end++;
+        }
+    }
+    nest_bytes bytes = {text, (size_t)(end - text)};
+    return bytes;
+}
+
+/* -- the match ---------------------------------------------------------------------------------
+ * n: 0 is the whole match, 1.. the elements of the rule's pattern. Outside a pattern rule, or
+ * beyond its last element, parts are empty. */
+char *nest_part(nest_session *, unsigned n);  /* writable, private, NUL-terminated, until the action
+                                                 ends; the same pointer each time */
+size_t nest_length(nest_session *, unsigned n);
+const char *nest_bytes_at(nest_session *, unsigned n); /* in place, until the action next waits */
+nest_bytes nest_part_bytes(nest_session *, unsigned n); /* the private copy if there is one, else in
+                                                           place */
+uint64_t nest_be(nest_session *, unsigned n); /* its first 8 bytes at most, big-endian */
+uint64_t nest_le(nest_session *, unsigned n);
+
+/* -- states: by the number that SPEC.h gives each (SPEC_STATE_name) -------------------------- */
+void nest_seen(nest_session *, unsigned state);
+void nest_clear(nest_session *, unsigned state);
+void nest_clear_all(nest_session *); /* all but START */
+bool nest_isset(nest_session *, unsigned state);
+unsigned nest_lastseen(nest_session *); /* NEST_NO_STATE before any */
+#define NEST_NO_STATE 255u
+
+/* -- the connection -------------------------------------------------------------------------- */
+void nest_close(nest_session *); /* marks: the connection ends when the action has */
+enum nest_reason nest_reason(nest_session *);
+const char *nest_reason_text(nest_session *);
+const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711", "unix"; until the
+                                          action ends */
+uint64_t nest_id(nest_session *);      /* unique in this run of the server, from 1 */
+void *nest_keep(nest_session *, size_t n); /* zeroed, aligned as malloc; until END has run. NULL and
+                                              ENOMEM beyond keepLimit bytes a connection */
+
+/* -- the server ------------------------------------------------------------------------------ */
+void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);
+const char *nest_date(void); /* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), kept current */
+const char *nest_server_name(void);
+const char *nest_model(void); /* "process", "thread", "event" */
+unsigned nest_port(void);     /* of the first TCP listener; 0 if none */
+
+/* -- what C libraries lack: as in BSD, RFC-less but universally known ------------------------- */
+size_t nest_strlcpy(char *to, const char *from, size_t size);
+size_t nest_strlcat(char *to, const char *from, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
