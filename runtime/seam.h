@@ -13,6 +13,10 @@
 #ifndef NEST_SEAM_H
 #define NEST_SEAM_H
 
+#ifndef _GNU_SOURCE /* accept4, signalfd; before the first system header of the unit */
+#define _GNU_SOURCE 1
+#endif
+
 #include "nest.h"
 
 /* -- sizes the generated part defines before including this --------------------------------------
@@ -57,6 +61,7 @@ extern const unsigned nest__state_count;
 extern const char nest__spec_name[];  /* "echo" */
 extern const char nest__spec_file[];  /* "echo.nest" */
 extern const char nest__model_name[]; /* "event" */
+extern const char nest__tool_version[]; /* of the compiler: "nest 0.1.0" */
 extern const bool nest__has_start;
 enum { NEST__START_STATE, NEST__DEFAULT_STATE };
 
@@ -169,7 +174,13 @@ void nest__released(nest_session *);     /* nothing can name it any more; frees 
 struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, pools of work blocks */
 struct nest__carrier *nest__carrier(void); /* crew: the one of this thread */
 void *nest__vars(const nest_session *);    /* crew: its place in the slab; NULL if there are none */
-extern _Atomic uint64_t nest__ended[NEST_REASONS]; /* crew places it: server scope */
+/* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts the connections that a crash took
+ * with it, so that opened is the sum of all. */
+extern _Atomic uint64_t *nest__ended;
+/* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* whose action runs on
+ * this carrier, <= -3 if none; and its session, NULL if none. */
+int nest__current_rule(void);
+nest_session *nest__current_session(void);
 
 /* -- io: the door --------------------------------------------------------------------------------- */
 enum nest__what { NEST__DRAINED /* until at most `mark` bytes are queued */ };
@@ -196,12 +207,16 @@ extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 extern unsigned nest__listener_count;
 int nest__listen_open(void);  /* opens all of nest__config; says on stderr what failed; -errno */
 void nest__listen_close(void); /* closes all; removes Unix sockets' files that it made */
+int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks; -errno */
 /* Accepts one connection into *arrival. `nonblocking`: for the connection. 0; -EAGAIN: none;
  * -EINVAL: the listener was shut down; another -errno that ends no listener (ECONNABORTED is
- * retried inside). */
+ * retried inside; EINTR is not: the caller has a flag to look at). */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
 
 /* -- crew ----------------------------------------------------------------------------------------- */
+/* Budgets and reserves what nest__config.max_clients needs, before a socket opens; says on stderr what
+ * cannot fit; 0 or -errno. */
+int nest__crew_prepare(void);
 int nest__crew_run(void); /* serves until TERM or INT; exit status */
 
 #endif
