@@ -3,11 +3,15 @@
 //! Knows source text and spans; knows nothing of the language. Every other crate reports through
 //! [`Diagnostic`]; only the command line renders them. Codes are declared once, in [`codes`].
 
+mod cells;
 pub mod codes;
+mod json;
+mod place;
 mod render;
 
 pub use codes::{Code, Severity};
-pub use render::{render_json, render_text};
+pub use json::render_json;
+pub use render::render_text;
 
 /// A file of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,13 +33,21 @@ impl Span {
     #[must_use]
     pub fn new(file: FileId, start: usize, end: usize) -> Self {
         let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Span { file, start: clamp(start), end: clamp(end) }
+        Span {
+            file,
+            start: clamp(start),
+            end: clamp(end),
+        }
     }
 
     /// The smallest span that holds both; both must be of one file.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
-        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
+        Span {
+            file: self.file,
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 }
 
@@ -58,7 +70,10 @@ pub struct SourceMap {
 impl SourceMap {
     /// Adds a file.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
-        self.files.push(SourceFile { name: name.into(), text: text.into() });
+        self.files.push(SourceFile {
+            name: name.into(),
+            text: text.into(),
+        });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 
@@ -71,7 +86,10 @@ impl SourceMap {
     /// The text of a span.
     #[must_use]
     pub fn text(&self, span: Span) -> &str {
-        self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
+        self.file(span.file)
+            .text
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or("")
     }
 
     /// Line and column, both from 1; columns count characters. O(file length).
@@ -84,7 +102,10 @@ impl SourceMap {
         }
         let before = &text[..at];
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        (
+            before.matches('\n').count() + 1,
+            before[line_start..].chars().count() + 1,
+        )
     }
 }
 
@@ -116,13 +137,22 @@ impl Diagnostic {
     /// A finding at `span`.
     #[must_use]
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { code, span, message: message.into(), labels: Vec::new(), help: None }
+        Diagnostic {
+            code,
+            span,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+        }
     }
 
     /// Adds a second place.
     #[must_use]
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.labels.push(Label { span, text: text.into() });
+        self.labels.push(Label {
+            span,
+            text: text.into(),
+        });
         self
     }
 
@@ -140,12 +170,20 @@ impl Diagnostic {
     }
 }
 
+/// Longer names are not compared: the distance takes time and room in proportion to both lengths.
+const LONGEST_NAME: usize = 100;
+
 /// The known name nearest to `name`, if it is near enough to be what was meant.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
+    let length = name.chars().count();
+    if length > LONGEST_NAME {
+        return None;
+    }
+    let limit = (length / 3).max(1);
     known
         .into_iter()
+        .filter(|k| k.chars().count().abs_diff(length) <= limit)
         .map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), k))
         .filter(|(d, _)| *d <= limit)
         .min_by_key(|(d, _)| *d)
@@ -159,13 +197,15 @@ fn distance(a: &str, b: &str) -> usize {
     for (i, row) in d.iter_mut().enumerate() {
         row[0] = i;
     }
-    for j in 0..=b.len() {
-        d[0][j] = j;
+    for (j, cell) in d[0].iter_mut().enumerate() {
+        *cell = j;
     }
     for i in 1..=a.len() {
         for j in 1..=b.len() {
             let cost = usize::from(a[i - 1] != b[j - 1]);
-            d[i][j] = (d[i - 1][j] + 1).min(d[i][j - 1] + 1).min(d[i - 1][j - 1] + cost);
+            d[i][j] = (d[i - 1][j] + 1)
+                .min(d[i][j - 1] + 1)
+                .min(d[i - 1][j - 1] + cost);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 d[i][j] = d[i][j].min(d[i - 2][j - 2] + 1);
             }

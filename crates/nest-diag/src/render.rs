@@ -1,23 +1,211 @@
-//! Diagnostics as text for people and as JSON for tools.
+//! Diagnostics as text for people: message, place, the source with the place marked, the fix.
+//!
+//! Must not know: what a message is about, where the text goes. A summary is the caller's.
 
-use crate::{Diagnostic, SourceMap};
+use crate::cells::{Cells, plain};
+use crate::place::{Places, Stretch};
+use crate::{Diagnostic, FileId, Severity, SourceMap};
+use anstyle::{AnsiColor, Style};
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
-/// Text for a terminal; `colour` adds ANSI colours.
+/// Text for a terminal; `colour` adds ANSI colours. Diagnostics are parted by an empty line.
 #[must_use]
 pub fn render_text(sources: &SourceMap, diagnostics: &[Diagnostic], colour: bool) -> String {
-    let _ = colour;
-    diagnostics
-        .iter()
-        .map(|d| {
-            let (line, column) = sources.position(d.span.file, d.span.start);
-            let name = &sources.file(d.span.file).name;
-            format!("{name}:{line}:{column}: {}: {}\n", d.code.name(), d.message)
-        })
-        .collect()
+    let places = Places::new(sources);
+    let mut pages = Vec::with_capacity(diagnostics.len());
+    for diagnostic in diagnostics {
+        let mut page = Page {
+            out: String::new(),
+            colour,
+            gutter: 0,
+        };
+        page.diagnostic(&places, diagnostic);
+        pages.push(page.out);
+    }
+    pages.join("\n")
 }
 
-/// One JSON object a line.
-#[must_use]
-pub fn render_json(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
-    render_text(sources, diagnostics, false)
+/// A marked stretch of a line.
+struct Mark<'a> {
+    stretch: Stretch,
+    primary: bool,
+    /// Said behind the mark.
+    text: &'a str,
+}
+
+struct Page {
+    out: String,
+    colour: bool,
+    /// Width of the line numbers.
+    gutter: usize,
+}
+
+impl Page {
+    fn diagnostic(&mut self, places: &Places, diagnostic: &Diagnostic) {
+        let severity = diagnostic.code.severity();
+        let (word, accent) = match severity {
+            Severity::Error => ("error", AnsiColor::Red.on_default().bold()),
+            Severity::Warning => ("warning", AnsiColor::Yellow.on_default().bold()),
+        };
+        self.styled(accent, &format!("{word}[{}]", diagnostic.code.name()));
+        self.styled(
+            Style::new().bold(),
+            &format!(": {}", plain(&diagnostic.message)),
+        );
+        self.out.push('\n');
+
+        let groups = marks_by_file(places, diagnostic);
+        let last_line = groups
+            .iter()
+            .flat_map(|(_, marks)| marks)
+            .map(|mark| mark.stretch.line + 1)
+            .max();
+        self.gutter = last_line.unwrap_or(1).to_string().len();
+        for (i, (file, marks)) in groups.iter().enumerate() {
+            let span = if i == 0 {
+                diagnostic.span
+            } else {
+                let of_file = diagnostic
+                    .labels
+                    .iter()
+                    .find(|label| label.span.file == *file);
+                of_file.map_or(diagnostic.span, |label| label.span)
+            };
+            let Some(source) = places.file(*file) else {
+                continue;
+            };
+            let place = places.at(*file, span.start);
+            let arrow = if i == 0 { "-->" } else { ":::" };
+            self.out.extend(std::iter::repeat_n(' ', self.gutter));
+            self.styled(FRAME, arrow);
+            let _ = writeln!(
+                self.out,
+                " {}:{}:{}",
+                plain(&source.name),
+                place.line,
+                place.column
+            );
+            self.lines(places, *file, marks, accent);
+        }
+        if let Some(help) = &diagnostic.help {
+            self.edge("=");
+            self.styled(AnsiColor::Cyan.on_default().bold(), " help:");
+            let indent = " ".repeat(self.gutter + " = help: ".len());
+            for (i, line) in help.lines().enumerate() {
+                let lead = if i == 0 { " " } else { indent.as_str() };
+                let _ = writeln!(self.out, "{lead}{}", plain(line));
+            }
+        }
+    }
+
+    /// The marked lines of one file, in order.
+    fn lines(&mut self, places: &Places, file: FileId, marks: &[Mark], accent: Style) {
+        let mut by_line: BTreeMap<usize, Vec<&Mark>> = BTreeMap::new();
+        for mark in marks {
+            by_line.entry(mark.stretch.line).or_default().push(mark);
+        }
+        self.edge("|");
+        self.out.push('\n');
+        let mut before = None;
+        for (line, marks) in by_line {
+            if before.is_some_and(|before| line > before + 1) {
+                self.styled(FRAME, "...");
+                self.out.push('\n');
+            }
+            before = Some(line);
+            let text = places.line(file, line);
+            let focus = marks
+                .iter()
+                .map(|mark| mark.stretch.start)
+                .min()
+                .unwrap_or(0);
+            let cells = Cells::new(text, focus);
+            self.styled(FRAME, &format!("{:>1$} |", line + 1, self.gutter));
+            if !cells.text.is_empty() {
+                let _ = write!(self.out, " {}", cells.text);
+            }
+            self.out.push('\n');
+            for mark in marks {
+                self.mark(&cells, mark, accent);
+            }
+        }
+        self.edge("|");
+        self.out.push('\n');
+    }
+
+    fn mark(&mut self, cells: &Cells, mark: &Mark, accent: Style) {
+        let from = cells.column(mark.stretch.start);
+        let width = cells.column(mark.stretch.end).saturating_sub(from).max(1);
+        self.edge("|");
+        self.out.extend(std::iter::repeat_n(' ', from + 1));
+        let (sign, style) = if mark.primary {
+            ("^", accent)
+        } else {
+            ("-", FRAME)
+        };
+        let text = if mark.text.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", plain(mark.text))
+        };
+        self.styled(style, &(sign.repeat(width) + &text));
+        self.out.push('\n');
+    }
+
+    /// The frame's edge on a line without a number.
+    fn edge(&mut self, sign: &str) {
+        self.out.extend(std::iter::repeat_n(' ', self.gutter + 1));
+        self.styled(FRAME, sign);
+    }
+
+    fn styled(&mut self, style: Style, text: &str) {
+        if self.colour {
+            let _ = write!(self.out, "{style}{text}{style:#}");
+        } else {
+            self.out.push_str(text);
+        }
+    }
+}
+
+const FRAME: Style = AnsiColor::Blue.on_default().bold();
+
+/// The marks of each file, the file of the finding itself first.
+fn marks_by_file<'a>(places: &Places, diagnostic: &'a Diagnostic) -> Vec<(FileId, Vec<Mark<'a>>)> {
+    let mut groups = vec![(diagnostic.span.file, Vec::new())];
+    let own = std::iter::once((diagnostic.span, true, ""));
+    let others = diagnostic
+        .labels
+        .iter()
+        .map(|label| (label.span, false, label.text.as_str()));
+    for (span, primary, text) in own.chain(others) {
+        let index = groups
+            .iter()
+            .position(|(file, _)| *file == span.file)
+            .unwrap_or_else(|| {
+                groups.push((span.file, Vec::new()));
+                groups.len() - 1
+            });
+        let marks = &mut groups[index].1;
+        match places.stretches(span) {
+            (stretch, None) => marks.push(Mark {
+                stretch,
+                primary,
+                text,
+            }),
+            (first, Some(last)) => {
+                marks.push(Mark {
+                    stretch: first,
+                    primary,
+                    text: "",
+                });
+                marks.push(Mark {
+                    stretch: last,
+                    primary,
+                    text,
+                });
+            }
+        }
+    }
+    groups
 }

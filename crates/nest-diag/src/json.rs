@@ -1,0 +1,77 @@
+//! Diagnostics as JSON for tools: one object a line.
+//!
+//! The fields are an interface: they may grow, they are not renamed.
+
+use crate::place::Places;
+use crate::{Diagnostic, Severity, SourceMap, Span};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    code: &'a str,
+    severity: &'a str,
+    #[serde(flatten)]
+    range: Range<'a>,
+    message: &'a str,
+    help: Option<&'a str>,
+    labels: Vec<Remark<'a>>,
+}
+
+#[derive(Serialize)]
+struct Remark<'a> {
+    #[serde(flatten)]
+    range: Range<'a>,
+    text: &'a str,
+}
+
+/// Lines and columns count from 1, columns in characters; the end is one past the last.
+#[derive(Serialize)]
+struct Range<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+}
+
+/// One JSON object a line.
+#[must_use]
+pub fn render_json(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
+    let places = Places::new(sources);
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        let finding = Finding {
+            code: diagnostic.code.name(),
+            severity: match diagnostic.code.severity() {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            range: range(&places, diagnostic.span),
+            message: &diagnostic.message,
+            help: diagnostic.help.as_deref(),
+            labels: diagnostic
+                .labels
+                .iter()
+                .map(|label| Remark {
+                    range: range(&places, label.span),
+                    text: &label.text,
+                })
+                .collect(),
+        };
+        out.push_str(&serde_json::to_string(&finding).expect("strings and numbers are JSON"));
+        out.push('\n');
+    }
+    out
+}
+
+fn range<'a>(places: &Places<'a>, span: Span) -> Range<'a> {
+    let start = places.at(span.file, span.start);
+    let end = places.at(span.file, span.end.max(span.start));
+    Range {
+        file: places.file(span.file).map_or("", |file| &file.name),
+        line: start.line,
+        column: start.column,
+        end_line: end.line,
+        end_column: end.column,
+    }
+}
