@@ -120,7 +120,8 @@ enum nest__phase {
     NEST__ENDED,    /* END has run, the reason is counted; output may still leave */
 };
 enum { NEST__CLOSING = 1, NEST__CUT = 2 /* a wait of this action was cut short */,
-       NEST__WAITING = 4, NEST__READY = 8 /* in the ready list */, NEST__STOPPING = 16 };
+       NEST__WAITING = 4, NEST__READY = 8 /* in the ready list */, NEST__STOPPING = 16,
+       NEST__UNREAD = 32 /* input was left when it ended */ };
 
 struct nest_session { /* one line of cache; user variables lie in a parallel slab */
     uint64_t states;
@@ -131,14 +132,26 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     uint32_t next;                             /* free list, ready list */
     uint16_t active;                           /* reserved for a known active set; 0 */
     uint8_t last, phase, reason, prio, flags, loop;
-    uint64_t reserved;
+    union { /* the crew's own */
+        void *waiter;       /* while NEST__WAITING: who waits at the door */
+        uint64_t discarded; /* while it lingers: bytes read and dropped */
+    };
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");
 
-struct nest__window { /* input in somebody's buffer: unread bytes */
+/* Received bytes. One visit of io:
+ *     lent = (room = nest__in_space(s, c, &p)) == 0;      then p, room: io's own buffer
+ *     n = receive into p;   window = {p, n, lent};   c->state: NEST__CHAN_MORE set iff n == room
+ *     want = nest__pump(s, c, &window);                   WANT_AGAIN: again, with the same window
+ *     before io's buffer serves anything else: nest__own(s, &window)
+ * lent: the bytes are in io's buffer; pump leaves in p, n what it has not consumed. Not lent: they
+ * were received behind the session's rest; pump takes them over and leaves n = 0. {NULL, 0, false}
+ * is always right to go on with what the session already has. nest__event and nest__in_space may
+ * be called only when no lent window is outstanding. */
+struct nest__window {
     uint8_t *p;
     uint32_t n;
-    bool lent; /* the buffer is io's, and goes back; false: it is the session's own rest */
+    bool lent;
 };
 struct nest__out {
     enum { NEST__OUT_BYTES } kind;
@@ -152,6 +165,14 @@ struct nest__arrival {
     uint8_t listener;
 };
 
+/* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled --------
+ *     nest__on_open(s)                    before START
+ *     nest__on_take(s, rule, bytes, n)    a pattern rule was decided; before its action
+ *     nest__on_reply(s, bytes, n)         queued by one directive, whole; before it may wait
+ *     nest__on_states(s)                  after START, and at read points whose states or last seen
+ *                                         state differ from those of the read point before
+ *     nest__on_end(s)                     END has run; s->reason says why */
+
 /* -- engine, called by io and crew. Results: NEST__WANT_* ---------------------------------------- */
 enum { NEST__WANT_READ = 1, NEST__WANT_WRITE = 2 /* output is queued */,
        NEST__WANT_AGAIN = 4 /* the visit's budget is spent; call nest__pump again with the rest */,
@@ -161,9 +182,12 @@ enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 
 
 unsigned nest__open(nest_session *, const struct nest__arrival *); /* slot, gen, vars slab are set */
 unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
+/* While an action runs or waits (phase NEST__ACTING) it only notes the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
 uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: use io's buffer */
-int nest__own(nest_session *, struct nest__window *); /* before a lease ends; -ENOMEM */
+/* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
+ * its running action reads from (for a door that lets others use the buffer). */
+int nest__own(nest_session *, struct nest__window *);
 int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n); /* how many */
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
@@ -171,8 +195,13 @@ bool nest__unread(const nest_session *); /* unread input may exist: close by lin
 void nest__released(nest_session *);     /* nothing can name it any more; frees its work block */
 
 /* A carrier runs one action at a time: a process, a thread, a loop. */
-struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, pools of work blocks */
-struct nest__carrier *nest__carrier(void); /* crew: the one of this thread */
+struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, pools of work blocks.
+                         Zeroed memory is a new one; it may be megabytes, so the crew maps it:
+                         neither on a stack nor in thread-local storage */
+struct nest__carrier *nest__carrier(void); /* crew: the one of this thread; NULL before there is one */
+void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
+int nest__current_rule(void); /* async-signal-safe: what this carrier runs: a rule's number,
+                                 NEST__ACT_START, NEST__ACT_END; <= -3: no action */
 void *nest__vars(const nest_session *);    /* crew: its place in the slab; NULL if there are none */
 /* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts the connections that a crash took
  * with it, so that opened is the sum of all. */
@@ -190,7 +219,8 @@ struct nest__wait {
     uint64_t mark;
 };
 /* Waits; the only function of this side that the engine enters from inside an action. In loops the
- * action keeps its stack and the loop goes on on another. 0, -ECONNRESET, -ECANCELED. */
+ * action keeps its stack and the loop goes on on another. 0, -ECONNRESET, -ECANCELED, -ENOMEM.
+ * The engine marks the session gone or cut itself: io calls no nest__event from inside. */
 int nest__wait(nest_session *, const struct nest__wait *);
 /* Sends now what the kernel takes, without waiting. 0 or -ECONNRESET. */
 int nest__push(nest_session *, struct nest__chan *);
