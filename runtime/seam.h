@@ -200,8 +200,6 @@ struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, poo
                          neither on a stack nor in thread-local storage */
 struct nest__carrier *nest__carrier(void); /* crew: the one of this thread; NULL before there is one */
 void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
-int nest__current_rule(void); /* async-signal-safe: what this carrier runs: a rule's number,
-                                 NEST__ACT_START, NEST__ACT_END; <= -3: no action */
 void *nest__vars(const nest_session *);    /* crew: its place in the slab; NULL if there are none */
 /* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts the connections that a crash took
  * with it, so that opened is the sum of all. */
