@@ -17,9 +17,9 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define NEST_FORMAT(format, first) __attribute__((format(printf, format, first)))
+#define NEST_FORMAT(at, first) __attribute__((__format__(__printf__, at, first)))
 #else
-#define NEST_FORMAT(format, first)
+#define NEST_FORMAT(at, first)
 #endif
 
 typedef struct nest_session nest_session;
