@@ -1,0 +1,245 @@
+//! Hopcroft's minimisation, and the final numbering by kind.
+//!
+//! States are told apart by acceptance and liveness, not by acceptance alone: a rule that is live
+//! but silent keeps others waiting. The dead, the done, the live accepting and the live silent
+//! are the first four blocks.
+
+use super::{DEAD, DONE, Dfa, Raw, classes};
+use std::collections::VecDeque;
+
+pub(super) fn minimise(raw: &Raw) -> Dfa {
+    let block_of = refine(raw);
+    let (order, first_silent) = order(raw, &block_of);
+    let mut number = vec![0u32; raw.accepts.len()];
+    for (n, state) in (0u32..).zip(&order) {
+        number[block_of[*state as usize]] = n;
+    }
+    let target = |state: u32, class: usize| {
+        let to = raw.next[state as usize * raw.class_count + class];
+        number[block_of[to as usize]]
+    };
+    // States that were merged may leave bytes that nothing tells apart any more.
+    let (merged, samples) = classes::number(|b| {
+        let class = usize::from(raw.classes[usize::from(b)]);
+        order
+            .iter()
+            .map(|s| target(*s, class))
+            .collect::<Vec<u32>>()
+    });
+    let mut next = Vec::with_capacity(order.len() * samples.len());
+    for state in &order {
+        for sample in &samples {
+            next.push(target(
+                *state,
+                usize::from(raw.classes[usize::from(*sample)]),
+            ));
+        }
+    }
+    let count = |n: usize| u32::try_from(n).expect("state numbers are 32 bits");
+    Dfa {
+        classes: merged,
+        class_count: count(samples.len()),
+        next,
+        start: number[block_of[raw.start as usize]],
+        first_silent,
+        count: count(order.len()),
+    }
+}
+
+/// One state of each block, in the order of their final numbers, and the first silent number.
+/// Within a kind the order is breadth first from the start.
+fn order(raw: &Raw, block_of: &[usize]) -> (Vec<u32>, u32) {
+    let mut seen = vec![false; raw.accepts.len()];
+    let (mut accepting, mut silent) = (Vec::new(), Vec::new());
+    seen[block_of[DEAD as usize]] = true;
+    seen[block_of[DONE as usize]] = true;
+    let mut queue = VecDeque::from([raw.start]);
+    while let Some(state) = queue.pop_front() {
+        if std::mem::replace(&mut seen[block_of[state as usize]], true) {
+            continue;
+        }
+        let kind = if raw.accepts[state as usize] {
+            &mut accepting
+        } else {
+            &mut silent
+        };
+        kind.push(state);
+        let from = state as usize * raw.class_count;
+        queue.extend(&raw.next[from..from + raw.class_count]);
+    }
+    let mut order = vec![DEAD, DONE];
+    order.extend(accepting);
+    let first_silent = u32::try_from(order.len()).expect("state numbers are 32 bits");
+    order.extend(silent);
+    (order, first_silent)
+}
+
+/// The block of each state.
+fn refine(raw: &Raw) -> Vec<usize> {
+    let sources = Sources::of(raw);
+    let mut partition = Partition::new(raw.accepts.len(), |state| match state {
+        DEAD => 0,
+        DONE => 1,
+        _ if raw.accepts[state as usize] => 2,
+        _ => 3,
+    });
+    let mut waiting: Vec<bool> = vec![true; partition.blocks.len()];
+    let mut work: Vec<usize> = (0..partition.blocks.len()).collect();
+    while let Some(splitter) = work.pop() {
+        waiting[splitter] = false;
+        // A copy: the splitter may itself be split meanwhile.
+        let members = partition.members(splitter).to_vec();
+        for class in 0..raw.class_count {
+            for state in &members {
+                for source in sources.to(*state, class) {
+                    partition.mark(*source);
+                }
+            }
+            partition.split_marked(|old, new, new_is_smaller| {
+                waiting.push(false);
+                // Both if the old one waits anyway, else the smaller.
+                let add = if waiting[old] || new_is_smaller {
+                    new
+                } else {
+                    old
+                };
+                waiting[add] = true;
+                work.push(add);
+            });
+        }
+    }
+    partition.block_of
+}
+
+/// Transitions backwards: `list[first[target, class]..first[target, class + 1]]`.
+struct Sources {
+    class_count: usize,
+    first: Vec<usize>,
+    list: Vec<u32>,
+}
+
+impl Sources {
+    fn of(raw: &Raw) -> Sources {
+        let class_count = raw.class_count;
+        let slot = |at: usize| raw.next[at] as usize * class_count + at % class_count;
+        let mut first = vec![0usize; raw.next.len() + 1];
+        for at in 0..raw.next.len() {
+            first[slot(at) + 1] += 1;
+        }
+        for at in 1..first.len() {
+            first[at] += first[at - 1];
+        }
+        let mut list = vec![0u32; raw.next.len()];
+        let mut fill = first.clone();
+        for (state, row) in (0u32..).zip(0..raw.accepts.len()) {
+            for at in row * class_count..(row + 1) * class_count {
+                list[fill[slot(at)]] = state;
+                fill[slot(at)] += 1;
+            }
+        }
+        Sources {
+            class_count,
+            first,
+            list,
+        }
+    }
+
+    fn to(&self, target: u32, class: usize) -> &[u32] {
+        let slot = target as usize * self.class_count + class;
+        &self.list[self.first[slot]..self.first[slot + 1]]
+    }
+}
+
+/// A block is `states[start..end]`; its first `marked` states are marked.
+struct Block {
+    start: usize,
+    end: usize,
+    marked: usize,
+}
+
+/// A partition of the states that can be refined in time proportional to what is marked.
+struct Partition {
+    states: Vec<u32>,
+    /// Where a state stands in `states`.
+    place: Vec<usize>,
+    block_of: Vec<usize>,
+    blocks: Vec<Block>,
+    /// Blocks with marked states.
+    touched: Vec<usize>,
+}
+
+impl Partition {
+    /// Blocks by `kind`, none of them empty.
+    fn new(count: usize, kind: impl Fn(u32) -> usize) -> Partition {
+        let mut states: Vec<u32> = (0..).take(count).collect();
+        states.sort_by_key(|s| (kind(*s), *s));
+        let mut blocks: Vec<Block> = Vec::new();
+        let (mut place, mut block_of) = (vec![0; count], vec![0; count]);
+        for (at, state) in states.iter().enumerate() {
+            match blocks.last_mut() {
+                Some(block) if kind(states[at - 1]) == kind(*state) => block.end = at + 1,
+                _ => blocks.push(Block {
+                    start: at,
+                    end: at + 1,
+                    marked: 0,
+                }),
+            }
+            place[*state as usize] = at;
+            block_of[*state as usize] = blocks.len() - 1;
+        }
+        Partition {
+            states,
+            place,
+            block_of,
+            blocks,
+            touched: Vec::new(),
+        }
+    }
+
+    fn members(&self, block: usize) -> &[u32] {
+        &self.states[self.blocks[block].start..self.blocks[block].end]
+    }
+
+    /// Marks a state, once.
+    fn mark(&mut self, state: u32) {
+        let number = self.block_of[state as usize];
+        let block = &mut self.blocks[number];
+        let (at, to) = (self.place[state as usize], block.start + block.marked);
+        if at < to {
+            return;
+        }
+        if block.marked == 0 {
+            self.touched.push(number);
+        }
+        block.marked += 1;
+        let other = self.states[to];
+        self.states.swap(at, to);
+        self.place[state as usize] = to;
+        self.place[other as usize] = at;
+    }
+
+    /// Makes the marked states of each block a block of their own and unmarks them. `split` hears
+    /// of each: the old block, the new block, whether the new one is the smaller.
+    fn split_marked(&mut self, mut split: impl FnMut(usize, usize, bool)) {
+        for old in std::mem::take(&mut self.touched) {
+            let new = self.blocks.len();
+            let block = &mut self.blocks[old];
+            let marked = std::mem::take(&mut block.marked);
+            let middle = block.start + marked;
+            if middle == block.end {
+                continue;
+            }
+            let start = std::mem::replace(&mut block.start, middle);
+            let rest = block.end - middle;
+            self.blocks.push(Block {
+                start,
+                end: middle,
+                marked: 0,
+            });
+            for state in &self.states[start..middle] {
+                self.block_of[*state as usize] = new;
+            }
+            split(old, new, marked <= rest);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! From the syntax tree of a pattern to one [`Hir`] per element.
+//!
+//! Expands macros, applies flags and folds case. Must not know: automata beyond their limit of
+//! size, what a rule or a state is.
+
+use crate::hir::Hir;
+use crate::nfa::{Nfa, STATE_LIMIT};
+use nest_diag::{Code, Diagnostic};
+use nest_syntax::ast::{Alt, Atom, ByteSet, Flags, Name, Pattern, Piece};
+use std::collections::BTreeMap;
+
+/// Groups and macros inside each other; bounds every recursion over a pattern.
+const DEPTH_LIMIT: usize = 250;
+
+/// Pieces looked at, macros expanded. Generous beside [`STATE_LIMIT`]: a piece that makes no
+/// state (an empty group) is rare; macros that double at each level run into it at once.
+const PIECE_LIMIT: usize = 4 * STATE_LIMIT;
+
+/// Lowers a pattern: one [`Hir`] per element, `Err` holds what is wrong (macro recursion is
+/// found before, by the caller). `caseless`: `%option caseless`.
+///
+/// What it returns fits [`Nfa::build`].
+///
+/// # Errors
+/// Diagnostics E0310, E0311, E0316 and what else only shows after expansion.
+pub fn lower(
+    pattern: &Pattern,
+    macros: &BTreeMap<String, Pattern>,
+    caseless: bool,
+) -> Result<Vec<Hir>, Vec<Diagnostic>> {
+    let mut lowering = Lowering {
+        macros,
+        open: Vec::new(),
+        depth: 0,
+        left: PIECE_LIMIT,
+    };
+    let scope = Scope {
+        caseless,
+        dot_all: false,
+        swap_greed: false,
+    };
+    let elements = lowering
+        .elements(pattern, scope)
+        .map_err(|stop| vec![explain(&stop, pattern)])?;
+    match check(pattern, &elements) {
+        Some(diagnostic) => Err(vec![diagnostic]),
+        None => Ok(elements),
+    }
+}
+
+/// What is wrong with a pattern as a whole.
+fn check(pattern: &Pattern, elements: &[Hir]) -> Option<Diagnostic> {
+    if let Some(at) = elements.iter().position(|e| *e == Hir::NOTHING) {
+        let message = "nothing can ever match this: it needs a byte out of an empty class";
+        return Some(
+            Diagnostic::new(Code::E0316, pattern.elements[at].span, message)
+                .help("a class must leave at least one byte, `[^\\x00-\\xff]` leaves none"),
+        );
+    }
+    if elements.iter().all(|e| *e == Hir::Empty) {
+        let message = "this pattern can match only the empty string, so its rule would never run";
+        return Some(
+            Diagnostic::new(Code::E0310, pattern.span, message)
+                .help("let it take at least one byte of input"),
+        );
+    }
+    // Only building tells the size exactly, and building stops at the limit.
+    if Nfa::build(elements).is_err() {
+        let alone = elements
+            .iter()
+            .position(|e| Nfa::build(std::slice::from_ref(e)).is_err());
+        let span = alone.map_or(pattern.span, |at| pattern.elements[at].span);
+        let message = format!(
+            "this pattern is too large: macros and counts written out, it needs more than \
+             {STATE_LIMIT} states"
+        );
+        return Some(Diagnostic::new(Code::E0311, span, message).help(TOO_LARGE_HELP));
+    }
+    None
+}
+
+const TOO_LARGE_HELP: &str =
+    "use smaller counts or fewer macros; `$read(n)` in the action takes a counted number of bytes";
+
+/// Why lowering went no further.
+enum Stop {
+    TooManyPieces,
+    TooDeep,
+    Undeclared(Name),
+    Recursive(Name),
+}
+
+fn explain(stop: &Stop, pattern: &Pattern) -> Diagnostic {
+    match stop {
+        Stop::TooManyPieces => {
+            let message = format!(
+                "this pattern is too large: with its macros expanded it has more than \
+                 {PIECE_LIMIT} pieces"
+            );
+            Diagnostic::new(Code::E0311, pattern.span, message).help(TOO_LARGE_HELP)
+        }
+        Stop::TooDeep => {
+            let message = format!(
+                "this pattern is too large: groups and macros stand inside each other more than \
+                 {DEPTH_LIMIT} deep"
+            );
+            Diagnostic::new(Code::E0311, pattern.span, message)
+                .help("write it with fewer groups inside groups")
+        }
+        Stop::Undeclared(name) => {
+            let message = format!("there is no pattern macro `{}`", name.text);
+            Diagnostic::new(Code::E0203, name.span, message)
+                .help("declare it before the first `%%`, or quote it if text is meant")
+        }
+        Stop::Recursive(name) => {
+            let message = format!("the macro `{}` uses itself", name.text);
+            Diagnostic::new(Code::E0104, name.span, message)
+                .help("write the repetition with `*` or `+`")
+        }
+    }
+}
+
+/// The flags in force at one place.
+#[derive(Clone, Copy)]
+struct Scope {
+    caseless: bool,
+    dot_all: bool,
+    swap_greed: bool,
+}
+
+impl Scope {
+    fn with(self, flags: Flags) -> Scope {
+        Scope {
+            caseless: flags.caseless.unwrap_or(self.caseless),
+            dot_all: flags.dot_all.unwrap_or(self.dot_all),
+            swap_greed: flags.swap_greed.unwrap_or(self.swap_greed),
+        }
+    }
+}
+
+struct Lowering<'a> {
+    macros: &'a BTreeMap<String, Pattern>,
+    /// Macros being expanded, outermost first.
+    open: Vec<String>,
+    depth: usize,
+    /// Pieces that may still be looked at.
+    left: usize,
+}
+
+impl Lowering<'_> {
+    /// Each element stands as if in parentheses: flags set in one do not reach the next.
+    fn elements(&mut self, pattern: &Pattern, scope: Scope) -> Result<Vec<Hir>, Stop> {
+        let scope = scope.with(pattern.flags);
+        pattern
+            .elements
+            .iter()
+            .map(|e| self.alt(&e.alt, scope))
+            .collect()
+    }
+
+    /// As in PCRE2, flags set in a branch hold for the branches behind it too.
+    fn alt(&mut self, alt: &Alt, mut scope: Scope) -> Result<Hir, Stop> {
+        self.depth += 1;
+        if self.depth > DEPTH_LIMIT {
+            return Err(Stop::TooDeep);
+        }
+        let mut branches = Vec::with_capacity(alt.branches.len());
+        for branch in &alt.branches {
+            self.spend(1)?;
+            let mut items = Vec::with_capacity(branch.len());
+            for piece in branch {
+                if let Atom::SetFlags(flags) = &piece.atom {
+                    scope = scope.with(*flags);
+                } else {
+                    items.push(self.piece(piece, scope)?);
+                }
+            }
+            branches.push(Hir::concat(items));
+        }
+        self.depth -= 1;
+        Ok(Hir::alt(branches))
+    }
+
+    fn piece(&mut self, piece: &Piece, scope: Scope) -> Result<Hir, Stop> {
+        self.spend(1)?;
+        let atom = self.atom(&piece.atom, scope)?;
+        Ok(match piece.quant {
+            None => atom,
+            Some(q) => Hir::repeat(atom, q.min, q.max, q.greedy != scope.swap_greed),
+        })
+    }
+
+    fn atom(&mut self, atom: &Atom, scope: Scope) -> Result<Hir, Stop> {
+        Ok(match atom {
+            Atom::Bytes(bytes) => {
+                self.spend(bytes.len())?;
+                Hir::concat(bytes.iter().map(|b| byte(*b, scope)).collect())
+            }
+            Atom::Class { set, negated } => {
+                let set = if scope.caseless { set.fold() } else { *set };
+                Hir::class(if *negated { set.complement() } else { set })
+            }
+            Atom::Dot if scope.dot_all => Hir::Class(ByteSet::ALL),
+            Atom::Dot => Hir::Class(single(b'\n').complement()),
+            Atom::Macro(name) => self.expand(name, scope)?,
+            Atom::Group { flags, alt } => self.alt(alt, scope.with(*flags))?,
+            Atom::SetFlags(_) | Atom::Nothing => Hir::Empty,
+        })
+    }
+
+    /// The macro's body as if in parentheses, under the flags of the place where it is used.
+    fn expand(&mut self, name: &Name, scope: Scope) -> Result<Hir, Stop> {
+        let Some(body) = self.macros.get(&name.text) else {
+            return Err(Stop::Undeclared(name.clone()));
+        };
+        if self.open.contains(&name.text) {
+            return Err(Stop::Recursive(name.clone()));
+        }
+        self.open.push(name.text.clone());
+        let items = self.elements(body, scope)?;
+        self.open.pop();
+        Ok(Hir::concat(items))
+    }
+
+    fn spend(&mut self, pieces: usize) -> Result<(), Stop> {
+        self.left = self.left.checked_sub(pieces).ok_or(Stop::TooManyPieces)?;
+        Ok(())
+    }
+}
+
+fn single(b: u8) -> ByteSet {
+    let mut set = ByteSet::EMPTY;
+    set.insert(b);
+    set
+}
+
+fn byte(b: u8, scope: Scope) -> Hir {
+    Hir::Class(if scope.caseless {
+        single(b).fold()
+    } else {
+        single(b)
+    })
+}

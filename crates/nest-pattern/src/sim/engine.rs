@@ -1,0 +1,202 @@
+//! Decides between rules: lines 1 to 15 of `docs/language.md`, Matching, for stream framing.
+//!
+//! Timers and closing are the caller's. Must not know: how conditions choose the rules.
+
+use super::{Runner, Threads, parts};
+use crate::dfa::Dfa;
+use crate::nfa::Nfa;
+use std::ops::Range;
+
+/// The automata of one rule; without a DFA it runs by thread list.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Its NFA; decides the parts.
+    pub nfa: Nfa,
+    /// Its DFA, if it fits the budget.
+    pub dfa: Option<Dfa>,
+}
+
+impl Rule {
+    /// The rule's runner before any byte.
+    #[must_use]
+    pub fn runner(&self) -> Runner<'_> {
+        match &self.dfa {
+            Some(dfa) => Runner::Dfa(dfa, dfa.start),
+            None => Runner::Threads(Threads::new(&self.nfa)),
+        }
+    }
+}
+
+/// Why a conversation ends at a read point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// End of file, and nothing is unread.
+    Eof,
+    /// No rule fits what is unread.
+    Input,
+    /// As many bytes as fit, and still undecided.
+    Overflow,
+    /// No rule is active.
+    Stuck,
+}
+
+/// What was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// This rule's action runs; its bytes are consumed.
+    Run {
+        /// Index of the rule.
+        rule: usize,
+        /// How many bytes it takes.
+        length: usize,
+        /// The parts, within those bytes.
+        parts: Vec<Range<usize>>,
+    },
+    /// The conversation ends.
+    End(Reason),
+}
+
+/// A decision and its moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What.
+    pub outcome: Outcome,
+    /// After how many bytes of the message, counted from the first unread one.
+    pub looked_at: usize,
+}
+
+/// One conversation over a set of rules.
+///
+/// Each [`Engine::begin`] is a read point; then [`Engine::decide`] until it is `Some`, with
+/// [`Engine::feed`] or [`Engine::end_of_file`] between.
+#[derive(Clone, Debug)]
+pub struct Engine<'r> {
+    rules: &'r [Rule],
+    input_buffer: usize,
+    unread: Vec<u8>,
+    eof: bool,
+    /// i: how many unread bytes were stepped over.
+    at: usize,
+    active: Vec<(usize, Runner<'r>)>,
+    /// The latest accept: length and rule.
+    best: Option<(usize, usize)>,
+    stuck: bool,
+}
+
+impl<'r> Engine<'r> {
+    /// A conversation before its first read point. At most `input_buffer` bytes (at least 1) make
+    /// a message.
+    #[must_use]
+    pub fn new(rules: &'r [Rule], input_buffer: usize) -> Self {
+        Engine {
+            rules,
+            input_buffer: input_buffer.max(1),
+            unread: Vec::new(),
+            eof: false,
+            at: 0,
+            active: Vec::new(),
+            best: None,
+            stuck: true,
+        }
+    }
+
+    /// A read point: `active` are the pattern rules (in the order written) whose condition holds,
+    /// `timers` says whether a TIMEOUT rule's does.
+    pub fn begin(&mut self, active: impl IntoIterator<Item = usize>, timers: bool) {
+        self.active = active
+            .into_iter()
+            .map(|r| (r, self.rules[r].runner()))
+            .collect();
+        self.stuck = self.active.is_empty() && !timers;
+        self.at = 0;
+        self.best = None;
+    }
+
+    /// Bytes arrive.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.unread.extend_from_slice(bytes);
+    }
+
+    /// The client will send nothing more.
+    pub fn end_of_file(&mut self) {
+        self.eof = true;
+    }
+
+    /// The unread bytes.
+    #[must_use]
+    pub fn unread(&self) -> &[u8] {
+        &self.unread
+    }
+
+    /// Goes on until a decision, or until bytes or end of file are needed (`None`). After a
+    /// decision, the next call must be [`Engine::begin`].
+    pub fn decide(&mut self) -> Option<Decision> {
+        if self.stuck {
+            return Some(self.end(Reason::Stuck));
+        }
+        // The limit holds first, so that how the bytes were cut into packets cannot matter.
+        while self.at < self.unread.len().min(self.input_buffer) && self.is_live() {
+            self.step();
+        }
+        if !self.is_live() && !self.unread.is_empty() {
+            return Some(self.settle());
+        }
+        if self.at >= self.input_buffer {
+            return Some(self.end(Reason::Overflow));
+        }
+        if self.eof {
+            return Some(self.settle());
+        }
+        None
+    }
+
+    fn is_live(&self) -> bool {
+        self.active.iter().any(|(_, runner)| runner.is_live())
+    }
+
+    fn step(&mut self) {
+        let byte = self.unread[self.at];
+        self.at += 1;
+        let mut first = None;
+        for (rule, runner) in self.active.iter_mut().filter(|(_, r)| r.is_live()) {
+            runner.step(byte);
+            if runner.accepts() && first.is_none() {
+                first = Some(*rule);
+            }
+        }
+        if let Some(rule) = first {
+            self.best = Some((self.at, rule));
+        }
+    }
+
+    /// Line 14.
+    fn settle(&mut self) -> Decision {
+        let Some((length, rule)) = self.best else {
+            let reason = if self.unread.is_empty() {
+                Reason::Eof
+            } else {
+                Reason::Input
+            };
+            return self.end(reason);
+        };
+        let rest = self.unread.split_off(length);
+        let message = std::mem::replace(&mut self.unread, rest);
+        let parts = parts(&self.rules[rule].nfa, &message)
+            .expect("a rule that accepted has a path over those bytes");
+        Decision {
+            outcome: Outcome::Run {
+                rule,
+                length,
+                parts,
+            },
+            looked_at: self.at,
+        }
+    }
+
+    fn end(&self, reason: Reason) -> Decision {
+        Decision {
+            outcome: Outcome::End(reason),
+            looked_at: self.at,
+        }
+    }
+}
