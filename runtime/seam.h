@@ -234,6 +234,7 @@ struct nest__listener {
 extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 extern unsigned nest__listener_count;
 int nest__listen_open(void);  /* opens all of nest__config; says on stderr what failed; -errno */
+void nest__listen_stop(void);  /* new clients are refused, whoever is in accept wakes with EINVAL */
 void nest__listen_close(void); /* closes all; removes Unix sockets' files that it made */
 int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks; -errno */
 /* Accepts one connection into *arrival. `nonblocking`: for the connection. 0; -EAGAIN: none;
@@ -242,8 +243,8 @@ int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks;
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
 
 /* -- crew ----------------------------------------------------------------------------------------- */
-/* Budgets and reserves what nest__config.max_clients needs, before a socket opens; says on stderr what
- * cannot fit; 0 or -errno. */
+/* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork) and
+ * before a socket opens; says on stderr what cannot fit; 0 or -errno. */
 int nest__crew_prepare(void);
 int nest__crew_run(void); /* serves until TERM or INT; exit status */
 
