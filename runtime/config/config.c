@@ -1,0 +1,304 @@
+/* config.c: settings from the table, config.nest, the environment and the arguments.
+ *
+ * Called by main, before anything else runs. State: the process's settings (nest__config) and where
+ * each comes from, read-only once read. Must not know what an option is for, but that serverPort
+ * and listen exclude each other. */
+#include "config.h"
+#include "value.h"
+#include "../listener/endpoint.h"
+#include "../platform/platform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+static char (*config_origins)[96]; /* per option; "": as built */
+static unsigned config_faults;     /* said so far */
+
+/* The number of edits that make one name of the other, cases aside; for "did you mean". */
+static unsigned config_distance(const char *a, const char *b) {
+    unsigned row[64];
+    size_t n = strlen(b);
+    if (n >= 63 || strlen(a) >= 63) {
+        return 63;
+    }
+    for (unsigned j = 0; j <= n; j++) {
+        row[j] = j;
+    }
+    for (unsigned i = 1; *a != '\0'; i++, a++) {
+        unsigned diagonal = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= n; j++) {
+            unsigned change = diagonal + ((*a | 32) != (b[j - 1] | 32));
+            diagonal = row[j];
+            row[j] = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < row[j] ? change : row[j];
+        }
+    }
+    return row[n];
+}
+
+static bool config_same(const char *name, const char *text, bool any_case) {
+    while (*name != '\0' && (*name == *text || (any_case && (*name & ~32) == (*text & ~32)))) {
+        name++;
+        text++;
+    }
+    return *name == *text;
+}
+
+static void config_unknown(const char *place, const char *name) {
+    unsigned nearest = 4;
+    const char *meant = NULL;
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        unsigned distance = config_distance(name, nest__options[i].name);
+        if (distance < nearest) {
+            nearest = distance;
+            meant = nest__options[i].name;
+        }
+    }
+    config_faults++;
+    if (meant != NULL) {
+        nest__say("%s: there is no option '%.60s'; did you mean '%s'?", place, name, meant);
+    } else {
+        nest__say("%s: there is no option '%.60s'; --help lists all", place, name);
+    }
+}
+
+static void config_set(const char *place, const char *name, const char *value, bool any_case) {
+    char reason[NEST__VALUE_REASON];
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        if (config_same(nest__options[i].name, name, any_case)) {
+            if (nest__value_set(&nest__options[i], value, true, reason) != 0) {
+                config_faults++;
+                nest__say("%s: %s: %s", place, nest__options[i].name, reason);
+            } else {
+                nest_strlcpy(config_origins[i], place, sizeof config_origins[i]);
+            }
+            return;
+        }
+    }
+    config_unknown(place, name);
+}
+
+/* One line of a file, without its newline: "name value", "# comment", or nothing. */
+static void config_line(const char *place, char *line) {
+    for (char *p = line; *p != '\0'; p++) {
+        if (*p == '#' && (p == line || p[-1] == ' ' || p[-1] == '\t')) {
+            *p = '\0';
+            break;
+        }
+    }
+    line += strspn(line, " \t");
+    size_t end = strlen(line);
+    while (end > 0 && strchr(" \t\r", line[end - 1]) != NULL) {
+        line[--end] = '\0';
+    }
+    if (end == 0) {
+        return;
+    }
+    char *value = line + strcspn(line, " \t");
+    if (*value == '\0') {
+        config_faults++;
+        nest__say("%s: '%.60s' has no value; a line is a name, a blank and a value", place, line);
+        return;
+    }
+    *value++ = '\0';
+    config_set(place, line, value + strspn(value, " \t"), false);
+}
+
+static void config_file(const char *path, bool required) {
+    char *line = NULL;
+    size_t room = 0;
+    unsigned number = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        if (required || errno != ENOENT) {
+            config_faults++;
+            nest__say("cannot read %s: %s", path, strerror(errno));
+        }
+        return;
+    }
+    for (;;) {
+        char place[96];
+        errno = 0;
+        ssize_t n = getline(&line, &room, file);
+        if (n == -1) {
+            break;
+        }
+        number++;
+        snprintf(place, sizeof place, "%.80s:%u", path, number);
+        if (memchr(line, '\0', (size_t)n) != NULL) {
+            config_faults++;
+            nest__say("%s: a NUL byte; this is no text file", place);
+            break;
+        }
+        if (n > 0 && line[n - 1] == '\n') {
+            line[n - 1] = '\0';
+        }
+        config_line(place, line);
+    }
+    if (ferror(file)) {
+        config_faults++;
+        nest__say("cannot read %s: %s", path, strerror(errno));
+    }
+    free(line);
+    fclose(file);
+}
+
+static void config_environment(void) {
+    for (char **entry = environ; *entry != NULL; entry++) {
+        char name[64], place[96];
+        const char *equal = strchr(*entry, '=');
+        if (strncmp(*entry, "NEST_", 5) != 0 || equal == NULL) {
+            continue;
+        }
+        size_t n = (size_t)(equal - *entry) - 5;
+        nest_strlcpy(name, *entry + 5, n < sizeof name ? n + 1 : sizeof name);
+        if (strcmp(name, "TRACE") == 0 || strcmp(name, "TRACE_FD") == 0) {
+            continue; /* where a trace goes: no option of the server */
+        }
+        snprintf(place, sizeof place, "environment variable NEST_%s", name);
+        config_set(place, name, equal + 1, true);
+    }
+}
+
+static void config_wrong(const char *argument, const char *what) {
+    config_faults++;
+    nest__say("argument %.100s: %s", argument, what);
+}
+
+static void config_set_argument(const char *text) {
+    char place[96], name[64];
+    const char *equal = strchr(text, '=');
+    if (equal == NULL || equal == text || (size_t)(equal - text) >= sizeof name) {
+        snprintf(place, sizeof place, "--set %.80s", text);
+        config_wrong(place, "write --set name=value");
+        return;
+    }
+    nest_strlcpy(name, text, (size_t)(equal - text) + 1);
+    snprintf(place, sizeof place, "argument --set %.70s", text);
+    config_set(place, name, equal + 1, false);
+}
+
+/* If *at is `option`, with its value behind "=" or as the next argument: the value. */
+static const char *config_argument(int argc, char **argv, int *at, const char *option) {
+    size_t n = strlen(option);
+    if (strncmp(argv[*at], option, n) != 0) {
+        return NULL;
+    }
+    if (argv[*at][n] == '=') {
+        return argv[*at] + n + 1;
+    }
+    if (argv[*at][n] != '\0') {
+        return NULL;
+    }
+    if (*at + 1 < argc) {
+        return argv[++*at];
+    }
+    config_wrong(option, "a value must follow");
+    return "";
+}
+
+/* One pass over the arguments: the first finds the file, whose place in the order is before the
+ * environment; the second sets. */
+static void config_arguments(int argc, char **argv, enum nest__request *request,
+                             const char **file) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *value;
+        unsigned faults = config_faults;
+        bool setting = file == NULL;
+        if ((value = config_argument(argc, argv, &i, "--set")) != NULL) {
+            if (setting && config_faults == faults) {
+                config_set_argument(value);
+            }
+        } else if ((value = config_argument(argc, argv, &i, "--port")) != NULL) {
+            if (setting && config_faults == faults) {
+                config_set("argument --port", "serverPort", value, false);
+            }
+        } else if ((value = config_argument(argc, argv, &i, "--config")) != NULL) {
+            if (!setting) {
+                *file = value;
+            }
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            *request = NEST__HELP;
+        } else if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
+            *request = NEST__VERSION;
+        } else if (strcmp(argv[i], "--check-config") == 0) {
+            *request = NEST__CHECK;
+        } else if (setting) {
+            config_wrong(argv[i], "unknown; --help lists all arguments");
+        }
+        if (!setting) {
+            config_faults = faults; /* the second pass says it */
+        }
+    }
+}
+
+/* A port given at run time beside addresses would be silently without effect. */
+static void config_exclude(void) {
+    const char *port = "", *listen = "";
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        if (nest__options[i].value == &nest__config.server_port) {
+            port = config_origins[i];
+        } else if (nest__options[i].value == &nest__config.listen) {
+            listen = config_origins[i];
+        }
+    }
+    if (port[0] == '\0' || nest__config.listen == NULL) {
+        return;
+    }
+    struct nest__endpoint all[NEST__LISTEN_MAX];
+    char reason[NEST__ENDPOINT_REASON];
+    int count = nest__endpoints(all, reason);
+    for (int i = 0; i < count; i++) {
+        if (all[i].kind != NEST__UNIX &&
+            ntohs(all[i].kind == NEST__TCP4 ? all[i].socket.four.sin_port
+                                            : all[i].socket.six.sin6_port) ==
+                nest__config.server_port) {
+            return; /* they agree */
+        }
+    }
+    config_faults++;
+    nest__say("%s: serverPort has no place beside listen, which is '%.200s' (%s); give one of them",
+              port, nest__config.listen, listen[0] != '\0' ? listen : "built in");
+}
+
+int nest__config_read(int argc, char **argv, enum nest__request *request) {
+    const char *file = NULL;
+    char reason[NEST__VALUE_REASON];
+    *request = NEST__SERVE;
+    config_origins = calloc(nest__option_count, sizeof *config_origins);
+    if (config_origins == NULL) {
+        nest__say("no memory is left");
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        const struct nest__option *option = &nest__options[i];
+        if (option->initial != NULL && nest__value_set(option, option->initial, false, reason) != 0) {
+            config_faults++;
+            nest__say("%s: option %s: %s", nest__spec_file, option->name, reason);
+        }
+    }
+    config_arguments(argc, argv, request, &file);
+    if (*request == NEST__HELP || *request == NEST__VERSION) {
+        return 0;
+    }
+    config_file(file != NULL ? file : "config.nest", file != NULL);
+    config_environment();
+    config_arguments(argc, argv, request, NULL);
+    if (config_faults == 0) {
+        config_exclude();
+    }
+    return config_faults == 0 ? 0 : -EINVAL;
+}
+
+void nest__config_print(void) {
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        char text[32];
+        printf("%s %s  # %s\n", nest__options[i].name, nest__config_text(&nest__options[i], text),
+               config_origins[i][0] != '\0' ? config_origins[i] : "built in");
+    }
+}

@@ -1,0 +1,122 @@
+/* value.c: reads and writes the value of one option.
+ *
+ * Called by config.c. No state. Must not know where a value comes from. */
+#include "config.h"
+#include "value.h"
+#include "../platform/platform.h"
+#include "../listener/endpoint.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void nest__size_text(uint32_t value, char to[32]) {
+    static const char units[] = {'G', 'M', 'K'};
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t unit = 1u << (30 - 10 * i);
+        if (value >= unit && value % unit == 0) {
+            snprintf(to, 32, "%u%c", (unsigned)(value / unit), units[i]);
+            return;
+        }
+    }
+    snprintf(to, 32, "%u", (unsigned)value);
+}
+
+const char *nest__config_text(const struct nest__option *option, char to[32]) {
+    if (option->kind == NEST__TEXT || option->kind == NEST__ADDRESSES) {
+        const char *text = *(const char **)option->value;
+        return text != NULL ? text : "";
+    }
+    if (option->kind == NEST__SIZE) {
+        nest__size_text(*(uint32_t *)option->value, to);
+    } else {
+        snprintf(to, 32, "%u", (unsigned)*(uint32_t *)option->value);
+    }
+    return to;
+}
+
+static void value_range(const struct nest__option *option, char least[32], char most[32]) {
+    if (option->kind == NEST__SIZE) {
+        nest__size_text(option->least, least);
+        nest__size_text(option->most, most);
+    } else {
+        snprintf(least, 32, "%u", (unsigned)option->least);
+        snprintf(most, 32, "%u", (unsigned)option->most);
+    }
+}
+
+/* Digits, and K, M or G behind a size. */
+static int value_number(const struct nest__option *option, const char *text,
+                        char reason[NEST__VALUE_REASON]) {
+    char least[32], most[32];
+    uint64_t number = 0;
+    bool size = option->kind == NEST__SIZE, huge = false;
+    const char *p = text;
+    value_range(option, least, most);
+    while (*p >= '0' && *p <= '9') {
+        number = number * 10 + (uint64_t)(*p++ - '0');
+        huge = huge || number > UINT32_MAX;
+        number = huge ? 0 : number;
+    }
+    bool digits = p != text;
+    if (digits && size && *p != '\0') {
+        static const char units[] = "KMG";
+        const char *unit = strchr(units, toupper((unsigned char)*p));
+        if (unit != NULL) {
+            number <<= 10 * (unit - units + 1);
+            p++;
+        }
+    }
+    if (!digits || *p != '\0') {
+        snprintf(reason, NEST__VALUE_REASON, "'%.40s' is not a %s; write %s", text,
+                 size ? "size" : "number",
+                 size ? "bytes, or with K, M or G behind them, as in 8K" : "digits only");
+        return -EINVAL;
+    }
+    if (huge || number < option->least || number > option->most) {
+        snprintf(reason, NEST__VALUE_REASON, "%.40s is out of range; the least is %s, the most %s", text,
+                 least, most);
+        return -EINVAL;
+    }
+    *(uint32_t *)option->value = (uint32_t)number;
+    return 0;
+}
+
+static int value_addresses(const char *text, char reason[NEST__VALUE_REASON]) {
+    struct nest__endpoint all[NEST__LISTEN_MAX];
+    const char *before = nest__config.listen;
+    nest__config.listen = text;
+    int count = text[0] == '\0' ? 0 : nest__endpoints(all, reason);
+    nest__config.listen = before;
+    return count < 0 ? count : 0;
+}
+
+int nest__value_set(const struct nest__option *option, const char *text, bool copy,
+                    char reason[NEST__VALUE_REASON]) {
+    if (option->kind == NEST__NUMBER || option->kind == NEST__SIZE) {
+        return value_number(option, text, reason);
+    }
+    if (option->kind == NEST__ADDRESSES) {
+        int error = value_addresses(text, reason);
+        if (error != 0) {
+            return error;
+        }
+    } else if (option->most > 0 && strlen(text) > option->most) {
+        snprintf(reason, NEST__VALUE_REASON, "the text is too long; %u bytes are the most",
+                 (unsigned)option->most);
+        return -EINVAL;
+    }
+    const char **place = option->value;
+    if (text[0] == '\0' && option->kind == NEST__ADDRESSES) {
+        *place = NULL;
+        return 0;
+    }
+    *place = copy ? strdup(text) : text;
+    if (*place == NULL) {
+        nest_strlcpy(reason, "no memory is left", NEST__VALUE_REASON);
+        return -ENOMEM;
+    }
+    return 0;
+}

@@ -1,0 +1,115 @@
+/* endpoint.c: reads the addresses to listen on.
+ *
+ * Called by config, to check, and by the listener, to open. No state, no system call: names are not
+ * looked up, since what a name means can change between two starts. */
+#include "endpoint.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int endpoint_refuse(char *reason, const char *text, const char *why) {
+    snprintf(reason, NEST__ENDPOINT_REASON, "'%.100s' %s", text, why);
+    return -EINVAL;
+}
+
+/* A port in decimal; -1 if it is none. */
+static int endpoint_port(const char *text) {
+    size_t n = strspn(text, "0123456789");
+    int port = 0;
+    if (n == 0 || n > 5 || text[n] != '\0') {
+        return -1;
+    }
+    while (*text != '\0') {
+        port = port * 10 + (*text++ - '0');
+    }
+    return port <= 65535 ? port : -1;
+}
+
+static int endpoint_unix(const char *path, struct nest__endpoint *to, char *reason) {
+    struct sockaddr_un *local = &to->socket.local;
+    if (path[0] == '\0' || strlen(path) >= sizeof local->sun_path ||
+        strlen(to->name) >= sizeof nest__listeners[0].name) {
+        return endpoint_refuse(reason, to->name, "needs a path of 1 to 106 bytes after 'unix:'");
+    }
+    to->kind = NEST__UNIX;
+    to->length = sizeof *local;
+    local->sun_family = AF_UNIX;
+    nest_strlcpy(local->sun_path, path, sizeof local->sun_path);
+    return 0;
+}
+
+int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
+                        char reason[NEST__ENDPOINT_REASON]) {
+    char host[sizeof to->name];
+    memset(to, 0, sizeof *to);
+    if (n >= sizeof to->name) {
+        return endpoint_refuse(reason, text, "is too long for an address");
+    }
+    memcpy(to->name, text, n);
+    if (strncmp(to->name, "unix:", 5) == 0) {
+        return endpoint_unix(to->name + 5, to, reason);
+    }
+    const char *colon = strrchr(to->name, ':');
+    int port = colon == NULL ? -1 : endpoint_port(colon + 1);
+    if (port == -1) {
+        return endpoint_refuse(reason, to->name,
+                              "is no address: write 127.0.0.1:8080, [::1]:8080, *:8080 or "
+                              "unix:/path, with a port of 0 to 65535");
+    }
+    nest_strlcpy(host, to->name, (size_t)(colon - to->name) + 1);
+    size_t length = strlen(host);
+    if (strcmp(host, "*") == 0) {
+        to->everywhere = true;
+        to->socket.six.sin6_addr = in6addr_any;
+    } else if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
+        host[length - 1] = '\0';
+        if (inet_pton(AF_INET6, host + 1, &to->socket.six.sin6_addr) != 1) {
+            return endpoint_refuse(reason, to->name, "has no IPv6 address between its brackets");
+        }
+    } else if (inet_pton(AF_INET, host, &to->socket.four.sin_addr) == 1) {
+        to->kind = NEST__TCP4;
+        to->length = sizeof to->socket.four;
+        to->socket.four.sin_family = AF_INET;
+        to->socket.four.sin_port = htons((uint16_t)port);
+        return 0;
+    } else {
+        return endpoint_refuse(reason, to->name,
+                              "is no numeric address: names are not looked up; write "
+                              "127.0.0.1:8080, [::1]:8080, *:8080 or unix:/path");
+    }
+    to->kind = NEST__TCP6;
+    to->length = sizeof to->socket.six;
+    to->socket.six.sin6_family = AF_INET6;
+    to->socket.six.sin6_port = htons((uint16_t)port);
+    return 0;
+}
+
+int nest__endpoints(struct nest__endpoint to[NEST__LISTEN_MAX],
+                               char reason[NEST__ENDPOINT_REASON]) {
+    const char *text = nest__config.listen;
+    int count = 0;
+    if (text == NULL || text[0] == '\0') {
+        char everywhere[16];
+        int n = snprintf(everywhere, sizeof everywhere, "*:%u", (unsigned)nest__config.server_port);
+        int error = nest__endpoint_parse(everywhere, (size_t)n, &to[0], reason);
+        return error == 0 ? 1 : error;
+    }
+    for (text += strspn(text, " \t"); *text != '\0'; text += strspn(text, " \t")) {
+        size_t n = strcspn(text, " \t");
+        if (count == NEST__LISTEN_MAX) {
+            return endpoint_refuse(reason, text, "is one address too many: 16 is the most");
+        }
+        int error = nest__endpoint_parse(text, n, &to[count], reason);
+        if (error != 0) {
+            return error;
+        }
+        count++;
+        text += n;
+    }
+    if (count == 0) {
+        return endpoint_refuse(reason, "", "names no address");
+    }
+    return count;
+}

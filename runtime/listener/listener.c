@@ -1,0 +1,260 @@
+/* listener.c: where connections come from: listening sockets, TCP and Unix.
+ *
+ * Opened by main, used by crews and epoll. State: the process's listeners; a process that inherits
+ * them by fork uses them, but only their maker removes files. Must not know sessions or models. */
+#include "../platform/platform.h"
+#include "endpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct nest__listener nest__listeners[NEST__LISTEN_MAX];
+unsigned nest__listener_count;
+
+static struct { /* beside nest__listeners: a Unix socket's file, and who made it */
+    struct sockaddr_un address;
+    dev_t device;
+    ino_t inode;
+    pid_t maker;
+} listener_files[NEST__LISTEN_MAX];
+
+/* What to do about a failure of this kind. */
+static int listener_complain(const char *name, int error) {
+    const char *advice = strerror(error);
+    switch (error) {
+    case EADDRINUSE:
+        advice = "another process listens there; stop it, or choose another address";
+        break;
+    case EACCES:
+    case EPERM:
+        advice = "not permitted; ports below 1024 need privileges, a Unix socket a writable directory";
+        break;
+    case EADDRNOTAVAIL:
+        advice = "this machine has no such address";
+        break;
+    case ENOTSOCK:
+        advice = "a file that is no socket is there; remove it, or choose another path";
+        break;
+    default:
+        break;
+    }
+    nest__say("cannot listen on %s: %s", name, advice);
+    return -error;
+}
+
+static int listener_switch(int fd, int level, int option, int value) {
+    return setsockopt(fd, level, option, &value, sizeof value) == -1 ? -errno : 0;
+}
+
+/* A listening socket, or -errno. TCP_NODELAY is inherited by what it accepts, which saves a call a
+ * connection. */
+static int listener_tcp(const struct sockaddr *address, socklen_t length, bool only_six) {
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error = 0;
+    if (fd == -1) {
+        return -errno;
+    }
+    error = listener_switch(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (error == 0) {
+        error = listener_switch(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    }
+    if (error == 0 && address->sa_family == AF_INET6) {
+        error = listener_switch(fd, IPPROTO_IPV6, IPV6_V6ONLY, only_six);
+    }
+    if (error == 0 && (bind(fd, address, length) == -1 || listen(fd, SOMAXCONN) == -1)) {
+        error = -errno;
+    }
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+/* Removes the socket file of a dead server: nobody answers behind it. 0: it is gone. */
+static int listener_unstale(const struct sockaddr_un *address) {
+    struct stat file;
+    if (lstat(address->sun_path, &file) == -1) {
+        return errno == ENOENT ? 0 : -errno;
+    }
+    if (!S_ISSOCK(file.st_mode)) {
+        return -ENOTSOCK;
+    }
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe == -1) {
+        return -errno;
+    }
+    int refused = connect(probe, (const struct sockaddr *)(const void *)address, sizeof *address);
+    int error = errno;
+    close(probe);
+    if (refused != -1 || error != ECONNREFUSED) {
+        return refused == -1 && error == EACCES ? -EACCES : -EADDRINUSE;
+    }
+    return unlink(address->sun_path) == -1 ? -errno : 0;
+}
+
+static int listener_unix(const struct sockaddr_un *address, unsigned index) {
+    const struct sockaddr *any = (const struct sockaddr *)(const void *)address;
+    struct stat file;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), error = 0;
+    if (fd == -1) {
+        return -errno;
+    }
+    if (bind(fd, any, sizeof *address) == -1) {
+        error = -errno;
+        if (error == -EADDRINUSE) {
+            error = listener_unstale(address);
+            if (error == 0 && bind(fd, any, sizeof *address) == -1) {
+                error = -errno;
+            }
+        }
+    }
+    if (error == 0 && (listen(fd, SOMAXCONN) == -1 || lstat(address->sun_path, &file) == -1)) {
+        error = -errno;
+    }
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    listener_files[index].address = *address;
+    listener_files[index].device = file.st_dev;
+    listener_files[index].inode = file.st_ino;
+    listener_files[index].maker = getpid();
+    return fd;
+}
+
+/* The name with the port that the kernel chose. */
+static void listener_name(struct nest__listener *l, const struct nest__endpoint *address) {
+    struct sockaddr_storage bound = {0};
+    socklen_t length = sizeof bound;
+    struct sockaddr *any = (struct sockaddr *)(void *)&bound;
+    if (l->kind == NEST__UNIX || getsockname(l->fd, any, &length) == -1) {
+        nest_strlcpy(l->name, address->name, sizeof l->name);
+        return;
+    }
+    nest__address_text(any, l->name, sizeof l->name);
+    if (address->everywhere && l->kind == NEST__TCP6) {
+        char *port = strrchr(l->name, ':'); /* "[::]:8080" would say: not IPv4 */
+        l->name[0] = '*';
+        memmove(l->name + 1, port, strlen(port) + 1);
+    }
+}
+
+static int listener_open_one(const struct nest__endpoint *address) {
+    struct nest__listener *l = &nest__listeners[nest__listener_count];
+    const struct sockaddr *any = (const struct sockaddr *)(const void *)&address->socket;
+    l->kind = address->kind;
+    if (address->kind == NEST__UNIX) {
+        l->fd = listener_unix(&address->socket.local, nest__listener_count);
+    } else {
+        l->fd = listener_tcp(any, address->length, !address->everywhere);
+        if (address->everywhere &&
+            (l->fd == -EAFNOSUPPORT || l->fd == -EADDRNOTAVAIL || l->fd == -EPROTONOSUPPORT)) {
+            struct sockaddr_in four = {.sin_family = AF_INET,
+                                       .sin_port = address->socket.six.sin6_port};
+            l->kind = NEST__TCP4; /* a system without IPv6 */
+            l->fd = listener_tcp((const struct sockaddr *)(const void *)&four, sizeof four, false);
+        }
+    }
+    if (l->fd < 0) {
+        return listener_complain(address->name, -l->fd);
+    }
+    listener_name(l, address);
+    nest__listener_count++;
+    return 0;
+}
+
+int nest__listen_open(void) {
+    struct nest__endpoint addresses[NEST__LISTEN_MAX];
+    char reason[NEST__ENDPOINT_REASON];
+    int count = nest__endpoints(addresses, reason);
+    if (count < 0) {
+        nest__say("cannot listen: %s", reason);
+        return count;
+    }
+    for (int i = 0; i < count; i++) {
+        int error = listener_open_one(&addresses[i]);
+        if (error != 0) {
+            nest__listen_close();
+            return error;
+        }
+    }
+    return 0;
+}
+
+void nest__listen_stop(void) {
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        shutdown(nest__listeners[i].fd, SHUT_RD);
+    }
+}
+
+void nest__listen_close(void) {
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        struct stat file;
+        const char *path = listener_files[i].address.sun_path;
+        close(nest__listeners[i].fd);
+        if (nest__listeners[i].kind == NEST__UNIX && listener_files[i].maker == getpid() &&
+            lstat(path, &file) != -1 && file.st_dev == listener_files[i].device &&
+            file.st_ino == listener_files[i].inode) {
+            unlink(path); /* still ours: nobody has replaced it meanwhile */
+        }
+    }
+    nest__listener_count = 0;
+}
+
+int nest__listen_nonblocking(void) {
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        int flags = fcntl(nest__listeners[i].fd, F_GETFL);
+        if (flags == -1 || fcntl(nest__listeners[i].fd, F_SETFL, flags | O_NONBLOCK) == -1) {
+            return -errno;
+        }
+    }
+    return 0;
+}
+
+unsigned nest_port(void) {
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        if (nest__listeners[i].kind != NEST__UNIX) {
+            unsigned port = 0;
+            const char *digit = strrchr(nest__listeners[i].name, ':');
+            while (digit != NULL && *++digit != '\0') {
+                port = port * 10 + (unsigned)(*digit - '0');
+            }
+            return port;
+        }
+    }
+    return 0;
+}
+
+int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool nonblocking) {
+    int flags = SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0);
+    for (;;) {
+        int fd = accept4(l->fd, NULL, NULL, flags);
+        if (fd != -1) {
+            arrival->fd = fd;
+            arrival->kind = l->kind;
+            arrival->listener = (uint8_t)(l - nest__listeners);
+            return 0;
+        }
+        switch (errno) { /* an error of the connection that was waiting, not of the listener */
+        case ECONNABORTED:
+        case ENETDOWN:
+        case EPROTO:
+        case ENOPROTOOPT:
+        case EHOSTDOWN:
+        case ENONET:
+        case EHOSTUNREACH:
+        case EOPNOTSUPP:
+        case ENETUNREACH:
+        case EPERM: /* a packet filter */
+            continue;
+        default:
+            return -errno;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/* crash.c: says what crashed, and whose connection it was.
+ *
+ * Installed by crews. State: two constant texts per process, an alternate stack per thread. The
+ * handler uses nothing that is not async-signal-safe: no stdio, no malloc, no lock. It repairs
+ * nothing: the default action follows. Must not know models. */
+#include "platform.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+static const char *crash_who, *crash_consequence;
+static _Thread_local _Alignas(16) char crash_stack[16 * 1024];
+static _Thread_local stack_t crash_before; /* a sanitizer's own, which it wants back */
+
+static const char *crash_name(int signal) {
+    switch (signal) {
+    case SIGSEGV:
+        return "SIGSEGV";
+    case SIGBUS:
+        return "SIGBUS";
+    case SIGILL:
+        return "SIGILL";
+    case SIGFPE:
+        return "SIGFPE";
+    case SIGABRT:
+        return "SIGABRT";
+    default:
+        return "SIGTRAP";
+    }
+}
+
+static void crash_place(struct nest__line *line) {
+    int rule = nest__current_rule();
+    if (rule == NEST__ACT_START) {
+        nest__line_add(line, " in START");
+    } else if (rule == NEST__ACT_END) {
+        nest__line_add(line, " in END");
+    } else if (rule >= 0 && rule < NEST__RULES) {
+        nest__line_add(line, " in rule ");
+        nest__line_add(line, nest__rules[rule].name);
+        nest__line_add(line, " (");
+        nest__line_add(line, nest__rules[rule].file);
+        nest__line_char(line, ':');
+        nest__line_number(line, nest__rules[rule].line);
+        nest__line_char(line, ')');
+    } else {
+        nest__line_add(line, " outside of actions");
+    }
+}
+
+static void crash_report(int signal) {
+    char text[512], peer[NEST__ADDRESS_TEXT];
+    struct nest__line line = {text, 0, sizeof text - 1};
+    const nest_session *s = nest__current_session();
+    nest__line_add(&line, nest__spec_name);
+    nest__line_add(&line, ": ");
+    if (crash_who != NULL) {
+        nest__line_add(&line, crash_who);
+        nest__line_char(&line, ' ');
+        nest__line_number(&line, (uint64_t)getpid());
+        nest__line_char(&line, ' ');
+    }
+    nest__line_add(&line, "crashed: ");
+    nest__line_add(&line, crash_name(signal));
+    crash_place(&line);
+    if (s != NULL) {
+        nest__peer_text(&s->c0, peer, sizeof peer);
+        nest__line_add(&line, ", client ");
+        nest__line_add(&line, peer);
+    }
+    nest__line_add(&line, "; ");
+    nest__line_add(&line, crash_consequence);
+    text[line.n] = '\n';
+    nest__write(STDERR_FILENO, text, line.n + 1);
+    raise(signal); /* blocked here, and its action is the default again: ends the process on return */
+}
+
+void nest__crash_install(const char *who, const char *consequence) {
+    struct sigaction report = {.sa_handler = crash_report,
+                               .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
+    crash_who = who;
+    crash_consequence = consequence;
+    sigemptyset(&report.sa_mask);
+    for (size_t i = 0; i < sizeof crash_signals / sizeof crash_signals[0]; i++) {
+        sigaction(crash_signals[i], &report, NULL);
+    }
+    nest__crash_enter();
+}
+
+void nest__crash_enter(void) {
+    stack_t stack = {.ss_sp = crash_stack, .ss_size = sizeof crash_stack};
+    if (sigaltstack(&stack, &crash_before) == -1) {
+        memset(&crash_before, 0, sizeof crash_before); /* no report of a stack overflow, then */
+    }
+}
+
+void nest__crash_leave(void) {
+    if (crash_before.ss_sp == NULL) {
+        crash_before.ss_flags = SS_DISABLE;
+    }
+    sigaltstack(&crash_before, NULL);
+}

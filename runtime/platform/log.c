@@ -1,0 +1,103 @@
+/* log.c: lines for operators, one write each, on stderr.
+ *
+ * Called by every part that must say something, and by actions ($log). No state. What comes from
+ * clients cannot forge a line: control bytes are escaped. A stderr that is closed or full never
+ * stops the server. */
+#include "platform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOG_TEXT = 1024 };
+
+void nest__write(int fd, const void *bytes, size_t n) {
+    const char *p = bytes;
+    int saved = errno;
+    while (n > 0) {
+        ssize_t written = write(fd, p, n);
+        if (written == -1 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            break;
+        }
+        p += written;
+        n -= (size_t)written;
+    }
+    errno = saved;
+}
+
+/* Adds formatted text, made harmless; a text that is too long ends in "...". */
+static void log_format(struct nest__line *line, const char *format, va_list arguments) {
+    char text[LOG_TEXT];
+    int n = vsnprintf(text, sizeof text, format, arguments);
+    if (n < 0) {
+        nest_strlcpy(text, "(a text that cannot be formatted)", sizeof text);
+    }
+    for (const char *p = text; *p != '\0'; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '\n') {
+            nest__line_add(line, "\\n");
+        } else if (c < ' ' || c == 127) {
+            nest__line_add(line, "\\x");
+            nest__line_char(line, "0123456789abcdef"[c >> 4]);
+            nest__line_char(line, "0123456789abcdef"[c & 15]);
+        } else {
+            nest__line_char(line, (char)c);
+        }
+    }
+    if (n >= (int)sizeof text) {
+        nest__line_add(line, "...");
+    }
+}
+
+static void log_emit(struct nest__line *line) {
+    line->p[line->n] = '\n'; /* the buffer has one byte more than line->size */
+    nest__write(STDERR_FILENO, line->p, line->n + 1);
+}
+
+void nest__say(const char *format, ...) {
+    char buffer[4 * LOG_TEXT + 128];
+    struct nest__line line = {buffer, 0, sizeof buffer - 1};
+    va_list arguments;
+    va_start(arguments, format);
+    nest__line_add(&line, nest__spec_name);
+    nest__line_add(&line, ": ");
+    log_format(&line, format, arguments);
+    va_end(arguments);
+    log_emit(&line);
+}
+
+void nest_log(nest_session *s, enum nest_level level, const char *format, ...) {
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    char buffer[4 * LOG_TEXT + 128];
+    char stamp[32];
+    struct nest__line line = {buffer, 0, sizeof buffer - 1};
+    struct timespec now;
+    struct tm utc;
+    va_list arguments;
+    int saved = errno;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (gmtime_r(&now.tv_sec, &utc) != NULL &&
+        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc) > 0) {
+        char fraction[16]; /* UTC: lines of a cluster sort by text */
+        snprintf(fraction, sizeof fraction, ".%03uZ ", (unsigned)(now.tv_nsec / 1000000) % 1000);
+        nest__line_add(&line, stamp);
+        nest__line_add(&line, fraction);
+    }
+    nest__line_add(&line, (unsigned)level <= NEST_DEBUG ? names[level] : "info");
+    nest__line_char(&line, ' ');
+    if (s != NULL) {
+        nest__line_number(&line, nest_id(s));
+        nest__line_char(&line, ' ');
+    }
+    errno = saved; /* %m */
+    va_start(arguments, format);
+    log_format(&line, format, arguments);
+    va_end(arguments);
+    log_emit(&line);
+    errno = saved;
+}

@@ -1,0 +1,48 @@
+/* platform.h: what differs between systems, and small services that need nothing but libc.
+ *
+ * Called by every part. Knows no session but for the report of a crash, no model, no option. */
+#ifndef NEST_PLATFORM_H
+#define NEST_PLATFORM_H
+
+#include "../seam.h"
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/* -- system.c ---------------------------------------------------------------------------------- */
+uint64_t nest__clock_ms(void); /* monotonic, no system call where the vdso has it */
+/* Opens /dev/null on 0, 1, 2 where they are closed, so that no connection gets their numbers;
+ * ignores SIGPIPE. First thing in main. 0 or -errno. */
+int nest__stdio_secure(void);
+/* Makes room for `need` descriptors, as far as the hard limit allows; says on stderr that
+ * max_clients cannot fit, otherwise. 0 or -errno. */
+int nest__descriptors_budget(uint64_t need);
+/* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
+int nest__parent_watch(int signal, pid_t parent);
+/* -- address.c: async-signal-safe -------------------------------------------------------------- */
+enum { NEST__ADDRESS_TEXT = 128 };
+/* "192.0.2.1:4711", "[2001:db8::1]:4711" (RFC 5952), "unix". */
+void nest__address_text(const struct sockaddr *, char *to, size_t size);
+/* -- text.c: bounded text, async-signal-safe --------------------------------------------------- */
+struct nest__line { /* what does not fit is left out; no NUL */
+    char *p;
+    size_t n, size;
+};
+void nest__line_add(struct nest__line *, const char *text);
+void nest__line_char(struct nest__line *, char);
+void nest__line_number(struct nest__line *, uint64_t);
+/* -- log.c ------------------------------------------------------------------------------------- */
+/* One line on stderr, "NAME: text", in one write; newlines inside become "\n". For operators. */
+void nest__say(const char *format, ...) NEST_FORMAT(1, 2);
+/* Writes all, or gives up at the first error: nobody may end because nobody reads. */
+void nest__write(int fd, const void *, size_t);
+/* -- crash.c ----------------------------------------------------------------------------------- */
+/* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line, then lets them end the process. Constant
+ * texts: `who` ("worker"; NULL: the server itself), `consequence` ("only this client is lost"). */
+void nest__crash_install(const char *who, const char *consequence);
+/* An alternate stack for the calling thread, so that a stack overflow can be reported too. The
+ * thread calls nest__crash_leave before it ends. */
+void nest__crash_enter(void);
+void nest__crash_leave(void);
+
+#endif

@@ -1,0 +1,63 @@
+/* system.c: clock, descriptors, parents: calls that differ between systems.
+ *
+ * Called by main, crews and io. No state. Must not know sessions. The only place, with its
+ * neighbours in platform/, where #if may ask for the system. */
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+uint64_t nest__clock_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int nest__stdio_secure(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) == -1) {
+            return -errno; /* the lowest free number is fd */
+        }
+    }
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    return sigaction(SIGPIPE, &ignore, NULL) == -1 ? -errno : 0;
+}
+
+int nest__descriptors_budget(uint64_t need) {
+    struct rlimit have;
+    if (getrlimit(RLIMIT_NOFILE, &have) == -1) {
+        return -errno;
+    }
+    if (need > have.rlim_max) {
+        nest__say("%u clients need %llu descriptors, and at most %llu are allowed; lower maxClients, "
+                  "or raise the limit (ulimit -Hn)",
+                  (unsigned)nest__config.max_clients, (unsigned long long)need,
+                  (unsigned long long)have.rlim_max);
+        return -EMFILE;
+    }
+    if (need > have.rlim_cur) {
+        have.rlim_cur = have.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &have) == -1) {
+            return -errno;
+        }
+    }
+    return 0;
+}
+
+int nest__parent_watch(int signal, pid_t parent) {
+#if defined(__linux__)
+    if (prctl(PR_SET_PDEATHSIG, signal) == -1) {
+        return -errno;
+    }
+#else
+    (void)signal;
+#endif
+    return getppid() == parent ? 0 : -ESRCH;
+}
