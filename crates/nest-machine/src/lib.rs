@@ -3,17 +3,25 @@
 //! [`compile`] goes from the text of a specification to a [`Machine`]: parse, resolve, automata,
 //! actions. Must not know: the C that is emitted around it, files, the command line.
 
+mod actions;
+mod csections;
+mod ctext;
+pub mod directives;
 pub mod model;
+pub mod options;
+mod resolve;
+mod scope;
 
 use nest_diag::{Diagnostic, SourceMap};
 use nest_syntax::Loader;
 
 pub use model::*;
+pub use resolve::{MOST_STATES, STATE_BUDGET};
 
 /// What the command line may override.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// `--model NAME` ("process", "thread", "event", "script"): in place of the specification's.
+    /// `--model NAME`, one of [`MODELS`]: in place of the specification's.
     pub model: Option<String>,
     /// Compile the trace feature in (`nest run --trace`, the conformance suite).
     pub trace: bool,
@@ -31,13 +39,14 @@ pub struct Compiled {
 }
 
 /// Compiles the specification `file` with text `text`.
-pub fn compile(
-    file: &str,
-    text: &str,
-    loader: &mut dyn Loader,
-    overrides: &Overrides,
-) -> Compiled {
-    let (sources, _spec, diagnostics) = nest_syntax::parse(file, text, loader);
-    let _ = overrides;
-    Compiled { sources, machine: None, diagnostics }
+pub fn compile(file: &str, text: &str, loader: &mut dyn Loader, overrides: &Overrides) -> Compiled {
+    let (sources, spec, mut diagnostics) = nest_syntax::parse(file, text, loader);
+    let machine = resolve::resolve(file, &sources, &spec, overrides, &mut diagnostics);
+    diagnostics.sort_by_key(|d| (d.span.file, d.span.start, d.code));
+    let failed = diagnostics.iter().any(Diagnostic::is_error);
+    Compiled {
+        sources,
+        machine: (!failed).then_some(machine),
+        diagnostics,
+    }
 }

@@ -1,0 +1,461 @@
+//! Actions: which directives and per-connection variables they use, and whether rightly.
+//!
+//! Must not know: what stands in their place in the emitted C.
+
+use crate::ctext::{self, Kind, Token};
+use crate::directives::{self, DIRECTIVES, Directive, Form};
+use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
+use crate::scope::{self, Names, Place};
+use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
+use nest_syntax::ast::CText;
+use std::ops::Range;
+use tree_sitter::Parser;
+
+/// What an action is checked against.
+pub struct Context<'a> {
+    /// All source text.
+    pub sources: &'a SourceMap,
+    /// State names by number.
+    pub states: &'a [String],
+    /// Per-connection variables.
+    pub variables: &'a Names,
+    /// Findings.
+    pub out: &'a mut Vec<Diagnostic>,
+    /// The C parser.
+    pub parser: &'a mut Parser,
+}
+
+/// Whose action it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A pattern rule with so many parts.
+    Rule(usize),
+    /// START or END.
+    Special(&'static str),
+}
+
+/// Finds every use in an action.
+pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
+    let tokens = ctext::tokens(&text.text);
+    let mut scan = Scan {
+        cx,
+        text,
+        tokens: &tokens,
+        owner,
+        uses: Vec::new(),
+        hidden: Vec::new(),
+    };
+    scan.all();
+    let (mut uses, hidden) = (scan.uses, scan.hidden);
+    let plain = without_directives(&text.text, &uses);
+    for (at, index) in scope::uses(cx.parser, &plain, Place::Body, cx.variables) {
+        let inside = |r: &Range<usize>| r.start <= at.start && at.end <= r.end;
+        if !hidden.iter().any(inside) && !uses.iter().any(|u| inside(&u.at)) {
+            uses.push(Use {
+                at,
+                what: What::Variable(index),
+            });
+        }
+    }
+    uses.sort_by_key(|u| u.at.start);
+    Action {
+        code: Code::at(cx.sources, text.span),
+        uses,
+    }
+}
+
+/// Says E0404 for every directive in C that is no action.
+pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
+    for token in ctext::tokens(&text.text) {
+        if token.kind != Kind::Dollar {
+            continue;
+        }
+        let word = &text.text[token.at.clone()];
+        let span = inner(text.span, &token.at);
+        let said = Diagnostic::new(Diag::E0404, span, format!("`{word}` in {place}"));
+        let directive = directives::find(&word[1..]).filter(|d| !d.c.is_empty());
+        out.push(match directive {
+            Some(d) if d.form == Form::Global => said.help(format!("call {}() of nest.h", d.c)),
+            Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => said.help(format!(
+                "call {}(self, …) of nest.h in a function that an action gave $self",
+                d.c
+            )),
+            _ => said.help("directives belong into actions"),
+        });
+    }
+}
+
+/// The text with every directive's head made a name of the same length, so that a C parser can
+/// read it.
+fn without_directives(text: &str, uses: &[Use]) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for u in uses {
+        bytes[u.at.start] = b'_';
+        if let What::Dollar = u.what {
+            bytes[u.at.start + 1] = b'_';
+        }
+        if let What::Directive {
+            call: Some(args), ..
+        } = &u.what
+        {
+            for arg in args.args.iter().filter(|a| a.kind == ArgKind::AllStates) {
+                bytes[arg.at.start] = b'0';
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_string())
+}
+
+/// The span of a range of a C text.
+#[must_use]
+pub fn inner(whole: Span, at: &Range<usize>) -> Span {
+    let base = whole.start as usize;
+    Span::new(whole.file, base + at.start, base + at.end)
+}
+
+struct Scan<'s, 'c> {
+    cx: &'s mut Context<'c>,
+    text: &'s CText,
+    tokens: &'s [Token],
+    owner: Owner,
+    uses: Vec<Use>,
+    /// Arguments that are no C: states, part numbers, levels.
+    hidden: Vec<Range<usize>>,
+}
+
+impl Scan<'_, '_> {
+    fn all(&mut self) {
+        for (i, token) in self.tokens.iter().enumerate() {
+            match token.kind {
+                Kind::EscapedDollar => {
+                    self.uses.push(Use {
+                        at: token.at.clone(),
+                        what: What::Dollar,
+                    });
+                }
+                Kind::Dollar => self.dollar(i),
+                _ => {}
+            }
+        }
+    }
+
+    fn word(&self, at: &Range<usize>) -> String {
+        self.text.text[at.clone()].to_string()
+    }
+
+    fn say(&mut self, code: Diag, at: &Range<usize>, message: String, help: &str) {
+        let d = Diagnostic::new(code, inner(self.text.span, at), message);
+        self.cx
+            .out
+            .push(if help.is_empty() { d } else { d.help(help) });
+    }
+
+    fn dollar(&mut self, i: usize) {
+        let at = self.tokens[i].at.clone();
+        let word = self.word(&at);
+        let name = &word[1..];
+        if name.is_empty() {
+            let help = "write \\$ for a dollar sign";
+            return self.say(Diag::E0401, &at, "`$` without a name".to_string(), help);
+        }
+        if name.as_bytes()[0].is_ascii_digit() {
+            if let Some(n) = self.part(name, &at) {
+                self.uses.push(Use {
+                    at,
+                    what: What::Part(n),
+                });
+            }
+            return;
+        }
+        let Some(directive) = directives::find(name) else {
+            let near = nearest(name, DIRECTIVES.iter().map(|d| d.name))
+                .map_or(String::new(), |n| format!("did you mean `${n}`?"));
+            return self.say(
+                Diag::E0401,
+                &at,
+                format!("there is no directive `{word}`"),
+                &near,
+            );
+        };
+        let call = ctext::call(&self.text.text, self.tokens, i);
+        let usage = format!("it is written {}", directive.usage);
+        let args = match (directive.form, call) {
+            (Form::Later, _) => {
+                let what = format!("{word} is not in this version");
+                return self.say(Diag::E0005, &at, what, "");
+            }
+            (Form::Plain | Form::Return, _) => None,
+            (_, None) => {
+                let what = format!("{word} lacks its arguments in parentheses");
+                return self.say(Diag::E0403, &at, what, &usage);
+            }
+            (form, Some(call)) => match self.arguments(directive, form, &call, &at) {
+                Some(args) => Some(args),
+                None => return,
+            },
+        };
+        self.uses.push(Use {
+            at,
+            what: What::Directive {
+                directive,
+                call: args,
+            },
+        });
+    }
+
+    /// The number of a part, checked.
+    fn part(&mut self, digits: &str, at: &Range<usize>) -> Option<u32> {
+        let n: u32 = digits.parse().unwrap_or(u32::MAX);
+        match self.owner {
+            Owner::Special(name) => {
+                let what = format!("{name} matches nothing, so there is no part {digits}");
+                self.say(Diag::E0402, at, what, "");
+                None
+            }
+            Owner::Rule(parts) if n as usize > parts => {
+                let what = format!("there is no part {digits}: the pattern has {parts}");
+                let help = "blanks separate the parts; $0 is the whole match";
+                self.say(Diag::E0402, at, what, help);
+                None
+            }
+            Owner::Rule(_) => Some(n),
+        }
+    }
+
+    fn arguments(
+        &mut self,
+        directive: &'static Directive,
+        form: Form,
+        call: &ctext::Call,
+        head: &Range<usize>,
+    ) -> Option<Args> {
+        let (least, most) = match form {
+            Form::Call { least, most } => (least, most),
+            Form::Global => (0, 0),
+            Form::OfPart | Form::OneState => (1, 1),
+            Form::Log => (2, usize::MAX),
+            _ => (1, usize::MAX),
+        };
+        let n = call.args.len();
+        if n < least || n > most || call.args.iter().any(Range::is_empty) {
+            let whole = head.start..call.close + 1;
+            let what = match (least, most) {
+                (0, 0) => format!("${} takes no argument", directive.name),
+                (l, m) if l == m => {
+                    format!("${} takes {l} argument(s), here are {n}", directive.name)
+                }
+                _ if n < least => format!("${} lacks an argument", directive.name),
+                _ => format!("${} has an empty or superfluous argument", directive.name),
+            };
+            self.say(
+                Diag::E0403,
+                &whole,
+                what,
+                &format!("it is written {}", directive.usage),
+            );
+            return None;
+        }
+        let mut args = Vec::new();
+        let mut fits = true;
+        for at in &call.args {
+            match self.argument(directive, form, at, args.len()) {
+                Some(kind) => args.push(Arg {
+                    at: at.clone(),
+                    kind,
+                }),
+                None => fits = false,
+            }
+        }
+        if !fits {
+            return None;
+        }
+        if form == (Form::States { star: true })
+            && args.len() > 1
+            && args.iter().any(|a| a.kind == ArgKind::AllStates)
+        {
+            let whole = head.start..call.close + 1;
+            let what = "`*` beside a state".to_string();
+            self.say(Diag::E0403, &whole, what, "$clear(*) clears them all");
+            return None;
+        }
+        let format = match form {
+            Form::Reply => self.format(call, 0, head)?,
+            Form::Log => {
+                self.format(call, 1, head)?;
+                true
+            }
+            _ => false,
+        };
+        Some(Args {
+            open: call.open,
+            close: call.close,
+            args,
+            format,
+        })
+    }
+
+    fn argument(
+        &mut self,
+        directive: &Directive,
+        form: Form,
+        at: &Range<usize>,
+        index: usize,
+    ) -> Option<ArgKind> {
+        let word = self.word(at);
+        match form {
+            Form::OfPart => {
+                self.hidden.push(at.clone());
+                if !word.bytes().all(|b| b.is_ascii_digit()) {
+                    let what = format!("`{word}` is not the number of a part");
+                    let help = format!("write {} with a number", directive.usage);
+                    self.say(Diag::E0403, at, what, &help);
+                    return None;
+                }
+                self.part(&word, at).map(ArgKind::PartNumber)
+            }
+            Form::States { star } if word == "*" => {
+                self.hidden.push(at.clone());
+                if star {
+                    return Some(ArgKind::AllStates);
+                }
+                let what = format!("`*` in ${}", directive.name);
+                self.say(Diag::E0403, at, what, "name the states");
+                None
+            }
+            Form::States { .. } | Form::OneState => {
+                self.hidden.push(at.clone());
+                self.state(directive, &word, at).map(ArgKind::State)
+            }
+            Form::Log if index == 0 => {
+                let level = match word.as_str() {
+                    "error" => "NEST_ERROR",
+                    "warn" => "NEST_WARN",
+                    "info" => "NEST_INFO",
+                    "debug" => "NEST_DEBUG",
+                    _ => return Some(ArgKind::Expression),
+                };
+                self.hidden.push(at.clone());
+                Some(ArgKind::Level(level))
+            }
+            _ => {
+                let digits = word.strip_prefix('$').unwrap_or("");
+                let is_part = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+                match digits.parse() {
+                    Ok(n) if is_part => Some(ArgKind::Part(n)),
+                    _ => Some(ArgKind::Expression),
+                }
+            }
+        }
+    }
+
+    fn state(&mut self, directive: &Directive, word: &str, at: &Range<usize>) -> Option<u32> {
+        let marks = matches!(directive.name, "seen" | "clear" | "next");
+        if word == "END" || word == "TIMEOUT" || (word == "START" && marks) {
+            let what = format!("{word} cannot be used in ${}", directive.name);
+            self.say(
+                Diag::E0407,
+                at,
+                what,
+                "START holds from connection on; END is no state",
+            );
+            return None;
+        }
+        if let Some(n) = self.cx.states.iter().position(|s| s == word) {
+            return u32::try_from(n).ok();
+        }
+        let near = nearest(word, self.cx.states.iter().map(String::as_str)).map_or_else(
+            || "declare it with %state".to_string(),
+            |n| format!("did you mean `{n}`?"),
+        );
+        self.say(
+            Diag::E0405,
+            at,
+            format!("`{word}` is not a declared state"),
+            &near,
+        );
+        None
+    }
+
+    /// Whether the argument `index` of the call is a format, and if so whether the arguments behind
+    /// it are as many as it asks for. None: wrong, and said.
+    fn format(&mut self, call: &ctext::Call, index: usize, head: &Range<usize>) -> Option<bool> {
+        let at = call.args[index].clone();
+        let tokens: Vec<&Token> = self
+            .tokens
+            .iter()
+            .filter(|t| at.start <= t.at.start && t.at.end <= at.end)
+            .collect();
+        let is_text = tokens.first().is_some_and(|t| t.kind == Kind::Text);
+        let behind = call.args.len() - index - 1;
+        if index == 1 && !is_text {
+            let what = "the format is not a string literal".to_string();
+            self.say(
+                Diag::E0406,
+                &at,
+                what,
+                "write \"%s\" and the variable behind it",
+            );
+            return None;
+        }
+        let pieces: String = tokens
+            .iter()
+            .filter(|t| t.kind == Kind::Text)
+            .map(|t| &self.text.text[t.at.clone()])
+            .collect();
+        let exact = tokens.iter().all(|t| t.kind == Kind::Text);
+        let conversions = if is_text { conversions(&pieces) } else { 0 };
+        let is_format = is_text && conversions > 0 && (behind > 0 || index == 1);
+        if (is_format || index == 1) && exact && conversions != behind {
+            let what = format!("the format asks for {conversions} argument(s), here are {behind}");
+            self.say(Diag::E0406, &(head.start..call.close + 1), what, "");
+            return None;
+        }
+        Some(is_format)
+    }
+}
+
+/// How many arguments a printf format takes. `pieces`: literals with their quotes, concatenated;
+/// the quotes in the middle of a conversion are looked through, as C joins the literals.
+fn conversions(pieces: &str) -> usize {
+    let s: Vec<u8> = pieces.bytes().filter(|b| *b != b'"').collect();
+    let (mut i, mut n) = (0, 0);
+    while i < s.len() {
+        if s[i] != b'%' {
+            i += 1;
+            continue;
+        }
+        i += 1;
+        if s.get(i) == Some(&b'%') {
+            i += 1;
+            continue;
+        }
+        while let Some(b) = s.get(i) {
+            match b {
+                b'*' => n += 1,
+                b'-' | b'+' | b' ' | b'#' | b'\'' | b'.' | b'$' | b'0'..=b'9' => {}
+                b'h' | b'l' | b'j' | b'z' | b't' | b'L' | b'q' => {}
+                _ => break,
+            }
+            i += 1;
+        }
+        if s.get(i) != Some(&b'm') {
+            n += 1;
+        }
+        i += 1;
+    }
+    n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::conversions;
+
+    #[test]
+    fn conversions_are_counted() {
+        assert_eq!(conversions("\"a %d %% %s\""), 2);
+        assert_eq!(conversions("\"%-*.*f\""), 3);
+        assert_eq!(conversions("\"100%%\""), 0);
+        assert_eq!(conversions("\"%m\""), 0);
+        assert_eq!(conversions("\"%lld\"\"%zu\""), 2);
+    }
+}

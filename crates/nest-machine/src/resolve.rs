@@ -1,0 +1,448 @@
+//! From syntax to machine: names to numbers, patterns to automata, actions read.
+
+use crate::actions::{self, Context, Owner};
+use crate::csections;
+use crate::model::{Action, ArgKind, Code, Cond, Features, Machine, ModelKind, Rule, What};
+use crate::{Overrides, options, scope};
+use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
+use nest_pattern::{Dfa, Nfa};
+use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// DFA states beyond which a rule is run by its ordered thread list.
+pub const STATE_BUDGET: usize = 2000;
+/// START, DEFAULT and the declared ones fit one 64-bit mask.
+pub const MOST_STATES: usize = 64;
+
+/// Resolves a specification. The machine is complete only if `out` holds no error afterwards.
+pub fn resolve(
+    file: &str,
+    sources: &SourceMap,
+    spec: &Spec,
+    overrides: &Overrides,
+    out: &mut Vec<Diagnostic>,
+) -> Machine {
+    let name = identifier(file);
+    let decls: Vec<_> = spec
+        .decls
+        .iter()
+        .filter_map(|d| {
+            if let Decl::Option(o) = d {
+                Some(o)
+            } else {
+                None
+            }
+        })
+        .collect();
+    let model = overrides.model.as_deref().and_then(ModelKind::from_name);
+    let settings = options::settle(&decls, model, &name, out);
+    let mut parser = scope::parser();
+    let (mut locals, variables) = csections::locals(sources, &spec.locals, &mut parser, out);
+    for text in &spec.locals {
+        actions::no_directives(text, "the per-connection declarations", out);
+    }
+    let startup = csections::startup(sources, &spec.startup, &mut parser, out);
+    for text in &spec.startup {
+        actions::no_directives(text, "the start-up section", out);
+    }
+    let prologues: Vec<&ast::CText> = spec
+        .decls
+        .iter()
+        .filter_map(|d| {
+            if let Decl::Prologue(c) = d {
+                Some(c)
+            } else {
+                None
+            }
+        })
+        .collect();
+    for text in &prologues {
+        actions::no_directives(text, "%{ %}", out);
+    }
+    let macro_texts: Vec<&ast::CText> = prologues
+        .iter()
+        .copied()
+        .chain(spec.locals.iter())
+        .collect();
+    locals.macros = csections::macros(sources, &macro_texts, &variables);
+
+    let states = states(spec, out);
+    let mut r = Resolver {
+        sources,
+        states: &states,
+        macros: macros(spec),
+        used: BTreeSet::new(),
+        tested: BTreeSet::new(),
+        caseless: settings.caseless,
+        names: BTreeMap::new(),
+    };
+    let mut cx = Context {
+        sources,
+        states: &states,
+        variables: &variables,
+        out,
+        parser: &mut parser,
+    };
+    let (mut start, mut end) = (None, None);
+    let mut rules = Vec::new();
+    for rule in &spec.rules {
+        match &rule.kind {
+            RuleKind::Start => special(&mut start, rule, "START", &mut cx),
+            RuleKind::End => special(&mut end, rule, "END", &mut cx),
+            RuleKind::Pattern(pattern) => rules.extend(r.rule(rule, pattern, &mut cx)),
+        }
+    }
+    if spec.rules.is_empty() && !cx.out.iter().any(Diagnostic::is_error) {
+        let at = Span::new(nest_diag::FileId(0), 0, 0);
+        cx.out.push(
+            Diagnostic::new(Diag::E0209, at, "the specification has no rule")
+                .help("behind `%%`, write for example `\"QUIT\" \\r?\\n { $close(); }`"),
+        );
+    }
+    let (start, end) = (start.map(|(a, _)| a), end.map(|(a, _)| a));
+    let all: Vec<&Action> = rules
+        .iter()
+        .map(|r: &Rule| &r.action)
+        .chain(&start)
+        .chain(&end)
+        .collect();
+    let features = Features {
+        trace: overrides.trace,
+        peer: all.iter().any(|a| uses(a, "peer")),
+    };
+    r.unused(spec, &all, cx.out);
+    Machine {
+        name,
+        file: file.to_string(),
+        prologue: prologues
+            .iter()
+            .map(|c| Code::at(sources, c.span))
+            .collect(),
+        rules,
+        start,
+        end,
+        locals,
+        startup,
+        settings,
+        features,
+        states,
+    }
+}
+
+/// Whether the action uses the directive.
+fn uses(action: &Action, name: &str) -> bool {
+    action
+        .uses
+        .iter()
+        .any(|u| matches!(&u.what, What::Directive { directive, .. } if directive.name == name))
+}
+
+/// A C identifier from a file name.
+fn identifier(file: &str) -> String {
+    let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = base.strip_suffix(".nest").unwrap_or(base);
+    if file == "<stdin>" {
+        return "server".to_string();
+    }
+    let mut name: String = stem
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    if name.is_empty()
+        || name.starts_with(|c: char| c.is_ascii_digit())
+        || name.starts_with("nest_")
+    {
+        name.insert_str(0, "server_");
+    }
+    name
+}
+
+fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
+    let mut states = vec!["START".to_string(), "DEFAULT".to_string()];
+    for decl in &spec.decls {
+        let Decl::State(names) = decl else { continue };
+        for name in names {
+            if states.len() == MOST_STATES {
+                out.push(
+                    Diagnostic::new(
+                        Diag::E0106,
+                        name.span,
+                        format!("more than {} states", MOST_STATES - 2),
+                    )
+                    .help("keep numbers and modes in per-connection variables"),
+                );
+                return states;
+            }
+            if !states.contains(&name.text) {
+                states.push(name.text.clone());
+            }
+        }
+    }
+    states
+}
+
+fn macros(spec: &Spec) -> BTreeMap<String, &ast::Macro> {
+    spec.decls
+        .iter()
+        .filter_map(|d| {
+            if let Decl::Macro(m) = d {
+                Some((m.name.text.clone(), m))
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+fn special(
+    slot: &mut Option<(Action, Span)>,
+    rule: &ast::Rule,
+    name: &'static str,
+    cx: &mut Context<'_>,
+) {
+    let action = actions::action(cx, &rule.action, Owner::Special(name));
+    match slot {
+        Some((_, first)) => cx.out.push(
+            Diagnostic::new(Diag::E0206, rule.span, format!("a second {name}"))
+                .label(*first, "the first is here"),
+        ),
+        None => *slot = Some((action, rule.span)),
+    }
+}
+
+struct Resolver<'a> {
+    sources: &'a SourceMap,
+    states: &'a [String],
+    macros: BTreeMap<String, &'a ast::Macro>,
+    /// Macros that something uses.
+    used: BTreeSet<String>,
+    /// States that some condition tests.
+    tested: BTreeSet<u32>,
+    caseless: bool,
+    names: BTreeMap<String, Span>,
+}
+
+impl Resolver<'_> {
+    fn rule(
+        &mut self,
+        rule: &ast::Rule,
+        pattern: &ast::Pattern,
+        cx: &mut Context<'_>,
+    ) -> Option<Rule> {
+        let conds: Vec<Cond> = rule
+            .conditions
+            .iter()
+            .map(|c| self.cond(c, cx.out, 0))
+            .collect();
+        self.mark_macros(pattern);
+        let action = actions::action(cx, &rule.action, Owner::Rule(pattern.elements.len()));
+        let line = self.sources.position(rule.span.file, rule.span.start).0;
+        let label = match &rule.name {
+            Some(name) => {
+                if let Some(first) = self.names.insert(name.text.clone(), name.span) {
+                    let what = format!("two rules are named `{}`", name.text);
+                    cx.out.push(
+                        Diagnostic::new(Diag::E0208, name.span, what)
+                            .label(first, "the first is here"),
+                    );
+                }
+                name.text.clone()
+            }
+            None => format!("line {line}"),
+        };
+        let patterns = self.patterns();
+        let hirs = match nest_pattern::lower(pattern, &patterns, self.caseless) {
+            Ok(hirs) => hirs,
+            Err(said) => {
+                cx.out.extend(said);
+                return None;
+            }
+        };
+        let Ok(nfa) = Nfa::build(&hirs) else {
+            let what = "the pattern is too large";
+            cx.out.push(
+                Diagnostic::new(Diag::E0311, pattern.span, what)
+                    .help("count in the action instead of in the pattern"),
+            );
+            return None;
+        };
+        let dfa = Dfa::build(&nfa, STATE_BUDGET);
+        let parts_used = action.uses.iter().any(needs_parts);
+        Some(Rule {
+            label,
+            file: self.sources.file(rule.span.file).name.clone(),
+            line,
+            cond: and(conds),
+            parts: pattern.elements.len(),
+            parts_used,
+            nfa,
+            dfa,
+            action,
+        })
+    }
+
+    fn patterns(&self) -> BTreeMap<String, ast::Pattern> {
+        self.macros
+            .iter()
+            .filter_map(|(name, m)| match &m.body {
+                MacroBody::Pattern(p) => Some((name.clone(), p.clone())),
+                MacroBody::Condition(_) => None,
+            })
+            .collect()
+    }
+
+    fn cond(&mut self, cond: &ast::Cond, out: &mut Vec<Diagnostic>, depth: usize) -> Cond {
+        let many = |r: &mut Self, all: &[ast::Cond], out: &mut Vec<Diagnostic>| {
+            all.iter()
+                .map(|c| r.cond(c, out, depth))
+                .collect::<Vec<_>>()
+        };
+        match cond {
+            ast::Cond::Or(all) => Cond::Or(many(self, all, out)),
+            ast::Cond::And(all) => and(many(self, all, out)),
+            ast::Cond::Not(c) => Cond::Not(Box::new(self.cond(c, out, depth))),
+            ast::Cond::LastSeen(name) => self.state(name, out).map_or(Cond::True, |n| {
+                self.tested.insert(n);
+                Cond::Last(n)
+            }),
+            ast::Cond::Name(name) => {
+                if let Some(m) = self.macros.get(&name.text).copied() {
+                    self.used.insert(name.text.clone());
+                    return match &m.body {
+                        // Recursion is said by the parser; the bound only ends it here.
+                        MacroBody::Condition(c) if depth < 64 => self.cond(c, out, depth + 1),
+                        _ => Cond::True,
+                    };
+                }
+                self.state(name, out).map_or(Cond::True, |n| {
+                    self.tested.insert(n);
+                    Cond::State(n)
+                })
+            }
+        }
+    }
+
+    fn state(&self, name: &Name, out: &mut Vec<Diagnostic>) -> Option<u32> {
+        let found = self.states.iter().position(|s| *s == name.text);
+        if found.is_none() {
+            let said = out.iter().any(|d| d.span == name.span && d.is_error());
+            if !said {
+                let near = nearest(&name.text, self.states.iter().map(String::as_str)).map_or_else(
+                    || "declare it with %state".to_string(),
+                    |n| format!("did you mean `{n}`?"),
+                );
+                let what = format!("`{}` is not a declared state", name.text);
+                out.push(Diagnostic::new(Diag::E0202, name.span, what).help(near));
+            }
+        }
+        found.and_then(|n| u32::try_from(n).ok())
+    }
+
+    fn mark_macros(&mut self, pattern: &ast::Pattern) {
+        let mut todo: Vec<&ast::Pattern> = vec![pattern];
+        while let Some(p) = todo.pop() {
+            let mut alts: Vec<&ast::Alt> = p.elements.iter().map(|e| &e.alt).collect();
+            while let Some(alt) = alts.pop() {
+                for piece in alt.branches.iter().flatten() {
+                    match &piece.atom {
+                        ast::Atom::Group { alt, .. } => alts.push(alt),
+                        ast::Atom::Macro(name) if self.used.insert(name.text.clone()) => {
+                            if let Some(ast::Macro {
+                                body: MacroBody::Pattern(p),
+                                ..
+                            }) = self.macros.get(&name.text).copied()
+                            {
+                                todo.push(p);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// W0102 and W0201.
+    fn unused(&self, spec: &Spec, actions: &[&Action], out: &mut Vec<Diagnostic>) {
+        for m in self.macros.values() {
+            if !self.used.contains(&m.name.text) {
+                let what = format!("the macro `{}` is not used", m.name.text);
+                out.push(Diagnostic::new(Diag::W0102, m.name.span, what));
+            }
+        }
+        // A helper that is given $self may set and test what it likes.
+        if actions.iter().any(|a| uses(a, "self")) {
+            return;
+        }
+        let (mut set, mut tested) = (BTreeSet::new(), self.tested.clone());
+        for u in actions.iter().flat_map(|a| &a.uses) {
+            let What::Directive {
+                directive,
+                call: Some(call),
+            } = &u.what
+            else {
+                continue;
+            };
+            for arg in &call.args {
+                if let ArgKind::State(n) = arg.kind {
+                    match directive.name {
+                        "seen" | "next" => set.insert(n),
+                        "isset" | "LASTSEEN" => tested.insert(n),
+                        _ => false,
+                    };
+                }
+            }
+        }
+        for name in spec
+            .decls
+            .iter()
+            .filter_map(|d| {
+                if let Decl::State(n) = d {
+                    Some(n)
+                } else {
+                    None
+                }
+            })
+            .flatten()
+        {
+            let Some(n) = self.states.iter().position(|s| *s == name.text) else {
+                continue;
+            };
+            let n = u32::try_from(n).unwrap_or(0);
+            let what = match (set.contains(&n), tested.contains(&n)) {
+                (true, false) => "is set and never tested",
+                (false, true) => "is tested and never set",
+                (false, false) => "is not used",
+                (true, true) => continue,
+            };
+            out.push(Diagnostic::new(
+                Diag::W0201,
+                name.span,
+                format!("the state `{}` {what}", name.text),
+            ));
+        }
+    }
+}
+
+fn needs_parts(u: &crate::model::Use) -> bool {
+    match &u.what {
+        What::Part(n) => *n > 0,
+        What::Directive { directive, call } => {
+            directive.name == "self"
+                || call.as_ref().is_some_and(|c| {
+                    c.args.iter().any(
+                        |a| matches!(a.kind, ArgKind::Part(n) | ArgKind::PartNumber(n) if n > 0),
+                    )
+                })
+        }
+        _ => false,
+    }
+}
+
+fn and(mut conds: Vec<Cond>) -> Cond {
+    match conds.len() {
+        0 => Cond::True,
+        1 => conds.remove(0),
+        _ => Cond::And(conds),
+    }
+}
