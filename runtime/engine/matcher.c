@@ -1,0 +1,122 @@
+/* matcher.c: which rule takes how many bytes: the longest match, of several the first written.
+ *
+ * Called by session.c. State: one struct nest__match, owned by the caller; it resumes wherever the
+ * bytes end, so that no byte is looked at twice. Must not know sessions, actions or io.
+ *
+ * Each rule runs over the new bytes on its own. That is the same as all of them side by side: a
+ * rule's threads do not depend on the others, and nothing is decided before the bytes are used up
+ * or no rule is live. */
+#include "engine.h"
+
+#include <string.h>
+
+void nest__match_begin(struct nest__match *match, const uint16_t *rules, unsigned count) {
+    match->fed = 0;
+    match->best_n = 0;
+    match->best = 0;
+    match->live = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct nest__dfa *dfa = nest__rules[rules[i]].dfa;
+        if (dfa != NULL && dfa->start == 0) {
+            continue; /* a pattern that nothing matches */
+        }
+        match->rules[match->live].rule = rules[i];
+        match->rules[match->live].state = dfa == NULL ? 0 : dfa->start;
+        match->live++;
+    }
+}
+
+/* Bytes [from, to) through a dfa. The new state, 0 if it is not live any more; *accepted: the length
+ * of its last acceptance, unchanged if there was none. */
+static uint16_t match_dfa(const struct nest__dfa *dfa, uint16_t state, const uint8_t *bytes,
+                          uint32_t from, uint32_t to, uint32_t *accepted) {
+    for (uint32_t i = from; i < to; i++) {
+        state = dfa->next[(size_t)state * dfa->class_count + dfa->classes[bytes[i]]];
+        if (state < dfa->first_silent) {
+            if (state == 0) {
+                return 0;
+            }
+            *accepted = i + 1;
+            if (state == 1) {
+                return 0;
+            }
+        }
+    }
+    return state;
+}
+
+/* The same by a thread list; `kept` holds its `count` threads, and the new ones on return. */
+static uint16_t match_threads(const struct nest__nfa *nfa, struct nest__scratch *scratch,
+                              uint16_t *kept, uint16_t count, const uint8_t *bytes, uint32_t from,
+                              uint32_t to, uint32_t *accepted) {
+    unsigned now = 0;
+    scratch->lists[now].count = count;
+    memcpy(scratch->lists[now].states, kept, count * sizeof kept[0]);
+    if (from == 0) { /* an empty match is passed over */
+        scratch->lists[now].count = 0;
+        nest__threads_begin(scratch);
+        nest__threads_add(scratch, nfa, nfa->start, now, 0, 0, NEST__PASS_OVER);
+    }
+    for (uint32_t i = from; i < to && scratch->lists[now].count > 0; i++) {
+        const struct nest__threads *list = &scratch->lists[now];
+        uint8_t byte = bytes[i];
+        nest__threads_begin(scratch);
+        scratch->lists[1 - now].count = 0;
+        for (unsigned t = 0; t < list->count; t++) {
+            const struct nest__nfa_state *state = &nfa->states[list->states[t]];
+            if ((nfa->sets[state->set][byte >> 6] >> (byte & 63) & 1) == 0) {
+                continue;
+            }
+            if (nest__threads_add(scratch, nfa, (uint16_t)state->next, 1 - now, 0, i + 1,
+                                  NEST__STOP_AT)) {
+                *accepted = i + 1;
+                break;
+            }
+        }
+        now = 1 - now;
+    }
+    memcpy(kept, scratch->lists[now].states, scratch->lists[now].count * sizeof kept[0]);
+    return scratch->lists[now].count;
+}
+
+enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scratch *scratch,
+                                    const uint8_t *p, uint32_t n, bool eof) {
+    uint32_t most = nest__config.input_buffer;
+    uint32_t to = n < most ? n : most;
+    if (match->fed < to) {
+        unsigned live = 0;
+        for (unsigned i = 0; i < match->live; i++) {
+            uint16_t number = match->rules[i].rule;
+            const struct nest__rule *rule = &nest__rules[number];
+            uint16_t state = match->rules[i].state;
+            uint32_t accepted = 0;
+            state = rule->dfa != NULL
+                        ? match_dfa(rule->dfa, state, p, match->fed, to, &accepted)
+                        : match_threads(rule->nfa, scratch, match->threads + rule->threads, state,
+                                        p, match->fed, to, &accepted);
+            if (accepted > match->best_n || (accepted == match->best_n && accepted > 0 &&
+                                             number < match->best)) {
+                match->best_n = accepted;
+                match->best = number;
+            }
+            if (state != 0) {
+                match->rules[live].rule = number;
+                match->rules[live].state = state;
+                live++;
+            }
+        }
+        match->live = (uint16_t)live;
+        match->fed = to;
+    }
+    enum nest__verdict decision = match->best_n > 0 ? NEST__DECIDED : NEST__NO_MATCH;
+    if (match->live == 0 && n > 0) {
+        return decision;
+    }
+    if (NEST__MESSAGES && match->best_n > 0) {
+        return decision;
+    }
+    if (match->fed >= most) {
+        return NEST__OVERFLOWED;
+    }
+    return eof ? decision : NEST__UNDECIDED;
+}

@@ -1,0 +1,220 @@
+/* output.c: the output queue, and the directives that fill it.
+ *
+ * Called by actions (nest_reply and its kin) and by io (nest__out_*). State: the queue's block in
+ * the session's work. At most outputBuffer bytes are queued; who has more waits at the door. Must
+ * not know how bytes leave. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUT_FIRST = 1024 };
+
+int nest__out_next(nest_session *s, struct nest__chan *chan, struct nest__out out[], int n) {
+    (void)chan;
+    if (s->work == NULL || s->work->out_n == 0 || n < 1) {
+        return 0;
+    }
+    out[0] = (struct nest__out){NEST__OUT_BYTES, s->work->out + s->work->out_at, s->work->out_n};
+    return 1;
+}
+
+void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
+    struct nest__work *work = s->work;
+    (void)chan;
+    work->out_at += (size_t)n;
+    work->out_n -= (size_t)n;
+    if (work->out_n == 0) {
+        work->out_at = 0;
+        nest__settle(s);
+    }
+}
+
+uint64_t nest__out_queued(const nest_session *s, const struct nest__chan *chan) {
+    (void)chan;
+    return s->work == NULL ? 0 : s->work->out_n;
+}
+
+void nest__out_drop(nest_session *s) {
+    if (s->work != NULL) {
+        s->work->out_at = 0;
+        s->work->out_n = 0;
+    }
+}
+
+/* Makes room behind the queue for up to n bytes and a NUL, within outputBuffer; how many, 0 if the
+ * queue is full, or -ENOMEM. What was sent is reclaimed by moving when it is the larger half, so
+ * that a byte moves at most once on average. */
+static int64_t out_room(struct nest__work *work, size_t n) {
+    size_t limit = nest__config.output_buffer;
+    size_t room = work->out_n < limit ? limit - work->out_n : 0;
+    n = n < room ? n : room;
+    if (n == 0 || work->out_at + work->out_n + n < work->out_cap) {
+        return (int64_t)n;
+    }
+    if (work->out_at > work->out_n && work->out_n + n < work->out_cap) {
+        memmove(work->out, work->out + work->out_at, work->out_n);
+        work->out_at = 0;
+        return (int64_t)n;
+    }
+    size_t cap = work->out_cap < OUT_FIRST ? OUT_FIRST : work->out_cap;
+    while (cap <= work->out_at + work->out_n + n) {
+        cap *= 2;
+    }
+    uint8_t *out = realloc(work->out, cap);
+    if (out == NULL) {
+        return -ENOMEM;
+    }
+    work->out = out;
+    work->out_cap = cap;
+    return (int64_t)n;
+}
+
+/* This directive fails, and every later one of its action. */
+static int out_cut(nest_session *s, int error) {
+    s->flags |= NEST__CUT;
+    if (error == -ECONNRESET) {
+        s->c0.state |= NEST__CHAN_GONE;
+        nest__out_drop(s);
+    }
+    errno = -error;
+    return -1;
+}
+
+static bool out_fails(nest_session *s) {
+    if ((s->c0.state & NEST__CHAN_GONE) != 0) {
+        errno = ECONNRESET;
+        return true;
+    }
+    if ((s->flags & NEST__CUT) != 0) {
+        errno = ECANCELED;
+        return true;
+    }
+    return false;
+}
+
+/* At the door until at most `mark` bytes are queued. 0 or -errno. */
+static int out_await(nest_session *s, uint64_t mark) {
+    struct nest__carrier *carrier = nest__carrier();
+    struct nest__action *action = carrier->action;
+    struct nest__wait wait = {NEST__DRAINED, &s->c0, mark};
+    int result = nest__wait(s, &wait);
+    carrier->action = action; /* other actions may have run meanwhile */
+    return result;
+}
+
+/* Where an item is now: a wait may have moved the message that it lies in. */
+static const uint8_t *out_source(const struct nest__action *action, const uint8_t *message,
+                                 const void *p) {
+    uintptr_t offset = (uintptr_t)p - (uintptr_t)message;
+    return action != NULL && offset < action->n ? action->p + offset : p;
+}
+
+int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
+    struct nest__action *action = nest__acting(s);
+    const uint8_t *message = action == NULL ? NULL : action->p;
+    if (out_fails(s)) {
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t n = items[i].p == NULL ? 0 : items[i].n;
+        if (n == 0) {
+            continue;
+        }
+        nest__on_reply(s, out_source(action, message, items[i].p), n);
+        for (size_t done = 0; done < n;) {
+            struct nest__work *work = nest__borrow(s);
+            int64_t room = work == NULL ? -ENOMEM : out_room(work, n - done);
+            if (room == 0) {
+                room = out_await(s, nest__config.output_buffer / 2);
+            } else if (room > 0) {
+                memcpy(work->out + work->out_at + work->out_n,
+                       out_source(action, message, items[i].p) + done, (size_t)room);
+                work->out_n += (size_t)room;
+                done += (size_t)room;
+            }
+            if (room < 0) {
+                return out_cut(s, (int)room);
+            }
+        }
+    }
+    return 0;
+}
+
+int nest_reply_bytes(nest_session *s, const void *p, size_t n) {
+    nest_bytes item = {p, n};
+    return nest_reply_list(s, 1, &item);
+}
+
+int nest_reply(nest_session *s, const char *text) {
+    nest_bytes item = nest_text(text);
+    return nest_reply_list(s, 1, &item);
+}
+
+/* Formats behind the queue if n characters fit there now; the length the text has, or < 0. */
+static int out_format(nest_session *s, struct nest__work *work, size_t n, const char *format,
+                      va_list arguments) {
+    int64_t room = out_room(work, n);
+    if (room < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    char none[1];
+    char *to = room == 0 ? none : (char *)work->out + work->out_at + work->out_n;
+    int length = vsnprintf(to, (size_t)room + 1, format, arguments);
+    if (length > 0 && length <= room) {
+        nest__on_reply(s, to, (size_t)length);
+        work->out_n += (size_t)length;
+    }
+    return length;
+}
+
+int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
+    struct nest__work *work;
+    if (out_fails(s)) {
+        return -1;
+    }
+    if ((work = nest__borrow(s)) == NULL) {
+        return out_cut(s, -ENOMEM);
+    }
+    size_t queued = work->out_n;
+    va_list again;
+    va_copy(again, arguments);
+    int length = out_format(s, work, OUT_FIRST / 2, format, again);
+    va_end(again);
+    if (length <= 0 || work->out_n > queued) {
+        return length < 0 ? out_cut(s, -errno) : 0;
+    }
+    if ((size_t)length + queued <= nest__config.output_buffer) { /* fits, and now its size is known */
+        va_copy(again, arguments);
+        length = out_format(s, work, (size_t)length, format, again);
+        va_end(again);
+        return length < 0 ? out_cut(s, -errno) : 0;
+    }
+    char *text = malloc((size_t)length + 1); /* before a wait: arguments may point into the message */
+    if (text == NULL) {
+        return out_cut(s, -ENOMEM);
+    }
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    int result = nest_reply_bytes(s, text, (size_t)length);
+    free(text);
+    return result;
+}
+
+int nest_replyf(nest_session *s, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int result = nest_vreplyf(s, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+int nest_flush(nest_session *s) {
+    if (out_fails(s)) {
+        return -1;
+    }
+    int result = nest__push(s, &s->c0);
+    return result < 0 ? out_cut(s, result) : 0;
+}

@@ -1,0 +1,61 @@
+/* parts.c: where the elements of a match end: the preferred path over exactly its bytes.
+ *
+ * Called by directives.c, when an action first asks for a part: most never do. State: the carrier's
+ * scratch during the call. Must not know io. */
+#include "engine.h"
+
+#include <string.h>
+
+static void parts_from_path(struct nest__action *action, const uint32_t *path, unsigned parts) {
+    uint32_t before = 0;
+    for (unsigned i = 0; i < parts; i++) {
+        if (path[i] > before) {
+            before = path[i];
+        }
+        action->ends[i] = before;
+    }
+}
+
+/* Fills action->ends for its rule, which is a pattern rule. */
+void nest__parts_find(struct nest__action *action, struct nest__scratch *scratch) {
+    const struct nest__rule *rule = &nest__rules[action->rule];
+    const struct nest__nfa *nfa = rule->nfa;
+    unsigned parts = rule->parts;
+    action->parsed = true;
+    memset(scratch->path, 0, parts * sizeof scratch->path[0]);
+    if (parts == 1) {
+        action->ends[0] = action->n;
+        return;
+    }
+    if (nfa == NULL) { /* no action of the specification asks for a part of this rule */
+        parts_from_path(action, scratch->path, parts);
+        return;
+    }
+    unsigned now = 0;
+    scratch->lists[now].count = 0;
+    nest__threads_begin(scratch);
+    nest__threads_add(scratch, nfa, nfa->start, now, parts, 0, NEST__PASS_OVER);
+    for (uint32_t i = 0; i < action->n; i++) {
+        const struct nest__threads *list = &scratch->lists[now];
+        enum nest__on_match on_match = i + 1 == action->n ? NEST__STOP_AT : NEST__PASS_OVER;
+        uint8_t byte = action->p[i];
+        nest__threads_begin(scratch);
+        scratch->lists[1 - now].count = 0;
+        for (unsigned t = 0; t < list->count; t++) {
+            const struct nest__nfa_state *state = &nfa->states[list->states[t]];
+            if ((nfa->sets[state->set][byte >> 6] >> (byte & 63) & 1) == 0) {
+                continue;
+            }
+            memcpy(scratch->path, &scratch->marks[now][(size_t)t * parts],
+                   parts * sizeof scratch->path[0]);
+            if (nest__threads_add(scratch, nfa, (uint16_t)state->next, 1 - now, parts, i + 1,
+                                  on_match)) {
+                parts_from_path(action, scratch->path, parts);
+                return;
+            }
+        }
+        now = 1 - now;
+    }
+    memset(scratch->path, 0, parts * sizeof scratch->path[0]); /* tables that disagree */
+    parts_from_path(action, scratch->path, parts);
+}

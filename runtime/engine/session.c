@@ -1,0 +1,283 @@
+/* session.c: a session's life: START, read points, actions, END.
+ *
+ * Called by io and crews. State: the session's record. Makes no system call, and enters the layer
+ * below nowhere but at the door (output.c). Must not know where bytes come from. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+int nest__current_rule(void) {
+    const struct nest__carrier *carrier = nest__carrier();
+    const struct nest__action *action = carrier == NULL ? NULL : carrier->action;
+    return action == NULL ? -3 : action->rule;
+}
+
+nest_session *nest__current_session(void) {
+    const struct nest__carrier *carrier = nest__carrier();
+    const struct nest__action *action = carrier == NULL ? NULL : carrier->action;
+    return action == NULL ? NULL : action->session;
+}
+
+/* Runs one action to its end, however often it waits. */
+static void session_act(nest_session *s, struct nest__window *window, int rule, const uint8_t *p,
+                        uint32_t n) {
+    struct nest__action action; /* ends and copies are filled when they are asked for */
+    action.session = s;
+    action.window = window;
+    action.rule = rule;
+    action.p = p;
+    action.n = n;
+    action.parsed = false;
+    action.copied = false;
+    s->phase = NEST__ACTING;
+    nest__carrier()->action = &action;
+    if (rule >= 0) {
+        nest__on_take(s, &nest__rules[rule], p, n);
+    }
+    nest__spec_act(s, nest__vars(s), rule);
+    nest__carrier()->action = NULL;
+    s->phase = NEST__READING;
+    s->flags &= (uint8_t)~NEST__CUT;
+    if (s->work != NULL) {
+        nest__arena_clear(s->work);
+    }
+}
+
+static unsigned session_wants(nest_session *s) {
+    unsigned wants = s->phase == NEST__ENDED ? NEST__WANT_END : NEST__WANT_READ;
+    if (nest__out_queued(s, &s->c0) > 0) {
+        wants |= NEST__WANT_WRITE;
+    }
+    nest__settle(s);
+    return wants;
+}
+
+static unsigned session_end(nest_session *s, struct nest__window *window, enum nest_reason reason) {
+    s->reason = (uint8_t)reason;
+    if (window->n > 0 || (s->work != NULL && s->work->rest_n > 0)) {
+        s->flags |= NEST__UNREAD;
+    }
+    window->n = 0;
+    if (s->work != NULL) {
+        s->work->rest_n = 0;
+        s->work->matching = false;
+    }
+    if (reason == NEST_GONE) {
+        s->c0.state |= NEST__CHAN_GONE;
+        nest__out_drop(s);
+    }
+    session_act(s, NULL, NEST__ACT_END, NULL, 0);
+    if ((s->c0.state & NEST__CHAN_GONE) != 0) {
+        nest__out_drop(s);
+    }
+    nest__on_end(s);
+    atomic_fetch_add_explicit(&nest__ended[reason], 1, memory_order_relaxed);
+    s->phase = NEST__ENDED;
+    if (s->work != NULL) {
+        nest__kept_free(s->work);
+    }
+    return session_wants(s);
+}
+
+/* The unread bytes, wherever they are. */
+static const uint8_t *session_unread(const nest_session *s, const struct nest__window *window,
+                                     uint32_t *n) {
+    if (window->lent) {
+        *n = window->n;
+        return window->p;
+    }
+    if (s->work == NULL || s->work->rest_n == 0) {
+        *n = 0;
+        return NULL;
+    }
+    *n = s->work->rest_n;
+    return s->work->rest + s->work->rest_at;
+}
+
+static void session_consume(nest_session *s, struct nest__window *window, uint32_t n) {
+    if (window->lent) {
+        window->p += n;
+        window->n -= n;
+    } else if (n > 0) {
+        s->work->rest_at += n;
+        s->work->rest_n -= n;
+    }
+}
+
+/* Keeps an unfinished match, so that no byte is looked at twice. */
+static int session_keep_match(nest_session *s, const struct nest__match *match) {
+    struct nest__work *work = nest__borrow(s);
+    if (work == NULL) {
+        return -ENOMEM;
+    }
+    if (!work->matching) {
+        memcpy(&work->match, match, sizeof *match);
+        work->matching = true;
+    }
+    return 0;
+}
+
+/* Takes one message from the unread bytes and runs its action; or ends the session. DECIDED: an
+ * action has run. UNDECIDED: more bytes are needed. Else the session has ended. */
+static enum nest__verdict session_message(nest_session *s, struct nest__window *window,
+                                          struct nest__carrier *carrier, uint32_t *taken) {
+    struct nest__match *match = &carrier->match;
+    bool eof = (s->c0.state & NEST__CHAN_EOF) != 0;
+    uint32_t n;
+    const uint8_t *p = session_unread(s, window, &n);
+    if (s->work != NULL && s->work->matching) {
+        match = &s->work->match;
+    } else {
+        uint16_t active[NEST__RULES];
+        unsigned count = nest__spec_active(s->states, s->last, active);
+        if (count == 0) {
+            session_end(s, window, NEST_STUCK);
+            return NEST__NO_MATCH;
+        }
+        if (n == 0 && !eof) {
+            return NEST__UNDECIDED;
+        }
+        nest__match_begin(match, active, count);
+    }
+    enum nest__verdict verdict = nest__match_feed(match, &carrier->scratch, p, n, eof);
+    if (verdict == NEST__UNDECIDED) {
+        if (match->fed > 0 && session_keep_match(s, match) < 0) {
+            session_end(s, window, NEST_GONE);
+            return NEST__NO_MATCH;
+        }
+        return verdict;
+    }
+    if (verdict != NEST__DECIDED) {
+        session_end(s, window,
+                    verdict == NEST__OVERFLOWED ? NEST_OVERFLOW : (n == 0 ? NEST_EOF : NEST_INPUT));
+        return verdict;
+    }
+    uint16_t rule = match->best;
+    uint64_t states = s->states;
+    uint8_t last = s->last;
+    *taken = match->best_n;
+    if (s->work != NULL) {
+        s->work->matching = false;
+    }
+    session_consume(s, window, *taken);
+    session_act(s, window, rule, p, *taken);
+    if (NEST__MESSAGES) { /* what the match left is dropped */
+        session_unread(s, window, &n);
+        session_consume(s, window, n);
+    }
+    if (s->states != states || s->last != last) {
+        nest__on_states(s);
+    }
+    return verdict;
+}
+
+/* From a read point on: messages, until bytes or budget are used up or the session ends. */
+static unsigned session_run(nest_session *s, struct nest__window *window) {
+    uint64_t full = nest__config.output_buffer;
+    uint64_t bytes = 0;
+    if (full > NEST__VISIT_OUT) {
+        full = NEST__VISIT_OUT;
+    }
+    for (unsigned messages = 1;; messages++) {
+        uint32_t taken = 0;
+        uint32_t unread;
+        if ((s->flags & NEST__CLOSING) != 0) {
+            return session_end(s, window, NEST_CLOSED);
+        }
+        if ((s->c0.state & NEST__CHAN_GONE) != 0) {
+            return session_end(s, window, NEST_GONE);
+        }
+        if ((s->flags & NEST__STOPPING) != 0) {
+            return session_end(s, window, NEST_SHUTDOWN);
+        }
+        if (session_message(s, window, nest__carrier(), &taken) != NEST__DECIDED) {
+            return session_wants(s);
+        }
+        bytes += taken;
+        session_unread(s, window, &unread);
+        if (unread > 0 && (messages >= NEST__VISIT_MESSAGES || bytes >= NEST__VISIT_IN ||
+                           nest__out_queued(s, &s->c0) >= full)) {
+            return session_wants(s) | NEST__WANT_AGAIN;
+        }
+    }
+}
+
+unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
+    struct nest__window none = {NULL, 0, false};
+    s->states = (uint64_t)1 << NEST__START_STATE;
+    s->work = NULL;
+    s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
+    s->active = 0;
+    s->last = NEST_NO_STATE;
+    s->reason = NEST_OPEN;
+    s->prio = 0;
+    s->flags = 0;
+    s->waiter = NULL;
+    if (nest__spec_vars_size > 0) {
+        memset(nest__vars(s), 0, nest__spec_vars_size);
+        nest__spec_vars_init(s, nest__vars(s));
+    }
+    nest__on_open(s);
+    if (nest__has_start) {
+        session_act(s, NULL, NEST__ACT_START, NULL, 0);
+    }
+    s->phase = NEST__READING;
+    if (s->states == (uint64_t)1 << NEST__START_STATE) {
+        s->states |= (uint64_t)1 << NEST__DEFAULT_STATE;
+        s->last = NEST__DEFAULT_STATE;
+    }
+    nest__on_states(s);
+    return session_run(s, &none);
+}
+
+unsigned nest__pump(nest_session *s, struct nest__chan *chan, struct nest__window *window) {
+    (void)chan;
+    if (s->phase == NEST__READING) {
+        if (!window->lent && window->n > 0) { /* received behind the rest */
+            s->work->rest_n += window->n;
+            window->n = 0;
+        } else if (window->lent && s->work != NULL && s->work->rest_n > 0) {
+            if (nest__own(s, window) < 0) { /* in_space had no memory, and there is none still */
+                return session_end(s, window, NEST_GONE);
+            }
+        }
+        return session_run(s, window);
+    }
+    return session_wants(s);
+}
+
+unsigned nest__event(nest_session *s, enum nest__event event) {
+    struct nest__window none = {NULL, 0, false};
+    switch (event) {
+    case NEST__EVENT_EOF:
+        s->c0.state |= NEST__CHAN_EOF;
+        break;
+    case NEST__EVENT_RESET:
+        s->c0.state |= NEST__CHAN_GONE;
+        break;
+    case NEST__EVENT_DRAIN:
+        s->flags |= NEST__STOPPING;
+        break;
+    }
+    if (s->phase == NEST__READING) {
+        return session_run(s, &none);
+    }
+    if (s->phase == NEST__ENDED) {
+        if ((s->c0.state & NEST__CHAN_GONE) != 0) {
+            nest__out_drop(s);
+        }
+        return session_wants(s);
+    }
+    return 0;
+}
+
+bool nest__unread(const nest_session *s) {
+    if ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) != 0) {
+        return false;
+    }
+    /* Refused input is seldom all that was sent. */
+    return (s->flags & NEST__UNREAD) != 0 || (s->c0.state & NEST__CHAN_MORE) != 0 ||
+           s->reason == NEST_INPUT || s->reason == NEST_OVERFLOW || s->reason == NEST_STUCK;
+}

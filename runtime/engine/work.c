@@ -1,0 +1,190 @@
+/* work.c: what a busy session borrows: its input rest, its queue's block, the memory of its action.
+ *
+ * Called by the engine's other files. State: a carrier's pool of blocks, with their buffers, so
+ * that a warm request allocates nothing. Must not know rules, nor how bytes come and go. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORK_BEHIND_REST = 4096, WORK_ARENA = 4096, WORK_ARENA_KEPT = 64 * 1024 };
+
+struct nest__work *nest__borrow(nest_session *s) {
+    if (s->work == NULL) {
+        struct nest__carrier *carrier = nest__carrier();
+        struct nest__work *work = carrier->spare;
+        if (work != NULL) {
+            carrier->spare = work->next;
+            carrier->spares--;
+        } else {
+            work = malloc(sizeof *work);
+            if (work == NULL) {
+                return NULL;
+            }
+            memset(work, 0, offsetof(struct nest__work, match));
+        }
+        s->work = work;
+    }
+    return s->work;
+}
+
+static void work_free(struct nest__work *work) {
+    nest__kept_free(work);
+    for (struct nest__block *block = work->arena, *next; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(work->rest);
+    free(work->out);
+    free(work);
+}
+
+void nest__settle(nest_session *s) {
+    struct nest__work *work = s->work;
+    if (work == NULL || s->phase == NEST__ACTING || work->rest_n > 0 || work->out_n > 0 ||
+        work->matching || work->kept != NULL) {
+        return;
+    }
+    struct nest__carrier *carrier = nest__carrier();
+    s->work = NULL;
+    work->rest_at = 0;
+    work->out_at = 0;
+    if (carrier->spares >= NEST__SPARE_WORK) {
+        work_free(work);
+        return;
+    }
+    work->next = carrier->spare;
+    carrier->spare = work;
+    carrier->spares++;
+}
+
+void nest__released(nest_session *s) {
+    struct nest__work *work = s->work;
+    if (work != NULL) {
+        nest__kept_free(work);
+        nest__arena_clear(work);
+        work->rest_n = 0;
+        work->out_n = 0;
+        work->matching = false;
+        nest__settle(s);
+    }
+    s->phase = NEST__FREE;
+}
+
+void nest__carrier_clear(struct nest__carrier *carrier) {
+    for (struct nest__work *work = carrier->spare, *next; work != NULL; work = next) {
+        next = work->next;
+        work_free(work);
+    }
+    memset(carrier, 0, sizeof *carrier);
+}
+
+int nest__rest_room(struct nest__work *work, uint32_t cap) {
+    if (work->rest_at > 0) {
+        memmove(work->rest, work->rest + work->rest_at, work->rest_n);
+        work->rest_at = 0;
+    }
+    if (cap < nest__config.input_buffer + WORK_BEHIND_REST) {
+        cap = nest__config.input_buffer + WORK_BEHIND_REST;
+    }
+    if (work->rest_cap < cap) {
+        uint8_t *rest = realloc(work->rest, cap);
+        if (rest == NULL) {
+            return -ENOMEM;
+        }
+        work->rest = rest;
+        work->rest_cap = cap;
+    }
+    return 0;
+}
+
+int nest__rest_add(nest_session *s, const uint8_t *p, uint32_t n) {
+    struct nest__work *work = nest__borrow(s);
+    if (work == NULL || nest__rest_room(work, work->rest_n + n) < 0) {
+        return -ENOMEM;
+    }
+    memcpy(work->rest + work->rest_n, p, n);
+    work->rest_n += n;
+    return 0;
+}
+
+uint32_t nest__in_space(nest_session *s, struct nest__chan *chan, uint8_t **p) {
+    struct nest__work *work = s->work;
+    (void)chan;
+    if (work == NULL || work->rest_n == 0 || nest__rest_room(work, work->rest_n + 1) < 0) {
+        return 0; /* without memory: pump is lent the bytes, and finds that it cannot keep them */
+    }
+    *p = work->rest + work->rest_n;
+    return work->rest_cap - work->rest_n;
+}
+
+int nest__own(nest_session *s, struct nest__window *window) {
+    struct nest__action *action = nest__acting(s);
+    if (window == NULL) {
+        window = action == NULL ? NULL : action->window;
+    }
+    if (window == NULL || !window->lent) {
+        return 0;
+    }
+    /* Message and unread bytes lie one behind the other. */
+    uint32_t message = action == NULL ? 0 : action->n;
+    if (message + window->n > 0) {
+        if (nest__rest_add(s, message > 0 ? action->p : window->p, message + window->n) < 0) {
+            return -ENOMEM;
+        }
+        s->work->rest_at = message;
+        s->work->rest_n -= message;
+        if (action != NULL) {
+            action->p = s->work->rest;
+        }
+    }
+    *window = (struct nest__window){NULL, 0, false};
+    return 0;
+}
+
+char *nest__arena_take(nest_session *s, size_t n) {
+    struct nest__work *work = nest__borrow(s);
+    if (work == NULL) {
+        return NULL;
+    }
+    struct nest__block *block = work->arena;
+    if (block == NULL || block->size - block->used < n) {
+        size_t size = n < WORK_ARENA ? WORK_ARENA : n;
+        if (size > SIZE_MAX - sizeof *block || (block = malloc(sizeof *block + size)) == NULL) {
+            return NULL;
+        }
+        *block = (struct nest__block){.next = work->arena, .size = size};
+        work->arena = block;
+    }
+    char *p = block->bytes + block->used;
+    block->used += n;
+    return p;
+}
+
+void nest__arena_clear(struct nest__work *work) {
+    struct nest__block *keep = NULL;
+    for (struct nest__block *block = work->arena, *next; block != NULL; block = next) {
+        next = block->next;
+        if (block->size <= WORK_ARENA_KEPT && (keep == NULL || block->size > keep->size)) {
+            free(keep);
+            keep = block;
+        } else {
+            free(block);
+        }
+    }
+    if (keep != NULL) {
+        keep->next = NULL;
+        keep->used = 0;
+    }
+    work->arena = keep;
+}
+
+void nest__kept_free(struct nest__work *work) {
+    for (struct nest__kept *kept = work->kept, *next; kept != NULL; kept = next) {
+        next = kept->head.next;
+        free(kept);
+    }
+    work->kept = NULL;
+    work->kept_n = 0;
+}
