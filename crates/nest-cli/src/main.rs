@@ -1,1 +1,67 @@
-fn main() {}
+//! `nest`, the command line: from arguments to an exit status.
+//!
+//! The only user of the compiler's crates that does I/O. Exit status: 0 success, 1 findings or
+//! failure, 2 wrong usage; `nest run` passes on the server's.
+
+mod args;
+mod build;
+mod cache;
+mod cc;
+mod compile;
+mod create;
+mod explain;
+mod generate;
+mod pages;
+mod run;
+mod signals;
+mod source;
+mod supervise;
+mod term;
+mod trace;
+mod watch;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+use args::{Cli, Color, Command};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    term::choose_colour(wanted_colour(&arguments));
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let status = u8::try_from(error.exit_code()).unwrap_or(2);
+            let _ = error.print();
+            return ExitCode::from(status);
+        }
+    };
+    term::choose_colour(cli.color);
+    let result = match &cli.command {
+        Command::New(args) => create::new(args),
+        Command::Check(args) => compile::check(args),
+        Command::Gen(args) => generate::generate(args),
+        Command::Build(args) => build::build(args),
+        Command::Run(args) => run::run(args),
+        Command::Explain(args) => explain::explain(args),
+        Command::Completions(args) => pages::completions(args),
+        Command::Man(args) => pages::man(args),
+    };
+    result.unwrap_or_else(term::Failure::report)
+}
+
+/// `--color` before anything is parsed, so that help and usage errors obey it too.
+fn wanted_colour(arguments: &[OsString]) -> Color {
+    let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
+    let own = texts.iter().position(|t| t == "--").unwrap_or(texts.len());
+    let value = texts[..own].iter().enumerate().find_map(|(i, text)| {
+        text.strip_prefix("--color=")
+            .map(str::to_owned)
+            .or_else(|| (text == "--color").then(|| texts.get(i + 1).map(ToString::to_string))?)
+    });
+    value
+        .and_then(|v| Color::from_str(&v, false).ok())
+        .unwrap_or(Color::Auto)
+}

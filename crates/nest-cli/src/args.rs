@@ -1,0 +1,266 @@
+//! The command line as data: what `nest` accepts, and the help that teaches it.
+//!
+//! Must not know: how anything is done. Completions and manual pages are made from this too.
+
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use clap::builder::{PossibleValue, PossibleValuesParser, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default())
+    .error(AnsiColor::Red.on_default().bold())
+    .valid(AnsiColor::Cyan.on_default().bold())
+    .invalid(Style::new().bold());
+
+/// Turns the specification of a server into a server.
+#[derive(Debug, Parser)]
+#[command(
+    name = "nest",
+    version,
+    styles = STYLES,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    long_about = "Turns the specification of a server into a server.\n\n\
+        A specification says which states a conversation can be in, which input is legal in which \
+        state, and what C code runs when it arrives. nest makes a C program from it, in the \
+        concurrency model that one line picks.",
+    after_help = "Example:\n  \
+        nest new hello            write hello.nest, ready to run\n  \
+        nest run hello.nest       build it and serve; try: nc localhost 8080\n  \
+        nest run --watch --trace hello.nest\n                            \
+        the same, seen from inside, rebuilt on every save"
+)]
+pub struct Cli {
+    /// When to use colours; NO_COLOR is honoured
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// `--color`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Color {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The subcommands, in the order of `--help`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write a new specification, commented and ready to run
+    #[command(after_help = "Example:\n  nest new hello && nest run hello.nest")]
+    New(New),
+    /// Say everything that is wrong with a specification
+    #[command(after_help = "Example:\n  nest check login.nest\n  \
+        nest check --format json - < login.nest\n\n\
+        Exit status: 0 no error, 1 errors in the specification, 2 wrong usage")]
+    Check(Check),
+    /// Write the server's C project into a directory
+    #[command(
+        after_help = "Example:\n  nest gen login.nest -o login-server && make -C login-server\n\n\
+        Only files whose content changes are written"
+    )]
+    Gen(Gen),
+    /// Build the server
+    #[command(after_help = "Example:\n  nest build login.nest && ./login\n  \
+        nest build login.nest -o server users.c -l sqlite3 --model thread\n\n\
+        The environment is heard as make would: CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS")]
+    Build(Build),
+    /// Build the server and run it
+    #[command(after_help = "Example:\n  nest run login.nest\n  \
+        nest run --watch --trace --model event login.nest\n  \
+        nest run login.nest -- --port 9000\n\n\
+        What stands behind -- goes to the server; its own options: nest run login.nest -- --help")]
+    Run(Run),
+    /// Explain a diagnostic code
+    #[command(
+        after_help = "Example:\n  nest explain E0301\n  nest explain            lists all codes"
+    )]
+    Explain(Explain),
+    /// Print completions for a shell
+    #[command(after_help = "Example:\n  source <(nest completions bash)")]
+    Completions(Completions),
+    /// Print a manual page
+    #[command(after_help = "Example:\n  nest man build | man -l -")]
+    Man(Man),
+}
+
+/// `nest new`.
+#[derive(Debug, Args)]
+pub struct New {
+    /// The server's name: letters, digits and _, a letter first
+    pub name: String,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// What every subcommand that compiles takes.
+#[derive(Debug, Args)]
+pub struct Spec {
+    /// The specification; - is standard input
+    pub file: PathBuf,
+    /// The concurrency model, in place of the specification's
+    #[arg(long, value_name = "MODEL", value_parser = models())]
+    pub model: Option<String>,
+}
+
+/// `nest check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    #[command(flatten)]
+    pub spec: Spec,
+    /// How to print the findings
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+}
+
+/// `nest gen`.
+#[derive(Debug, Args)]
+pub struct Gen {
+    #[command(flatten)]
+    pub spec: Spec,
+    /// The directory; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Write even into a directory that holds other files
+    #[arg(long)]
+    pub force: bool,
+    /// Compile the trace in: a line for all that happens in a conversation
+    #[arg(long)]
+    pub trace: bool,
+}
+
+/// What the C compiler is told; `build` and `run` share it.
+#[derive(Debug, Args)]
+pub struct Cc {
+    /// Search DIR for #include files
+    #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
+    pub include: Vec<PathBuf>,
+    /// Search DIR for libraries
+    #[arg(short = 'L', value_name = "DIR", help_heading = "C options")]
+    pub library_path: Vec<PathBuf>,
+    /// Link the library LIB
+    #[arg(short = 'l', value_name = "LIB", help_heading = "C options")]
+    pub library: Vec<String>,
+    /// The C compiler [default: $CC, or cc]
+    #[arg(long, value_name = "CC", help_heading = "C options")]
+    pub cc: Option<String>,
+    /// For a debugger: no optimisation
+    #[arg(long, help_heading = "C options")]
+    pub debug: bool,
+    /// Compile with sanitizers; address brings undefined along
+    #[arg(long, value_name = "KIND", help_heading = "C options")]
+    pub sanitize: Option<Sanitize>,
+}
+
+/// `--sanitize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sanitize {
+    /// Memory errors and undefined behaviour
+    Address,
+    /// Undefined behaviour alone
+    Undefined,
+    /// Data races
+    Thread,
+}
+
+/// `nest build`.
+#[derive(Debug, Args)]
+pub struct Build {
+    #[command(flatten)]
+    pub spec: Spec,
+    /// More C files of the server
+    #[arg(value_name = "MORE.c")]
+    pub more: Vec<PathBuf>,
+    /// The server [default: the specification's name]
+    #[arg(short, long, value_name = "SERVER")]
+    pub output: Option<PathBuf>,
+    /// Compile the trace in: a line for all that happens in a conversation
+    #[arg(long)]
+    pub trace: bool,
+    #[command(flatten)]
+    pub cc: Cc,
+}
+
+/// `nest run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub spec: Spec,
+    /// More C files of the server
+    #[arg(value_name = "MORE.c")]
+    pub more: Vec<PathBuf>,
+    /// Show what comes, which rule takes it, what goes out, and the states
+    #[arg(long)]
+    pub trace: bool,
+    /// Build and start anew whenever a file of the server is saved
+    #[arg(long)]
+    pub watch: bool,
+    #[command(flatten)]
+    pub cc: Cc,
+    /// Arguments for the server
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// `nest explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The code, such as E0301; all are listed if there is none
+    pub code: Option<String>,
+}
+
+/// `nest completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// The shells that completions are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// `nest man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The subcommand; nest itself if there is none
+    pub command: Option<String>,
+    /// Write all pages into DIR instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub all: Option<PathBuf>,
+}
+
+/// The models by name; those that no specification can select are accepted and not shown.
+fn models() -> PossibleValuesParser {
+    PossibleValuesParser::new(nest_machine::MODELS.iter().map(|model| {
+        PossibleValue::new(model.name)
+            .help(model.doc)
+            .hide(model.option.is_empty())
+    }))
+}

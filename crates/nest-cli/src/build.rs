@@ -1,0 +1,140 @@
+//! From a specification to a server in its place: `nest build`, and what `nest run` starts with.
+//!
+//! Generates into a private directory, compiles, links beside the place, renames: there is never
+//! half a server.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use nest_emit::OutFile;
+
+use crate::args::{Build, Cc, Spec};
+use crate::cc::{Compiler, Units};
+use crate::compile::compile;
+use crate::generate;
+use crate::signals::Hold;
+use crate::source;
+use crate::term::{self, Failure};
+
+/// Everything a server is made from.
+pub struct Recipe<'a> {
+    pub spec: &'a Spec,
+    pub more: &'a [PathBuf],
+    pub trace: bool,
+    pub cc: &'a Cc,
+}
+
+/// A recipe whose specification is compiled: C that waits for its compiler.
+pub struct Prepared {
+    /// The server's name.
+    pub name: String,
+    pub files: Vec<OutFile>,
+    pub compiler: Compiler,
+}
+
+/// `nest build`.
+pub fn build(args: &Build) -> Result<ExitCode, Failure> {
+    let hold = Hold::new()?;
+    let result = build_in_place(args);
+    hold.release();
+    result
+}
+
+fn build_in_place(args: &Build) -> Result<ExitCode, Failure> {
+    let recipe = Recipe {
+        spec: &args.spec,
+        more: &args.more,
+        trace: args.trace,
+        cc: &args.cc,
+    };
+    let prepared = recipe.prepare(&mut BTreeSet::new())?;
+    let output = args
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(&prepared.name));
+    recipe.protect(&output)?;
+    recipe.make(&prepared, &output)?;
+    term::note(format!("{} is built", output.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Recipe<'_> {
+    /// Compiles the specification. `inputs` gets the files that matter, whatever comes of it.
+    pub fn prepare(&self, inputs: &mut BTreeSet<PathBuf>) -> Result<Prepared, Failure> {
+        for file in self.more {
+            inputs.insert(file.clone());
+            if file.extension().is_none_or(|e| e != "c") {
+                return Err(Failure::Usage(format!(
+                    "{} is not a C file; its name must end in .c",
+                    file.display()
+                )));
+            }
+        }
+        let compiler = Compiler::new(self.cc)?;
+        let compiled = compile(self.spec, self.trace, inputs)?;
+        let name = if source::is_stdin(&self.spec.file) {
+            "server".to_owned()
+        } else {
+            compiled.name.clone()
+        };
+        Ok(Prepared {
+            name,
+            files: nest_emit::emit(&compiled),
+            compiler,
+        })
+    }
+
+    /// Compiles and links; the files beyond the project that took part.
+    pub fn make(&self, prepared: &Prepared, output: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let project = tempfile::Builder::new()
+            .prefix("nest-")
+            .tempdir()
+            .map_err(|e| Failure::io("cannot make a temporary directory", &e))?;
+        generate::write(project.path(), &prepared.files)?;
+        let beside = source::directory(&self.spec.file);
+        let units = Units {
+            project: project.path(),
+            beside: &beside,
+            more: self.more,
+        };
+        let made = project.path().join("server");
+        let used = prepared.compiler.build(&units, &made)?;
+        install(&made, output)
+            .map_err(|e| Failure::io(format!("cannot write {}", output.display()), &e))?;
+        Ok(used)
+    }
+
+    /// Refuses a place that would destroy what the server is made from.
+    fn protect(&self, output: &Path) -> Result<(), Failure> {
+        if output.is_dir() {
+            return Err(Failure::new(format!(
+                "{} is a directory; name the server with -o",
+                output.display()
+            )));
+        }
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let place = real(output);
+        let source = std::iter::once(&self.spec.file).chain(self.more);
+        for file in source {
+            if place.is_some() && place == real(file) {
+                return Err(Failure::new(format!(
+                    "the server would overwrite {}; name it with -o",
+                    file.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies beside the place, then renames.
+fn install(made: &Path, output: &Path) -> std::io::Result<()> {
+    let beside = generate::beside(output);
+    let result = fs::copy(made, &beside).and_then(|_| fs::rename(&beside, output));
+    if result.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    result
+}

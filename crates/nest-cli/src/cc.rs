@@ -1,0 +1,266 @@
+//! The C compiler: which one, with what flags, and running it on all units at once.
+//!
+//! Its messages are shown as it writes them; they point into the specification. Must not know:
+//! what the units are for.
+
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use crate::args::{Cc, Sanitize};
+use crate::term::{self, Failure, Progress};
+
+/// A C compiler and what it is told for one server.
+pub struct Compiler {
+    /// Program and leading arguments, such as `ccache gcc`.
+    words: Vec<String>,
+    /// For compiling and linking.
+    flags: Vec<OsString>,
+    /// For linking, behind the objects.
+    libraries: Vec<OsString>,
+}
+
+/// Where the units lie.
+pub struct Units<'a> {
+    /// The generated project; objects go here too.
+    pub project: &'a Path,
+    /// Searched for `#include "…"` of the specification.
+    pub beside: &'a Path,
+    /// The user's own C files.
+    pub more: &'a [PathBuf],
+}
+
+impl Compiler {
+    /// From the arguments and the environment, as make would take it.
+    pub fn new(args: &Cc) -> Result<Self, Failure> {
+        let named = args.cc.clone().or_else(|| std::env::var("CC").ok());
+        let words: Vec<String> = named
+            .as_deref()
+            .unwrap_or("cc")
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        if words.is_empty() {
+            return Err(Failure::Usage(
+                "the C compiler's name is empty; check --cc and CC".into(),
+            ));
+        }
+        let mut flags: Vec<OsString> = nest_emit::CFLAGS.iter().map(OsString::from).collect();
+        for dir in &args.include {
+            flags.extend(["-I".into(), dir.into()]);
+        }
+        if args.debug {
+            flags.extend(["-O0", "-g3"].map(OsString::from));
+        }
+        if let Some(kind) = args.sanitize {
+            let kind = match kind {
+                Sanitize::Address => "-fsanitize=address,undefined",
+                Sanitize::Undefined => "-fsanitize=undefined",
+                Sanitize::Thread => "-fsanitize=thread",
+            };
+            flags.extend(
+                [kind, "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"].map(OsString::from),
+            );
+            if !args.debug {
+                flags.push("-O1".into());
+            }
+        }
+        flags.extend(from_environment("CPPFLAGS"));
+        flags.extend(from_environment("CFLAGS"));
+        let mut libraries = from_environment("LDFLAGS");
+        for dir in &args.library_path {
+            libraries.extend(["-L".into(), dir.into()]);
+        }
+        libraries.extend(args.library.iter().map(|name| format!("-l{name}").into()));
+        libraries.extend(from_environment("LDLIBS"));
+        Ok(Compiler {
+            words,
+            flags,
+            libraries,
+        })
+    }
+
+    /// Everything that can change what comes out, but for the files.
+    pub fn key(&self) -> Vec<OsString> {
+        let words = self.words.iter().map(OsString::from);
+        let all = words
+            .chain(self.flags.iter().cloned())
+            .chain(self.libraries.iter().cloned());
+        let places = ["CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "PATH"];
+        all.chain(places.into_iter().filter_map(std::env::var_os))
+            .collect()
+    }
+
+    /// Whether libraries are linked whose changes nobody would notice.
+    pub fn has_libraries(&self) -> bool {
+        !self.libraries.is_empty()
+    }
+
+    /// Compiles all units and links them into `output`. The files beyond the project that took
+    /// part, headers included.
+    pub fn build(&self, units: &Units, output: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let progress = Progress::start(format!("compiling with {}", self.words.join(" ")));
+        let mut sources: Vec<PathBuf> = nest_emit::UNITS
+            .iter()
+            .map(|unit| units.project.join(unit))
+            .collect();
+        sources.extend(units.more.iter().cloned());
+        let objects: Vec<PathBuf> = (0..sources.len())
+            .map(|i| units.project.join(format!("{i}.o")))
+            .collect();
+        let at_once = std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .max(2);
+        let mut outputs = Vec::new();
+        let pairs: Vec<_> = sources.iter().zip(&objects).collect();
+        for some in pairs.chunks(at_once) {
+            let started: Result<Vec<Child>, Failure> = some
+                .iter()
+                .map(|(source, object)| self.start(&mut self.compile(units, source, object)))
+                .collect();
+            for child in started? {
+                outputs.push(child.wait_with_output());
+            }
+        }
+        let results: Vec<Output> = outputs
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(|e| Failure::io("cannot wait for the C compiler", &e))?;
+        drop(progress);
+        self.judge(&results)?;
+        let mut link = self.command();
+        link.args(&self.flags)
+            .arg("-o")
+            .arg(output)
+            .args(&objects)
+            .args(&self.libraries);
+        let linked = self
+            .start(&mut link)?
+            .wait_with_output()
+            .map_err(|e| Failure::io("cannot wait for the linker", &e))?;
+        self.judge(&[linked])?;
+        let mut used = Vec::new();
+        for object in &objects {
+            let list = std::fs::read_to_string(object.with_extension("d")).unwrap_or_default();
+            used.extend(
+                dependencies(&list)
+                    .into_iter()
+                    .filter(|f| !f.starts_with(units.project)),
+            );
+        }
+        used.sort();
+        used.dedup();
+        Ok(used)
+    }
+
+    fn compile(&self, units: &Units, source: &Path, object: &Path) -> Command {
+        let mut command = self.command();
+        command.args(&self.flags);
+        command
+            .arg("-iquote")
+            .arg(units.beside)
+            .arg("-I")
+            .arg(units.project);
+        let mut map = OsString::from("-ffile-prefix-map=");
+        map.push(units.project);
+        map.push("=.");
+        command.arg(map);
+        command
+            .arg("-MMD")
+            .arg("-MF")
+            .arg(object.with_extension("d"));
+        if term::colour_err() {
+            command.arg("-fdiagnostics-color=always");
+        }
+        command.arg("-c").arg(source).arg("-o").arg(object);
+        command
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn start(&self, command: &mut Command) -> Result<Child, Failure> {
+        command.spawn().map_err(|e| {
+            let name = &self.words[0];
+            if e.kind() == ErrorKind::NotFound {
+                Failure::new(format!(
+                    "there is no C compiler '{name}'; install gcc or clang, or name one with --cc"
+                ))
+            } else {
+                Failure::io(format!("cannot run the C compiler '{name}'"), &e)
+            }
+        })
+    }
+
+    /// Shows what was said; an error if one failed.
+    fn judge(&self, results: &[Output]) -> Result<(), Failure> {
+        for result in results {
+            term::say(String::from_utf8_lossy(&result.stdout));
+            term::say(String::from_utf8_lossy(&result.stderr));
+        }
+        let Some(failed) = results.iter().find(|r| !r.status.success()) else {
+            return Ok(());
+        };
+        let silent = results
+            .iter()
+            .all(|r| r.stderr.is_empty() && r.stdout.is_empty());
+        if silent {
+            return Err(Failure::new(format!(
+                "{} failed: {}",
+                self.words[0], failed.status
+            )));
+        }
+        term::note("no server: the C compiler found errors");
+        Err(Failure::Said)
+    }
+}
+
+fn from_environment(name: &str) -> Vec<OsString> {
+    let value = std::env::var(name).unwrap_or_default();
+    value.split_whitespace().map(OsString::from).collect()
+}
+
+/// The prerequisites of a rule as compilers write it: `target: a b \` and so on, blanks escaped.
+fn dependencies(rule: &str) -> Vec<PathBuf> {
+    let rule = rule.split_once(": ").map_or("", |(_, files)| files);
+    let mut files = Vec::new();
+    let mut name = String::new();
+    let mut chars = rule.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some('\n')) => {}
+            ('\\', Some(' ' | '#' | '\\')) | ('$', Some('$')) => name.extend(chars.next()),
+            (c, _) if c.is_whitespace() => {
+                if !name.is_empty() {
+                    files.push(PathBuf::from(OsStr::new(&std::mem::take(&mut name))));
+                }
+            }
+            _ => name.push(c),
+        }
+    }
+    if !name.is_empty() {
+        files.push(PathBuf::from(name));
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependencies_are_read_as_make_would() {
+        let rule = "/tmp/x/0.o: /tmp/x/actions.c my\\ file.h \\\n a$$b.h\n";
+        let names: Vec<_> = dependencies(rule).into_iter().collect();
+        assert_eq!(
+            names,
+            ["/tmp/x/actions.c", "my file.h", "a$b.h"].map(PathBuf::from)
+        );
+        assert!(dependencies("").is_empty());
+    }
+}

@@ -1,0 +1,117 @@
+//! A specification compiled and its findings shown: `nest check`, and the first step of the others.
+//!
+//! Must not know: what is done with the machine.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use nest_diag::{Diagnostic, SourceMap, render_json, render_text};
+use nest_machine::{Machine, Overrides};
+
+use crate::args::{Check, Format, Spec};
+use crate::source::{self, Files};
+use crate::term::{self, Failure, Progress};
+
+/// What compiling came to, nothing said yet.
+struct Outcome {
+    sources: SourceMap,
+    diagnostics: Vec<Diagnostic>,
+    machine: Option<Machine>,
+}
+
+/// `nest check`.
+pub fn check(args: &Check) -> Result<ExitCode, Failure> {
+    let outcome = outcome(&args.spec, false, &mut BTreeSet::new());
+    match args.format {
+        Format::Json => term::print(render_json(&outcome.sources, &outcome.diagnostics)),
+        Format::Text => {
+            let colour = term::colour_out();
+            term::print(render_text(&outcome.sources, &outcome.diagnostics, colour));
+            summarise(&args.spec.file, &outcome.diagnostics);
+        }
+    }
+    if outcome.machine.is_some() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(Failure::Said)
+    }
+}
+
+/// Compiles; findings go to standard error. `inputs` gets every file that was read or asked for.
+pub fn compile(
+    spec: &Spec,
+    trace: bool,
+    inputs: &mut BTreeSet<PathBuf>,
+) -> Result<Machine, Failure> {
+    let outcome = outcome(spec, trace, inputs);
+    if !outcome.diagnostics.is_empty() {
+        term::say(render_text(
+            &outcome.sources,
+            &outcome.diagnostics,
+            term::colour_err(),
+        ));
+        summarise(&spec.file, &outcome.diagnostics);
+    }
+    outcome.machine.ok_or(Failure::Said)
+}
+
+fn outcome(spec: &Spec, trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome {
+    if !source::is_stdin(&spec.file) {
+        inputs.insert(spec.file.clone());
+    }
+    let source = match source::read(&spec.file) {
+        Ok(source) => source,
+        Err(unreadable) => {
+            let source::Unreadable {
+                sources,
+                diagnostics,
+            } = *unreadable;
+            return Outcome {
+                sources,
+                diagnostics,
+                machine: None,
+            };
+        }
+    };
+    let _progress = Progress::start(format!("checking {}", source.name));
+    let overrides = Overrides {
+        model: spec.model.clone(),
+        trace,
+    };
+    let mut files = Files::new(&source.name);
+    let compiled = nest_machine::compile(&source.name, &source.text, &mut files, &overrides);
+    inputs.extend(files.into_asked());
+    let failed = compiled.diagnostics.iter().any(Diagnostic::is_error);
+    Outcome {
+        sources: compiled.sources,
+        diagnostics: compiled.diagnostics,
+        machine: compiled.machine.filter(|_| !failed),
+    }
+}
+
+/// One line that counts.
+fn summarise(file: &Path, diagnostics: &[Diagnostic]) {
+    let name = if source::is_stdin(file) {
+        source::STDIN.into()
+    } else {
+        file.to_string_lossy()
+    };
+    let errors = diagnostics.iter().filter(|d| d.is_error()).count();
+    let count = |n: usize, what: &str| match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    };
+    term::note(match (errors, diagnostics.len() - errors) {
+        (0, 0) => format!("{name}: no errors"),
+        (0, warnings) => format!("{name}: no errors, {}", count(warnings, "warning")),
+        (errors, 0) => format!("{name}: {}", count(errors, "error")),
+        (errors, warnings) => {
+            format!(
+                "{name}: {}, {}",
+                count(errors, "error"),
+                count(warnings, "warning")
+            )
+        }
+    });
+}

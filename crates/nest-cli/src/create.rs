@@ -1,0 +1,56 @@
+//! `nest new`: a specification to start from.
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use crate::args::New;
+use crate::term::{self, Failure};
+
+const TEMPLATE: &str = include_str!("../templates/new.nest");
+
+/// Longer names would only make longer file names.
+const LONGEST: usize = 64;
+
+/// Writes NAME.nest; never over another file.
+pub fn new(args: &New) -> Result<ExitCode, Failure> {
+    let name = args.name.strip_suffix(".nest").unwrap_or(&args.name);
+    if let Some(why) = unfit(name) {
+        return Err(Failure::Usage(format!(
+            "'{}' cannot be a server's name: {why}; write letters, digits and _, a letter first",
+            args.name
+        )));
+    }
+    let file = format!("{name}.nest");
+    let opened = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&file);
+    let mut opened = opened.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::new(format!(
+            "{file} is there already and stays as it is; choose another name, or remove it"
+        )),
+        _ => Failure::io(format!("cannot write {file}"), &error),
+    })?;
+    opened
+        .write_all(TEMPLATE.replace("@NAME@", name).as_bytes())
+        .map_err(|error| Failure::io(format!("cannot write {file}"), &error))?;
+    term::note(format!("{file} is written; next: nest run {file}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why the name does not do.
+fn unfit(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("it is empty");
+    }
+    if name.len() > LONGEST {
+        return Some("it has more than 64 characters");
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Some("it does not begin with a letter");
+    }
+    if name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+        return Some("it has a character that is neither letter, digit nor _");
+    }
+    None
+}

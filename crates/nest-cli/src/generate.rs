@@ -1,0 +1,99 @@
+//! `nest gen`: the C project on disk.
+//!
+//! Writes only what changed, each file whole or not at all, and never into a directory that holds
+//! somebody else's files. Must not know: what is in the files, but for the banner.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use nest_emit::OutFile;
+
+use crate::args::Gen;
+use crate::compile::compile;
+use crate::term::{self, Failure};
+
+/// `nest gen`.
+pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
+    let machine = compile(&args.spec, args.trace, &mut BTreeSet::new())?;
+    let files = nest_emit::emit(&machine);
+    let dir = &args.output;
+    if !args.force && !ours(dir)? {
+        return Err(Failure::new(format!(
+            "{} holds files that nest did not generate; choose another directory, or add --force",
+            dir.display()
+        )));
+    }
+    let written = write(dir, &files)?;
+    term::note(match written {
+        0 => format!("{}: nothing has changed", dir.display()),
+        1 => format!("{}: 1 file written", dir.display()),
+        n => format!("{}: {n} files written", dir.display()),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the files that differ; how many.
+pub fn write(dir: &Path, files: &[OutFile]) -> Result<usize, Failure> {
+    let mut written = 0;
+    for file in files {
+        let path = dir.join(&file.path);
+        let place = path.parent().unwrap_or(dir);
+        fs::create_dir_all(place)
+            .map_err(|e| Failure::io(format!("cannot make {}", place.display()), &e))?;
+        if !same(&path, file.text.as_bytes()) {
+            replace(&path, file.text.as_bytes())
+                .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?;
+            written += 1;
+        }
+    }
+    Ok(written)
+}
+
+/// Whether the directory is empty, not there yet, or was generated before.
+fn ours(dir: &Path) -> Result<bool, Failure> {
+    let failed = |e: &io::Error| Failure::io(format!("cannot use {}", dir.display()), e);
+    let mut entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(e) => return Err(failed(&e)),
+    };
+    if entries.next().is_none() {
+        return Ok(true);
+    }
+    match fs::read(dir.join("server.c")) {
+        Ok(bytes) => {
+            let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_lowercase();
+            Ok(start.contains(nest_emit::MARK))
+        }
+        Err(_) => Ok(false),
+    }
+}
+
+fn same(path: &Path, bytes: &[u8]) -> bool {
+    fs::read(path).is_ok_and(|old| old == bytes)
+}
+
+/// Writes beside the file, then renames: a reader sees the old file or the new one.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = beside(path);
+    let result = fs::File::create(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&beside, path));
+    if result.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    result
+}
+
+/// A name in the same directory that nobody else uses now.
+pub fn beside(path: &Path) -> PathBuf {
+    let name = path
+        .file_name()
+        .unwrap_or(OsStr::new("server"))
+        .to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}

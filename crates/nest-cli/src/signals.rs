@@ -1,0 +1,75 @@
+//! Signals to `nest` itself: held back while something must be cleaned up, or passed on.
+//!
+//! Must not know: what runs meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::low_level::emulate_default_handler;
+
+use crate::term::Failure;
+
+/// Those that ask a program to end.
+pub const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+/// Keeps ending signals from ending the program while it owns temporary files.
+pub struct Hold {
+    caught: Arc<AtomicUsize>,
+}
+
+impl Hold {
+    /// From now on they wait.
+    pub fn new() -> Result<Self, Failure> {
+        let caught = Arc::new(AtomicUsize::new(0));
+        for signal in ENDING {
+            let number = usize::try_from(signal).unwrap_or(0);
+            signal_hook::flag::register_usize(signal, Arc::clone(&caught), number)
+                .map_err(|e| Failure::io("cannot catch signals", &e))?;
+        }
+        Ok(Hold { caught })
+    }
+
+    /// Ends the program if one came, as that signal would have.
+    pub fn release(self) {
+        end_by(i32::try_from(self.caught.load(Ordering::SeqCst)).unwrap_or(0));
+    }
+}
+
+/// Ends the program as the signal would, had nobody caught it; 0 is none.
+pub fn end_by(signal: i32) {
+    if signal != 0 {
+        let _ = emulate_default_handler(signal);
+    }
+}
+
+/// A signal that came.
+#[derive(Clone, Copy, Debug)]
+pub struct Caught {
+    pub number: i32,
+    /// The terminal sent it, so to the whole foreground group: our children have it already.
+    pub to_all: bool,
+}
+
+/// All signals that matter to a supervisor, as they come; SIGCHLD is among them.
+pub fn stream() -> Result<Receiver<Caught>, Failure> {
+    let numbers = [&ENDING[..], &[SIGUSR1, SIGUSR2, SIGCHLD]].concat();
+    let mut signals = SignalsInfo::<WithOrigin>::new(numbers)
+        .map_err(|e| Failure::io("cannot catch signals", &e))?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for origin in signals.forever() {
+            let caught = Caught {
+                number: origin.signal,
+                to_all: origin.process.is_none(),
+            };
+            if sender.send(caught).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(receiver)
+}

@@ -1,0 +1,198 @@
+//! Specifications as text: from files, from standard input, by `%include`.
+//!
+//! Must not know: what is in them.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use nest_diag::{Code, Diagnostic, FileId, SourceMap, Span};
+use nest_syntax::Loader;
+
+use crate::term::reason;
+
+/// The name under which standard input is known.
+pub const STDIN: &str = "<stdin>";
+
+/// More than any specification has; what is larger is another kind of file.
+const LARGEST: u64 = 16 << 20;
+
+/// A specification that was read.
+pub struct Source {
+    /// As the user wrote it, or `<stdin>`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Why there is none: findings like any other, so that every format shows them.
+pub struct Unreadable {
+    /// Holds what could be read.
+    pub sources: SourceMap,
+    /// One finding.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the specification; `-` is standard input.
+pub fn read(file: &Path) -> Result<Source, Box<Unreadable>> {
+    let name = if is_stdin(file) {
+        STDIN.to_owned()
+    } else {
+        file.to_string_lossy().into_owned()
+    };
+    let bytes = if is_stdin(file) {
+        read_all(&mut std::io::stdin().lock())
+    } else {
+        read_file(file)
+    };
+    let finding = |code, text: String, at: usize, message: String| {
+        let mut sources = SourceMap::default();
+        let id: FileId = sources.add(name.clone(), text);
+        let diagnostics = vec![Diagnostic::new(code, Span::new(id, at, at), message)];
+        Box::new(Unreadable {
+            sources,
+            diagnostics,
+        })
+    };
+    let bytes = bytes.map_err(|why| {
+        finding(
+            Code::E0001,
+            String::new(),
+            0,
+            format!("cannot read {name}: {why}"),
+        )
+    })?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Source { name, text }),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let byte = error.as_bytes()[at];
+            let message = format!("byte 0x{byte:02x} is not UTF-8");
+            let mut unreadable = finding(Code::E0002, text, at, message);
+            for d in &mut unreadable.diagnostics {
+                d.help =
+                    Some("save the file as UTF-8; inside a string write \\xHH for a byte".into());
+            }
+            Err(unreadable)
+        }
+    }
+}
+
+/// Whether `file` stands for standard input.
+pub fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+/// The directory that the specification's own `#include "…"` and `%include` start from.
+pub fn directory(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !is_stdin(file) && parent != Path::new("") => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Brings files for `%include`, relative to the file that asks; remembers what it brought.
+#[derive(Default)]
+pub struct Files {
+    /// Real path to the name under which it came first, so that one file has one name.
+    names: BTreeMap<PathBuf, String>,
+    asked: Vec<PathBuf>,
+}
+
+impl Files {
+    /// For a specification named `name`, which is known already.
+    pub fn new(name: &str) -> Self {
+        let mut files = Files::default();
+        if let Ok(real) = std::fs::canonicalize(name) {
+            files.names.insert(real, name.to_owned());
+        }
+        files
+    }
+
+    /// Every file that was asked for, there or not.
+    pub fn into_asked(self) -> Vec<PathBuf> {
+        self.asked
+    }
+}
+
+impl Loader for Files {
+    fn load(&mut self, from: &str, path: &str) -> Result<(String, String), String> {
+        let from = if from == STDIN {
+            Path::new("-")
+        } else {
+            Path::new(from)
+        };
+        let file = tidy(&directory(from).join(path));
+        self.asked.push(file.clone());
+        let shown = file.to_string_lossy().into_owned();
+        let bytes = read_file(&file).map_err(|why| format!("cannot read {shown}: {why}"))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            format!(
+                "{shown} is not UTF-8: byte 0x{:02x} at offset {at}",
+                e.as_bytes()[at]
+            )
+        })?;
+        let real = std::fs::canonicalize(&file).unwrap_or(file);
+        Ok((self.names.entry(real).or_insert(shown).clone(), text))
+    }
+}
+
+/// Without the `./` that mean nothing.
+fn tidy(path: &Path) -> PathBuf {
+    path.components()
+        .filter(|c| *c != Component::CurDir)
+        .collect()
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>, String> {
+    let mut opened = std::fs::File::open(file).map_err(|e| reason(&e))?;
+    read_all(&mut opened)
+}
+
+fn read_all(from: &mut dyn Read) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| reason(&e))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("it has more than {} MB", LARGEST >> 20));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_has_one_name() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.nest"), "a").unwrap();
+        let main = dir.path().join("main.nest");
+        std::fs::write(&main, "m").unwrap();
+        let main = main.to_string_lossy().into_owned();
+        let mut files = Files::new(&main);
+        let first = files.load(&main, "a.nest").unwrap();
+        assert_eq!(first, files.load(&main, "./a.nest").unwrap());
+        assert_eq!(files.load(&first.0, "main.nest").unwrap().0, main);
+        assert_eq!(files.into_asked().len(), 3);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let mut files = Files::new("x.nest");
+        let why = files.load("x.nest", "no/such/file.nest").unwrap_err();
+        assert_eq!(
+            why,
+            "cannot read no/such/file.nest: no such file or directory"
+        );
+        assert!(
+            files
+                .load("x.nest", "/dev/zero")
+                .unwrap_err()
+                .contains("more than 16 MB")
+        );
+    }
+}

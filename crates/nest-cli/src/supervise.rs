@@ -1,0 +1,139 @@
+//! A server as a child: its signals, its trace, its end.
+//!
+//! Must not know: how it was built, or why it is ended.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ExitCode, ExitStatus};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::args::Run;
+use crate::run::command;
+use crate::signals::Caught;
+use crate::term::{self, Failure};
+use crate::trace::Printer;
+
+/// A server stops within 5 seconds; past this it hangs.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A trace line has its whole data; one that is longer comes in pieces.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// A running server.
+pub struct Server {
+    child: Child,
+    /// Closes when the trace is at its end.
+    traced: Option<Receiver<()>>,
+}
+
+impl Server {
+    /// Starts it; with `--trace` its trace is printed from now on.
+    pub fn start(path: &PathBuf, args: &Run) -> Result<Self, Failure> {
+        let failed = |e: std::io::Error| Failure::io(format!("cannot run {}", path.display()), &e);
+        let mut command = command(path, args);
+        if !args.trace {
+            return Ok(Server {
+                child: command.spawn().map_err(failed)?,
+                traced: None,
+            });
+        }
+        let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
+        command.env("NEST_TRACE_FD", to.as_raw_fd().to_string());
+        // Only this child may inherit it; no other is started before it is closed below.
+        fcntl_setfd(&to, FdFlags::empty()).map_err(|e| failed(e.into()))?;
+        let child = command.spawn().map_err(failed)?;
+        drop(to);
+        let (open, traced) = channel::<()>();
+        std::thread::spawn(move || {
+            print_trace(BufReader::new(std::fs::File::from(from)));
+            drop(open);
+        });
+        Ok(Server {
+            child,
+            traced: Some(traced),
+        })
+    }
+
+    /// Its end, if that has come; the trace is printed then.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.try_wait().ok().flatten()?;
+        if let Some(traced) = self.traced.take() {
+            // Closed by the last process of the server; one that outlives it must not hold us.
+            let _ = traced.recv_timeout(Duration::from_secs(1));
+        }
+        Some(status)
+    }
+
+    /// Passes a signal on.
+    pub fn signal(&self, number: i32) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(number)) {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Ends it: asked first, and killed if it does not hear.
+    pub fn stop(&mut self) {
+        self.signal(signal_hook::consts::SIGTERM);
+        let limit = Instant::now() + PATIENCE;
+        while self.ended().is_none() {
+            if Instant::now() > limit {
+                term::note("the old server does not stop; it is killed");
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Passes signals on until the server ends; its exit status.
+pub fn until_end(mut server: Server, events: &Receiver<Caught>) -> Result<ExitCode, Failure> {
+    loop {
+        if let Some(status) = server.ended() {
+            return Ok(exit_code(status));
+        }
+        let Ok(caught) = events.recv() else {
+            return Err(Failure::new("signals can no longer be heard"));
+        };
+        pass_on(&server, caught);
+    }
+}
+
+/// Passes a signal on, unless the server has it already.
+pub fn pass_on(server: &Server, caught: Caught) {
+    if caught.number != signal_hook::consts::SIGCHLD && !caught.to_all {
+        server.signal(caught.number);
+    }
+}
+
+/// As a shell would say it: 128 and the number for a signal.
+pub fn exit_code(status: ExitStatus) -> ExitCode {
+    let number = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(number.and_then(|n| u8::try_from(n).ok()).unwrap_or(1))
+}
+
+fn print_trace(mut lines: impl BufRead) {
+    let printer = Printer::for_terminal();
+    loop {
+        let mut line = Vec::new();
+        match lines
+            .by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)
+        {
+            Ok(0) | Err(_) => return,
+            Ok(_) => term::print(printer.line(String::from_utf8_lossy(&line).trim_end())),
+        }
+    }
+}
