@@ -14,14 +14,6 @@ enum { MAIN_FAILED = 1, MAIN_USAGE = 2 };
 
 struct nest__config nest__config;
 
-const char *nest_server_name(void) {
-    return nest__config.server_name;
-}
-
-const char *nest_model(void) {
-    return nest__model_name;
-}
-
 static void main_range(const struct nest__option *option) {
     char least[32], most[32];
     if (option->kind == NEST__NUMBER) {

@@ -217,20 +217,6 @@ int nest__listen_nonblocking(void) {
     return 0;
 }
 
-unsigned nest_port(void) {
-    for (unsigned i = 0; i < nest__listener_count; i++) {
-        if (nest__listeners[i].kind != NEST__UNIX) {
-            unsigned port = 0;
-            const char *digit = strrchr(nest__listeners[i].name, ':');
-            while (digit != NULL && *++digit != '\0') {
-                port = port * 10 + (unsigned)(*digit - '0');
-            }
-            return port;
-        }
-    }
-    return 0;
-}
-
 int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool nonblocking) {
     int flags = SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0);
     for (;;) {
