@@ -1,0 +1,217 @@
+//! Random rule sets and conversations: the same decisions as by libpcre2, at the same bytes.
+//!
+//! `NEST_TRIALS` conversations (default 200,000) from `NEST_SEED`. A failing case is printed
+//! smaller, with the two variables that replay it.
+
+use crate::print::{Macros, pcre};
+use crate::random::Random;
+use crate::reference::{self, GaveUp};
+use crate::{generate, pcre2::Regex, shrink};
+use nest_pattern::sim::{Decision, Engine, Outcome, Rule};
+use nest_pattern::{Dfa, Hir, Nfa, lower};
+use nest_syntax::ast::Pattern;
+use std::fmt::Write as _;
+
+/// Conversations for each set of rules.
+const PER_SET: u64 = 24;
+
+/// A pattern that needs more is left to the thread list.
+const BUDGET: usize = 2_000;
+
+/// Steps of libpcre2 for one call; nested loops can need any number.
+const MATCH_LIMIT: u32 = 20_000;
+
+/// Rules and a conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    pub rules: Vec<Pattern>,
+    pub macros: Macros,
+    pub caseless: bool,
+    pub input: Vec<u8>,
+    /// Where the input is cut into pieces.
+    pub cuts: Vec<usize>,
+    pub eof: bool,
+    pub input_buffer: usize,
+    /// Which rules are active at the first read point, the second, …; then again from the first.
+    pub masks: Vec<u64>,
+}
+
+impl Case {
+    pub fn active(&self, point: usize) -> Vec<usize> {
+        let mask = self.masks[point % self.masks.len()];
+        (0..self.rules.len())
+            .filter(|r| mask >> r & 1 == 1)
+            .collect()
+    }
+
+    fn describe(&self) -> String {
+        let mut out = String::new();
+        for (n, rule) in self.rules.iter().enumerate() {
+            let text = pcre(rule, &self.macros, self.caseless);
+            writeln!(out, "rule {n}: {text}").expect("a string takes all");
+        }
+        let input = self.input.escape_ascii();
+        let Case {
+            cuts,
+            eof,
+            input_buffer,
+            masks,
+            ..
+        } = self;
+        writeln!(out, "input \"{input}\" cut at {cuts:?}, end of file: {eof}").expect("same");
+        writeln!(out, "inputBuffer {input_buffer}, active {masks:?}").expect("same");
+        out
+    }
+}
+
+/// The rules of a case, ready for both sides.
+struct Prepared {
+    hirs: Vec<Vec<Hir>>,
+    /// With DFAs where they fit.
+    fast: Vec<Rule>,
+    /// Thread lists only.
+    slow: Vec<Rule>,
+    regexes: Vec<Regex>,
+}
+
+fn prepare(case: &Case) -> Result<Prepared, String> {
+    let (mut fast, mut slow, mut regexes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut hirs = Vec::new();
+    for rule in &case.rules {
+        let hir = lower(rule, &case.macros, case.caseless).map_err(|d| format!("{d:?}"))?;
+        let nfa = Nfa::build(&hir).map_err(|e| e.to_string())?;
+        fast.push(Rule {
+            nfa: nfa.clone(),
+            dfa: Dfa::build(&nfa, BUDGET),
+        });
+        slow.push(Rule {
+            dfa: Dfa::build(&nfa, 0),
+            nfa,
+        });
+        let text = pcre(rule, &case.macros, case.caseless);
+        regexes.push(Regex::new(
+            text.as_bytes(),
+            rule.elements.len(),
+            MATCH_LIMIT,
+        )?);
+        hirs.push(hir);
+    }
+    Ok(Prepared {
+        hirs,
+        fast,
+        slow,
+        regexes,
+    })
+}
+
+fn engine_decisions(case: &Case, rules: &[Rule], cuts: &[usize]) -> Vec<Decision> {
+    let mut engine = Engine::new(rules, case.input_buffer);
+    let mut made: Vec<Decision> = Vec::new();
+    engine.begin(case.active(0), false);
+    let mut from = 0;
+    for to in cuts.iter().copied().chain([case.input.len()]) {
+        engine.feed(&case.input[from..to]);
+        from = to;
+        if to == case.input.len() && case.eof {
+            engine.end_of_file();
+        }
+        while let Some(decision) = engine.decide() {
+            made.push(decision);
+            match made.last().map(|d| &d.outcome) {
+                Some(Outcome::Run { .. }) => engine.begin(case.active(made.len()), false),
+                _ => return made,
+            }
+        }
+    }
+    made
+}
+
+/// What differs, if anything does.
+fn difference(case: &Case, ready: &Prepared) -> Result<Option<String>, GaveUp> {
+    let expected = reference::decisions(case, &ready.regexes)?;
+    let every: Vec<usize> = (1..case.input.len()).collect();
+    let runs = [
+        ("DFA, whole", &ready.fast, &[][..]),
+        ("DFA, cut", &ready.fast, &case.cuts[..]),
+        ("threads, cut everywhere", &ready.slow, &every[..]),
+    ];
+    for (name, rules, cuts) in runs {
+        let got = engine_decisions(case, rules, cuts);
+        if got != expected {
+            return Ok(Some(format!("{name}: {got:#?}\nlibpcre2: {expected:#?}")));
+        }
+    }
+    Ok(None)
+}
+
+fn fails(case: &Case) -> Option<String> {
+    difference(case, &prepare(case).ok()?).ok()?
+}
+
+fn variable(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(value) => value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is not a number: {value}")),
+        Err(_) => default,
+    }
+}
+
+#[test]
+fn same_decisions_as_libpcre2() {
+    let trials = variable("NEST_TRIALS", 200_000);
+    let seed = variable("NEST_SEED", 1);
+    let (mut done, mut gave_up, mut runs, mut by_dfa, mut rules) = (0, 0u64, 0u64, 0u64, 0u64);
+    let mut set = seed;
+    while done < trials {
+        let mut random = Random::new(set);
+        let mut case = generate::rules(&mut random);
+        let ready = prepare(&case).unwrap_or_else(|e| {
+            panic!(
+                "{e}\n{}replay: NEST_SEED={set} NEST_TRIALS={PER_SET}",
+                case.describe()
+            )
+        });
+        rules += ready.fast.len() as u64;
+        by_dfa += ready.fast.iter().filter(|r| r.dfa.is_some()).count() as u64;
+        for _ in 0..PER_SET {
+            generate::conversation(&mut random, &mut case, &ready.hirs);
+            done += 1;
+            match difference(&case, &ready) {
+                Err(GaveUp) => {
+                    // It would be as slow with the rest.
+                    gave_up += 1;
+                    break;
+                }
+                Ok(None) => runs += u64::from(!case.input.is_empty()),
+                Ok(Some(_)) => {
+                    let small = shrink::smallest(case, |c| fails(c).is_some());
+                    let what = fails(&small).expect("it was made from cases that fail");
+                    let replay = format!("replay: NEST_SEED={set} NEST_TRIALS={PER_SET}");
+                    panic!("{}{what}\n{replay}", small.describe());
+                }
+            }
+        }
+        set += 1;
+    }
+    println!(
+        "seed {seed}: {done} conversations, {gave_up} without a verdict of libpcre2, \
+         {by_dfa} of {rules} rules by DFA"
+    );
+    if trials < 10_000 {
+        return;
+    }
+    // A full run must have tested something.
+    assert!(
+        gave_up * 100 <= done,
+        "libpcre2 gave up on {gave_up} of {done} conversations"
+    );
+    assert!(
+        runs * 2 > done,
+        "only {runs} of {done} conversations had input"
+    );
+    assert!(
+        by_dfa * 100 >= rules * 95,
+        "only {by_dfa} of {rules} rules fit {BUDGET} states"
+    );
+}

@@ -1,0 +1,14 @@
+//! What patterns mean: by example (`behaviour`, `deciding`, `limits`), and against libpcre2
+//! (`differential`).
+
+mod behaviour;
+mod deciding;
+mod differential;
+mod generate;
+mod limits;
+mod notation;
+mod pcre2;
+mod print;
+mod random;
+mod reference;
+mod shrink;
