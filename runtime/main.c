@@ -27,18 +27,19 @@ static void main_range(const struct nest__option *option) {
 
 static void main_help(void) {
     static const char *const kinds[] = {"N", "SIZE", "TEXT", "ADDRESS ..."};
-    printf("%s: %s server, made from %s by %s\n\n"
-           "usage: %s [--port N] [--set NAME=VALUE] [--config FILE] [--check-config] [-- ARGUMENTS]\n"
-           "\n"
-           "  --port N           the same as --set serverPort=N\n"
-           "  --set NAME=VALUE   sets an option; repeatable\n"
-           "  --config FILE      reads FILE instead of config.nest in the working directory\n"
-           "  --check-config     prints the effective settings and where they come from\n"
-           "  --help, --version\n"
-           "  -- ARGUMENTS       for the server's own start-up code\n\n"
-           "options, lowest precedence first: as built, one 'NAME VALUE' a line in config.nest,\n"
-           "NEST_NAME in the environment (upper case), the arguments\n\n",
-           nest__spec_name, nest__model_name, nest__spec_file, nest__tool_version, nest__spec_name);
+    printf(
+        "%s: %s server, made from %s by %s\n\n"
+        "usage: %s [--port N] [--set NAME=VALUE] [--config FILE] [--check-config] [-- ARGUMENTS]\n"
+        "\n"
+        "  --port N           the same as --set serverPort=N\n"
+        "  --set NAME=VALUE   sets an option; repeatable\n"
+        "  --config FILE      reads FILE instead of config.nest in the working directory\n"
+        "  --check-config     prints the effective settings and where they come from\n"
+        "  --help, --version\n"
+        "  -- ARGUMENTS       for the server's own start-up code\n\n"
+        "options, lowest precedence first: as built, one 'NAME VALUE' a line in config.nest,\n"
+        "NEST_NAME in the environment (upper case), the arguments\n\n",
+        nest__spec_name, nest__model_name, nest__spec_file, nest__tool_version, nest__spec_name);
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];
         const char *initial = option->initial != NULL ? option->initial : "";

@@ -255,9 +255,9 @@ static void config_exclude(void) {
     int count = nest__endpoints(all, reason);
     for (int i = 0; i < count; i++) {
         if (all[i].kind != NEST__UNIX &&
-            ntohs(all[i].kind == NEST__TCP4 ? all[i].socket.four.sin_port
-                                            : all[i].socket.six.sin6_port) ==
-                nest__config.server_port) {
+            ntohs(all[i].kind == NEST__TCP4
+                      ? all[i].socket.four.sin_port
+                      : all[i].socket.six.sin6_port) == nest__config.server_port) {
             return; /* they agree */
         }
     }
@@ -277,7 +277,8 @@ int nest__config_read(int argc, char **argv, enum nest__request *request) {
     }
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];
-        if (option->initial != NULL && nest__value_set(option, option->initial, false, reason) != 0) {
+        if (option->initial != NULL &&
+            nest__value_set(option, option->initial, false, reason) != 0) {
             config_faults++;
             nest__say("%s: option %s: %s", nest__spec_file, option->name, reason);
         }

@@ -76,8 +76,8 @@ static int value_number(const struct nest__option *option, const char *text,
         return -EINVAL;
     }
     if (huge || number < option->least || number > option->most) {
-        snprintf(reason, NEST__VALUE_REASON, "%.40s is out of range; the least is %s, the most %s", text,
-                 least, most);
+        snprintf(reason, NEST__VALUE_REASON, "%.40s is out of range; the least is %s, the most %s",
+                 text, least, most);
         return -EINVAL;
     }
     *(uint32_t *)option->value = (uint32_t)number;

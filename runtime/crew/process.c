@@ -28,7 +28,7 @@
 
 enum {
     PROCESS_SPARES = 16,
-    PROCESS_CUT_S = 4,     /* after a stop's begin, connections are cut off */
+    PROCESS_CUT_S = 4,      /* after a stop's begin, connections are cut off */
     PROCESS_STOP_MS = 5000, /* and workers that go on all the same are killed */
     PROCESS_BACKOFF_MS = 100,
     PROCESS_BACKOFF_MOST_MS = 5000,
@@ -37,7 +37,7 @@ enum {
 _Atomic uint64_t *nest__ended; /* the supervisor's: all; a worker's: its slot's */
 
 struct process_shared {
-    _Atomic uint32_t asked; /* for more spares, since the supervisor last counted */
+    _Atomic uint32_t asked;                 /* for more spares, since the supervisor last counted */
     _Atomic uint32_t seats[PROCESS_SPARES]; /* slot + 1 of a worker that has no connection yet */
     _Atomic uint64_t ended[][NEST_REASONS]; /* per slot */
 };
@@ -55,7 +55,7 @@ static struct {
     int signals, asks;              /* descriptors: signalfd, eventfd */
     sigset_t before;                /* the mask that workers get back */
     pid_t pid;
-    unsigned failures; /* in a row: forks that failed, workers that died without a connection */
+    unsigned failures;   /* in a row: forks that failed, workers that died without a connection */
     uint64_t not_before; /* the next fork, after failures */
     bool stopping;
 } process_crew;
@@ -88,7 +88,8 @@ static uint32_t process_spares(void) {
     return count;
 }
 
-/* -- the worker --------------------------------------------------------------------------------- */
+/* -- the worker ---------------------------------------------------------------------------------
+ */
 
 /* A worker without a connection ends; one with a connection is waked from whatever it waits in.
  * Nothing is lost between a look at nest__stop and a blocking call: a socket that was shut down
@@ -177,11 +178,12 @@ static _Noreturn void process_worker(uint32_t slot, unsigned seat) {
     nest__serve(&process_session, &arrival, process_buffer);
     close(arrival.fd);
     nest__released(&process_session);
-    fflush(NULL); /* what actions printed */
+    fflush(NULL);        /* what actions printed */
     _exit(EXIT_SUCCESS); /* not exit: what start-up code registered is the supervisor's to run */
 }
 
-/* -- the supervisor ----------------------------------------------------------------------------- */
+/* -- the supervisor -----------------------------------------------------------------------------
+ */
 
 static void process_backoff(void) {
     uint64_t delay = PROCESS_BACKOFF_MS;
@@ -344,8 +346,7 @@ int nest__crew_prepare(void) {
     size_t shared = sizeof *process_crew.shared +
                     nest__config.max_clients * sizeof process_crew.shared->ended[0];
     int protection = PROT_READ | PROT_WRITE;
-    process_crew.shared =
-        mmap(NULL, shared, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    process_crew.shared = mmap(NULL, shared, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     process_carrier = mmap(NULL, sizeof *process_carrier, protection,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     process_crew.slots = calloc(nest__config.max_clients, sizeof *process_crew.slots);

@@ -45,10 +45,10 @@ struct thread_seat {
 static struct {
     _Atomic uint64_t ended[NEST_REASONS];
     struct thread_seat *seats;
-    uint32_t count;          /* threads made */
-    _Atomic uint32_t live;   /* of them, not ended yet */
-    int signals, over;       /* descriptors: signalfd; eventfd, written by the last thread */
-    pthread_mutex_t gate;    /* held until the listeners are open */
+    uint32_t count;        /* threads made */
+    _Atomic uint32_t live; /* of them, not ended yet */
+    int signals, over;     /* descriptors: signalfd; eventfd, written by the last thread */
+    pthread_mutex_t gate;  /* held until the listeners are open */
 } thread_crew = {.gate = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct thread_seat *thread_self;
@@ -61,7 +61,8 @@ void *nest__vars(const nest_session *s) {
     return thread_crew.seats[s->self.slot].vars;
 }
 
-/* -- a thread ----------------------------------------------------------------------------------- */
+/* -- a thread -----------------------------------------------------------------------------------
+ */
 
 static int thread_accept(struct nest__arrival *arrival) {
     struct pollfd ready[NEST__LISTEN_MAX];
@@ -108,7 +109,8 @@ static void *thread_main(void *argument) {
             nest__released(&seat->session);
             seat->session.self.gen++;
         } else if (error != -EAGAIN && error != -EINTR && error != -EINVAL) {
-            (void)poll(NULL, 0, THREAD_RETRY_MS); /* descriptors or memory of the system are short */
+            (void)poll(NULL, 0,
+                       THREAD_RETRY_MS); /* descriptors or memory of the system are short */
         }
     }
     nest__crash_leave();
@@ -118,11 +120,12 @@ static void *thread_main(void *argument) {
     return NULL;
 }
 
-/* -- main --------------------------------------------------------------------------------------- */
+/* -- main ---------------------------------------------------------------------------------------
+ */
 
 static void *thread_map(size_t n) {
-    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                   0);
+    void *p =
+        mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
@@ -188,9 +191,7 @@ static int thread_signals(void) {
     int error = pthread_sigmask(SIG_BLOCK, &mine, NULL);
     thread_crew.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
     thread_crew.over = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return error != 0                                                ? -error
-           : thread_crew.signals == -1 || thread_crew.over == -1 ? -errno
-                                                                     : 0;
+    return error != 0 ? -error : thread_crew.signals == -1 || thread_crew.over == -1 ? -errno : 0;
 }
 
 int nest__crew_prepare(void) {

@@ -41,7 +41,7 @@ static int endpoint_unix(const char *path, struct nest__endpoint *to, char *reas
 }
 
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
-                        char reason[NEST__ENDPOINT_REASON]) {
+                         char reason[NEST__ENDPOINT_REASON]) {
     char host[sizeof to->name];
     memset(to, 0, sizeof *to);
     if (n >= sizeof to->name) {
@@ -55,8 +55,8 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     int port = colon == NULL ? -1 : endpoint_port(colon + 1);
     if (port == -1) {
         return endpoint_refuse(reason, to->name,
-                              "is no address: write 127.0.0.1:8080, [::1]:8080, *:8080 or "
-                              "unix:/path, with a port of 0 to 65535");
+                               "is no address: write 127.0.0.1:8080, [::1]:8080, *:8080 or "
+                               "unix:/path, with a port of 0 to 65535");
     }
     nest_strlcpy(host, to->name, (size_t)(colon - to->name) + 1);
     size_t length = strlen(host);
@@ -76,8 +76,8 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
         return 0;
     } else {
         return endpoint_refuse(reason, to->name,
-                              "is no numeric address: names are not looked up; write "
-                              "127.0.0.1:8080, [::1]:8080, *:8080 or unix:/path");
+                               "is no numeric address: names are not looked up; write "
+                               "127.0.0.1:8080, [::1]:8080, *:8080 or unix:/path");
     }
     to->kind = NEST__TCP6;
     to->length = sizeof to->socket.six;
@@ -87,7 +87,7 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
 }
 
 int nest__endpoints(struct nest__endpoint to[NEST__LISTEN_MAX],
-                               char reason[NEST__ENDPOINT_REASON]) {
+                    char reason[NEST__ENDPOINT_REASON]) {
     const char *text = nest__config.listen;
     int count = 0;
     if (text == NULL || text[0] == '\0') {

@@ -25,9 +25,8 @@ struct nest__endpoint {
 
 /* Reads "127.0.0.1:8080", "[::1]:8080", "*:8080" or "unix:/path". 0; -EINVAL and the reason. */
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *,
-                        char reason[NEST__ENDPOINT_REASON]);
+                         char reason[NEST__ENDPOINT_REASON]);
 /* Those of nest__config, in order: how many; -EINVAL and the reason. */
-int nest__endpoints(struct nest__endpoint[NEST__LISTEN_MAX],
-                               char reason[NEST__ENDPOINT_REASON]);
+int nest__endpoints(struct nest__endpoint[NEST__LISTEN_MAX], char reason[NEST__ENDPOINT_REASON]);
 
 #endif

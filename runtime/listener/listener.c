@@ -33,7 +33,8 @@ static int listener_complain(const char *name, int error) {
         break;
     case EACCES:
     case EPERM:
-        advice = "not permitted; ports below 1024 need privileges, a Unix socket a writable directory";
+        advice =
+            "not permitted; ports below 1024 need privileges, a Unix socket a writable directory";
         break;
     case EADDRNOTAVAIL:
         advice = "this machine has no such address";

@@ -74,7 +74,8 @@ static void crash_report(int signal) {
     nest__line_add(&line, crash_consequence);
     text[line.n] = '\n';
     nest__write(STDERR_FILENO, text, line.n + 1);
-    raise(signal); /* blocked here, and its action is the default again: ends the process on return */
+    raise(
+        signal); /* blocked here, and its action is the default again: ends the process on return */
 }
 
 void nest__crash_install(const char *who, const char *consequence) {

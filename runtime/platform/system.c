@@ -36,10 +36,11 @@ int nest__descriptors_budget(uint64_t need) {
         return -errno;
     }
     if (need > have.rlim_max) {
-        nest__say("%u clients need %llu descriptors, and at most %llu are allowed; lower maxClients, "
-                  "or raise the limit (ulimit -Hn)",
-                  (unsigned)nest__config.max_clients, (unsigned long long)need,
-                  (unsigned long long)have.rlim_max);
+        nest__say(
+            "%u clients need %llu descriptors, and at most %llu are allowed; lower maxClients, "
+            "or raise the limit (ulimit -Hn)",
+            (unsigned)nest__config.max_clients, (unsigned long long)need,
+            (unsigned long long)have.rlim_max);
         return -EMFILE;
     }
     if (need > have.rlim_cur) {
