@@ -4,6 +4,8 @@
 //! Names are kept as written; whether a declaration of that name exists is asked only where the
 //! grammar itself depends on it (condition or pattern, macro of which kind).
 
+use std::sync::Arc;
+
 use nest_diag::Span;
 
 /// A name where it was used.
@@ -83,7 +85,8 @@ pub struct Rule {
     /// START, END, or a pattern.
     pub kind: RuleKind,
     /// Conditions of the enclosing multistates, outermost first, then its own. All must hold.
-    pub conditions: Vec<Cond>,
+    /// Shared: a multistate's condition is one tree, however many rules it encloses.
+    pub conditions: Vec<Arc<Cond>>,
     /// `NAME =`.
     pub name: Option<Name>,
     /// The C between the braces, without them.

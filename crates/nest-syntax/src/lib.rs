@@ -4,8 +4,17 @@
 //! Must not know: files (a [`Loader`] brings them), what names resolve to beyond their kind.
 
 pub mod ast;
+mod cond;
+mod csource;
+mod decls;
+mod lookahead;
+mod macros;
+mod names;
+mod pattern;
+mod reader;
+mod rules;
 
-use nest_diag::{Diagnostic, SourceMap};
+use nest_diag::{Code, Diagnostic, SourceMap, Span};
 
 /// Brings the text of an `%include`; the compiler itself does no I/O.
 pub trait Loader {
@@ -20,9 +29,43 @@ pub trait Loader {
 /// Parses the specification `name`, whose text is `text`, and what it includes.
 /// All diagnostics of all files come back, in order of position.
 pub fn parse(
-    _name: &str,
-    _text: &str,
-    _loader: &mut dyn Loader,
+    name: &str,
+    text: &str,
+    loader: &mut dyn Loader,
 ) -> (SourceMap, ast::Spec, Vec<Diagnostic>) {
-    (SourceMap::default(), ast::Spec::default(), Vec::new())
+    let mut all = decls::Declarations::new(loader);
+    all.file(name, text.to_owned());
+    let decls::Declarations {
+        sources,
+        units,
+        decls,
+        mut names,
+        mut diags,
+        ..
+    } = all;
+    let mut spec = ast::Spec {
+        decls: macros::resolve(decls, &units, &mut names, &mut diags),
+        ..ast::Spec::default()
+    };
+    let mut once = rules::Once::default();
+    for unit in &units {
+        let Some(start) = unit.rules else { continue };
+        let mut section = rules::parse(&unit.source, start, &names, &mut once);
+        spec.locals.append(&mut section.locals);
+        spec.rules.append(&mut section.rules);
+        spec.startup.extend(section.startup);
+        diags.append(&mut section.diags);
+    }
+    if spec.rules.is_empty() && !diags.iter().any(Diagnostic::is_error) {
+        diags.push(no_rule(&units));
+    }
+    diags.sort_by_key(|d| (d.span.file, d.span.start));
+    (sources, spec, diags)
+}
+
+fn no_rule(units: &[decls::Unit]) -> Diagnostic {
+    let at = units[0].rules.unwrap_or(0);
+    let span = Span::new(units[0].source.file, at.saturating_sub(2), at);
+    Diagnostic::new(Code::E0209, span, "there is no rule")
+        .help("write `pattern { action }` behind the first `%%`")
 }

@@ -1,0 +1,289 @@
+//! Conditions: booleans over states and condition macros.
+//!
+//! Must not know where a condition stands; who called says whether it is one at all.
+
+use nest_diag::Code;
+
+use crate::ast::{Cond, Name};
+use crate::names::{Kind, Names};
+use crate::reader::{Reader, Source, is_ident_start};
+
+/// Parentheses and negations may nest this deep.
+pub(crate) const DEEPEST: usize = 250;
+/// How far [`starts_here`] looks for the first name.
+const RUN: usize = 1024;
+
+struct Parser<'r, 'a> {
+    r: &'r mut Reader<'a>,
+    /// None: syntax alone is asked for.
+    names: Option<&'r Names>,
+    depth: usize,
+}
+
+/// Reads a condition; none if what stands here is none, which is then reported.
+pub(crate) fn parse(r: &mut Reader, names: &Names) -> Option<Cond> {
+    Parser {
+        r,
+        names: Some(names),
+        depth: 0,
+    }
+    .or()
+}
+
+/// The condition that the text `start..end` is by its syntax, whatever its names stand for.
+pub(crate) fn syntax(source: &Source, start: usize, end: usize) -> Option<Cond> {
+    let mut r = Reader::new(source, start, end);
+    r.gap(true);
+    let cond = Parser {
+        r: &mut r,
+        names: None,
+        depth: 0,
+    }
+    .or()?;
+    (r.diags.is_empty() && r.at == r.end).then_some(cond)
+}
+
+/// Every name of a condition, `$LASTSEEN`'s too.
+pub(crate) fn names_of<'c>(cond: &'c Cond, all: &mut Vec<&'c Name>) {
+    match cond {
+        Cond::Or(parts) | Cond::And(parts) => parts.iter().for_each(|p| names_of(p, all)),
+        Cond::Not(inner) => names_of(inner, all),
+        Cond::LastSeen(name) | Cond::Name(name) => all.push(name),
+    }
+}
+
+/// Whether a rule that starts here starts with a condition.
+pub(crate) fn starts_here(r: &Reader, names: &Names) -> bool {
+    let limit = r.end.min(r.at + RUN);
+    let mut at = r.at;
+    loop {
+        at = r.after_blanks(at);
+        if at >= limit {
+            return false;
+        }
+        if !matches!(r.bytes[at], b'(' | b'!') {
+            break;
+        }
+        at += 1;
+    }
+    if r.bytes[at..r.end].starts_with(b"$LASTSEEN") {
+        return true;
+    }
+    let end = r.ident_end(at);
+    if end == at {
+        return false;
+    }
+    match names.kind(r.text(at, end)) {
+        Some(Kind::State | Kind::Condition) => true,
+        Some(Kind::Pattern) => false,
+        None => {
+            let next = r.after_blanks(end);
+            let rest = &r.bytes[next..r.end];
+            rest.starts_with(b":") || rest.starts_with(b"&&") || rest.starts_with(b"||")
+        }
+    }
+}
+
+impl Parser<'_, '_> {
+    fn or(&mut self) -> Option<Cond> {
+        self.chain(b'|', "||", Self::and, Cond::Or)
+    }
+
+    fn and(&mut self) -> Option<Cond> {
+        self.chain(b'&', "&&", Self::neg, Cond::And)
+    }
+
+    fn chain(
+        &mut self,
+        sign: u8,
+        operator: &str,
+        operand: fn(&mut Self) -> Option<Cond>,
+        join: fn(Vec<Cond>) -> Cond,
+    ) -> Option<Cond> {
+        let mut parts = vec![operand(self)?];
+        loop {
+            self.r.gap(true);
+            if self.r.eat(operator) {
+                // The operand follows.
+            } else if self.r.peek() == Some(sign) || (sign == b'|' && self.r.peek() == Some(b',')) {
+                let at = self.r.at;
+                self.r.at += 1;
+                let found = self.r.text(at, at + 1);
+                self.r.report(
+                    Code::E0204,
+                    at,
+                    at + 1,
+                    format!("`{found}` is no operator of conditions"),
+                    format!("write `{operator}`"),
+                );
+            } else {
+                break;
+            }
+            parts.push(operand(self)?);
+        }
+        if parts.len() == 1 {
+            parts.pop()
+        } else {
+            Some(join(parts))
+        }
+    }
+
+    fn neg(&mut self) -> Option<Cond> {
+        self.r.gap(true);
+        let start = self.r.at;
+        let mut negations = 0;
+        while self.r.peek() == Some(b'!') {
+            negations += 1;
+            self.r.at += 1;
+            self.r.gap(true);
+        }
+        if self.depth + negations > DEEPEST {
+            self.too_deep(start);
+            return None;
+        }
+        self.depth += negations;
+        let mut cond = self.primary()?;
+        self.depth -= negations;
+        for _ in 0..negations {
+            cond = Cond::Not(Box::new(cond));
+        }
+        Some(cond)
+    }
+
+    fn primary(&mut self) -> Option<Cond> {
+        let start = self.r.at;
+        match self.r.peek() {
+            Some(b'(') => self.parenthesised(),
+            Some(b'$') => self.last_seen(),
+            Some(byte) if is_ident_start(byte) => {
+                let end = self.r.ident_end(start);
+                let name = self.r.name(start, end);
+                self.r.at = end;
+                self.check(&name, true);
+                Some(Cond::Name(name))
+            }
+            other => {
+                let end = if other.is_some() {
+                    self.r.char_end(start)
+                } else {
+                    start
+                };
+                let found = match other {
+                    Some(_) => format!("`{}`", self.r.text(start, end).escape_debug()),
+                    None => "the end of the text".to_owned(),
+                };
+                self.r.report(
+                    Code::E0204,
+                    start,
+                    end,
+                    format!("a condition needs a state here, not {found}"),
+                    "a condition is made of states, `&&`, `||`, `!`, `( )` and `$LASTSEEN(STATE)`",
+                );
+                None
+            }
+        }
+    }
+
+    fn parenthesised(&mut self) -> Option<Cond> {
+        let start = self.r.at;
+        if self.depth >= DEEPEST {
+            self.too_deep(start);
+            return None;
+        }
+        self.r.at += 1;
+        self.depth += 1;
+        let cond = self.or()?;
+        self.depth -= 1;
+        self.r.gap(true);
+        if !self.r.eat(")") {
+            self.r.report(
+                Code::E0313,
+                start,
+                start + 1,
+                "this parenthesis is not closed",
+                "close it with `)` behind the condition",
+            );
+        }
+        Some(cond)
+    }
+
+    fn last_seen(&mut self) -> Option<Cond> {
+        let start = self.r.at;
+        let word = self.r.ident_end(start + 1);
+        let open = self.r.after_blanks(word);
+        let name = self.r.after_blanks((open + 1).min(self.r.end));
+        let end = self.r.ident_end(name);
+        let close = self.r.after_blanks(end);
+        let bytes = &self.r.bytes[..self.r.end];
+        let whole = bytes.get(open) == Some(&b'(') && end > name && bytes.get(close) == Some(&b')');
+        if self.r.text(start, word) != "$LASTSEEN" || !whole {
+            self.r.report(
+                Code::E0204,
+                start,
+                word.max(start + 1),
+                "this is no condition",
+                "the only directive that a condition may hold is `$LASTSEEN(STATE)`",
+            );
+            return None;
+        }
+        self.r.at = close + 1;
+        let name = self.r.name(name, end);
+        self.check(&name, false);
+        Some(Cond::LastSeen(name))
+    }
+
+    /// Reports a name that cannot stand in a condition.
+    fn check(&mut self, name: &Name, macros: bool) {
+        let Some(names) = self.names else { return };
+        let text = &name.text;
+        let (start, end) = (name.span.start as usize, name.span.end as usize);
+        match names.kind(text) {
+            Some(Kind::State) => {}
+            Some(Kind::Condition) if macros => {}
+            Some(Kind::Condition) => self.r.report(
+                Code::E0204,
+                start,
+                end,
+                format!("`{text}` is a condition macro, not a state"),
+                "`$LASTSEEN` takes one state",
+            ),
+            Some(Kind::Pattern) => self.r.report(
+                Code::E0204,
+                start,
+                end,
+                format!("`{text}` is a pattern macro and cannot stand in a condition"),
+                "a condition is made of states; what is to be matched follows the `:`",
+            ),
+            None if text == "END" || text == "TIMEOUT" => self.r.report(
+                Code::E0204,
+                start,
+                end,
+                format!("`{text}` is not a state"),
+                format!("`{text}` cannot be tested; the states without a declaration are START and DEFAULT"),
+            ),
+            None => {
+                let fits = |kind| kind == Kind::State || (macros && kind == Kind::Condition);
+                let help = names
+                    .suggest(text, fits)
+                    .unwrap_or_else(|| format!("declare it: `%state {text}`"));
+                self.r.report(
+                    Code::E0202,
+                    start,
+                    end,
+                    format!("the state `{text}` is not declared"),
+                    help,
+                );
+            }
+        }
+    }
+
+    fn too_deep(&mut self, start: usize) {
+        self.r.report(
+            Code::E0008,
+            start,
+            start + 1,
+            format!("the condition is nested deeper than {DEEPEST} levels"),
+            "name a part of it as a macro",
+        );
+    }
+}

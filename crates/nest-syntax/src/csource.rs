@@ -1,0 +1,352 @@
+//! C text as C's lexer sees it: where an action, a `%{ %}` block or a declaration ends.
+//!
+//! Strings, character constants, comments, spliced lines, digraphs, numbers and preprocessor lines
+//! are told apart; nothing is parsed. Must not know rules, patterns or directives. A `%%` at the
+//! start of a line is no C and ends every scan, so that one forgotten brace hides one section.
+
+use crate::reader::{is_ident, is_ident_start};
+
+/// The scan found no end.
+pub(crate) struct Unended {
+    /// Where it stopped: the end of the text or a `%%` line.
+    pub at: usize,
+    /// A comment or literal that is not terminated, the likely cause.
+    pub cause: Option<(usize, &'static str)>,
+}
+
+/// What [`declaration`] found.
+pub(crate) enum DeclarationEnd {
+    /// A declaration; one past its `;`, or past the body of a function.
+    At(usize),
+    /// No declaration of C's.
+    No,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Punct(u8),
+    Word,
+    Literal,
+    If,
+    Else,
+    EndIf,
+    Directive,
+}
+
+struct Lexer<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    line_start: bool,
+    cause: Option<(usize, &'static str)>,
+}
+
+impl<'a> Lexer<'a> {
+    fn new(bytes: &'a [u8], at: usize) -> Self {
+        Lexer {
+            bytes,
+            at,
+            line_start: false,
+            cause: None,
+        }
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    /// A backslash and the line end behind it, if they stand at `at`: their length.
+    fn splice(&self, at: usize) -> usize {
+        match self.bytes.get(at..) {
+            Some([b'\\', b'\n', ..]) => 2,
+            Some([b'\\', b'\r', b'\n', ..]) => 3,
+            _ => 0,
+        }
+    }
+
+    /// The next token and where it starts; none at the end.
+    fn next(&mut self) -> Option<(Token, usize)> {
+        loop {
+            let start = self.at;
+            let byte = *self.bytes.get(start)?;
+            match byte {
+                b'\n' => {
+                    self.line_start = true;
+                    self.at += 1;
+                }
+                b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0 => self.at += 1,
+                b'/' if matches!(self.byte(1), b'/' | b'*') => self.comment()?,
+                b'%' if self.line_start && self.byte(1) == b'%' => return None,
+                b'#' if self.line_start => return Some((self.directive(1), start)),
+                b'%' if self.line_start && self.byte(1) == b':' => {
+                    return Some((self.directive(2), start));
+                }
+                _ => {
+                    let splice = self.splice(start);
+                    if splice > 0 {
+                        self.at += splice;
+                        continue;
+                    }
+                    self.line_start = false;
+                    return Some((self.token(byte), start));
+                }
+            }
+        }
+    }
+
+    fn token(&mut self, byte: u8) -> Token {
+        match byte {
+            b'"' | b'\'' => {
+                self.literal(byte);
+                Token::Literal
+            }
+            b'0'..=b'9' => {
+                self.number();
+                Token::Literal
+            }
+            _ if is_ident_start(byte) => {
+                while is_ident(self.byte(0)) {
+                    self.at += 1;
+                }
+                Token::Word
+            }
+            _ => {
+                let (as_if, length) = match (byte, self.byte(1)) {
+                    (b'<', b'%') => (b'{', 2),
+                    (b'%', b'>') => (b'}', 2),
+                    (b'<', b':') => (b'[', 2),
+                    (b':', b'>') => (b']', 2),
+                    _ => (byte, 1),
+                };
+                self.at += length;
+                Token::Punct(as_if)
+            }
+        }
+    }
+
+    /// Preprocessing number: C23's digit separators must not start a character constant.
+    fn number(&mut self) {
+        loop {
+            let (byte, next) = (self.byte(0), self.byte(1));
+            let sign = matches!(byte, b'e' | b'E' | b'p' | b'P') && matches!(next, b'+' | b'-');
+            if sign || (byte == b'\'' && is_ident(next)) {
+                self.at += 2;
+            } else if is_ident(byte) || byte == b'.' {
+                self.at += 1;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// A literal ends at its quote, or unterminated at the line's end, as C's does.
+    fn literal(&mut self, quote: u8) {
+        let start = self.at;
+        self.at += 1;
+        while let Some(&byte) = self.bytes.get(self.at) {
+            match byte {
+                b'\n' => break,
+                b'\\' => self.at += self.splice(self.at).max(2),
+                _ => {
+                    self.at += 1;
+                    if byte == quote {
+                        return;
+                    }
+                }
+            }
+        }
+        self.at = self.at.min(self.bytes.len());
+        let what = if quote == b'"' {
+            "string"
+        } else {
+            "character constant"
+        };
+        self.cause.get_or_insert((start, what));
+    }
+
+    /// None: it is not terminated, and nothing follows.
+    fn comment(&mut self) -> Option<()> {
+        let start = self.at;
+        if self.byte(1) == b'/' {
+            self.rest_of_line();
+            return Some(());
+        }
+        let inside = &self.bytes[start + 2..];
+        match inside.windows(2).position(|w| w == b"*/") {
+            Some(n) => {
+                self.at = start + 2 + n + 2;
+                Some(())
+            }
+            None => {
+                self.cause = Some((start, "comment"));
+                self.at = self.bytes.len();
+                None
+            }
+        }
+    }
+
+    fn rest_of_line(&mut self) {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if byte == b'\n' {
+                return;
+            }
+            self.at += self.splice(self.at).max(1);
+        }
+    }
+
+    /// A preprocessor line; its braces do not count, its quotes need not pair (`#error don't`).
+    fn directive(&mut self, mark: usize) -> Token {
+        self.at += mark;
+        while matches!(self.byte(0), b' ' | b'\t') {
+            self.at += 1;
+        }
+        let word = self.at;
+        while is_ident(self.byte(0)) {
+            self.at += 1;
+        }
+        let kind = match &self.bytes[word..self.at] {
+            b"if" | b"ifdef" | b"ifndef" => Token::If,
+            b"else" | b"elif" | b"elifdef" | b"elifndef" => Token::Else,
+            b"endif" => Token::EndIf,
+            _ => Token::Directive,
+        };
+        let cause = self.cause;
+        while let Some(&byte) = self.bytes.get(self.at) {
+            match byte {
+                b'\n' => break,
+                b'"' | b'\'' => self.literal(byte),
+                b'/' if matches!(self.byte(1), b'/' | b'*') => {
+                    if self.comment().is_none() {
+                        return kind;
+                    }
+                }
+                _ => self.at += self.splice(self.at).max(1),
+            }
+        }
+        self.cause = cause;
+        kind
+    }
+
+    fn unended(&self) -> Unended {
+        Unended {
+            at: self.at.min(self.bytes.len()),
+            cause: self.cause,
+        }
+    }
+}
+
+/// From behind a `{` to its `}`: where that stands, and one past it. Every identifier met is shown
+/// to `word`. In `#if … #else … #endif` each branch starts at the depth of its `#if`.
+pub(crate) fn block_end(
+    bytes: &[u8],
+    from: usize,
+    word: &mut dyn FnMut(usize, usize),
+) -> Result<(usize, usize), Unended> {
+    let mut lexer = Lexer::new(bytes, from);
+    let mut depth = 1usize;
+    let mut branches = Vec::new();
+    while let Some((token, start)) = lexer.next() {
+        match token {
+            Token::Punct(b'{') => depth += 1,
+            Token::Punct(b'}') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok((start, lexer.at));
+                }
+            }
+            Token::Word => word(start, lexer.at),
+            Token::If => branches.push(depth),
+            Token::Else => depth = branches.last().copied().unwrap_or(depth),
+            Token::EndIf => {
+                branches.pop();
+            }
+            _ => {}
+        }
+    }
+    Err(lexer.unended())
+}
+
+/// From behind a `%{` to its `%}`: where that stands.
+pub(crate) fn fence_end(bytes: &[u8], from: usize) -> Result<usize, Unended> {
+    let mut lexer = Lexer::new(bytes, from);
+    while let Some((token, start)) = lexer.next() {
+        if token == Token::Punct(b'%') && bytes.get(start + 1) == Some(&b'}') {
+            return Ok(start);
+        }
+    }
+    Err(lexer.unended())
+}
+
+/// Whether a declaration of C's starts at `from`, and where it ends. Before an initialiser a
+/// declaration holds names, brackets, stars and commas only; anything else says that this is none.
+pub(crate) fn declaration(bytes: &[u8], from: usize) -> DeclarationEnd {
+    let mut lexer = Lexer::new(bytes, from);
+    let (mut depth, mut initialiser, mut body, mut last) = (0usize, false, false, 0u8);
+    while let Some((token, _)) = lexer.next() {
+        let punct = if let Token::Punct(p) = token { p } else { 0 };
+        match punct {
+            b'{' | b'(' | b'[' => {
+                body |= depth == 0 && punct == b'{' && last == b')' && !initialiser;
+                depth += 1;
+            }
+            b'}' | b')' | b']' => {
+                if depth == 0 {
+                    return DeclarationEnd::No;
+                }
+                depth -= 1;
+                if depth == 0 && body {
+                    return DeclarationEnd::At(lexer.at);
+                }
+            }
+            b';' if depth == 0 => return DeclarationEnd::At(lexer.at),
+            b'=' if depth == 0 => initialiser = true,
+            b',' | b'*' => {}
+            _ if depth > 0 || initialiser || token == Token::Word => {}
+            _ if matches!(token, Token::Punct(_) | Token::Literal) => return DeclarationEnd::No,
+            _ => {}
+        }
+        last = punct;
+    }
+    DeclarationEnd::No
+}
+
+/// Whether `word` starts a declaration of C's and nothing else.
+pub(crate) fn is_declaration_word(word: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "_Alignas",
+        "_Atomic",
+        "_Bool",
+        "_Complex",
+        "_Static_assert",
+        "_Thread_local",
+        "auto",
+        "bool",
+        "char",
+        "const",
+        "double",
+        "enum",
+        "extern",
+        "float",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "short",
+        "signed",
+        "static",
+        "struct",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+    ];
+    WORDS.binary_search(&word).is_ok()
+}
+
+/// Whether `word` starts a statement of C's.
+pub(crate) fn is_statement_word(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "for" | "while" | "do" | "switch" | "return" | "goto" | "break"
+    )
+}

@@ -1,0 +1,677 @@
+//! The declarations section, through all includes.
+//!
+//! Macros are only delimited here: of which kind one is depends on every other declaration
+//! (`macros`). Must not know rules, or what options exist.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use nest_diag::{Code, Diagnostic, SourceMap, Span, nearest};
+
+use crate::Loader;
+use crate::ast::{Decl, Name, OptionDecl};
+use crate::csource::{self, DeclarationEnd};
+use crate::names::{Kind, Names, RESERVED};
+use crate::reader::{Reader, Source};
+use crate::rules;
+
+/// Includes may nest this deep.
+const DEEPEST: usize = 64;
+
+const KNOWN: [&str; 3] = ["%option", "%state", "%include"];
+/// In the language, not in this version; whether C in braces follows.
+const LATER: [(&str, bool); 7] = [
+    ("%shared", true),
+    ("%timer", true),
+    ("%signal", true),
+    ("%worker", true),
+    ("%decode", false),
+    ("%encode", false),
+    ("%filter", false),
+];
+
+/// A declaration, or a macro whose kind is not yet known.
+pub(crate) enum Raw {
+    Done(Decl),
+    Macro {
+        name: Name,
+        unit: usize,
+        start: usize,
+        end: usize,
+    },
+}
+
+/// A file whose declarations were read.
+pub(crate) struct Unit {
+    pub source: Rc<Source>,
+    /// One past its first `%%`.
+    pub rules: Option<usize>,
+}
+
+/// All declarations of all files.
+pub(crate) struct Declarations<'l> {
+    loader: &'l mut dyn Loader,
+    pub sources: SourceMap,
+    pub units: Vec<Unit>,
+    pub decls: Vec<Raw>,
+    pub names: Names,
+    pub diags: Vec<Diagnostic>,
+    /// The files being read, outermost first.
+    open: Vec<String>,
+    seen: BTreeSet<String>,
+}
+
+impl<'l> Declarations<'l> {
+    pub fn new(loader: &'l mut dyn Loader) -> Self {
+        Declarations {
+            loader,
+            sources: SourceMap::default(),
+            units: Vec::new(),
+            decls: Vec::new(),
+            names: Names::new(),
+            diags: Vec::new(),
+            open: Vec::new(),
+            seen: BTreeSet::new(),
+        }
+    }
+
+    /// Reads the declarations of the file `name`, and of what it includes.
+    pub fn file(&mut self, name: &str, text: String) {
+        let file = self.sources.add(name, text.as_str());
+        let source = Rc::new(Source {
+            file,
+            name: name.to_owned(),
+            text: text.into(),
+        });
+        self.seen.insert(name.to_owned());
+        self.open.push(name.to_owned());
+        let unit = self.units.len();
+        self.units.push(Unit {
+            source: Rc::clone(&source),
+            rules: None,
+        });
+        let start = if source.text.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
+        let mut r = Reader::new(&source, start, source.text.len());
+        if let Some(nul) = source.text.find('\0') {
+            r.report(
+                Code::E0002,
+                nul,
+                nul + 1,
+                "a specification is text and holds no NUL",
+                "write `\\0` in a pattern or string",
+            );
+        }
+        let mut section = Section {
+            all: self,
+            unit,
+            r: &mut r,
+        };
+        let rules = section.read();
+        self.units[unit].rules = rules;
+        self.diags.append(&mut r.diags);
+        self.open.pop();
+    }
+}
+
+/// The declarations of one file.
+struct Section<'s, 'l, 'r, 'a> {
+    all: &'s mut Declarations<'l>,
+    unit: usize,
+    r: &'r mut Reader<'a>,
+}
+
+impl Section<'_, '_, '_, '_> {
+    /// Reads to behind the first `%%`.
+    fn read(&mut self) -> Option<usize> {
+        let divided = has_divider(&self.r.source.text);
+        loop {
+            let newline = self.r.gap(true);
+            let start = self.r.at;
+            if start >= self.r.end {
+                if !divided && self.unit == 0 {
+                    self.no_rules(start, start);
+                }
+                return None;
+            }
+            if self.r.looking_at("%%") && (newline || start < 4) {
+                return Some(start + 2);
+            }
+            // Without a `%%` the first line that is no declaration is a rule: one error says it.
+            if !divided && self.unit == 0 && !self.plausible() {
+                let end = self.r.line_end(start);
+                self.no_rules(
+                    start,
+                    start + self.r.bytes[start..end].trim_ascii_end().len(),
+                );
+                return None;
+            }
+            self.declaration();
+        }
+    }
+
+    fn no_rules(&mut self, start: usize, end: usize) {
+        self.r.report(
+            Code::E0004,
+            start,
+            end,
+            "there is no rules section",
+            "write a line `%%` between the declarations and the rules",
+        );
+    }
+
+    /// Whether a declaration starts here, by its first tokens.
+    fn plausible(&self) -> bool {
+        let end = self.r.ident_end(self.r.at);
+        let next = self.r.after_blanks(end);
+        let next = if next < self.r.end {
+            self.r.bytes[next]
+        } else {
+            0
+        };
+        self.r.looking_at("%")
+            || (end > self.r.at
+                && !RESERVED.contains(&self.r.text(self.r.at, end))
+                && self.all.names.kind(self.r.text(self.r.at, end)) != Some(Kind::State)
+                && !matches!(next, b':' | b'='))
+    }
+
+    fn declaration(&mut self) {
+        let start = self.r.at;
+        if self.r.looking_at("%{") {
+            if let Some(text) = rules::fence(self.r) {
+                self.all.decls.push(Raw::Done(Decl::Prologue(text)));
+            }
+            return;
+        }
+        let sign = usize::from(self.r.peek() == Some(b'%'));
+        let end = self.r.ident_end(start + sign);
+        let word = self.r.text(start, end);
+        match word {
+            "%option" => self.option(end),
+            "%state" => self.states(end),
+            "%include" => self.include(end),
+            "%s" | "%x" => {
+                self.r.report(
+                    Code::E0210,
+                    start,
+                    end,
+                    format!("`{word}` is Lex's"),
+                    "write `%state`; a state stays set until `$clear` or `$next`",
+                );
+                self.states(end);
+            }
+            _ if sign == 1 => self.other_directive(start, end),
+            _ if end > start && self.c_declaration(start, end) => {}
+            _ if end > start => self.macro_line(start, end),
+            _ => self.nothing(start),
+        }
+    }
+
+    /// The words from `from` to the end of the line, comments left out; quotes removed if `quotes`.
+    fn words(&mut self, from: usize, quotes: bool) -> Vec<Name> {
+        self.r.at = from;
+        let mut words = Vec::new();
+        loop {
+            let newline = self.r.gap(false);
+            let start = self.r.at;
+            if (newline && start > from) || start >= self.r.end {
+                return words;
+            }
+            if quotes && self.r.peek() == Some(b'"') {
+                let line = self.r.line_end(start);
+                let inside = &self.r.bytes[start + 1..line.max(start + 1)];
+                let Some(n) = inside.iter().position(|b| *b == b'"') else {
+                    let end = start + self.r.bytes[start..line].trim_ascii_end().len();
+                    self.r.at = line;
+                    self.r.report(
+                        Code::E0003,
+                        start,
+                        end,
+                        "the string is not terminated",
+                        "end it with `\"` on the same line",
+                    );
+                    return words;
+                };
+                self.r.at = start + n + 2;
+                let mut word = self.r.name(start + 1, start + 1 + n);
+                word.span = self.r.span(start, self.r.at);
+                words.push(word);
+                continue;
+            }
+            let rest = &self.r.bytes[start..self.r.end];
+            let end = rest
+                .iter()
+                .position(|b| crate::reader::is_blank(*b))
+                .map_or(self.r.end, |n| start + n);
+            self.r.at = end;
+            words.push(self.r.name(start, end));
+        }
+    }
+
+    fn option(&mut self, from: usize) {
+        let start = self.r.at;
+        let mut words = self.words(from, true).into_iter();
+        match words.next() {
+            Some(name) => {
+                let decl = OptionDecl {
+                    name,
+                    values: words.collect(),
+                };
+                self.all.decls.push(Raw::Done(Decl::Option(decl)));
+            }
+            None => self.r.report(
+                Code::E0101,
+                start,
+                from,
+                "`%option` names no option",
+                "write `%option NAME VALUE`",
+            ),
+        }
+    }
+
+    fn states(&mut self, from: usize) {
+        let start = self.r.at;
+        let words = self.words(from, false);
+        if words.is_empty() {
+            self.r.report(
+                Code::E0107,
+                start,
+                from,
+                "`%state` names no state",
+                "write `%state NAME`",
+            );
+        }
+        let mut states = Vec::new();
+        for word in words {
+            let text = word.text.trim_end_matches([',', ';']);
+            if text.len() < word.text.len()
+                && crate::reader::ident_end(text.as_bytes(), 0) == text.len()
+            {
+                self.not_a_name(
+                    &word,
+                    "states are separated by blanks, and nothing ends the line",
+                );
+                if !text.is_empty() {
+                    let name = Name {
+                        text: text.to_owned(),
+                        span: word.span,
+                    };
+                    self.declare(&name, Kind::State);
+                }
+            } else if crate::reader::ident_end(text.as_bytes(), 0) != text.len() {
+                self.not_a_name(&word, "names are letters, digits and `_`, no digit first");
+            } else if self.declare(&word, Kind::State) {
+                states.push(word);
+            }
+        }
+        self.all.decls.push(Raw::Done(Decl::State(states)));
+    }
+
+    fn not_a_name(&mut self, word: &Name, help: &str) {
+        let message = format!("`{}` is not a name", word.text.escape_debug());
+        self.r
+            .diags
+            .push(Diagnostic::new(Code::E0107, word.span, message).help(help));
+    }
+
+    /// Declares a name; reports and returns false if it is taken.
+    fn declare(&mut self, name: &Name, kind: Kind) -> bool {
+        if RESERVED.contains(&name.text.as_str()) {
+            let message = format!("`{}` is reserved", name.text);
+            let found = Diagnostic::new(Code::E0102, name.span, message)
+                .help("START, END, DEFAULT and TIMEOUT are never declared: take another name");
+            self.r.diags.push(found);
+            return false;
+        }
+        match self.all.names.declare(&name.text, kind, name.span) {
+            Ok(()) => true,
+            Err(first) => {
+                let message = format!("`{}` is declared twice", name.text);
+                let mut found = Diagnostic::new(Code::E0103, name.span, message)
+                    .help("a name stands for one state or one macro: rename one, or take it out");
+                if let Some(first) = first {
+                    found = found.label(first, "first declared here");
+                }
+                self.r.diags.push(found);
+                false
+            }
+        }
+    }
+
+    fn include(&mut self, from: usize) {
+        let start = self.r.at;
+        let words = self.words(from, true);
+        let after = self.r.at;
+        let [path] = words.as_slice() else {
+            let end = words.last().map_or(from, |w| w.span.end as usize);
+            self.expected_path(start, end);
+            return;
+        };
+        if path.span.end as usize - path.span.start as usize != path.text.len() + 2 {
+            self.expected_path(start, path.span.end as usize);
+            return;
+        }
+        if self.all.open.len() >= DEEPEST {
+            self.report_at(
+                path.span,
+                Code::E0008,
+                format!("files are included deeper than {DEEPEST} levels"),
+                "include files side by side",
+            );
+            return;
+        }
+        match self.all.loader.load(&self.r.source.name, &path.text) {
+            Err(reason) => self.report_at(
+                path.span,
+                Code::E0007,
+                format!("cannot read `{}`: {reason}", path.text),
+                "the path is relative to the including file",
+            ),
+            Ok((name, _)) if self.all.open.contains(&name) => {
+                let chain = self.all.open.iter().skip_while(|open| **open != name);
+                let chain: Vec<&str> = chain.map(String::as_str).chain([name.as_str()]).collect();
+                let message = format!("the files include each other: {}", chain.join(" -> "));
+                self.report_at(
+                    path.span,
+                    Code::E0006,
+                    message,
+                    "take one of the `%include` out",
+                );
+            }
+            Ok((name, _)) if self.all.seen.contains(&name) => {}
+            Ok((name, text)) => self.all.file(&name, text),
+        }
+        self.r.at = after;
+    }
+
+    fn report_at(&mut self, span: Span, code: Code, message: String, help: &str) {
+        self.r
+            .diags
+            .push(Diagnostic::new(code, span, message).help(help));
+    }
+
+    fn expected_path(&mut self, start: usize, end: usize) {
+        self.r.report(
+            Code::E0101,
+            start,
+            end,
+            "`%include` takes one path in quotes",
+            "write `%include \"file.nest\"`",
+        );
+    }
+
+    /// A `%word` that this version does not read.
+    fn other_directive(&mut self, start: usize, end: usize) {
+        let word = self.r.text(start, end);
+        let later = LATER.iter().find(|(name, _)| *name == word);
+        match later {
+            Some(_) => self.r.report(
+                Code::E0005,
+                start,
+                end,
+                format!("`{word}` is not in this version"),
+                "take it out",
+            ),
+            None => {
+                let known = KNOWN.into_iter().chain(LATER.iter().map(|(name, _)| *name));
+                let meant = if word.len() > 16 {
+                    None
+                } else {
+                    nearest(word, known)
+                };
+                let help = meant.map_or_else(
+                    || {
+                        "declarations start with %option, %state, %include, %{ or a macro's name"
+                            .to_owned()
+                    },
+                    |meant| format!("did you mean `{meant}`?"),
+                );
+                let end = end.max(self.r.char_end(start));
+                self.r.report(
+                    Code::E0101,
+                    start,
+                    end,
+                    format!("`{word}` is not a declaration"),
+                    help,
+                );
+            }
+        }
+        self.r.at = end.max(start + 1);
+        self.skip_line(later.is_some_and(|(_, block)| *block));
+    }
+
+    /// Skips to the end of the line, and over a block in braces that starts in it, or, if there
+    /// must be one, first in the next.
+    fn skip_line(&mut self, block: bool) {
+        let line = self.r.line_end(self.r.at);
+        let mut brace = self.r.bytes[self.r.at..line]
+            .iter()
+            .position(|b| *b == b'{');
+        if brace.is_none() && block {
+            let next = self.r.after_blanks(line);
+            if next < self.r.end && self.r.bytes[next] == b'{' {
+                brace = Some(next - self.r.at);
+            }
+        }
+        let Some(n) = brace else {
+            self.r.at = line;
+            return;
+        };
+        let open = self.r.at + n;
+        match csource::block_end(&self.r.bytes[..self.r.end], open + 1, &mut |_, _| {}) {
+            Ok((_, next)) => self.r.at = self.r.line_end(next),
+            Err(unended) => {
+                let help = "close it with `}`";
+                rules::unterminated(self.r, open, open + 1, "the block", help, &unended);
+            }
+        }
+    }
+
+    /// A C declaration, which belongs elsewhere: a variable is dropped with a warning.
+    fn c_declaration(&mut self, start: usize, end: usize) -> bool {
+        let DeclarationEnd::At(stop) = csource::declaration(&self.r.bytes[..self.r.end], start)
+        else {
+            return false;
+        };
+        let word = self.r.text(start, end);
+        let line = self.r.line_end(start);
+        // A typedef's name may start one too: `FILE *log;`, alone on its line.
+        let next = self.r.bytes[self.r.after_blanks(end).min(line)..line].first();
+        let typed = stop <= line
+            && self.r.bytes[stop..line].trim_ascii().is_empty()
+            && next.is_some_and(|b| *b == b'*' || crate::reader::is_ident_start(*b));
+        if !csource::is_declaration_word(word) && !typed {
+            return false;
+        }
+        let text = self.r.text(start, stop);
+        let function = text
+            .find('(')
+            .is_some_and(|n| !text[n + 1..].trim_start().starts_with('*'));
+        self.r.at = stop;
+        if word == "typedef" || function {
+            self.r.report(
+                Code::E0101,
+                start,
+                stop,
+                "C stands among the declarations",
+                "write it into `%{ %}`",
+            );
+        } else {
+            self.r.report(
+                Code::W0101,
+                start,
+                stop,
+                "the variable is dropped: it stands among the declarations",
+                "write it behind `%%` for one of every client's own, into `%{ %}` for a C global",
+            );
+        }
+        true
+    }
+
+    /// `NAME text`.
+    fn macro_line(&mut self, start: usize, end: usize) {
+        let name = self.r.name(start, end);
+        let next = if end < self.r.end {
+            self.r.bytes[end]
+        } else {
+            b'\n'
+        };
+        let (from, text_end) = self.macro_text(end);
+        let rest = self.r.text(from, text_end);
+        let rule = matches!(name.text.as_str(), "START" | "END") && rest.starts_with(['{', ':'])
+            || matches!(next, b':')
+            || (self.all.names.kind(&name.text) == Some(Kind::State)
+                && rest.starts_with(['{', ':']));
+        if rule {
+            self.r.at = start;
+            self.nothing(start);
+        } else if !crate::reader::is_blank(next) && !matches!(next, b'"' | b'[' | b'(' | b'\\') {
+            let end = self.r.char_end(end);
+            self.r.report(
+                Code::E0101,
+                start,
+                end.max(start + 1),
+                "not a declaration",
+                "a macro is its name, a blank and its text; names are letters, digits and `_`",
+            );
+        } else if from == text_end {
+            self.declare(&name, Kind::Pattern);
+            self.r.report(
+                Code::E0105,
+                start,
+                end,
+                format!("the macro `{}` has no text", name.text),
+                "write what it stands for behind its name, on the same line",
+            );
+        } else if self.declare(&name, Kind::Pattern) {
+            self.all.decls.push(Raw::Macro {
+                name,
+                unit: self.unit,
+                start: from,
+                end: text_end,
+            });
+        }
+    }
+
+    /// The text of a macro whose name ends at `from`; the reader goes behind its line.
+    fn macro_text(&mut self, from: usize) -> (usize, usize) {
+        self.r.at = from;
+        let line = self.r.line_end(from);
+        let start = self.r.after_blanks(from).min(line);
+        let mut end = start;
+        let mut comment = true;
+        self.r.at = start;
+        while self.r.at < line {
+            let at = self.r.at;
+            let byte = self.r.bytes[at];
+            if crate::reader::is_blank(byte) {
+                comment = true;
+                self.r.at += 1;
+                continue;
+            }
+            if comment && self.r.looking_at("//") {
+                self.r.at = line;
+                break;
+            }
+            if comment && self.r.looking_at("/*") {
+                if self.r.block_comment() {
+                    break;
+                }
+                continue;
+            }
+            comment = false;
+            self.r.at = token_end(&self.r.bytes[..line], at);
+            end = self.r.at;
+        }
+        (start, end)
+    }
+
+    /// A line that is none of all this.
+    fn nothing(&mut self, start: usize) {
+        let line = self.r.line_end(start);
+        let end = start + self.r.bytes[start..line].trim_ascii_end().len();
+        let help = if self.r.looking_at("#") {
+            "preprocessor lines stand in `%{ %}`"
+        } else {
+            "declarations are %option, %state, %include, %{ %} and macros (`NAME text`); rules \
+             stand behind the first `%%`"
+        };
+        self.r
+            .report(Code::E0101, start, end, "not a declaration", help);
+        self.skip_line(false);
+        if self.r.at == start {
+            self.r.at = self.r.char_end(start);
+        }
+    }
+}
+
+/// Whether a line of `text` starts with `%%`.
+fn has_divider(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}')
+        .lines()
+        .any(|line| line.trim_start().starts_with("%%"))
+}
+
+/// Where the token of a pattern at `at` ends, as far as comments need to know.
+fn token_end(bytes: &[u8], at: usize) -> usize {
+    let find = |from: usize, what: &[u8]| {
+        bytes
+            .get(from..)
+            .and_then(|rest| rest.windows(what.len()).position(|w| w == what))
+    };
+    let end = match bytes[at..] {
+        [b'\\', b'Q', ..] => find(at + 2, b"\\E").map_or(bytes.len(), |n| at + 2 + n + 2),
+        [b'\\', ..] => at + 2,
+        [b'(', b'?', b'#', ..] => find(at + 3, b")").map_or(bytes.len(), |n| at + 3 + n + 1),
+        [b'"', ..] => closing(bytes, at + 1, b'"'),
+        [b'[', ..] => {
+            let first = at + 1 + usize::from(bytes.get(at + 1) == Some(&b'^'));
+            class_end(bytes, first)
+        }
+        _ => at + 1,
+    };
+    end.min(bytes.len())
+}
+
+fn closing(bytes: &[u8], mut at: usize, quote: u8) -> usize {
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// One past the `]` of a class whose first member stands at `first`.
+fn class_end(bytes: &[u8], first: usize) -> usize {
+    let mut at = first;
+    while at < bytes.len() {
+        match bytes[at..] {
+            [b'\\', ..] => at = token_end(bytes, at),
+            [b']', ..] if at > first => return at + 1,
+            [b'[', mark @ (b':' | b'.' | b'='), ..] => {
+                let inner = bytes[at + 2..]
+                    .iter()
+                    .position(|b| matches!(b, b']' | b'['));
+                let end = inner.map_or(bytes.len(), |n| at + 2 + n);
+                at = if end < bytes.len()
+                    && bytes[end] == b']'
+                    && bytes[end - 1] == mark
+                    && end > at + 2
+                {
+                    end + 1
+                } else {
+                    at + 1
+                };
+            }
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}

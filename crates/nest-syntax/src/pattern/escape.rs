@@ -1,0 +1,290 @@
+//! Backslashes outside strings, as PCRE2 reads them.
+
+use nest_diag::Code;
+
+use super::{Abort, Parser};
+use crate::ast::ByteSet;
+
+/// What an escape stands for.
+pub(super) enum Escape {
+    /// One byte.
+    Byte(u8),
+    /// A class; negated or not.
+    Set(ByteSet, bool),
+    /// `\C`: every byte.
+    Any,
+    /// `\A`.
+    Start,
+    /// `\Q`.
+    Quote,
+    /// Nothing: `\E`, or an escape that was refused.
+    Nothing,
+}
+
+/// The set of `\d`, `\h`, `\N`, `\s`, `\v`, `\w`, by its lower-case letter.
+fn type_set(letter: u8) -> ByteSet {
+    let mut set = ByteSet::EMPTY;
+    let members: &[u8] = match letter {
+        b's' => b" \t\n\x0b\x0c\r",
+        b'h' => b" \t\xa0",
+        b'v' => b"\n\x0b\x0c\r\x85",
+        b'n' => b"\n",
+        _ => b"",
+    };
+    members.iter().for_each(|b| set.insert(*b));
+    if matches!(letter, b'd' | b'w') {
+        set.insert_range(b'0', b'9');
+    }
+    if letter == b'w' {
+        set.insert_range(b'a', b'z');
+        set.insert_range(b'A', b'Z');
+        set.insert(b'_');
+    }
+    set
+}
+
+impl Parser<'_, '_> {
+    /// An escape; the parser stands behind its backslash.
+    pub(super) fn escape(&mut self, start: usize, in_class: bool) -> Result<Escape, Abort> {
+        let Some(byte) = self.r.peek() else {
+            self.refuse(
+                start,
+                Code::E0306,
+                "nothing follows the backslash",
+                "a macro ends with its line; write `\\\\` for a backslash",
+            );
+            return Ok(Escape::Nothing);
+        };
+        if matches!(byte, b'\n' | b'\r') {
+            self.refuse(
+                start,
+                Code::E0306,
+                "a line end follows the backslash",
+                "write `\\n` for a line end, `\\\\` for a backslash; a rule's pattern goes on in \
+                 the next line without it",
+            );
+            return Ok(Escape::Nothing);
+        }
+        if byte >= 0x80 {
+            return Ok(Escape::Nothing);
+        }
+        self.r.at += 1;
+        let value = match byte {
+            b'a' => 0x07,
+            b'e' => 0x1b,
+            b'f' => 0x0c,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'b' if in_class => 0x08,
+            b'0'..=b'9' => return Ok(self.digit_escape(start, byte, in_class)),
+            b'c' => return Ok(self.control(start)),
+            b'o' => return Ok(self.braced(start, 8)),
+            b'x' => return Ok(self.hexadecimal(start)),
+            b'd' | b'h' | b's' | b'v' | b'w' => return Ok(Escape::Set(type_set(byte), false)),
+            b'D' | b'H' | b'S' | b'V' | b'W' => {
+                return Ok(Escape::Set(type_set(byte.to_ascii_lowercase()), true));
+            }
+            b'E' => return Ok(Escape::Nothing),
+            b'Q' => return Ok(Escape::Quote),
+            b'A' if !in_class => return Ok(Escape::Start),
+            b'C' if !in_class => return Ok(Escape::Any),
+            b'N' if !in_class && !self.r.looking_at("{U+") => {
+                return Ok(Escape::Set(type_set(b'n'), true));
+            }
+            _ if byte.is_ascii_alphabetic() => {
+                self.refuse_letter(start, byte, in_class);
+                return Ok(Escape::Nothing);
+            }
+            _ => byte,
+        };
+        Ok(Escape::Byte(value))
+    }
+
+    /// `\0`, `\12`, `\377`; a back-reference where PCRE2 sees one.
+    fn digit_escape(&mut self, start: usize, first: u8, in_class: bool) -> Escape {
+        if first != b'0' && !in_class {
+            let mut end = self.r.at;
+            while end < self.r.end && self.r.bytes[end].is_ascii_digit() {
+                end += 1;
+            }
+            let number = self.r.text(start + 1, end).parse().unwrap_or(u32::MAX);
+            if number < 10 || first >= b'8' || number <= self.groups {
+                self.r.at = end;
+                self.back_reference(start);
+                return Escape::Nothing;
+            }
+        }
+        if first >= b'8' {
+            return Escape::Byte(first);
+        }
+        self.r.at -= 1;
+        let value = self.number(8, 3);
+        self.one_byte(start, value)
+    }
+
+    fn one_byte(&mut self, start: usize, value: Option<u32>) -> Escape {
+        if let Some(Ok(byte)) = value.map(u8::try_from) {
+            return Escape::Byte(byte);
+        }
+        self.refuse(
+            start,
+            Code::E0306,
+            "the escape is more than one byte",
+            "patterns match bytes: write the bytes that are meant, each as `\\xhh`",
+        );
+        Escape::Nothing
+    }
+
+    fn back_reference(&mut self, start: usize) {
+        self.backtracking(
+            start,
+            "a back-reference",
+            "match both parts and compare them in the action",
+        );
+    }
+
+    /// `\cX`.
+    fn control(&mut self, start: usize) -> Escape {
+        match self.r.peek().filter(|b| (b' '..=b'~').contains(b)) {
+            Some(byte) => {
+                self.r.at += 1;
+                Escape::Byte(byte.to_ascii_uppercase() ^ 0x40)
+            }
+            None => {
+                self.refuse(start, Code::E0306, "`\\c` needs a letter", "write `\\cX`");
+                Escape::Nothing
+            }
+        }
+    }
+
+    /// `\xh`, `\xhh`, `\x{h…}`.
+    fn hexadecimal(&mut self, start: usize) -> Escape {
+        if self.r.peek() == Some(b'{') {
+            return self.braced(start, 16);
+        }
+        let digits = self.r.at;
+        let value = self.number(16, 2);
+        if self.r.at == digits {
+            self.refuse(
+                start,
+                Code::E0306,
+                "`\\x` needs a hexadecimal digit",
+                "write `\\x41`; `\\0` is NUL",
+            );
+            return Escape::Nothing;
+        }
+        self.one_byte(start, value)
+    }
+
+    /// `\o{101}`, `\x{41}`; the parser stands on the brace.
+    fn braced(&mut self, start: usize, base: u32) -> Escape {
+        if self.r.eat("{") {
+            let digits = self.r.at;
+            let value = self.number(base, usize::MAX);
+            if self.r.at > digits && self.r.eat("}") {
+                return self.one_byte(start, value);
+            }
+        }
+        let (what, fix) = if base == 8 {
+            ("`\\o`", "write `\\o{101}`")
+        } else {
+            ("`\\x{`", "write `\\x{41}`")
+        };
+        self.refuse(start, Code::E0306, &format!("{what} is not complete"), fix);
+        Escape::Nothing
+    }
+
+    /// Letters that say something else in PCRE2, or nothing.
+    fn refuse_letter(&mut self, start: usize, byte: u8, in_class: bool) {
+        let text = format!("`\\{}`", char::from(byte));
+        match byte {
+            b'p' | b'P' | b'X' => {
+                self.braces();
+                self.refuse(
+                    start,
+                    Code::E0315,
+                    &format!("{text} speaks of Unicode, and patterns match bytes"),
+                    "write a class of bytes, such as `[[:alpha:]]`",
+                );
+            }
+            _ if in_class => self.refuse(
+                start,
+                Code::E0306,
+                &format!("{text} has no meaning in a class"),
+                "leave off the backslash if the letter is meant",
+            ),
+            b'b' | b'B' | b'z' | b'Z' | b'G' => {
+                let end = self.r.at;
+                self.anchor(start, end, &text);
+            }
+            b'K' => self.refuse(
+                start,
+                Code::E0308,
+                "`\\K` needs backtracking",
+                "write what stands before it as an element of its own: `$1`, `$2`, … are the parts",
+            ),
+            b'R' => self.refuse(
+                start,
+                Code::E0308,
+                "`\\R` is an atomic group, which needs backtracking",
+                "write `(\\r\\n|\\n)`, or a macro for it",
+            ),
+            b'g' | b'k' => {
+                self.reference_name();
+                self.back_reference(start);
+            }
+            b'N' => {
+                self.braces();
+                self.refuse(
+                    start,
+                    Code::E0315,
+                    "`\\N{U+…}` speaks of Unicode, and patterns match bytes",
+                    "write the character in a string",
+                );
+            }
+            _ => self.refuse(
+                start,
+                Code::E0306,
+                &format!("{text} is no escape"),
+                "leave off the backslash if the letter is meant",
+            ),
+        }
+    }
+
+    /// Skips `{…}` of this line.
+    fn braces(&mut self) {
+        let line = self.r.line_end(self.r.at);
+        if self.r.peek() == Some(b'{')
+            && let Some(n) = self.r.bytes[self.r.at..line]
+                .iter()
+                .position(|b| *b == b'}')
+        {
+            self.r.at += n + 1;
+        }
+    }
+
+    /// Skips the name behind `\g` and `\k`.
+    fn reference_name(&mut self) {
+        let close = match self.r.peek() {
+            Some(b'{') => return self.braces(),
+            Some(b'<') => b'>',
+            Some(b'\'') => b'\'',
+            _ => {
+                while self
+                    .r
+                    .peek()
+                    .is_some_and(|b| b.is_ascii_digit() || b"+-".contains(&b))
+                {
+                    self.r.at += 1;
+                }
+                return;
+            }
+        };
+        let line = self.r.line_end(self.r.at);
+        let inside = &self.r.bytes[self.r.at + 1..line.max(self.r.at + 1)];
+        if let Some(n) = inside.iter().position(|b| *b == close) {
+            self.r.at += n + 2;
+        }
+    }
+}

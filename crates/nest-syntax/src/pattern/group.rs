@@ -1,0 +1,323 @@
+//! Parentheses: groups, flags, and everything else that PCRE2 writes with them, which is refused.
+
+use nest_diag::Code;
+
+use super::{Abort, DEEPEST, Parser};
+use crate::ast::{Atom, Flags};
+use crate::reader::{is_ident, is_ident_start};
+
+/// What the text behind `(?` says.
+enum Opening {
+    /// A group follows.
+    Group(Flags),
+    /// Nothing follows: `(?i)`, or something that was refused as a whole.
+    Done(Option<Atom>),
+}
+
+impl Parser<'_, '_> {
+    /// A group; the parser stands behind its `(`.
+    pub(super) fn group(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
+        if self.depth >= DEEPEST {
+            self.r.report(
+                Code::E0008,
+                start,
+                start + 1,
+                format!("groups are nested deeper than {DEEPEST} levels"),
+                "name a part of the pattern as a macro",
+            );
+            return Err(Abort);
+        }
+        let flags = match self.r.peek() {
+            Some(b'?') => {
+                self.r.at += 1;
+                match self.opening(start)? {
+                    Opening::Group(flags) => flags,
+                    Opening::Done(atom) => return Ok(atom),
+                }
+            }
+            Some(b'*')
+                if self
+                    .r
+                    .peek_at(1)
+                    .is_some_and(|b| is_ident_start(b) || b == b':') =>
+            {
+                self.r.at += 1;
+                self.verb(start)?;
+                return Ok(None);
+            }
+            _ => {
+                self.groups += 1;
+                Flags::default()
+            }
+        };
+        self.depth += 1;
+        let alt = self.alt()?;
+        self.depth -= 1;
+        if !self.r.eat(")") {
+            self.unclosed(start);
+            return Err(Abort);
+        }
+        Ok(Some(Atom::Group { flags, alt }))
+    }
+
+    fn unclosed(&mut self, start: usize) {
+        self.r.report(
+            Code::E0313,
+            start,
+            start + 1,
+            "this parenthesis is not closed",
+            "close it with `)` before the action; quote it if text is meant: \"(\"",
+        );
+    }
+
+    fn opening(&mut self, start: usize) -> Result<Opening, Abort> {
+        let group = Ok(Opening::Group(Flags::default()));
+        if self.r.eat("#") {
+            if self.skip_to_close() {
+                return Ok(Opening::Done(None));
+            }
+            self.r.report(
+                Code::E0003,
+                start,
+                start + 3,
+                "the comment is not terminated",
+                "end it with `)`",
+            );
+            return Err(Abort);
+        }
+        if self.r.eat(":") {
+            return group;
+        }
+        for (text, what) in [
+            ("<=", "look-behind"),
+            ("<!", "look-behind"),
+            ("<*", "look-behind"),
+            ("=", "look-ahead"),
+            ("!", "look-ahead"),
+            ("*", "look-ahead"),
+        ] {
+            if self.r.eat(text) {
+                self.look_around(start, what);
+                return group;
+            }
+        }
+        if self.r.eat(">") {
+            self.backtracking(start, "an atomic group", "write `(?: )`");
+            return group;
+        }
+        if self.r.eat("|") {
+            self.refuse(
+                start,
+                Code::E0309,
+                "`(?|` numbers groups anew, and groups do not number here",
+                "write `(?: )`",
+            );
+            return group;
+        }
+        if self.r.eat("(") {
+            self.backtracking(start, "a conditional group", "write two rules");
+            if self.skip_to_close() {
+                return group;
+            }
+            self.unclosed(start);
+            return Err(Abort);
+        }
+        self.named_or_flags(start)
+    }
+
+    fn named_or_flags(&mut self, start: usize) -> Result<Opening, Abort> {
+        let (byte, next) = (self.r.peek().unwrap_or(0), self.r.peek_at(1).unwrap_or(0));
+        match (byte, next) {
+            (b'<' | b'\'', _) | (b'P', b'<') => {
+                self.r.at += if byte == b'P' { 2 } else { 1 };
+                self.r.at = self.r.ident_end(self.r.at);
+                if !self.r.eat(">") {
+                    self.r.eat("'");
+                }
+                self.refuse(
+                    start,
+                    Code::E0309,
+                    "a named group",
+                    "write `( )`, groups do not number here; `$1`, `$2`, … are the elements",
+                );
+                Ok(Opening::Group(Flags::default()))
+            }
+            (b'P', b'=') => self.refused(start, "a back-reference", "write what is meant again"),
+            (b'P', b'>') | (b'R' | b'&' | b'0'..=b'9', _) | (b'+' | b'-', b'0'..=b'9') => self
+                .refused(
+                    start,
+                    "a recursion",
+                    "name the part as a macro and write `{NAME}`",
+                ),
+            (b'C', _) => {
+                self.r.at += 1;
+                let closed = self.skip_to_close();
+                self.refuse(
+                    start,
+                    Code::E0315,
+                    "a callout has no meaning here",
+                    "leave it off",
+                );
+                if closed {
+                    Ok(Opening::Done(None))
+                } else {
+                    Err(Abort)
+                }
+            }
+            _ => self.flags(start),
+        }
+    }
+
+    /// Flags, up to `)` or `:`.
+    fn flags(&mut self, start: usize) -> Result<Opening, Abort> {
+        let mut flags = Flags::default();
+        let caret = self.r.eat("^");
+        if caret {
+            flags.caseless = Some(false);
+            flags.dot_all = Some(false);
+        }
+        let mut on = true;
+        loop {
+            let at = self.r.at;
+            let Some(byte) = self.r.peek() else {
+                self.unclosed(start);
+                return Err(Abort);
+            };
+            self.r.at += 1;
+            let value = Some(on);
+            match byte {
+                b')' => return Ok(Opening::Done(Some(Atom::SetFlags(flags)))),
+                b':' => return Ok(Opening::Group(flags)),
+                // In PCRE2 a letter on both sides of the hyphen is unset, as here.
+                b'-' if on && !caret => on = false,
+                b'i' => flags.caseless = value,
+                b's' => flags.dot_all = value,
+                b'U' => flags.swap_greed = value,
+                // They change what `^` in the middle, numbers and equal names mean: all refused.
+                b'm' | b'n' | b'J' => {}
+                b'x' if !on => {}
+                b'x' => {
+                    while self.r.eat("x") {}
+                    let end = self.r.at;
+                    self.r.report(
+                        Code::E0315,
+                        at,
+                        end,
+                        "the flag `x` changes what blanks and `#` mean",
+                        "leave it off: blanks do not count inside `( )`, comments are `/* */`",
+                    );
+                }
+                _ => {
+                    let end = self.r.char_end(at);
+                    let found = self.r.text(at, end).escape_debug().to_string();
+                    self.r.report(
+                        Code::E0309,
+                        start,
+                        end,
+                        format!("`{found}` says nothing behind `(?`"),
+                        "groups are `( )`, `(?: )` and `(?i: )`, flags `i`, `s`, `U`",
+                    );
+                    self.r.at = at;
+                    return Ok(Opening::Group(flags));
+                }
+            }
+        }
+    }
+
+    /// `(*VERB)`, `(*pla: )`.
+    fn verb(&mut self, start: usize) -> Result<(), Abort> {
+        let word = self.r.at;
+        while self.r.peek().is_some_and(is_ident) {
+            self.r.at += 1;
+        }
+        let name = self.r.text(word, self.r.at);
+        let settings = ["UTF", "UCP", "CR", "LF", "CRLF", "ANY", "ANYCRLF", "NUL"];
+        let (code, message, fix) = if settings.contains(&name)
+            || ["NO_", "LIMIT_", "BSR_", "NOTEMPTY"]
+                .iter()
+                .any(|p| name.starts_with(p))
+        {
+            (
+                Code::E0315,
+                format!("`(*{name}` sets up another matcher"),
+                "leave it off",
+            )
+        } else {
+            let message = format!("`(*{name}` needs backtracking");
+            (
+                Code::E0308,
+                message,
+                "leave it off; rules compete by length, then by order",
+            )
+        };
+        let end = self.r.at;
+        self.r.report(code, start, end, message, fix);
+        self.close_nested(start)
+    }
+
+    /// Skips to behind the `)` that matches, over inner groups.
+    fn close_nested(&mut self, start: usize) -> Result<(), Abort> {
+        let mut depth = 1usize;
+        while let Some(byte) = self.r.peek() {
+            self.r.at += 1;
+            match byte {
+                b'\\' if self.r.at < self.r.end => self.r.at = self.r.char_end(self.r.at),
+                b'\n' => break,
+                b'(' => depth += 1,
+                b')' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+        self.r.at = start + 1;
+        Err(Abort)
+    }
+
+    /// Skips to behind the next `)` of this line; whether there is one.
+    fn skip_to_close(&mut self) -> bool {
+        let line = self.r.line_end(self.r.at);
+        let close = self.r.bytes[self.r.at..line]
+            .iter()
+            .position(|b| *b == b')');
+        if let Some(n) = close {
+            self.r.at += n + 1;
+        }
+        close.is_some()
+    }
+
+    fn look_around(&mut self, start: usize, what: &str) {
+        self.refuse(
+            start,
+            Code::E0307,
+            &format!("a {what} looks outside the match"),
+            "what follows a match stays unread for the next rule: leave it off",
+        );
+    }
+
+    fn refused(&mut self, start: usize, what: &str, fix: &str) -> Result<Opening, Abort> {
+        let closed = self.skip_to_close();
+        self.backtracking(start, what, fix);
+        if closed {
+            Ok(Opening::Done(None))
+        } else {
+            Err(Abort)
+        }
+    }
+
+    /// Refuses what the automata cannot do, from `start` to here.
+    pub(super) fn backtracking(&mut self, start: usize, what: &str, fix: &str) {
+        self.refuse(
+            start,
+            Code::E0308,
+            &format!("{what} needs backtracking"),
+            fix,
+        );
+    }
+
+    pub(super) fn refuse(&mut self, start: usize, code: Code, message: &str, fix: &str) {
+        let end = self.r.at;
+        self.r.report(code, start, end, message, fix);
+    }
+}

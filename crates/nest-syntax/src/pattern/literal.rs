@@ -1,0 +1,213 @@
+//! Literal text: strings with C's escapes, and `\Q…\E`.
+//!
+//! A string is bytes: what the source holds between the quotes, UTF-8 included, with C17's escapes
+//! and GNU C's `\e`. `\u00e9` and `\U0001f600` stand for a character and give its UTF-8 bytes.
+
+use nest_diag::Code;
+
+use super::{Abort, Parser};
+use crate::ast::{Alt, Atom, Flags, Piece};
+
+impl Parser<'_, '_> {
+    /// A string; the parser stands behind its opening quote.
+    pub(super) fn string(&mut self, start: usize) -> Result<Vec<u8>, Abort> {
+        let mut bytes = Vec::new();
+        loop {
+            let at = self.r.at;
+            match self.r.peek() {
+                None | Some(b'\n') => {
+                    let end = self.r.bytes[start..at].trim_ascii_end().len() + start;
+                    self.r.report(
+                        Code::E0003,
+                        start,
+                        end,
+                        "the string is not terminated",
+                        "end it with `\"` on the same line",
+                    );
+                    return Err(Abort);
+                }
+                Some(b'"') => {
+                    self.r.at += 1;
+                    return Ok(bytes);
+                }
+                Some(b'\\') => {
+                    self.r.at += 1;
+                    self.string_escape(at, &mut bytes);
+                }
+                Some(byte) => {
+                    self.r.at += 1;
+                    bytes.push(byte);
+                }
+            }
+        }
+    }
+
+    /// An escape of a string; the parser stands behind its backslash.
+    fn string_escape(&mut self, start: usize, bytes: &mut Vec<u8>) {
+        let Some(byte) = self.r.peek() else { return };
+        let simple = match byte {
+            b'a' => 0x07,
+            b'b' => 0x08,
+            b'e' => 0x1b,
+            b'f' => 0x0c,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 0x0b,
+            b'\\' | b'"' | b'\'' | b'?' => byte,
+            b'0'..=b'7' => {
+                let value = self.number(8, 3);
+                return self.string_byte(start, value, bytes);
+            }
+            b'x' => {
+                self.r.at += 1;
+                let digits = self.r.at;
+                let value = self.number(16, usize::MAX);
+                let value = if self.r.at == digits { None } else { value };
+                return self.string_byte(start, value, bytes);
+            }
+            b'u' | b'U' => return self.string_character(start, byte, bytes),
+            // A spliced line, as in C.
+            b'\n' => {
+                self.r.at += 1;
+                return;
+            }
+            b'\r' if self.r.peek_at(1) == Some(b'\n') => {
+                self.r.at += 2;
+                return;
+            }
+            _ => {
+                self.r.at = self.r.char_end(self.r.at);
+                let end = self.r.at;
+                let found = self.r.text(start, end).escape_debug().to_string();
+                let found = found.replacen("\\\\", "\\", 1);
+                self.r.report(
+                    Code::E0306,
+                    start,
+                    end,
+                    format!("`{found}` is no escape of C's strings"),
+                    "write `\\\\` for a backslash; pattern escapes stand outside quotes",
+                );
+                return;
+            }
+        };
+        self.r.at += 1;
+        bytes.push(simple);
+    }
+
+    fn string_byte(&mut self, start: usize, value: Option<u32>, bytes: &mut Vec<u8>) {
+        let end = self.r.at;
+        match value.map(u8::try_from) {
+            Some(Ok(byte)) => bytes.push(byte),
+            Some(Err(_)) => self.r.report(
+                Code::E0306,
+                start,
+                end,
+                "the escape is more than one byte",
+                "`\\x` takes all hexadecimal digits that follow: begin a new string behind it, \
+                 \"\\x41\"\"B\"",
+            ),
+            None => self.r.report(
+                Code::E0306,
+                start,
+                end,
+                "`\\x` needs a hexadecimal digit",
+                "write `\\x41`, or `\\\\` for a backslash",
+            ),
+        }
+    }
+
+    /// `\u` and `\U`: a character by its number, in UTF-8.
+    fn string_character(&mut self, start: usize, kind: u8, bytes: &mut Vec<u8>) {
+        let length = if kind == b'u' { 4 } else { 8 };
+        self.r.at += 1;
+        let digits = self.r.at;
+        let value = self.number(16, length);
+        let whole = self.r.at == digits + length;
+        match value.filter(|_| whole).and_then(char::from_u32) {
+            Some(character) => {
+                bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            None => {
+                let end = self.r.at;
+                self.r.report(
+                    Code::E0306,
+                    start,
+                    end,
+                    "the escape is no character",
+                    "write four hexadecimal digits behind `\\u`, eight behind `\\U`",
+                );
+            }
+        }
+    }
+
+    /// Digits of `base`, at most `most`, saturated; `Some(0)` if there are none.
+    pub(super) fn number(&mut self, base: u32, most: usize) -> Option<u32> {
+        let mut value = 0u32;
+        let mut left = most;
+        while let Some(digit) = self.r.peek().and_then(|b| char::from(b).to_digit(base)) {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            value = value.saturating_mul(base).saturating_add(digit);
+            self.r.at += 1;
+        }
+        Some(value)
+    }
+
+    /// `\Q…\E` outside a class; a quantifier behind it repeats the last byte alone, as in PCRE2.
+    pub(super) fn quoted(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
+        let from = self.r.at;
+        let line = self.r.line_end(from);
+        let Some(n) = self.r.bytes[from..line]
+            .windows(2)
+            .position(|w| w == b"\\E")
+        else {
+            self.r.report(
+                Code::E0003,
+                start,
+                start + 2,
+                "`\\Q` is not terminated",
+                "end the literal text with `\\E` on the same line",
+            );
+            return Err(Abort);
+        };
+        self.r.at = from + n + 2;
+        let text = self.r.text(from, from + n);
+        if !text.is_ascii() {
+            self.wide(from, from + n, text);
+            return Ok(None);
+        }
+        let bytes = text.as_bytes();
+        let Some((last, head)) = bytes.split_last() else {
+            return Ok(None);
+        };
+        if head.is_empty() {
+            return Ok(Some(Atom::Bytes(vec![*last])));
+        }
+        let quant = self.quantifier()?;
+        if quant.is_none() {
+            return Ok(Some(Atom::Bytes(bytes.to_vec())));
+        }
+        let split = from + head.len();
+        let head = Piece {
+            atom: Atom::Bytes(head.to_vec()),
+            quant: None,
+            span: self.r.span(from, split),
+        };
+        let span = self.r.span(split, self.r.at);
+        let tail = Piece {
+            atom: Atom::Bytes(vec![*last]),
+            quant,
+            span,
+        };
+        let alt = Alt {
+            branches: vec![vec![head, tail]],
+        };
+        Ok(Some(Atom::Group {
+            flags: Flags::default(),
+            alt,
+        }))
+    }
+}

@@ -1,0 +1,211 @@
+//! A place in one file's text: looking, skipping blanks and comments, reporting.
+//!
+//! Every parser of this crate moves the same [`Reader`]. Must not know what it reads: sections,
+//! rules and patterns are other modules' business.
+
+use std::rc::Rc;
+
+use nest_diag::{Code, Diagnostic, FileId, Span};
+
+use crate::ast::{CText, Name};
+
+/// One file's text.
+pub(crate) struct Source {
+    pub file: FileId,
+    pub name: String,
+    pub text: Rc<str>,
+}
+
+/// A half-open range of a file being read, and what was found wrong in it.
+pub(crate) struct Reader<'a> {
+    pub source: &'a Source,
+    pub bytes: &'a [u8],
+    pub at: usize,
+    pub end: usize,
+    pub diags: Vec<Diagnostic>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `start..end` of `source`.
+    pub fn new(source: &'a Source, start: usize, end: usize) -> Self {
+        Reader {
+            source,
+            bytes: source.text.as_bytes(),
+            at: start,
+            end,
+            diags: Vec::new(),
+        }
+    }
+
+    /// The byte `ahead` of here, if it is in the range.
+    pub fn peek_at(&self, ahead: usize) -> Option<u8> {
+        let at = self.at + ahead;
+        if at < self.end {
+            Some(self.bytes[at])
+        } else {
+            None
+        }
+    }
+
+    /// The byte here.
+    pub fn peek(&self) -> Option<u8> {
+        self.peek_at(0)
+    }
+
+    /// Whether `text` stands here.
+    pub fn looking_at(&self, text: &str) -> bool {
+        self.bytes[self.at..self.end].starts_with(text.as_bytes())
+    }
+
+    /// Steps over `text` if it stands here.
+    pub fn eat(&mut self, text: &str) -> bool {
+        let found = self.looking_at(text);
+        if found {
+            self.at += text.len();
+        }
+        found
+    }
+
+    /// The text of a range; both ends lie between characters.
+    pub fn text(&self, start: usize, end: usize) -> &'a str {
+        self.source.text.get(start..end).unwrap_or("")
+    }
+
+    /// The span of a range.
+    pub fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.source.file, start, end)
+    }
+
+    /// C text of a range.
+    pub fn c_text(&self, start: usize, end: usize) -> CText {
+        CText {
+            text: self.text(start, end).to_owned(),
+            span: self.span(start, end),
+        }
+    }
+
+    /// A name of a range.
+    pub fn name(&self, start: usize, end: usize) -> Name {
+        Name {
+            text: self.text(start, end).to_owned(),
+            span: self.span(start, end),
+        }
+    }
+
+    /// Where the identifier that starts at `at` ends; `at` if none does.
+    pub fn ident_end(&self, at: usize) -> usize {
+        ident_end(&self.bytes[..self.end], at)
+    }
+
+    /// The end of the character at `at`, for steps and spans that must not split one.
+    pub fn char_end(&self, at: usize) -> usize {
+        let mut next = at + 1;
+        while next < self.end && self.bytes[next] & 0xc0 == 0x80 {
+            next += 1;
+        }
+        next.min(self.end.max(at))
+    }
+
+    /// Where the line that holds `at` ends: its `\n`, or the end of the range.
+    pub fn line_end(&self, at: usize) -> usize {
+        self.bytes[at..self.end]
+            .iter()
+            .position(|b| *b == b'\n')
+            .map_or(self.end, |n| at + n)
+    }
+
+    /// The first place at or after `at` that holds no blank; comments are not skipped.
+    pub fn after_blanks(&self, at: usize) -> usize {
+        self.bytes[at..self.end]
+            .iter()
+            .position(|b| !is_blank(*b))
+            .map_or(self.end, |n| at + n)
+    }
+
+    /// Reports an error or warning with its fix.
+    pub fn report(
+        &mut self,
+        code: Code,
+        start: usize,
+        end: usize,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let span = self.span(start, end);
+        self.diags
+            .push(Diagnostic::new(code, span, message).help(help));
+    }
+
+    /// Skips blanks, line ends and comments. A comment is one at the start of a line or after a
+    /// blank; with `here` also where the reader stands. Whether a line end was among it: what
+    /// follows is the first token of its line then, as at the start of the text.
+    pub fn gap(&mut self, here: bool) -> bool {
+        let start = self.at;
+        let before = if start == 0 {
+            b'\n'
+        } else {
+            self.bytes[start - 1]
+        };
+        let mut comment = here || is_blank(before);
+        let mut newline = start == 0;
+        while let Some(byte) = self.peek() {
+            if is_blank(byte) {
+                newline |= byte == b'\n';
+                comment = true;
+                self.at += 1;
+            } else if comment && self.looking_at("//") {
+                self.at = self.line_end(self.at);
+            } else if comment && self.looking_at("/*") {
+                newline |= self.block_comment();
+            } else {
+                break;
+            }
+        }
+        newline
+    }
+
+    /// Skips the `/* */` that starts here; whether it held a line end.
+    pub fn block_comment(&mut self) -> bool {
+        let start = self.at;
+        let inside = &self.bytes[start + 2..self.end];
+        if let Some(n) = inside.windows(2).position(|w| w == b"*/") {
+            self.at = start + 2 + n + 2;
+        } else {
+            self.at = self.end;
+            self.report(
+                Code::E0003,
+                start,
+                start + 2,
+                "the comment is not terminated",
+                "end it with `*/`",
+            );
+        }
+        self.bytes[start..self.at].contains(&b'\n')
+    }
+}
+
+/// Blanks: what C calls white space, and NUL, which is reported once for the whole file.
+pub(crate) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0)
+}
+
+/// Whether an identifier can start with `byte`.
+pub(crate) fn is_ident_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
+}
+
+/// Whether an identifier can go on with `byte`.
+pub(crate) fn is_ident(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Where the identifier at `at` ends; `at` if none starts there.
+pub(crate) fn ident_end(bytes: &[u8], at: usize) -> usize {
+    if !bytes.get(at).copied().is_some_and(is_ident_start) {
+        return at;
+    }
+    bytes[at..]
+        .iter()
+        .position(|b| !is_ident(*b))
+        .map_or(bytes.len(), |n| at + n)
+}

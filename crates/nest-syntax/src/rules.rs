@@ -1,0 +1,625 @@
+//! The rules section: per-connection declarations, rules, multistates.
+//!
+//! Must not know what a pattern or condition holds, nor where the file came from. Multistates are a
+//! stack here and conditions of each rule in the tree.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nest_diag::{Code, Diagnostic, Span};
+
+use crate::ast::{CText, Cond, Name, Rule, RuleKind};
+use crate::csource::{self, DeclarationEnd, Unended};
+use crate::names::{Kind, Names, RESERVED};
+use crate::pattern::{self, Ending};
+use crate::reader::{Reader, Source};
+use crate::{cond, lookahead};
+
+/// Multistates may nest this deep.
+const DEEPEST: usize = 64;
+
+/// What may be written once in all files together.
+#[derive(Default)]
+pub(crate) struct Once {
+    start: Option<Span>,
+    end: Option<Span>,
+    rules: BTreeMap<String, Span>,
+}
+
+/// What the rules section of one file holds.
+pub(crate) struct Section {
+    pub locals: Vec<CText>,
+    pub rules: Vec<Rule>,
+    pub startup: Option<CText>,
+    pub diags: Vec<Diagnostic>,
+}
+
+struct Multistate {
+    /// None beyond the depth limit, or in error.
+    condition: Option<Arc<Cond>>,
+    brace: usize,
+}
+
+struct Parser<'a> {
+    r: Reader<'a>,
+    names: &'a Names,
+    once: &'a mut Once,
+    locals: Vec<CText>,
+    rules: Vec<Rule>,
+    open: Vec<Multistate>,
+}
+
+/// Reads the section that starts behind the first `%%`, at `start`.
+pub(crate) fn parse(source: &Source, start: usize, names: &Names, once: &mut Once) -> Section {
+    let r = Reader::new(source, start, source.text.len());
+    let mut parser = Parser {
+        r,
+        names,
+        once,
+        locals: Vec::new(),
+        rules: Vec::new(),
+        open: Vec::new(),
+    };
+    let startup = parser.section();
+    Section {
+        locals: parser.locals,
+        rules: parser.rules,
+        startup,
+        diags: parser.r.diags,
+    }
+}
+
+impl Parser<'_> {
+    fn section(&mut self) -> Option<CText> {
+        let mut declarations = true;
+        let mut startup = None;
+        while self.r.at < self.r.end {
+            let newline = self.r.gap(true);
+            let start = self.r.at;
+            if start >= self.r.end {
+                break;
+            }
+            if newline && self.r.looking_at("%%") {
+                startup = Some(self.r.c_text(start + 2, self.r.end));
+                break;
+            }
+            if declarations && self.local() {
+                continue;
+            }
+            declarations = false;
+            if !self.misplaced() {
+                self.rule();
+            }
+            if self.r.at == start {
+                self.r.at = self.r.char_end(start);
+            }
+        }
+        for open in std::mem::take(&mut self.open) {
+            self.r.report(
+                Code::E0003,
+                open.brace,
+                open.brace + 1,
+                "this multistate is not closed",
+                "close it with `}` behind its last rule",
+            );
+        }
+        startup
+    }
+
+    /// One per-connection declaration or `%{ %}` block, if one stands here.
+    fn local(&mut self) -> bool {
+        let start = self.r.at;
+        if self.r.looking_at("%{") {
+            if let Some(text) = fence(&mut self.r) {
+                self.locals.push(text);
+            }
+            return true;
+        }
+        let end = self.r.ident_end(start);
+        let word = self.r.text(start, end);
+        if end == start || RESERVED.contains(&word) || self.names.kind(word).is_some() {
+            return false;
+        }
+        let next = self.r.after_blanks(end);
+        if next < self.r.end && matches!(self.r.bytes[next], b':' | b'=') {
+            return false;
+        }
+        match csource::declaration(&self.r.bytes[..self.r.end], start) {
+            DeclarationEnd::At(end) => {
+                self.r.at = end;
+                self.locals.push(self.r.c_text(start, end));
+                true
+            }
+            DeclarationEnd::No if csource::is_declaration_word(word) => {
+                self.broken_declaration(start);
+                true
+            }
+            DeclarationEnd::No => false,
+        }
+    }
+
+    /// A line that starts as a declaration and does not end as one.
+    fn broken_declaration(&mut self, start: usize) {
+        let line = self.r.line_end(start);
+        let end = start + self.r.bytes[start..line].trim_ascii_end().len();
+        self.r.at = line;
+        self.r.report(
+            Code::E0502,
+            start,
+            end,
+            "the declaration is not terminated",
+            "end it with `;`",
+        );
+    }
+
+    /// Reports and skips what belongs into another section.
+    fn misplaced(&mut self) -> bool {
+        let start = self.r.at;
+        if self.r.looking_at("%{") {
+            self.r.report(
+                Code::E0201,
+                start,
+                start + 2,
+                "C text stands among the rules",
+                "write it before the first rule, or before the first `%%`",
+            );
+            fence(&mut self.r);
+            return true;
+        }
+        let line = self.r.line_end(start);
+        let end = start + self.r.bytes[start..line].trim_ascii_end().len();
+        let word_end = self.r.ident_end(start + 1);
+        let word = self.r.text(start, word_end);
+        let (message, help) = if self.r.looking_at("%") && word.len() > 1 {
+            (
+                format!("the declaration `{word}` stands among the rules"),
+                "write it before the first `%%`",
+            )
+        } else if matches!(
+            word,
+            "#include"
+                | "#define"
+                | "#undef"
+                | "#if"
+                | "#ifdef"
+                | "#ifndef"
+                | "#else"
+                | "#elif"
+                | "#endif"
+                | "#pragma"
+        ) {
+            (
+                format!("the preprocessor line `{word}` stands among the rules"),
+                "write it into `%{ %}` before the first `%%`",
+            )
+        } else {
+            return self.late_declaration(start);
+        };
+        self.r.at = line;
+        self.r.report(Code::E0201, start, end, message, help);
+        true
+    }
+
+    /// A per-connection declaration behind the first rule.
+    fn late_declaration(&mut self, start: usize) -> bool {
+        let end = self.r.ident_end(start);
+        let word = self.r.text(start, end);
+        if !csource::is_declaration_word(word) || self.names.kind(word).is_some() {
+            return false;
+        }
+        let DeclarationEnd::At(end) = csource::declaration(&self.r.bytes[..self.r.end], start)
+        else {
+            return false;
+        };
+        self.r.at = end;
+        self.r.report(
+            Code::E0201,
+            start,
+            end,
+            "a C declaration stands among the rules",
+            "per-connection declarations stand before the first rule",
+        );
+        true
+    }
+
+    fn rule(&mut self) {
+        let start = self.r.at;
+        if self.r.peek() == Some(b'}') {
+            self.r.at += 1;
+            if self.open.pop().is_none() {
+                self.r.report(
+                    Code::E0313,
+                    start,
+                    start + 1,
+                    "this brace closes nothing",
+                    "take it out; an action ends at the brace that matches its first",
+                );
+            }
+        } else if let Some(brace) = lookahead::special(&self.r) {
+            self.special(start, brace);
+        } else if lookahead::timeout(&self.r) {
+            self.timeout();
+        } else if cond::starts_here(&self.r, self.names) {
+            self.conditional(start);
+        } else {
+            self.body(start, None);
+        }
+    }
+
+    /// START or END as a rule of its own.
+    fn special(&mut self, start: usize, brace: usize) {
+        let end = self.r.ident_end(start);
+        let is_start = self.r.text(start, end) == "START";
+        let span = self.r.span(start, end);
+        self.r.at = brace;
+        let Some(action) = self.action() else { return };
+        let first = if is_start {
+            &mut self.once.start
+        } else {
+            &mut self.once.end
+        };
+        if let Some(first) = *first {
+            let name = if is_start { "START" } else { "END" };
+            let found = Diagnostic::new(Code::E0206, span, format!("a second {name} rule"))
+                .label(first, "the first is here")
+                .help("write all of it into one action");
+            self.r.diags.push(found);
+            return;
+        }
+        *first = Some(span);
+        let kind = if is_start {
+            RuleKind::Start
+        } else {
+            RuleKind::End
+        };
+        let conditions = self.conditions(None);
+        self.rules.push(Rule {
+            kind,
+            conditions,
+            name: None,
+            action,
+            span,
+        });
+    }
+
+    fn timeout(&mut self) {
+        let start = self.r.at;
+        let end = self.r.ident_end(start);
+        self.r.report(
+            Code::E0005,
+            start,
+            end,
+            "TIMEOUT rules are not in this version",
+            "`%option idleTimeout` and `%option readTimeout` end a silent connection",
+        );
+        self.r.at = end;
+        self.skip_rule();
+    }
+
+    /// A rule or multistate that starts with a condition.
+    fn conditional(&mut self, start: usize) {
+        let condition = match cond::parse(&mut self.r, self.names) {
+            Some(condition) => Some(Arc::new(condition)),
+            None if self.leave_condition() => None,
+            None => return,
+        };
+        self.r.gap(true);
+        let colon = self.r.eat(":");
+        if colon {
+            self.r.gap(true);
+        }
+        let at = self.r.at;
+        if self.r.peek() == Some(b'{') && !self.brace_in_pattern() {
+            self.multistate(start, condition);
+            return;
+        }
+        if !colon && condition.is_some() {
+            let end = if at < self.r.end {
+                self.r.char_end(at)
+            } else {
+                at
+            };
+            let found = match self.r.text(at, end) {
+                "" => "the end of the text".to_owned(),
+                text => format!("`{}`", text.escape_debug()),
+            };
+            self.r.report(
+                Code::E0204,
+                at,
+                end,
+                format!("the condition ends with `:` or `{{`, not with {found}"),
+                "write `condition: pattern { action }`, or `condition { rules }`",
+            );
+        }
+        if lookahead::timeout(&self.r) {
+            self.timeout();
+        } else {
+            self.body(start, condition);
+        }
+    }
+
+    /// Behind a condition in error: goes on at the `:` or `{` of its line; whether there is one.
+    fn leave_condition(&mut self) -> bool {
+        let line = self.r.line_end(self.r.at);
+        let rest = &self.r.bytes[self.r.at..line];
+        match rest.iter().position(|b| matches!(b, b':' | b'{' | b'"')) {
+            Some(n) if rest[n] != b'"' => {
+                self.r.at += n;
+                true
+            }
+            _ => {
+                self.skip_rule();
+                false
+            }
+        }
+    }
+
+    /// Whether the `{` here is a macro's, or a count's.
+    fn brace_in_pattern(&self) -> bool {
+        let start = self.r.at + 1;
+        let end = self.r.ident_end(start);
+        (end > start && self.r.bytes[..self.r.end].get(end) == Some(&b'}'))
+            || self.r.peek_at(1).is_some_and(|b| b.is_ascii_digit())
+    }
+
+    /// Opens the multistate whose `{` is here.
+    fn multistate(&mut self, start: usize, condition: Option<Arc<Cond>>) {
+        let brace = self.r.at;
+        if self.is_action() {
+            let end = start + self.r.bytes[start..brace].trim_ascii_end().len();
+            self.r.report(
+                Code::E0207,
+                start,
+                end,
+                "the rule has no pattern",
+                "write what is to be matched between the condition and the action",
+            );
+            self.action();
+            return;
+        }
+        self.r.at += 1;
+        let deep = self.open.len();
+        if deep == DEEPEST {
+            self.r.report(
+                Code::E0008,
+                brace,
+                brace + 1,
+                format!("multistates are nested deeper than {DEEPEST} levels"),
+                "join conditions with `&&`",
+            );
+        }
+        self.open.push(Multistate {
+            condition: condition.filter(|_| deep < DEEPEST),
+            brace,
+        });
+    }
+
+    /// Whether the block here holds C, not rules: every rule has braces of its own.
+    fn is_action(&self) -> bool {
+        let first = self.r.after_blanks(self.r.at + 1);
+        let rest = &self.r.bytes[first..self.r.end];
+        if rest.first().is_none_or(|b| *b == b'}') {
+            return false;
+        }
+        let end = self
+            .r
+            .ident_end(if rest[0] == b'$' { first + 1 } else { first });
+        let word = self.r.text(first, end);
+        if rest[0] == b'$' || csource::is_statement_word(word) {
+            return word != "$LASTSEEN";
+        }
+        let brace = rest.iter().position(|b| matches!(b, b'{' | b'}'));
+        brace.is_some_and(|n| rest[n] == b'}' && rest[..n].contains(&b';'))
+    }
+
+    /// A pattern and its action, with its name.
+    fn body(&mut self, start: usize, condition: Option<Arc<Cond>>) {
+        let name = self.rule_name();
+        let from = self.r.at;
+        let Ok((pattern, ending)) = pattern::rule(&mut self.r, self.names) else {
+            self.skip_rule();
+            return;
+        };
+        if pattern.elements.is_empty() && pattern.span.start == pattern.span.end {
+            let end = (start + 1).max(from.min(self.r.end));
+            let end = start + self.r.bytes[start..end].trim_ascii_end().len().max(1);
+            self.r.report(
+                Code::E0207,
+                start,
+                end,
+                "the rule has no pattern",
+                "write what is to be matched in front of the action",
+            );
+            if ending == Ending::Action {
+                self.action();
+            }
+            return;
+        }
+        if ending == Ending::Other {
+            self.no_action(pattern.span);
+            return;
+        }
+        let span = self.r.span(start, pattern.span.end as usize);
+        let Some(action) = self.action() else { return };
+        if let Some(name) = &name {
+            self.remember(name);
+        }
+        let conditions = self.conditions(condition);
+        let kind = RuleKind::Pattern(pattern);
+        self.rules.push(Rule {
+            kind,
+            conditions,
+            name,
+            action,
+            span,
+        });
+    }
+
+    fn no_action(&mut self, span: Span) {
+        let at = self.r.at;
+        let mut found = Diagnostic::new(Code::E0205, span, "the rule has no action")
+            .help("write `{ }` behind the pattern if nothing is to be done");
+        if at < self.r.end && !self.r.looking_at("%%") && !self.r.looking_at("}") {
+            let next = self
+                .r
+                .span(at, self.r.ident_end(at).max(self.r.char_end(at)));
+            found = found.label(next, "the next rule starts here");
+        }
+        self.r.diags.push(found);
+    }
+
+    /// `NAME =`.
+    fn rule_name(&mut self) -> Option<Name> {
+        let start = self.r.at;
+        let end = lookahead::rule_name(&self.r)?;
+        let name = self.r.name(start, end);
+        self.r.at = self.r.after_blanks(end) + 1;
+        self.r.gap(true);
+        if RESERVED.contains(&name.text.as_str())
+            || self.names.kind(&name.text) == Some(Kind::State)
+        {
+            self.r.report(
+                Code::E0102,
+                start,
+                end,
+                format!("a rule cannot be named `{}`", name.text),
+                "START, END, DEFAULT, TIMEOUT and the names of states are taken",
+            );
+        }
+        Some(name)
+    }
+
+    fn remember(&mut self, name: &Name) {
+        if let Some(first) = self.once.rules.get(&name.text) {
+            let message = format!("a second rule is named `{}`", name.text);
+            let found = Diagnostic::new(Code::E0208, name.span, message)
+                .label(*first, "the first is here")
+                .help("names are for traces and profiles: each names one rule");
+            self.r.diags.push(found);
+        } else {
+            self.once.rules.insert(name.text.clone(), name.span);
+        }
+    }
+
+    fn conditions(&self, own: Option<Arc<Cond>>) -> Vec<Arc<Cond>> {
+        self.open
+            .iter()
+            .filter_map(|open| open.condition.clone())
+            .chain(own)
+            .collect()
+    }
+
+    /// The action whose `{` is here; none if it does not end.
+    fn action(&mut self) -> Option<CText> {
+        let brace = self.r.at;
+        let mut habits = Vec::new();
+        let text = self.r.source.text.as_ref();
+        let scanned =
+            csource::block_end(&self.r.bytes[..self.r.end], brace + 1, &mut |from, to| {
+                if matches!(&text[from..to], "yytext" | "yyleng") {
+                    habits.push((from, to));
+                }
+            });
+        for (from, to) in habits {
+            let word = self.r.text(from, to);
+            let (what, fix) = match word {
+                "yytext" => ("text", "`$0` is the match, `$1`, `$2`, … are its parts"),
+                _ => ("length", "`$len(0)` is the length of the match"),
+            };
+            let message = format!("`{word}` is Lex's name for the {what} of a match");
+            self.r.report(Code::E0210, from, to, message, fix);
+        }
+        match scanned {
+            Ok((end, next)) => {
+                self.r.at = next;
+                Some(self.r.c_text(brace + 1, end))
+            }
+            Err(unended) => {
+                let help = "close it with `}`";
+                unterminated(&mut self.r, brace, brace + 1, "the action", help, &unended);
+                None
+            }
+        }
+    }
+
+    /// After an error in a pattern: goes on behind the rule's action, or where the next rule starts.
+    fn skip_rule(&mut self) {
+        while let Some(byte) = self.r.peek() {
+            let start = self.r.at;
+            match byte {
+                b'\n' => {
+                    self.r.at = self.r.after_blanks(start);
+                    if lookahead::rule_starts(&self.r, self.names) {
+                        return;
+                    }
+                }
+                b'\\' => self.r.at = self.r.char_end((start + 1).min(self.r.end)),
+                b'"' => self.r.at = self.string_end(start),
+                b'{' if self.brace_in_pattern() => {
+                    let line = self.r.line_end(start);
+                    let close = self.r.bytes[start..line].iter().position(|b| *b == b'}');
+                    self.r.at = close.map_or(line, |n| start + n + 1);
+                }
+                b'{' => {
+                    self.action();
+                    return;
+                }
+                _ => self.r.at += 1,
+            }
+        }
+    }
+
+    /// One past the string at `start`, or past its quote if it does not end on its line.
+    fn string_end(&self, start: usize) -> usize {
+        let mut at = start + 1;
+        while at < self.r.end && self.r.bytes[at] != b'\n' {
+            match self.r.bytes[at] {
+                b'"' => return at + 1,
+                b'\\' => at += 2,
+                _ => at += 1,
+            }
+        }
+        start + 1
+    }
+}
+
+/// The text of the `%{ %}` here; none, reported, if it does not end.
+pub(crate) fn fence(r: &mut Reader) -> Option<CText> {
+    let start = r.at;
+    match csource::fence_end(&r.bytes[..r.end], start + 2) {
+        Ok(end) => {
+            r.at = end + 2;
+            Some(r.c_text(start + 2, end))
+        }
+        Err(unended) => {
+            unterminated(
+                r,
+                start,
+                start + 2,
+                "the block",
+                "close it with `%}`",
+                &unended,
+            );
+            None
+        }
+    }
+}
+
+/// Reports C text without an end, and goes on where the scan stopped.
+pub(crate) fn unterminated(
+    r: &mut Reader,
+    start: usize,
+    end: usize,
+    what: &str,
+    help: &str,
+    unended: &Unended,
+) {
+    let span = r.span(start, end);
+    let message = format!("{what} is not terminated");
+    let mut found = Diagnostic::new(Code::E0003, span, message).help(help);
+    if let Some((at, cause)) = unended.cause {
+        found = found.label(r.span(at, at + 1), format!("this {cause} does not end"));
+    }
+    r.diags.push(found);
+    r.at = unended.at;
+}
