@@ -1,1 +1,95 @@
-//! The runtime files, embedded.
+//! The C runtime, embedded: every file, and which servers need it. A file that is not listed here
+//! is not part of any server (a test compares the list with the folder).
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// Every server.
+    All,
+    /// Servers whose model uses this io.
+    Io(&'static str),
+    /// Servers whose model uses this crew.
+    Crew(&'static str),
+    /// Servers with sockets.
+    Sockets,
+    /// Servers that select the feature.
+    With(&'static str),
+    /// Servers that do not.
+    Without(&'static str),
+}
+
+/// One file of the runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct File {
+    /// Relative to the runtime folder.
+    pub path: &'static str,
+    /// Its content.
+    pub text: &'static str,
+    /// Who needs it.
+    pub needed: For,
+}
+
+macro_rules! files {
+    ($($path:literal $needed:expr;)*) => {
+        /// All files, in the order in which server.c includes those it needs; headers are included
+        /// by whom they serve.
+        pub const FILES: &[File] = &[
+            $(File { path: $path, text: include_str!($path), needed: $needed },)*
+        ];
+    };
+}
+
+use For::{All, Crew, Io, Sockets, With, Without};
+
+files! {
+    "nest.h" All;
+    "seam.h" All;
+    "platform/platform.h" All;
+    "platform/text.c" All;
+    "platform/address.c" All;
+    "platform/date.c" All;
+    "platform/system.c" All;
+    "platform/log.c" All;
+    "platform/crash.c" All;
+    "feature/trace.h" With("trace");
+    "feature/trace.c" With("trace");
+    "feature/peer.h" All;
+    "feature/peer.c" With("peer");
+    "null/peer.c" Without("peer");
+    "engine/engine.h" All;
+    "engine/work.c" All;
+    "engine/output.c" All;
+    "engine/threads.c" All;
+    "engine/matcher.c" All;
+    "engine/parts.c" All;
+    "engine/directives.c" All;
+    "engine/session.c" All;
+    "io/peer.c" All;
+    "io/blocking.h" Io("blocking");
+    "io/blocking.c" Io("blocking");
+    "listener/endpoint.h" All;
+    "listener/endpoint.c" All;
+    "listener/listener.c" Sockets;
+    "crew/process.c" Crew("process");
+    "crew/thread.c" Crew("thread");
+    "config/config.h" All;
+    "config/value.h" All;
+    "config/value.c" All;
+    "config/config.c" All;
+    "main.c" All;
+}
+
+/// The files that a server needs, in order.
+pub fn needed(io: &str, crew: &str, features: &[&str]) -> Vec<&'static File> {
+    FILES
+        .iter()
+        .filter(|f| match f.needed {
+            All => true,
+            Io(name) => name == io,
+            Crew(name) => name == crew,
+            Sockets => io != "script",
+            With(name) => features.contains(&name),
+            Without(name) => !features.contains(&name),
+        })
+        .collect()
+}

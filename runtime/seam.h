@@ -51,7 +51,7 @@ struct nest__rule {
     const char *file;
     uint32_t line;
     uint16_t parts;              /* elements */
-    uint16_t threads;            /* without dfa: first word of its list in nest__match.threads */
+    uint32_t threads;            /* without dfa: first word of its list in nest__match.threads */
     const struct nest__dfa *dfa; /* NULL: over the budget, run by its ordered thread list */
     const struct nest__nfa *nfa; /* for parts and thread lists; NULL if neither is needed */
 };

@@ -47,6 +47,8 @@ pub struct Code {
     pub file: String,
     /// The line on which the text begins, from 1.
     pub line: usize,
+    /// The column on which it begins, from 1.
+    pub column: usize,
     /// The text.
     pub text: String,
 }
@@ -55,9 +57,11 @@ impl Code {
     /// The code at `span`.
     #[must_use]
     pub fn at(sources: &SourceMap, span: Span) -> Code {
+        let (line, column) = sources.position(span.file, span.start);
         Code {
             file: sources.file(span.file).name.clone(),
-            line: sources.position(span.file, span.start).0,
+            line,
+            column,
             text: sources.text(span).to_string(),
         }
     }

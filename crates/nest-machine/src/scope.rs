@@ -85,10 +85,12 @@ pub fn token_uses(code: &str, names: &Names, except: &[&str]) -> Vec<(Range<usiz
                     && tokens[i - 1].kind == Kind::Punct(b'>')
                     && tokens[i - 2].kind == Kind::Punct(b'-')
                     && tokens[i - 2].at.end == tokens[i - 1].at.start));
-        if token.kind == Kind::Name && !member && !except.contains(&text) {
-            if let Some(index) = names.get(text) {
-                found.push((token.at.clone(), *index));
-            }
+        if token.kind == Kind::Name
+            && !member
+            && !except.contains(&text)
+            && let Some(index) = names.get(text)
+        {
+            found.push((token.at.clone(), *index));
         }
     }
     found

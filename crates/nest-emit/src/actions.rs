@@ -1,0 +1,272 @@
+//! actions.c: the user's C, each piece under the line it came from, and the calls into it.
+
+use crate::names;
+use crate::replace::{Context, replace};
+use crate::writer::Writer;
+use nest_machine::{Action, Code, Group, Machine, Variable};
+
+/// actions.c.
+pub fn emit(m: &Machine, banner: &str) -> String {
+    let mut w = Writer::new("actions.c");
+    w.put(banner);
+    w.line("/* The specification's C; the runtime is in server.c, and its macros stay there. */");
+    w.line("#ifndef _GNU_SOURCE");
+    w.line("#define _GNU_SOURCE 1");
+    w.line("#endif");
+    w.line(&format!("#include \"{}\"", names::header(m)));
+    w.line("#include <errno.h>");
+    w.line("#include <limits.h>");
+    w.line("#include <string.h>");
+    w.line("#undef strlcpy");
+    w.line("#undef strlcat");
+    w.line("#define strlcpy nest_strlcpy /* not every C library has them */");
+    w.line("#define strlcat nest_strlcat");
+    user_part(m, &mut w);
+    let rules: Vec<String> = functions(m, &mut w);
+    dispatch(m, &rules, &mut w);
+    initialise(m, &mut w);
+    startup(m, &mut w);
+    w.finish()
+}
+
+fn verbatim(w: &mut Writer, code: &Code) {
+    w.user(code, &code.text);
+}
+
+/// Everything at file scope that actions may need.
+fn user_part(m: &Machine, w: &mut Writer) {
+    w.begin("declarations");
+    for code in &m.prologue {
+        verbatim(w, code);
+    }
+    w.end("declarations");
+    w.begin("per-connection variables");
+    for code in &m.locals.file_scope {
+        verbatim(w, code);
+    }
+    for group in &m.locals.groups {
+        types(m, group, w);
+    }
+    if !m.locals.variables.is_empty() {
+        w.line(&format!("{} {{", names::record(m)));
+        for v in &m.locals.variables {
+            w.line(&format!(
+                "    {} {};",
+                names::variable_type(m, &v.name),
+                v.name
+            ));
+        }
+        w.line("};");
+    }
+    for fix in &m.locals.macros {
+        w.line(&format!("#undef {}", fix.name));
+        let rest = replace(m, &fix.rest.code.text, &fix.rest.uses, Context::Evaluated);
+        w.line(&format!("#define {}{rest}", fix.name));
+    }
+    w.end("per-connection variables");
+    w.begin("start-up declarations");
+    for code in &m.startup.file_scope {
+        verbatim(w, code);
+    }
+    w.end("start-up declarations");
+}
+
+/// `char *cur, buf[3]` as types, each named for its variable: inline structs, function pointers
+/// and arrays then work as in any declaration.
+fn types(m: &Machine, group: &Group, w: &mut Writer) {
+    if group.variables.is_empty() {
+        return;
+    }
+    let specifiers = replace(m, &group.specifiers.text, &group.uses, Context::Unevaluated);
+    let declarators: Vec<String> = group
+        .variables
+        .iter()
+        .map(|i| {
+            let v = &m.locals.variables[*i];
+            let name = if v.unsized_array {
+                names::unsized_type(m, &v.name)
+            } else {
+                names::variable_type(m, &v.name)
+            };
+            declarator(m, v, &name)
+        })
+        .collect();
+    w.line("typedef");
+    w.user(
+        &group.specifiers,
+        &format!("{} {};", specifiers.trim_end(), declarators.join(", ")),
+    );
+    for v in group
+        .variables
+        .iter()
+        .map(|i| &m.locals.variables[*i])
+        .filter(|v| v.unsized_array)
+    {
+        let Some(init) = &v.initialiser else { continue };
+        let value = format!(
+            "(({}){})",
+            names::unsized_type(m, &v.name),
+            braced(&replace(
+                m,
+                &init.code.text,
+                &init.uses,
+                Context::Unevaluated
+            ))
+        );
+        let text = format!(
+            "typedef __typeof__({value}[0]) {}[sizeof {value} / sizeof {value}[0]];",
+            names::variable_type(m, &v.name)
+        );
+        w.user(&init.code, &text);
+    }
+}
+
+fn declarator(m: &Machine, v: &Variable, name: &str) -> String {
+    // Uses lie behind the name (array sizes): replace them first, the name's place stays.
+    let text = replace(m, &v.declarator.text, &v.uses, Context::Unevaluated);
+    format!("{}{name}{}", &text[..v.hole.start], &text[v.hole.end..])
+}
+
+fn braced(initialiser: &str) -> String {
+    if initialiser.starts_with('{') {
+        initialiser.to_string()
+    } else {
+        format!("{{{initialiser}}}")
+    }
+}
+
+/// The parameters of an action's function.
+fn parameters(m: &Machine) -> String {
+    if m.locals.variables.is_empty() {
+        "nest_session *nest_self".to_string()
+    } else {
+        format!("nest_session *nest_self, {} *nest_v", names::record(m))
+    }
+}
+
+fn function(m: &Machine, w: &mut Writer, name: &str, action: &Action) {
+    w.line(&format!("\nstatic void {name}({}) {{", parameters(m)));
+    w.line("    (void)nest_self;");
+    if !m.locals.variables.is_empty() {
+        w.line("    (void)nest_v;");
+    }
+    w.user(
+        &action.code,
+        &replace(m, &action.code.text, &action.uses, Context::Evaluated),
+    );
+    w.line("}");
+}
+
+fn functions(m: &Machine, w: &mut Writer) -> Vec<String> {
+    w.begin("actions");
+    if let Some(action) = &m.start {
+        function(m, w, &names::special(m, "START"), action);
+    }
+    let mut all = Vec::new();
+    for (i, rule) in m.rules.iter().enumerate() {
+        let name = names::rule(m, i);
+        function(m, w, &name, &rule.action);
+        all.push(name);
+    }
+    if let Some(action) = &m.end {
+        function(m, w, &names::special(m, "END"), action);
+    }
+    w.end("actions");
+    all
+}
+
+fn dispatch(m: &Machine, rules: &[String], w: &mut Writer) {
+    let arguments = if m.locals.variables.is_empty() {
+        "nest_self"
+    } else {
+        "nest_self, nest_vars"
+    };
+    w.begin("dispatch");
+    w.line("void nest__spec_act(nest_session *nest_self, void *nest_vars, int rule);");
+    w.line("void nest__spec_act(nest_session *nest_self, void *nest_vars, int rule) {");
+    w.line("    (void)nest_self;");
+    w.line("    (void)nest_vars;");
+    w.line("    switch (rule) {");
+    let mut case = |label: &str, name: &str| {
+        w.line(&format!("    case {label}:"));
+        w.line(&format!("        {name}({arguments});"));
+        w.line("        break;");
+    };
+    if m.start.is_some() {
+        case("-1", &names::special(m, "START"));
+    }
+    for (i, name) in rules.iter().enumerate() {
+        case(&i.to_string(), name);
+    }
+    if m.end.is_some() {
+        case("-2", &names::special(m, "END"));
+    }
+    w.line("    default:");
+    w.line("        break;");
+    w.line("    }");
+    w.line("}");
+    w.end("dispatch");
+}
+
+fn initialise(m: &Machine, w: &mut Writer) {
+    w.begin("initial values");
+    w.line("extern const size_t nest__spec_vars_size;");
+    w.line("void nest__spec_vars_init(nest_session *nest_self, void *nest_vars);");
+    if m.locals.variables.is_empty() {
+        w.line("const size_t nest__spec_vars_size = 0;");
+    } else {
+        w.line(&format!(
+            "const size_t nest__spec_vars_size = sizeof({});",
+            names::record(m)
+        ));
+    }
+    w.line("void nest__spec_vars_init(nest_session *nest_self, void *nest_vars) {");
+    w.line("    (void)nest_self;");
+    if m.locals.variables.is_empty() {
+        w.line("    (void)nest_vars;");
+    } else {
+        w.line(&format!("    {} *nest_v = nest_vars;", names::record(m)));
+        w.line("    (void)nest_v;");
+    }
+    for v in &m.locals.variables {
+        let Some(init) = &v.initialiser else { continue };
+        let value = replace(m, &init.code.text, &init.uses, Context::Evaluated);
+        if v.aggregate {
+            let name = &v.name;
+            let ty = names::variable_type(m, name);
+            w.line(&format!("    memcpy((void *)&nest_v->{name}, &({ty})"));
+            w.user(&init.code, &braced(&value));
+            w.line(&format!("        , sizeof nest_v->{name});"));
+        } else {
+            w.line(&format!("    nest_v->{} =", v.name));
+            w.user(&init.code, &value);
+            w.line("        ;");
+        }
+    }
+    w.line("}");
+    w.end("initial values");
+}
+
+fn startup(m: &Machine, w: &mut Writer) {
+    w.begin("start-up");
+    for code in &m.startup.functions {
+        verbatim(w, code);
+    }
+    let spec = &m.name;
+    w.line(&format!(
+        "static int {spec}_startup(int argc, char **argv) {{"
+    ));
+    w.line("    (void)argc;");
+    w.line("    (void)argv;");
+    for code in &m.startup.main {
+        verbatim(w, code);
+    }
+    w.line("    return INT_MIN; /* go on */");
+    w.line("}");
+    w.line("int nest__spec_startup(int argc, char **argv);");
+    w.line("int nest__spec_startup(int argc, char **argv) {");
+    w.line(&format!("    int status = {spec}_startup(argc, argv);"));
+    w.line("    return status == INT_MIN ? -1 : status & 0xff;");
+    w.line("}");
+    w.end("start-up");
+}

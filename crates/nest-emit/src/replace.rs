@@ -1,0 +1,174 @@
+//! What stands in the place of each use: the one mapping from directives and variables to C.
+
+use crate::names;
+use nest_machine::directives::{Directive, Form};
+use nest_machine::{ArgKind, Args, Machine, Use, What};
+use std::ops::Range;
+
+/// Where the text stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// In a function that has `nest_v`.
+    Evaluated,
+    /// At file scope, inside `sizeof`: a variable is known by its type alone.
+    Unevaluated,
+}
+
+/// `text` with every use replaced; the number of lines stays.
+pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> String {
+    let mut edits = Edits { list: Vec::new() };
+    for u in uses {
+        if edits.covered(&u.at) {
+            continue;
+        }
+        match &u.what {
+            What::Variable(i) => edits.put(u.at.clone(), variable(m, *i, context)),
+            What::Dollar => edits.put(u.at.clone(), "$".to_string()),
+            What::Part(n) => edits.put(u.at.clone(), format!("nest_part(nest_self, {n})")),
+            What::Directive {
+                directive,
+                call: None,
+            } => {
+                edits.put(u.at.clone(), directive.c.to_string());
+            }
+            What::Directive {
+                directive,
+                call: Some(args),
+            } => {
+                call(m, text, &u.at, directive, args, &mut edits);
+            }
+        }
+    }
+    edits.apply(text)
+}
+
+fn variable(m: &Machine, index: usize, context: Context) -> String {
+    let name = &m.locals.variables[index].name;
+    match context {
+        Context::Evaluated => format!("nest_v->{name}"),
+        Context::Unevaluated => format!("(*({} *)0)", names::variable_type(m, name)),
+    }
+}
+
+fn call(
+    m: &Machine,
+    text: &str,
+    head: &Range<usize>,
+    directive: &Directive,
+    args: &Args,
+    edits: &mut Edits,
+) {
+    let c = directive.c;
+    let whole = head.start..args.close + 1;
+    let lines = "\n".repeat(text[whole.clone()].matches('\n').count());
+    match directive.form {
+        Form::States { .. } => {
+            let mut steps: Vec<String> = Vec::new();
+            if directive.name == "next" {
+                steps.push("nest_clear_all(nest_self)".to_string());
+            }
+            for arg in &args.args {
+                steps.push(match arg.kind {
+                    ArgKind::State(n) => format!("{c}(nest_self, {})", names::state(m, n)),
+                    _ => "nest_clear_all(nest_self)".to_string(),
+                });
+            }
+            edits.put(whole, format!("({}){lines}", steps.join(", ")));
+        }
+        Form::OneState => {
+            let ArgKind::State(n) = args.args[0].kind else {
+                return;
+            };
+            let state = names::state(m, n);
+            let value = if directive.name == "LASTSEEN" {
+                format!("({c}(nest_self) == {state})")
+            } else {
+                format!("{c}(nest_self, {state})")
+            };
+            edits.put(whole, format!("{value}{lines}"));
+        }
+        Form::OfPart => {
+            let ArgKind::PartNumber(n) = args.args[0].kind else {
+                return;
+            };
+            edits.put(whole, format!("{c}(nest_self, {n}){lines}"));
+        }
+        Form::Reply if !args.format => reply(head, args, edits),
+        Form::Global => edits.put(head.clone(), c.to_string()),
+        _ => {
+            edits.put(head.clone(), c.to_string());
+            let comma = if args.args.is_empty() { "" } else { ", " };
+            edits.insert(args.open + 1, &format!("nest_self{comma}"));
+            for arg in &args.args {
+                if let ArgKind::Level(level) = arg.kind {
+                    edits.put(arg.at.clone(), level.to_string());
+                }
+            }
+        }
+    }
+}
+
+/// Strings in turn.
+fn reply(head: &Range<usize>, args: &Args, edits: &mut Edits) {
+    if let [arg] = args.args.as_slice()
+        && arg.kind == ArgKind::Expression
+    {
+        edits.put(head.clone(), "nest_reply".to_string());
+        edits.insert(args.open + 1, "nest_self, ");
+        return;
+    }
+    edits.put(head.clone(), "nest_reply_list".to_string());
+    let count = args.args.len();
+    edits.insert(
+        args.open + 1,
+        &format!("nest_self, {count}, (const nest_bytes[]){{"),
+    );
+    for arg in &args.args {
+        if let ArgKind::Part(n) = arg.kind {
+            edits.put(arg.at.clone(), format!("nest_part_bytes(nest_self, {n})"));
+        } else {
+            edits.insert(arg.at.start, "nest_text(");
+            edits.insert(arg.at.end, ")");
+        }
+    }
+    edits.insert(args.close, "}");
+}
+
+/// Replacements and insertions, applied at once.
+struct Edits {
+    /// Range, text, and the order in which it came (for insertions at one place).
+    list: Vec<(Range<usize>, String)>,
+}
+
+impl Edits {
+    fn put(&mut self, at: Range<usize>, text: String) {
+        self.list.push((at, text));
+    }
+
+    fn insert(&mut self, at: usize, text: &str) {
+        self.list.push((at..at, text.to_string()));
+    }
+
+    /// Whether the range lies in something replaced already.
+    fn covered(&self, at: &Range<usize>) -> bool {
+        self.list
+            .iter()
+            .any(|(r, _)| !r.is_empty() && r.start <= at.start && at.end <= r.end)
+    }
+
+    fn apply(mut self, text: &str) -> String {
+        // Stable: of several insertions at one place the one of the enclosing call comes first
+        // where arguments begin; where they end, the innermost was inserted last and must come
+        // first, which only `)` and `}` at one offset could show, and they never share one.
+        self.list.sort_by_key(|(r, _)| (r.start, r.end));
+        let mut out = String::with_capacity(text.len() + 64 * self.list.len());
+        let mut at = 0;
+        for (r, new) in self.list {
+            out.push_str(&text[at..r.start]);
+            out.push_str(&new);
+            at = r.end;
+        }
+        out.push_str(&text[at..]);
+        out
+    }
+}

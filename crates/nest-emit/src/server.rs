@@ -1,0 +1,214 @@
+//! server.c: sizes, hooks, the runtime files that this server needs, tables, options.
+
+use crate::tables;
+use crate::writer::{Writer, string};
+use nest_machine::options::Value;
+use nest_machine::{Cond, Framing, Machine, RunOption};
+
+/// Features by the names that the runtime's list of files uses.
+pub fn features(m: &Machine) -> Vec<&'static str> {
+    let all = [("trace", m.features.trace), ("peer", m.features.peer)];
+    all.into_iter()
+        .filter(|(_, on)| *on)
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// server.c.
+pub fn emit(m: &Machine, banner: &str) -> String {
+    let mut w = Writer::new("server.c");
+    w.put(banner);
+    w.line("/* The runtime and the matchers; the specification's C is in actions.c. */");
+    let sizes = tables::sizes(m);
+    w.begin("sizes");
+    w.line(&format!("#define NEST__RULES {}", sizes.rules));
+    w.line(&format!("#define NEST__PARTS {}", sizes.parts));
+    w.line(&format!("#define NEST__THREAD_ROOM {}", sizes.thread_room));
+    w.line(&format!("#define NEST__NFA_STATES {}", sizes.nfa_states));
+    let messages = u8::from(m.settings.framing == Framing::Message);
+    w.line(&format!("#define NEST__MESSAGES {messages}"));
+    w.end("sizes");
+    w.line("\n#include \"runtime/seam.h\"");
+    hooks(m, &mut w);
+    w.begin("runtime");
+    let model = m.settings.model.row();
+    for file in nest_runtime::needed(model.io, model.crew, &features(m)) {
+        let is_null = file.path.starts_with("null/");
+        if file.path.ends_with(".c") || is_null {
+            w.line(&format!("#include \"runtime/{}\"", file.path));
+        }
+    }
+    w.end("runtime");
+    w.begin("matchers");
+    tables::emit(m, &mut w);
+    active(m, &mut w);
+    w.end("matchers");
+    identity(m, &mut w);
+    options(m, &mut w);
+    w.finish()
+}
+
+/// The join points, with the calls of what is selected.
+fn hooks(m: &Machine, w: &mut Writer) {
+    let points = [
+        ("open", "nest_session *s", "s"),
+        (
+            "take",
+            "nest_session *s, const struct nest__rule *rule, const uint8_t *bytes, uint32_t n",
+            "s, rule, bytes, n",
+        ),
+        (
+            "reply",
+            "nest_session *s, const void *bytes, size_t n",
+            "s, bytes, n",
+        ),
+        ("states", "nest_session *s", "s"),
+        ("end", "nest_session *s", "s"),
+    ];
+    w.begin("join points");
+    if m.features.trace {
+        w.line("#include \"runtime/feature/trace.h\"");
+    }
+    for (point, parameters, arguments) in points {
+        w.line(&format!(
+            "static inline void nest__on_{point}({parameters}) {{"
+        ));
+        if m.features.trace {
+            w.line(&format!("    nest__trace_{point}({arguments});"));
+        } else {
+            for argument in arguments.split(", ") {
+                w.line(&format!("    (void){argument};"));
+            }
+        }
+        w.line("}");
+    }
+    w.end("join points");
+}
+
+/// `nest__spec_active`: consecutive rules with the same condition share its test.
+fn active(m: &Machine, w: &mut Writer) {
+    w.line(
+        "\nunsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]) {",
+    );
+    w.line("    unsigned n = 0;");
+    w.line("    (void)states;");
+    w.line("    (void)last;");
+    w.line("    (void)rules;");
+    let mut i = 0;
+    while i < m.rules.len() {
+        let cond = &m.rules[i].cond;
+        let same = m.rules[i..].iter().take_while(|r| r.cond == *cond).count();
+        let always = *cond == Cond::True;
+        let indent = if always { "    " } else { "        " };
+        if !always {
+            w.line(&format!("    if ({}) {{", condition(cond)));
+        }
+        for rule in i..i + same {
+            w.line(&format!("{indent}rules[n++] = {rule};"));
+        }
+        if !always {
+            w.line("    }");
+        }
+        i += same;
+    }
+    w.line("    return n;");
+    w.line("}");
+}
+
+fn condition(cond: &Cond) -> String {
+    let join = |all: &[Cond], with: &str| {
+        let parts: Vec<String> = all.iter().map(condition).collect();
+        format!("({})", parts.join(with))
+    };
+    match cond {
+        Cond::True => "true".to_string(),
+        Cond::State(n) => format!("(states >> {n} & 1) != 0"),
+        Cond::Last(n) => format!("last == {n}"),
+        Cond::Not(c) => format!("!({})", condition(c)),
+        Cond::And(all) => join(all, " && "),
+        Cond::Or(all) => join(all, " || "),
+    }
+}
+
+fn identity(m: &Machine, w: &mut Writer) {
+    w.begin("identity");
+    w.line("const char *const nest__state_names[] = {");
+    for state in &m.states {
+        w.line(&format!("    {},", string(state)));
+    }
+    w.line("};");
+    w.line(&format!(
+        "const unsigned nest__state_count = {};",
+        m.states.len()
+    ));
+    w.line(&format!(
+        "const char nest__spec_name[] = {};",
+        string(&m.name)
+    ));
+    w.line(&format!(
+        "const char nest__spec_file[] = {};",
+        string(&m.file)
+    ));
+    w.line(&format!(
+        "const char nest__model_name[] = {};",
+        string(m.settings.model.row().name)
+    ));
+    w.line(&format!(
+        "const char nest__tool_version[] = {};",
+        string(crate::VERSION)
+    ));
+    w.line(&format!(
+        "const bool nest__has_start = {};",
+        m.start.is_some()
+    ));
+    w.end("identity");
+}
+
+fn options(m: &Machine, w: &mut Writer) {
+    w.begin("options");
+    w.line("const struct nest__option nest__options[] = {");
+    for option in &m.settings.run {
+        w.put(&option_row(m, option));
+    }
+    w.line("};");
+    w.line("const unsigned nest__option_count = sizeof nest__options / sizeof nest__options[0];");
+    w.end("options");
+}
+
+fn option_row(m: &Machine, option: &RunOption) -> String {
+    let info = option.info;
+    let (kind, least, most) = match info.value {
+        Value::Number { least, most } if info.name == "maxClients" => (
+            "NEST__NUMBER",
+            least,
+            most.min(m.settings.model.most_clients()),
+        ),
+        Value::Number { least, most } => ("NEST__NUMBER", least, most),
+        Value::Size { least, most } => ("NEST__SIZE", least, most),
+        Value::Addresses => ("NEST__ADDRESSES", 0, 0),
+        _ => ("NEST__TEXT", 0, 0),
+    };
+    let initial = if option.initial.is_empty() {
+        "NULL".to_string()
+    } else {
+        string(&option.initial)
+    };
+    format!(
+        "    {{{}, {kind}, &nest__config.{}, {least}, {most}, {initial},\n     {}}},\n",
+        string(info.name),
+        field(info.name),
+        string(info.doc)
+    )
+}
+
+/// `maxClients` as `max_clients`.
+fn field(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}

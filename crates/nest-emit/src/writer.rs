@@ -1,0 +1,90 @@
+//! The only place where text is put together: lines, `#line`, literals.
+
+use nest_machine::Code;
+
+/// A C file in the making.
+pub struct Writer {
+    file: &'static str,
+    text: String,
+    line: usize,
+}
+
+impl Writer {
+    /// An empty file; `file` is its name for `#line`.
+    pub fn new(file: &'static str) -> Writer {
+        Writer {
+            file,
+            text: String::new(),
+            line: 1,
+        }
+    }
+
+    /// Text that ends with a newline.
+    pub fn put(&mut self, text: &str) {
+        self.line += text.matches('\n').count();
+        self.text.push_str(text);
+    }
+
+    /// One line.
+    pub fn line(&mut self, text: &str) {
+        self.put(text);
+        self.put("\n");
+    }
+
+    /// A comment that begins a part of the file.
+    pub fn begin(&mut self, part: &str) {
+        self.line(&format!("\n/* Begin {part} */"));
+    }
+
+    /// And the one that ends it.
+    pub fn end(&mut self, part: &str) {
+        self.line(&format!("/* End {part} */"));
+    }
+
+    /// The user's text: the compiler speaks of its place in the specification. `text` stands in
+    /// place of the code's own (uses replaced).
+    pub fn user(&mut self, at: &Code, text: &str) {
+        self.put(&format!("#line {} {}\n", at.line, string(&at.file)));
+        if !text.starts_with('\n') {
+            self.put(&" ".repeat(at.column.min(200) - 1));
+        }
+        self.line(text);
+        self.put(&format!("#line {} {}\n", self.line + 1, string(self.file)));
+    }
+
+    /// Numbers as the inside of an initialiser, wrapped.
+    pub fn numbers<T: std::fmt::Display>(&mut self, numbers: impl IntoIterator<Item = T>) {
+        let mut row = String::from("   ");
+        for n in numbers {
+            let item = format!(" {n},");
+            if row.len() + item.len() > 100 {
+                self.line(&row);
+                row = String::from("   ");
+            }
+            row.push_str(&item);
+        }
+        self.line(&row);
+    }
+
+    /// The file.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// A C string literal.
+pub fn string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for b in text.bytes() {
+        match b {
+            b'"' | b'\\' => {
+                out.push('\\');
+                out.push(char::from(b));
+            }
+            b' '..=b'~' => out.push(char::from(b)),
+            _ => out.push_str(&format!("\\{b:03o}")),
+        }
+    }
+    out.push('"');
+    out
+}
