@@ -1,1 +1,100 @@
-fn main() {}
+//! Everything that is done to the project rather than by it: `cargo xtask TASK`.
+//!
+//! Must not know: how the compiler works; it runs programs and reads files.
+
+mod bench;
+mod check;
+mod demo;
+mod fuzz;
+mod install;
+mod specification;
+mod tidy;
+mod tool;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of the nest project.
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run all checks in order; the last line counts them
+    Check {
+        /// Go on after a failure
+        #[arg(long)]
+        keep_going: bool,
+        /// Only the steps of these names
+        #[arg(value_name = "STEP")]
+        only: Vec<String>,
+    },
+    /// Check the house rules that a program can check
+    Tidy,
+    /// Measure the compiler against its budgets
+    Bench,
+    /// Print a valid specification of about so many lines
+    Specification {
+        /// Lines
+        #[arg(default_value_t = 2000)]
+        lines: usize,
+    },
+    /// Build the example server and run it
+    Demo {
+        /// The concurrency model
+        #[arg(long, default_value = "event")]
+        model: String,
+    },
+    /// Install nest, its completions and its manual pages
+    Install {
+        /// Where
+        #[arg(long, default_value = "/usr/local")]
+        prefix: PathBuf,
+        /// Put in front of the prefix, for packaging
+        #[arg(long, default_value = "")]
+        destdir: PathBuf,
+    },
+    /// Fuzz the compiler's front end
+    Fuzz {
+        /// How long
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Check { keep_going, only } => return check::check(keep_going, &only),
+        Task::Tidy => tidy::tidy(),
+        Task::Bench => bench::bench(),
+        Task::Specification { lines } => {
+            print!("{}", specification::specification(lines));
+            Ok(String::new())
+        }
+        Task::Demo { model } => demo::demo(&model),
+        Task::Install { prefix, destdir } => install::install(&prefix, &destdir),
+        Task::Fuzz { seconds } => fuzz::fuzz(seconds),
+    };
+    match result {
+        Ok(said) => {
+            if !said.is_empty() {
+                println!("{said}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

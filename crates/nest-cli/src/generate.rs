@@ -67,7 +67,7 @@ fn ours(dir: &Path) -> Result<bool, Failure> {
     match fs::read(dir.join("server.c")) {
         Ok(bytes) => {
             let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_lowercase();
-            Ok(start.contains(nest_emit::MARK))
+            Ok(start.contains(&nest_emit::MARK.to_lowercase()))
         }
         Err(_) => Ok(false),
     }

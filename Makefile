@@ -1,0 +1,41 @@
+# Short names for long commands; nothing is decided here.
+#
+#   make demo [MODEL=thread]        build a web server and run it
+#   make check                      every test; the last line counts them
+#   make install [PREFIX=/usr/local] [DESTDIR=]
+#   make bench                      the compiler's time against its budgets
+#   make layers                     what each part of the runtime may import
+#   make fuzz [SECONDS=60]          the front end under libFuzzer (nightly Rust, cargo-fuzz)
+#   make clean
+
+MODEL = event
+PREFIX = /usr/local
+DESTDIR =
+SECONDS = 60
+CARGO = cargo
+
+.PHONY: demo check install bench layers fuzz clean
+
+demo:
+	@scripts/setup demo
+	@$(CARGO) xtask demo --model '$(MODEL)'
+
+check:
+	@scripts/setup check
+	@$(CARGO) xtask check $(CHECKFLAGS)
+
+install:
+	@scripts/setup demo
+	@$(CARGO) xtask install --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
+
+bench:
+	@$(CARGO) xtask bench
+
+layers:
+	@$(CARGO) xtask layers
+
+fuzz:
+	@$(CARGO) xtask fuzz --seconds '$(SECONDS)'
+
+clean:
+	@$(CARGO) clean

@@ -1,0 +1,117 @@
+//! `make bench`: the compiler's time against its budgets, as a table for benches/record/.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::specification::specification;
+use crate::tool::{self, Outcome};
+
+/// What is measured.
+struct Measure<'a> {
+    what: &'static str,
+    arguments: Vec<&'a str>,
+    runs: usize,
+    /// The median may not be above it; none: for comparison only.
+    budget: Option<Duration>,
+}
+
+/// Prints the table; an error if a budget is exceeded.
+pub fn bench() -> Outcome {
+    let nest = tool::release_nest()?;
+    let dir = tool::target().join("bench");
+    std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    let long = dir.join("long.nest");
+    let text = specification(2000);
+    let lines = text.lines().count();
+    std::fs::write(&long, text).map_err(|e| format!("cannot write {}: {e}", long.display()))?;
+    let long = long.to_string_lossy();
+    let server = dir.join("demo");
+    let server = server.to_string_lossy();
+    let demo = tool::root().join("examples/demo/demo.nest");
+    let demo = demo.to_string_lossy();
+    let measures = [
+        Measure {
+            what: "nest --version",
+            arguments: vec!["--version"],
+            runs: 21,
+            budget: None,
+        },
+        Measure {
+            what: "nest check, 2,000 lines",
+            arguments: vec!["check", &long],
+            runs: 21,
+            budget: Some(Duration::from_millis(50)),
+        },
+        Measure {
+            what: "nest check, the demo",
+            arguments: vec!["check", &demo],
+            runs: 21,
+            budget: None,
+        },
+        Measure {
+            what: "nest build, the demo",
+            arguments: vec!["build", &demo, "-o", &server],
+            runs: 7,
+            budget: Some(Duration::from_secs(2)),
+        },
+    ];
+    println!("The long specification has {lines} lines. {}\n", machine());
+    println!("| what | runs | median | fastest | slowest | budget |");
+    println!("|---|---|---|---|---|---|");
+    let mut exceeded = Vec::new();
+    for measure in &measures {
+        let times = times(&nest, measure)?;
+        let median = times[times.len() / 2];
+        let budget = measure.budget.map_or_else(|| "-".to_owned(), text_of);
+        println!(
+            "| {} | {} | {} | {} | {} | {budget} |",
+            measure.what,
+            measure.runs,
+            text_of(median),
+            text_of(times[0]),
+            text_of(times[times.len() - 1]),
+        );
+        if measure.budget.is_some_and(|budget| median > budget) {
+            exceeded.push(measure.what);
+        }
+    }
+    println!();
+    if exceeded.is_empty() {
+        Ok("all within their budgets".to_owned())
+    } else {
+        Err(format!("over the budget: {}", exceeded.join("; ")))
+    }
+}
+
+/// Sorted times of as many runs, after one that warms the caches.
+fn times(nest: &Path, measure: &Measure) -> Result<Vec<Duration>, String> {
+    let mut times = Vec::new();
+    for run in 0..=measure.runs {
+        let mut command = Command::new(nest);
+        command.args(&measure.arguments).stdin(Stdio::null());
+        let started = Instant::now();
+        tool::output(&mut command)?;
+        if run > 0 {
+            times.push(started.elapsed());
+        }
+    }
+    times.sort();
+    Ok(times)
+}
+
+fn text_of(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
+}
+
+/// The processor and how many of it, for the record.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .and_then(|rest| rest.split_once(':'))
+        .map_or("an unknown processor", |(_, name)| name.trim());
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{count} x {model}.")
+}

@@ -1,0 +1,151 @@
+//! `cargo xtask check`: one table of steps, run in order.
+//!
+//! The last line, alone: `N passed, M failed`. A step whose program or script is absent fails; no
+//! step is ever skipped in silence.
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use crate::tidy;
+use crate::tool::{self, Outcome};
+
+/// One check.
+struct Step {
+    name: &'static str,
+    /// What it proves.
+    about: &'static str,
+    work: Work,
+}
+
+enum Work {
+    /// Arguments of cargo.
+    Cargo(&'static [&'static str]),
+    /// A program and its arguments, in the root.
+    Program(&'static [&'static str]),
+    /// A function here.
+    Task(fn() -> Outcome),
+}
+
+/// A new check is a new line; what is quick and finds much stands first.
+const STEPS: &[Step] = &[
+    Step {
+        name: "format",
+        about: "the Rust is formatted",
+        work: Work::Cargo(&["fmt", "--check"]),
+    },
+    Step {
+        name: "tidy",
+        about: "the house rules hold",
+        work: Work::Task(tidy::tidy),
+    },
+    Step {
+        name: "c-format",
+        about: "the C is formatted",
+        work: Work::Task(tidy::c_format),
+    },
+    Step {
+        name: "clippy",
+        about: "no lint is unheard",
+        work: Work::Cargo(&[
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    },
+    Step {
+        name: "test",
+        about: "the compiler's own tests pass",
+        work: Work::Cargo(&["test", "--quiet", "--workspace"]),
+    },
+    Step {
+        name: "conformance",
+        about: "every model gives the transcript that the language asks for",
+        work: Work::Program(&["python3", "conformance/run.py"]),
+    },
+];
+
+/// Runs the steps; all of them, or those that are named.
+pub fn check(keep_going: bool, only: &[String]) -> ExitCode {
+    if let Some(unknown) = only
+        .iter()
+        .find(|name| STEPS.iter().all(|s| s.name != **name))
+    {
+        let known: Vec<_> = STEPS.iter().map(|s| s.name).collect();
+        eprintln!(
+            "error: there is no step {unknown}; the steps are {}",
+            known.join(", ")
+        );
+        return ExitCode::from(2);
+    }
+    let wanted = |step: &&Step| only.is_empty() || only.iter().any(|name| name == step.name);
+    let steps: Vec<&Step> = STEPS.iter().filter(wanted).collect();
+    let mut failed = Vec::new();
+    let mut passed = 0;
+    for (number, step) in steps.iter().enumerate() {
+        println!(
+            "== {}/{} {}: {}",
+            number + 1,
+            steps.len(),
+            step.name,
+            step.about
+        );
+        let started = Instant::now();
+        let result = step.run();
+        let seconds = started.elapsed().as_secs_f64();
+        match result {
+            Ok(said) => {
+                passed += 1;
+                let said = if said.is_empty() {
+                    said
+                } else {
+                    format!(": {said}")
+                };
+                println!("-- {} passed in {seconds:.1} s{said}\n", step.name);
+            }
+            Err(why) => {
+                failed.push(step.name);
+                println!("{why}\n-- {} FAILED in {seconds:.1} s\n", step.name);
+                if !keep_going {
+                    break;
+                }
+            }
+        }
+    }
+    let ran = passed + failed.len();
+    if ran < steps.len() {
+        println!(
+            "stopped at the first failure; {} steps did not run",
+            steps.len() - ran
+        );
+    }
+    if !failed.is_empty() {
+        println!("failed: {}", failed.join(", "));
+    }
+    println!("{passed} passed, {} failed", failed.len());
+    if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+impl Step {
+    fn run(&self) -> Outcome {
+        match self.work {
+            Work::Cargo(arguments) => tool::run(tool::cargo().args(arguments))?,
+            Work::Program(words) => {
+                tool::run(
+                    Command::new(words[0])
+                        .args(&words[1..])
+                        .current_dir(tool::root()),
+                )?;
+            }
+            Work::Task(task) => return task(),
+        }
+        Ok(String::new())
+    }
+}

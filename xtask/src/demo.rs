@@ -1,0 +1,74 @@
+//! `make demo`: the example server, running, with what to try next.
+
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::tool::{self, Outcome};
+
+const USUAL: u16 = 8080;
+
+/// Builds nest, says what to try, and becomes the server.
+pub fn demo(model: &str) -> Outcome {
+    let nest = tool::release_nest()?;
+    let spec = "examples/demo/demo.nest";
+    let port = port()?;
+    // Built here, so that what is said below is true when it is read.
+    let others: Vec<&str> = ["event", "thread", "process"]
+        .into_iter()
+        .filter(|other| *other != model)
+        .collect();
+    tool::run(
+        Command::new(&nest)
+            .args(["check", "--model", model, spec])
+            .current_dir(tool::root()),
+    )?;
+    if port != USUAL {
+        println!("Port {USUAL} is taken; the demo serves on port {port}.");
+    }
+    println!();
+    println!("The demo, model {model}:  http://localhost:{port}/    (Ctrl-C ends it)");
+    println!("  in a browser, or      curl -i http://localhost:{port}/");
+    println!("  by hand               printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc localhost {port}");
+    for other in others {
+        println!("  another model         make demo MODEL={other}");
+    }
+    println!("  what it is made from  {spec}");
+    println!(
+        "  seen from inside      {} run --trace {spec}",
+        nest.display()
+    );
+    println!();
+    let error = Command::new(&nest)
+        .args([
+            "run",
+            "--model",
+            model,
+            spec,
+            "--",
+            "--port",
+            &port.to_string(),
+        ])
+        .current_dir(tool::root())
+        .exec();
+    Err(format!("cannot run {}: {error}", nest.display()))
+}
+
+/// The usual port, or a free one if somebody listens there.
+fn port() -> Result<u16, String> {
+    if free(USUAL).is_some() {
+        return Ok(USUAL);
+    }
+    free(0).ok_or_else(|| "no TCP port is free".to_owned())
+}
+
+/// Whether the port can be had on all interfaces; which it is.
+fn free(port: u16) -> Option<u16> {
+    let four = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).ok()?;
+    let port = four.local_addr().ok()?.port();
+    drop(four);
+    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)) {
+        Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => None,
+        _ => Some(port),
+    }
+}

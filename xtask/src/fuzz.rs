@@ -1,0 +1,86 @@
+//! `make fuzz`: the front end under libFuzzer, seeded with every specification of the project.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::tool::{self, Outcome, has_extension};
+
+/// Runs the target for so long; findings stay in fuzz/artifacts.
+pub fn fuzz(seconds: u64) -> Outcome {
+    let have = |arguments: &[&str]| {
+        Command::new("cargo")
+            .args(arguments)
+            .output()
+            .is_ok_and(|o| o.status.success())
+    };
+    if !have(&["+nightly", "--version"]) {
+        return Err("fuzzing needs a nightly Rust; run: rustup toolchain install nightly".into());
+    }
+    if !have(&["fuzz", "--version"]) {
+        return Err("fuzzing needs cargo-fuzz; run: cargo install cargo-fuzz".into());
+    }
+    let corpus = tool::target().join("fuzz-corpus");
+    let seeds = seed(&corpus)?;
+    let limit = format!("-max_total_time={seconds}");
+    let mut command = Command::new("cargo");
+    command
+        .args(["+nightly", "fuzz", "run", "frontend"])
+        .arg(&corpus)
+        .arg("fuzz/corpus/frontend");
+    command
+        .args(["--", "-timeout=5", "-max_len=16384", &limit])
+        .current_dir(tool::root());
+    tool::run(&mut command)?;
+    Ok(format!("{seconds} s from {seeds} seeds, nothing found"))
+}
+
+/// Copies every specification, those in cases and pages too; how many.
+fn seed(corpus: &Path) -> Result<usize, String> {
+    fs::create_dir_all(corpus).map_err(|e| format!("cannot make {}: {e}", corpus.display()))?;
+    let mut seeds = Vec::new();
+    for path in tool::files(".")? {
+        let Some(text) = tool::text(&path) else {
+            continue;
+        };
+        if has_extension(&path, &["nest"]) {
+            seeds.push(text);
+        } else if has_extension(&path, &["md"]) {
+            seeds.extend(fences(&text));
+        }
+    }
+    for (number, text) in seeds.iter().enumerate() {
+        let path = corpus.join(format!("seed-{number:04}"));
+        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    Ok(seeds.len())
+}
+
+/// The specifications in a page.
+fn fences(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut current: Option<String> = None;
+    for line in page.lines() {
+        match &mut current {
+            None if line.starts_with("```nest") => current = Some(String::new()),
+            Some(_) if line.starts_with("```") => found.extend(current.take()),
+            Some(text) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            None => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_found() {
+        let page = "a\n```nest\n%%\nx\n```\n```c\ny\n```\n```nest fixed\nz\n```\n";
+        assert_eq!(fences(page), ["%%\nx\n", "z\n"]);
+    }
+}

@@ -1,0 +1,310 @@
+//! House rules that a program can check; CONTRIBUTING.md has the reasons.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::tool::{self, Outcome, has_extension};
+
+/// No file is longer.
+const LONGEST: usize = 600;
+
+/// Conditions of the preprocessor that may stand outside `runtime/platform/`: file, what is
+/// tested. The public header is read by the user's compilers, C++ ones among them.
+const CONDITIONS: &[(&str, &str)] = &[
+    ("runtime/nest.h", "__cplusplus"),
+    ("runtime/nest.h", "__GNUC__"),
+];
+
+/// Checks them all; every breach is named.
+pub fn tidy() -> Outcome {
+    let files = tool::files(".")?;
+    let mut found = Vec::new();
+    let mut checked = 0;
+    for path in &files {
+        let Some(text) = tool::text(path) else {
+            continue;
+        };
+        checked += 1;
+        if !has_extension(path, &["lock"]) {
+            unfinished(path, &text, &mut found);
+        }
+        if has_extension(path, &["rs", "c", "h", "py", "sh"]) {
+            length(path, &text, &mut found);
+            header(path, &text, &mut found);
+        }
+        if path.starts_with("runtime") && has_extension(path, &["c", "h"]) {
+            conditions(path, &text, &mut found);
+        }
+        if path.starts_with("runtime/feature") && has_extension(path, &["c"]) {
+            scopes(path, &text, &mut found);
+        }
+    }
+    pages(&mut found)?;
+    if found.is_empty() {
+        Ok(format!("{checked} files"))
+    } else {
+        Err(format!(
+            "{}\n{} breaches of the house rules",
+            found.join("\n"),
+            found.len()
+        ))
+    }
+}
+
+/// The C of the runtime and of the samples is as clang-format would have it.
+pub fn c_format() -> Outcome {
+    let files: Vec<PathBuf> = tool::files("runtime")?
+        .into_iter()
+        .filter(|path| has_extension(path, &["c", "h"]))
+        .collect();
+    let mut command = Command::new("clang-format");
+    command
+        .args(["--dry-run", "-Werror"])
+        .args(&files)
+        .current_dir(tool::root());
+    tool::run(&mut command)?;
+    Ok(format!("{} files", files.len()))
+}
+
+fn breach(path: &Path, line: usize, what: &str) -> String {
+    format!("{}:{line}: {what}", path.display())
+}
+
+fn unfinished(path: &Path, text: &str, found: &mut Vec<String>) {
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME")];
+    for (i, line) in text.lines().enumerate() {
+        let word = |w: &str| {
+            w.trim_matches(|c: char| !c.is_ascii_alphabetic())
+                .to_owned()
+        };
+        if line
+            .split_whitespace()
+            .any(|w| marks.contains(&word(w).as_str()))
+        {
+            // The rule itself may be told.
+            if !line.contains(&marks.join("/")) && !line.contains(&format!("`{}`", marks[0])) {
+                found.push(breach(path, i + 1, "something is left to do"));
+            }
+        }
+    }
+}
+
+fn length(path: &Path, text: &str, found: &mut Vec<String>) {
+    let lines = text.lines().count();
+    if lines > LONGEST {
+        let what = format!("{lines} lines; split it by responsibility, the limit is {LONGEST}");
+        found.push(breach(path, lines, &what));
+    }
+}
+
+fn header(path: &Path, text: &str, found: &mut Vec<String>) {
+    let mut lines = text
+        .lines()
+        .skip_while(|l| l.starts_with("#!") || l.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    let fits = if has_extension(path, &["rs"]) {
+        first.starts_with("//!")
+    } else if has_extension(path, &["c", "h"]) {
+        first.starts_with("/*")
+    } else if has_extension(path, &["py"]) {
+        first.starts_with("\"\"\"") || first.starts_with('#')
+    } else {
+        first.starts_with('#')
+    };
+    let package = path.file_name().is_some_and(|n| n == "__init__.py") && text.trim().is_empty();
+    if !fits && !package {
+        found.push(breach(
+            path,
+            1,
+            "the first lines do not say what the file is for",
+        ));
+    }
+}
+
+/// Differences between systems are the platform's; elsewhere only guards against a second reading
+/// or a second definition (`#ifndef X`, `#define X`).
+fn conditions(path: &Path, text: &str, found: &mut Vec<String>) {
+    if path.starts_with("runtime/platform") {
+        return;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let mut open = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let Some(directive) = line.trim_start().strip_prefix('#').map(str::trim_start) else {
+            continue;
+        };
+        let word = directive
+            .split(|c: char| !c.is_ascii_alphabetic())
+            .next()
+            .unwrap_or_default();
+        let allowed = match word {
+            "if" | "ifdef" | "ifndef" => {
+                let tested = directive[word.len()..]
+                    .split_whitespace()
+                    .next()
+                    .unwrap_or_default();
+                let guard = word == "ifndef"
+                    && lines.get(i + 1).is_some_and(|next| {
+                        let mut next = next.split_whitespace();
+                        next.next() == Some("#define") && next.next() == Some(tested)
+                    });
+                let known = CONDITIONS
+                    .iter()
+                    .any(|(file, name)| path == Path::new(file) && line.contains(name));
+                open.push(guard || known);
+                guard || known
+            }
+            "else" | "elif" => open.last().copied().unwrap_or(false),
+            "endif" => {
+                open.pop();
+                true
+            }
+            _ => true,
+        };
+        if !allowed {
+            found.push(breach(
+                path,
+                i + 1,
+                "a condition of the preprocessor outside the platform",
+            ));
+        }
+    }
+}
+
+/// A variable of a feature says whose it is: `scope: loop`, `process` or `server`.
+fn scopes(path: &Path, text: &str, found: &mut Vec<String>) {
+    let mut before = "";
+    for (i, line) in text.lines().enumerate() {
+        let declared = line.strip_prefix("static ").is_some_and(|rest| {
+            let head = rest.split(['=', ';']).next().unwrap_or_default();
+            !rest.starts_with("const ") && !rest.starts_with("inline ") && !head.contains('(')
+        });
+        if declared && !line.contains("scope:") && !before.contains("scope:") {
+            found.push(breach(
+                path,
+                i + 1,
+                "a static variable without a comment 'scope: ...'",
+            ));
+        }
+        before = line;
+    }
+}
+
+/// Every diagnostic has its page, and every page its diagnostic.
+fn pages(found: &mut Vec<String>) -> Result<(), String> {
+    let list = Path::new("crates/nest-diag/src/codes.rs");
+    let text = tool::text(list).ok_or("cannot read the list of diagnostic codes")?;
+    let mut titles: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(code), Some(kind)) = (words.next(), words.next()) else {
+            continue;
+        };
+        if code.len() == 5 && ["Error", "Warning"].contains(&kind) {
+            let title = line.split('"').nth(1).unwrap_or_default();
+            titles.push((code.to_owned(), title.to_owned()));
+        }
+    }
+    if titles.is_empty() {
+        return Err(format!(
+            "{} lists no code that tidy can read",
+            list.display()
+        ));
+    }
+    let dir = Path::new("crates/nest-diag/codes");
+    for (code, title) in &titles {
+        let path = dir.join(format!("{code}.md"));
+        let page = tool::text(&path).unwrap_or_default();
+        if page.lines().next() != Some(&format!("# {code}: {title}")) {
+            found.push(breach(
+                &path,
+                1,
+                &format!("the first line must be '# {code}: {title}'"),
+            ));
+        }
+        if page.lines().filter(|l| !l.trim().is_empty()).count() < 3 {
+            found.push(breach(&path, 1, "the page explains nothing"));
+        }
+    }
+    let known: BTreeSet<String> = titles.into_iter().map(|(code, _)| code).collect();
+    for path in tool::files("crates/nest-diag/codes")? {
+        let stem = path
+            .file_stem()
+            .map(|s| s.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        if !known.contains(&stem) {
+            found.push(breach(&path, 1, "a page without a code"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn breaches(rule: fn(&Path, &str, &mut Vec<String>), path: &str, text: &str) -> usize {
+        let mut found = Vec::new();
+        rule(Path::new(path), text, &mut found);
+        found.len()
+    }
+
+    #[test]
+    fn guards_are_no_conditions() {
+        let guard = "#ifndef A_H\n#define A_H\n#endif\n";
+        assert_eq!(breaches(conditions, "runtime/a.h", guard), 0);
+        assert_eq!(
+            breaches(
+                conditions,
+                "runtime/a.h",
+                "#ifdef __linux__\n#else\n#endif\n"
+            ),
+            2
+        );
+        assert_eq!(
+            breaches(conditions, "runtime/platform/a.h", "#if 1\n#endif\n"),
+            0
+        );
+        assert_eq!(breaches(conditions, "runtime/a.c", "#  if A\n"), 1);
+    }
+
+    #[test]
+    fn statics_say_their_scope() {
+        assert_eq!(breaches(scopes, "f.c", "static int n;\n"), 1);
+        assert_eq!(
+            breaches(scopes, "f.c", "static int n; /* scope: process */\n"),
+            0
+        );
+        assert_eq!(
+            breaches(
+                scopes,
+                "f.c",
+                "static int f(void) {\nstatic const int a = 1;\n"
+            ),
+            0
+        );
+    }
+
+    #[test]
+    fn files_say_what_they_are_for() {
+        assert_eq!(breaches(header, "a.rs", "//! It.\n"), 0);
+        assert_eq!(breaches(header, "a.rs", "use it;\n"), 1);
+        assert_eq!(
+            breaches(header, "a.py", "#!/usr/bin/env python3\n\"\"\"It.\"\"\"\n"),
+            0
+        );
+        assert_eq!(breaches(header, "a.c", "#include <a.h>\n"), 1);
+    }
+
+    #[test]
+    fn what_is_left_is_found() {
+        assert_eq!(
+            breaches(unfinished, "a", &format!("// {}: x\n", concat!("TO", "DO"))),
+            1
+        );
+        assert_eq!(breaches(unfinished, "a", "mastodon\n"), 0);
+        assert_eq!(breaches(length, "a.c", &"\n".repeat(601)), 1);
+        assert_eq!(breaches(length, "a.c", &"\n".repeat(600)), 0);
+    }
+}
