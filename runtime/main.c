@@ -71,7 +71,7 @@ static void main_ready(void) {
     nest__line_add(&line, out);
     nest__line_add(&line, " output");
     text[line.n] = '\n';
-    nest__write(STDOUT_FILENO, text, line.n + 1);
+    nest__tell(STDOUT_FILENO, text, line.n + 1);
 }
 
 int main(int argc, char **argv) {

@@ -183,7 +183,8 @@ static void config_set_argument(const char *text) {
     config_set(place, name, equal + 1, false);
 }
 
-/* If *at is `option`, with its value behind "=" or as the next argument: the value. */
+/* If *at is `option`, with its value behind "=" or as the next argument: the value, "" if
+ * there is none. */
 static const char *config_argument(int argc, char **argv, int *at, const char *option) {
     size_t n = strlen(option);
     if (strncmp(argv[*at], option, n) != 0) {
@@ -198,7 +199,6 @@ static const char *config_argument(int argc, char **argv, int *at, const char *o
     if (*at + 1 < argc) {
         return argv[++*at];
     }
-    config_wrong(option, "a value must follow");
     return "";
 }
 
@@ -208,19 +208,20 @@ static void config_arguments(int argc, char **argv, enum nest__request *request,
                              const char **file) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const char *value;
-        unsigned faults = config_faults;
         bool setting = file == NULL;
         if ((value = config_argument(argc, argv, &i, "--set")) != NULL) {
-            if (setting && config_faults == faults) {
+            if (setting) {
                 config_set_argument(value);
             }
         } else if ((value = config_argument(argc, argv, &i, "--port")) != NULL) {
-            if (setting && config_faults == faults) {
+            if (setting) {
                 config_set("argument --port", "serverPort", value, false);
             }
         } else if ((value = config_argument(argc, argv, &i, "--config")) != NULL) {
-            if (!setting) {
-                *file = value;
+            if (setting && value[0] == '\0') {
+                config_wrong("--config", "the name of a file must follow");
+            } else if (!setting) {
+                *file = value[0] != '\0' ? value : *file;
             }
         } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             *request = NEST__HELP;
@@ -230,9 +231,6 @@ static void config_arguments(int argc, char **argv, enum nest__request *request,
             *request = NEST__CHECK;
         } else if (setting) {
             config_wrong(argv[i], "unknown; --help lists all arguments");
-        }
-        if (!setting) {
-            config_faults = faults; /* the second pass says it */
         }
     }
 }
@@ -298,8 +296,9 @@ int nest__config_read(int argc, char **argv, enum nest__request *request) {
 
 void nest__config_print(void) {
     for (unsigned i = 0; i < nest__option_count; i++) {
-        char text[32];
-        printf("%s %s  # %s\n", nest__options[i].name, nest__config_text(&nest__options[i], text),
-               config_origins[i][0] != '\0' ? config_origins[i] : "built in");
+        char room[32];
+        const char *text = nest__config_text(&nest__options[i], room);
+        printf(text[0] != '\0' ? "%s %s  # %s\n" : "# %s is not set%s: %s\n", nest__options[i].name,
+               text, config_origins[i][0] != '\0' ? config_origins[i] : "built in");
     }
 }

@@ -69,6 +69,10 @@ static int value_number(const struct nest__option *option, const char *text,
             p++;
         }
     }
+    if (text[0] == '\0') {
+        nest_strlcpy(reason, "a value is missing", NEST__VALUE_REASON);
+        return -EINVAL;
+    }
     if (!digits || *p != '\0') {
         snprintf(reason, NEST__VALUE_REASON, "'%.40s' is not a %s; write %s", text,
                  size ? "size" : "number",

@@ -73,7 +73,7 @@ static void crash_report(int signal) {
     nest__line_add(&line, "; ");
     nest__line_add(&line, crash_consequence);
     text[line.n] = '\n';
-    nest__write(STDERR_FILENO, text, line.n + 1);
+    nest__tell(STDERR_FILENO, text, line.n + 1);
     raise(
         signal); /* blocked here, and its action is the default again: ends the process on return */
 }

@@ -6,12 +6,13 @@
 #include "platform.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LOG_TEXT = 1024 };
+enum { LOG_TEXT = 1000, LOG_LINE = 4096 /* PIPE_BUF: never mixed with others' */ };
 
 void nest__write(int fd, const void *bytes, size_t n) {
     const char *p = bytes;
@@ -26,6 +27,15 @@ void nest__write(int fd, const void *bytes, size_t n) {
         }
         p += written;
         n -= (size_t)written;
+    }
+    errno = saved;
+}
+
+void nest__tell(int fd, const void *bytes, size_t n) {
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    int saved = errno;
+    if (poll(&room, 1, 0) == 1) {
+        nest__write(fd, bytes, n);
     }
     errno = saved;
 }
@@ -56,11 +66,11 @@ static void log_format(struct nest__line *line, const char *format, va_list argu
 
 static void log_emit(struct nest__line *line) {
     line->p[line->n] = '\n'; /* the buffer has one byte more than line->size */
-    nest__write(STDERR_FILENO, line->p, line->n + 1);
+    nest__tell(STDERR_FILENO, line->p, line->n + 1);
 }
 
 void nest__say(const char *format, ...) {
-    char buffer[4 * LOG_TEXT + 128];
+    char buffer[LOG_LINE];
     struct nest__line line = {buffer, 0, sizeof buffer - 1};
     va_list arguments;
     va_start(arguments, format);
@@ -73,7 +83,7 @@ void nest__say(const char *format, ...) {
 
 void nest_log(nest_session *s, enum nest_level level, const char *format, ...) {
     static const char *const names[] = {"error", "warn", "info", "debug"};
-    char buffer[4 * LOG_TEXT + 128];
+    char buffer[LOG_LINE];
     char stamp[32];
     struct nest__line line = {buffer, 0, sizeof buffer - 1};
     struct timespec now;

@@ -34,8 +34,11 @@ void nest__line_number(struct nest__line *, uint64_t);
 /* -- log.c ------------------------------------------------------------------------------------- */
 /* One line on stderr, "NAME: text", in one write; newlines inside become "\n". For operators. */
 void nest__say(const char *format, ...) NEST_FORMAT(1, 2);
-/* Writes all, or gives up at the first error: nobody may end because nobody reads. */
+/* Writes all, waiting if it must, or gives up at the first error. Async-signal-safe. */
 void nest__write(int fd, const void *, size_t);
+/* The same for a line of at most PIPE_BUF bytes, but drops it rather than wait: a reader that has
+ * stopped reading stops no server. */
+void nest__tell(int fd, const void *, size_t);
 /* -- crash.c ----------------------------------------------------------------------------------- */
 /* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line, then lets them end the process. Constant
  * texts: `who` ("worker"; NULL: the server itself), `consequence` ("only this client is lost"). */
