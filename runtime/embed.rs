@@ -65,11 +65,17 @@ files! {
     "engine/directives.c" All;
     "engine/session.c" All;
     "io/peer.c" All;
+    "door/context.h" Crew("loops");
+    "door/stacks.c" Crew("loops");
+    "door/door.c" Crew("loops");
+    "crew/loops.h" Crew("loops");
+    "io/epoll.c" Io("epoll");
     "io/blocking.h" Io("blocking");
     "io/blocking.c" Io("blocking");
     "listener/endpoint.h" All;
     "listener/endpoint.c" All;
     "listener/listener.c" Sockets;
+    "crew/loops.c" Crew("loops");
     "crew/process.c" Crew("process");
     "crew/thread.c" Crew("thread");
     "config/config.h" All;

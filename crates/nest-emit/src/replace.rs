@@ -73,7 +73,12 @@ fn call(
                     _ => "nest_clear_all(nest_self)".to_string(),
                 });
             }
-            edits.put(whole, format!("({}){lines}", steps.join(", ")));
+            let all = if let [one] = steps.as_slice() {
+                one.clone()
+            } else {
+                format!("({})", steps.join(", "))
+            };
+            edits.put(whole, format!("{all}{lines}"));
         }
         Form::OneState => {
             let ArgKind::State(n) = args.args[0].kind else {

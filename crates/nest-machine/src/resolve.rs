@@ -4,7 +4,7 @@ use crate::actions::{self, Context, Owner};
 use crate::csections;
 use crate::model::{Action, ArgKind, Code, Cond, Features, Machine, ModelKind, Rule, What};
 use crate::{Overrides, options, scope};
-use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
+use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +74,6 @@ pub fn resolve(
         used: BTreeSet::new(),
         tested: BTreeSet::new(),
         caseless: settings.caseless,
-        names: BTreeMap::new(),
     };
     let mut cx = Context {
         sources,
@@ -92,14 +91,6 @@ pub fn resolve(
             RuleKind::Pattern(pattern) => rules.extend(r.rule(rule, pattern, &mut cx)),
         }
     }
-    if spec.rules.is_empty() && !cx.out.iter().any(Diagnostic::is_error) {
-        let at = Span::new(nest_diag::FileId(0), 0, 0);
-        cx.out.push(
-            Diagnostic::new(Diag::E0209, at, "the specification has no rule")
-                .help("behind `%%`, write for example `\"QUIT\" \\r?\\n { $close(); }`"),
-        );
-    }
-    let (start, end) = (start.map(|(a, _)| a), end.map(|(a, _)| a));
     let all: Vec<&Action> = rules
         .iter()
         .map(|r: &Rule| &r.action)
@@ -194,20 +185,10 @@ fn macros(spec: &Spec) -> BTreeMap<String, &ast::Macro> {
         .collect()
 }
 
-fn special(
-    slot: &mut Option<(Action, Span)>,
-    rule: &ast::Rule,
-    name: &'static str,
-    cx: &mut Context<'_>,
-) {
+/// START's or END's action; a second one was said by the parser.
+fn special(slot: &mut Option<Action>, rule: &ast::Rule, name: &'static str, cx: &mut Context<'_>) {
     let action = actions::action(cx, &rule.action, Owner::Special(name));
-    match slot {
-        Some((_, first)) => cx.out.push(
-            Diagnostic::new(Diag::E0206, rule.span, format!("a second {name}"))
-                .label(*first, "the first is here"),
-        ),
-        None => *slot = Some((action, rule.span)),
-    }
+    slot.get_or_insert(action);
 }
 
 struct Resolver<'a> {
@@ -219,7 +200,6 @@ struct Resolver<'a> {
     /// States that some condition tests.
     tested: BTreeSet<u32>,
     caseless: bool,
-    names: BTreeMap<String, Span>,
 }
 
 impl Resolver<'_> {
@@ -238,16 +218,7 @@ impl Resolver<'_> {
         let action = actions::action(cx, &rule.action, Owner::Rule(pattern.elements.len()));
         let line = self.sources.position(rule.span.file, rule.span.start).0;
         let label = match &rule.name {
-            Some(name) => {
-                if let Some(first) = self.names.insert(name.text.clone(), name.span) {
-                    let what = format!("two rules are named `{}`", name.text);
-                    cx.out.push(
-                        Diagnostic::new(Diag::E0208, name.span, what)
-                            .label(first, "the first is here"),
-                    );
-                }
-                name.text.clone()
-            }
+            Some(name) => name.text.clone(),
             None => format!("line {line}"),
         };
         let patterns = self.patterns();
