@@ -121,7 +121,8 @@ enum nest__phase {
 };
 enum { NEST__CLOSING = 1, NEST__CUT = 2 /* a wait of this action was cut short */,
        NEST__WAITING = 4, NEST__READY = 8 /* in the ready list */, NEST__STOPPING = 16,
-       NEST__UNREAD = 32 /* input was left when it ended */ };
+       NEST__UNREAD = 32 /* input was left when it ended */,
+       NEST__LINGERING = 64 /* ended and delivered: only waits for the client to close */ };
 
 struct nest_session { /* one line of cache; user variables lie in a parallel slab */
     uint64_t states;

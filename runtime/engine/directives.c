@@ -186,6 +186,14 @@ void *nest_keep(nest_session *s, size_t n) {
 
 /* -- the server */
 
+const char *nest_server_name(void) {
+    return nest__config.server_name;
+}
+
+const char *nest_model(void) {
+    return nest__model_name;
+}
+
 unsigned nest_port(void) {
     for (unsigned i = 0; i < nest__listener_count; i++) {
         const struct nest__listener *listener = &nest__listeners[i];
@@ -193,7 +201,8 @@ unsigned nest_port(void) {
             continue;
         }
         unsigned port = 0;
-        for (const char *p = listener->name; *p != '\0'; p++) { /* the digits after the last colon */
+        for (const char *p = listener->name; *p != '\0';
+             p++) { /* the digits after the last colon */
             port = *p >= '0' && *p <= '9' ? port * 10 + (unsigned)(*p - '0') : 0;
         }
         return port;

@@ -29,8 +29,8 @@ struct nest__action {
     int rule;
     const uint8_t *p; /* the message: in the window's buffer or in the session's rest */
     uint32_t n;
-    bool parsed;              /* ends is valid */
-    bool copied;              /* copies is valid */
+    bool parsed;                /* ends is valid */
+    bool copied;                /* copies is valid */
     uint32_t ends[NEST__PARTS]; /* of each element, relative to p */
     char *copies[NEST__PARTS + 1];
 };
@@ -65,7 +65,8 @@ struct nest__frame { /* of closure's explicit stack */
     uint16_t target;
     uint32_t saved;
 };
-struct nest__threads { /* an ordered thread list; with marks, those of thread i start at i * parts */
+struct nest__threads { /* an ordered thread list; with marks, those of thread i start at i * parts
+                        */
     uint16_t count;
     uint16_t states[NEST__NFA_STATES];
 };

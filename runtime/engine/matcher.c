@@ -26,8 +26,8 @@ void nest__match_begin(struct nest__match *match, const uint16_t *rules, unsigne
     }
 }
 
-/* Bytes [from, to) through a dfa. The new state, 0 if it is not live any more; *accepted: the length
- * of its last acceptance, unchanged if there was none. */
+/* Bytes [from, to) through a dfa. The new state, 0 if it is not live any more; *accepted: the
+ * length of its last acceptance, unchanged if there was none. */
 static uint16_t match_dfa(const struct nest__dfa *dfa, uint16_t state, const uint8_t *bytes,
                           uint32_t from, uint32_t to, uint32_t *accepted) {
     for (uint32_t i = from; i < to; i++) {
@@ -94,8 +94,8 @@ enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scra
                         ? match_dfa(rule->dfa, state, p, match->fed, to, &accepted)
                         : match_threads(rule->nfa, scratch, match->threads + rule->threads, state,
                                         p, match->fed, to, &accepted);
-            if (accepted > match->best_n || (accepted == match->best_n && accepted > 0 &&
-                                             number < match->best)) {
+            if (accepted > match->best_n ||
+                (accepted == match->best_n && accepted > 0 && number < match->best)) {
                 match->best_n = accepted;
                 match->best = number;
             }

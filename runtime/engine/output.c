@@ -187,13 +187,15 @@ int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
     if (length <= 0 || work->out_n > queued) {
         return length < 0 ? out_cut(s, -errno) : 0;
     }
-    if ((size_t)length + queued <= nest__config.output_buffer) { /* fits, and now its size is known */
+    if ((size_t)length + queued <=
+        nest__config.output_buffer) { /* fits, and now its size is known */
         va_copy(again, arguments);
         length = out_format(s, work, (size_t)length, format, again);
         va_end(again);
         return length < 0 ? out_cut(s, -errno) : 0;
     }
-    char *text = malloc((size_t)length + 1); /* before a wait: arguments may point into the message */
+    char *text =
+        malloc((size_t)length + 1); /* before a wait: arguments may point into the message */
     if (text == NULL) {
         return out_cut(s, -ENOMEM);
     }

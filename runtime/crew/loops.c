@@ -1,0 +1,176 @@
+/* loops.c: one loop runs all sessions; an action that waits does not stop it.
+ *
+ * Called by main, and by the engine at the door. State: the process's slab of sessions and
+ * variables, its one carrier. Must not know the language, nor how bytes are read. */
+#include "loops.h"
+#include "../platform/platform.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct loops_waiter { /* what io sees comes first */
+    struct nest__waiter seen;
+    struct nest__context context;
+};
+
+static nest_session *loops_slab;
+static uint8_t *loops_vars;
+static size_t loops_stride;
+static struct nest__carrier *loops_carrier;
+static uint32_t loops_slots, loops_ever, loops_taken, loops_free = NEST__NO_SLOT;
+static uint32_t loops_ready = NEST__NO_SLOT, loops_ready_last, loops_ready_count;
+static _Atomic uint64_t loops_ended[NEST_REASONS];
+_Atomic uint64_t *nest__ended = loops_ended;
+
+struct nest__carrier *nest__carrier(void) {
+    return loops_carrier;
+}
+
+void *nest__vars(const nest_session *s) {
+    return loops_stride == 0 ? NULL : loops_vars + s->self.slot * loops_stride;
+}
+
+/* -- slots */
+
+static nest_session *nest__slot_at(uint32_t slot) {
+    return &loops_slab[slot];
+}
+
+static uint32_t nest__slots_ever(void) {
+    return loops_ever;
+}
+
+static uint32_t nest__slots_taken(void) {
+    return loops_taken;
+}
+
+static nest_session *nest__slot_take(void) {
+    nest_session *s;
+    if (loops_free != NEST__NO_SLOT) {
+        s = &loops_slab[loops_free];
+        loops_free = s->next;
+    } else if (loops_ever < loops_slots) {
+        s = &loops_slab[loops_ever];
+        s->self.slot = loops_ever++;
+    } else {
+        return NULL;
+    }
+    loops_taken++;
+    return s;
+}
+
+static void nest__slot_give(nest_session *s, bool used) {
+    s->phase = NEST__FREE;
+    s->self.gen += used;
+    s->next = loops_free;
+    loops_free = s->self.slot;
+    loops_taken--;
+}
+
+/* -- the ready list: first in, first out */
+
+static void nest__ready_add(nest_session *s) {
+    s->flags |= NEST__READY;
+    s->next = NEST__NO_SLOT;
+    if (loops_ready == NEST__NO_SLOT) {
+        loops_ready = s->self.slot;
+    } else {
+        loops_slab[loops_ready_last].next = s->self.slot;
+    }
+    loops_ready_last = s->self.slot;
+    loops_ready_count++;
+}
+
+static nest_session *nest__ready_take(void) {
+    if (loops_ready == NEST__NO_SLOT) {
+        return NULL;
+    }
+    nest_session *s = &loops_slab[loops_ready];
+    loops_ready = s->next;
+    loops_ready_count--;
+    s->flags &= (uint8_t)~NEST__READY;
+    return s;
+}
+
+static uint32_t nest__ready_count(void) {
+    return loops_ready_count;
+}
+
+/* -- the door */
+
+int nest__wait(nest_session *s, const struct nest__wait *wait) {
+    int result = nest__push(s, wait->chan);
+    if (result < 0) {
+        return result;
+    }
+    result = nest__io_await(s, wait->mark);
+    if (result != 0) {
+        return result < 0 ? result : 0;
+    }
+    if (nest__own(s, NULL) < 0) {
+        return -ENOMEM;
+    }
+    struct loops_waiter here = {.seen = {wait->mark, 0}};
+    s->waiter = &here;
+    s->flags |= NEST__WAITING;
+    result = nest__door_leave(&here.context);
+    s->flags &= (uint8_t)~NEST__WAITING;
+    s->waiter = NULL;
+    return result < 0 ? result : here.seen.result;
+}
+
+static void loops_run(bool home) {
+    while (!nest__io_done()) {
+        nest_session *s = nest__io_step();
+        if (s != NULL) {
+            nest__door_resume(&((struct loops_waiter *)s->waiter)->context, home);
+        }
+    }
+}
+
+/* What a fresh stack runs. */
+static void loops_elsewhere(void) {
+    loops_run(false);
+    nest__door_home();
+}
+
+/* -- the life of the process */
+
+static void *loops_map(size_t size) {
+    void *p = mmap(NULL, size > 0 ? size : 1, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+int nest__crew_prepare(void) {
+    loops_slots = nest__io_slots();
+    if (loops_slots == 0) {
+        return -EMFILE;
+    }
+    loops_stride = (nest__spec_vars_size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+    loops_slab = loops_map(loops_slots * sizeof *loops_slab);
+    loops_carrier = loops_map(sizeof *loops_carrier);
+    loops_vars =
+        loops_stride > SIZE_MAX / loops_slots ? NULL : loops_map(loops_slots * loops_stride);
+    if (loops_slab == NULL || loops_carrier == NULL || loops_vars == NULL) {
+        nest__say("cannot start: no memory for %u clients with %zu bytes of variables each; lower "
+                  "maxClients",
+                  (unsigned)loops_slots, nest__spec_vars_size);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+int nest__crew_run(void) {
+    int error = nest__io_start();
+    if (error < 0) {
+        return 1;
+    }
+    nest__crash_install("server", "the server ends");
+    nest__door_open(loops_elsewhere);
+    loops_run(true);
+    nest__carrier_clear(loops_carrier);
+    return nest__io_status();
+}

@@ -1,0 +1,38 @@
+/* loops.h: the contract between crew/loops.c and the io that it runs (epoll, script).
+ *
+ * Everything here belongs to one loop on one thread. */
+#ifndef NEST_LOOPS_H
+#define NEST_LOOPS_H
+
+#include "../seam.h"
+
+/* -- io supplies. It keeps no state on its stack across calls that may run an action: the loop may
+ * go on elsewhere meanwhile, and the old frame later. */
+uint32_t nest__io_slots(void); /* most sessions at once; 0: cannot start, said why */
+int nest__io_start(void);      /* 0, or -errno and said why */
+/* One step: an event, a command, a turn of the ready list; waits if there is nothing to do. A
+ * session whose wait is over, waiter->result set: it is resumed. NULL: none. */
+nest_session *nest__io_step(void);
+bool nest__io_done(void); /* stopped, and no session is left */
+int nest__io_status(void);
+/* An action is about to wait: 0: io will tell when at most `mark` bytes are queued, or the
+ * session's turn has come; 1: no need to wait; -errno: it must not. */
+int nest__io_await(nest_session *, uint64_t mark);
+
+/* -- crew supplies */
+struct nest__waiter { /* on the stack of the waiting action */
+    uint64_t mark;
+    int result;
+};
+static nest_session *nest__slot_take(void);             /* NULL: all are taken */
+static void nest__slot_give(nest_session *, bool used); /* used: under a new generation */
+static nest_session *nest__slot_at(uint32_t slot);
+static uint32_t nest__slots_ever(void); /* slots below this one have been used */
+static uint32_t nest__slots_taken(void);
+static void nest__ready_add(nest_session *);
+static nest_session *nest__ready_take(void); /* the longest waiting; NULL */
+static uint32_t nest__ready_count(void);
+
+#define NEST__NO_SLOT UINT32_MAX
+
+#endif

@@ -1,0 +1,17 @@
+/* hooks_none.h: no advice is enabled: what the compiler emits then. */
+static inline void nest__on_open(nest_session *s) {
+    (void)s;
+}
+static inline void nest__on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *p,
+                                 uint32_t n) {
+    (void)s, (void)rule, (void)p, (void)n;
+}
+static inline void nest__on_reply(nest_session *s, const void *p, size_t n) {
+    (void)s, (void)p, (void)n;
+}
+static inline void nest__on_states(nest_session *s) {
+    (void)s;
+}
+static inline void nest__on_end(nest_session *s) {
+    (void)s;
+}

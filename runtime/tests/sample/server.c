@@ -1,0 +1,51 @@
+/* server.c: a server as the compiler would emit it, by hand: drives the runtime without the
+ * compiler.
+ *
+ * SAMPLE_MODEL names the file that lists the model's parts, SAMPLE_HOOKS the hooks'. */
+#define NEST__RULES 10
+#define NEST__PARTS 6
+#define NEST__THREAD_ROOM 96
+#define NEST__NFA_STATES 48
+#ifndef NEST__MESSAGES
+#define NEST__MESSAGES 0
+#endif
+#include "../../seam.h"
+
+#include SAMPLE_HOOKS
+#include SAMPLE_MODEL
+
+/* Begin tables */
+#include SAMPLE_TABLES
+/* End tables */
+
+const char *const nest__state_names[] = {"START", "DEFAULT", "NAMED", "DEAD"};
+const unsigned nest__state_count = 4;
+const char nest__spec_name[] = "sample";
+const char nest__spec_file[] = "sample.nest";
+const char nest__model_name[] = SAMPLE_NAME;
+const char nest__tool_version[] = "by hand";
+const bool nest__has_start = true;
+
+unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]) {
+    unsigned n = 0;
+    (void)last;
+    if ((states & 1u << 3) == 0) { /* !DEAD */
+        for (uint16_t rule = 0; rule < NEST__RULES; rule++) {
+            if (rule != 8 || (states & 1u << 2) != 0) { /* NAMED: keep */
+                rules[n++] = rule;
+            }
+        }
+    }
+    return n;
+}
+
+const struct nest__option nest__options[] = {
+    {"maxClients", NEST__NUMBER, &nest__config.max_clients, 1, 1000000, "1000", "clients at once"},
+    {"inputBuffer", NEST__SIZE, &nest__config.input_buffer, 16, 1u << 30, "8K", "longest message"},
+    {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 16, 1u << 30, "64K", "queued output"},
+    {"keepLimit", NEST__SIZE, &nest__config.keep_limit, 0, 1u << 30, "64K", "$keep of a client"},
+    {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port"},
+    {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name"},
+    {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 0, NULL, "where it listens"},
+};
+const unsigned nest__option_count = sizeof nest__options / sizeof nest__options[0];
