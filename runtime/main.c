@@ -74,6 +74,30 @@ static void main_ready(void) {
     nest__tell(STDOUT_FILENO, text, line.n + 1);
 }
 
+/* One line at the end: how many clients there were, and how they ended. */
+static void main_stopped(void) {
+    char text[512];
+    struct nest__line line = {text, 0, sizeof text - 1};
+    uint64_t all = 0;
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        all += nest__ended[reason];
+    }
+    nest__line_add(&line, nest__spec_name);
+    nest__line_add(&line, ": stopped after ");
+    nest__line_number(&line, all);
+    nest__line_add(&line, all == 1 ? " client" : " clients");
+    for (int reason = 0, shown = 0; reason < NEST_REASONS; reason++) {
+        if (nest__ended[reason] > 0) {
+            nest__line_add(&line, shown++ == 0 ? ": " : ", ");
+            nest__line_number(&line, nest__ended[reason]);
+            nest__line_char(&line, ' ');
+            nest__line_add(&line, nest__reason_word((enum nest_reason)reason));
+        }
+    }
+    text[line.n] = '\n';
+    nest__tell(STDOUT_FILENO, text, line.n + 1);
+}
+
 int main(int argc, char **argv) {
     enum nest__request request;
     int error = nest__stdio_secure();
@@ -105,10 +129,14 @@ int main(int argc, char **argv) {
         return MAIN_FAILED;
     }
     fflush(NULL); /* before carriers inherit what start-up code left in its buffers */
-    if (nest__listener_count > 0) {
+    bool sockets = nest__listener_count > 0;
+    if (sockets) {
         main_ready();
     }
     status = nest__crew_run();
     nest__listen_close();
+    if (sockets) {
+        main_stopped();
+    }
     return status;
 }

@@ -245,20 +245,18 @@ static void process_replenish(void) {
     }
 }
 
-static void process_account(uint32_t slot, int status) {
+/* Counts how a worker's connection ended. False: it died before it had one. */
+static bool process_account(uint32_t slot, int status) {
     struct process_slot *entry = &process_crew.slots[slot];
     struct process_shared *shared = process_crew.shared;
     if (atomic_load(&shared->seats[entry->seat]) == slot + 1) {
         atomic_store(&shared->seats[entry->seat], 0);
-        if (!process_crew.stopping) {
-            if (process_crew.failures == 0) {
-                nest__say("worker %ld ended before it had a client (%s %d); forking another",
-                          (long)entry->pid, WIFSIGNALED(status) ? "signal" : "status",
-                          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-            }
-            process_backoff();
+        if (!process_crew.stopping && process_crew.failures == 0) {
+            nest__say("worker %ld ended before it had a client (%s %d); forking another",
+                      (long)entry->pid, WIFSIGNALED(status) ? "signal" : "status",
+                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         }
-        return;
+        return false;
     }
     unsigned reason = NEST_OPEN; /* its worker took END along */
     for (unsigned i = NEST_OPEN + 1; i < NEST_REASONS; i++) {
@@ -266,16 +264,18 @@ static void process_account(uint32_t slot, int status) {
     }
     atomic_fetch_add(&process_crew.totals[reason], 1);
     process_crew.failures = 0;
+    return true;
 }
 
 static void process_reap(void) {
     int status;
     pid_t pid;
+    bool failed = false;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (uint32_t slot = 0; slot < process_crew.used; slot++) {
             struct process_slot *entry = &process_crew.slots[slot];
             if (entry->pid == pid) { /* else a child of start-up code */
-                process_account(slot, status);
+                failed = !process_account(slot, status) || failed;
                 entry->pid = 0;
                 entry->gen++;
                 entry->next_free = process_crew.free_slot;
@@ -284,6 +284,9 @@ static void process_reap(void) {
                 break;
             }
         }
+    }
+    if (failed) { /* once, however many died together */
+        process_backoff();
     }
 }
 

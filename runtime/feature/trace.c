@@ -132,11 +132,5 @@ void nest__trace_states(nest_session *s) {
 }
 
 void nest__trace_end(nest_session *s) {
-    static const char *const words[NEST_REASONS] = {
-        [NEST_OPEN] = "open",         [NEST_CLOSED] = "closed",   [NEST_EOF] = "eof",
-        [NEST_GONE] = "gone",         [NEST_INPUT] = "input",     [NEST_STUCK] = "stuck",
-        [NEST_OVERFLOW] = "overflow", [NEST_TIMEOUT] = "timeout", [NEST_SHUTDOWN] = "shutdown",
-        [NEST_OVERLOAD] = "overload",
-    };
-    trace_line(s, "end", words[nest_reason(s)], NULL, 0);
+    trace_line(s, "end", nest__reason_word(nest_reason(s)), NULL, 0);
 }

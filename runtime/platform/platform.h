@@ -31,6 +31,8 @@ struct nest__line { /* what does not fit is left out; no NUL */
 void nest__line_add(struct nest__line *, const char *text);
 void nest__line_char(struct nest__line *, char);
 void nest__line_number(struct nest__line *, uint64_t);
+/* "closed", "eof", …, in a word; "crash" for NEST_OPEN, which nobody else can have ended as. */
+const char *nest__reason_word(enum nest_reason);
 /* -- log.c ------------------------------------------------------------------------------------- */
 /* One line on stderr, "NAME: text", in one write; newlines inside become "\n". For operators. */
 void nest__say(const char *format, ...) NEST_FORMAT(1, 2);

@@ -47,3 +47,13 @@ void nest__line_number(struct nest__line *line, uint64_t number) {
         nest__line_char(line, digits[--n]);
     }
 }
+
+const char *nest__reason_word(enum nest_reason reason) {
+    static const char *const words[NEST_REASONS] = {
+        [NEST_OPEN] = "crash",        [NEST_CLOSED] = "closed",   [NEST_EOF] = "eof",
+        [NEST_GONE] = "gone",         [NEST_INPUT] = "input",     [NEST_STUCK] = "stuck",
+        [NEST_OVERFLOW] = "overflow", [NEST_TIMEOUT] = "timeout", [NEST_SHUTDOWN] = "shutdown",
+        [NEST_OVERLOAD] = "overload",
+    };
+    return words[reason];
+}
