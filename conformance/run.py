@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Runs the conformance suite: every case, in every model, in every cell. See README.md.
+
+Must not know: anything that is not in runner/.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+from runner.build import MODELS, Builder, BuildError, TIME  # noqa: E402
+from runner.case import load_all                            # noqa: E402
+from runner.suite import Suite                              # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description='Runs the conformance suite: every case in every concurrency model.',
+        epilog='example: conformance/run.py --case "states/*" --model event -v')
+    parser.add_argument('--model', action='append', choices=MODELS,
+                        help='only this model (may be repeated)')
+    parser.add_argument('--case', action='append', metavar='GLOB',
+                        help='only cases whose name matches, as in "patterns/*" (may be repeated)')
+    parser.add_argument('--jobs', type=int, default=min(os.cpu_count() or 1, 4), metavar='N',
+                        help='cases at once')
+    parser.add_argument('-v', '--verbose', action='store_true', help='show every cell')
+    parser.add_argument('--keep', action='store_true',
+                        help='keep temporary folders and old servers; say where they are')
+    parser.add_argument('--nest', metavar='PATH', help='the compiler (default: built by cargo)')
+    parser.add_argument('--cc', default=os.environ.get('CC', 'gcc'), help='the C compiler')
+    parser.add_argument('--list', action='store_true', help='list the cases and stop')
+    return parser.parse_args()
+
+
+def target():
+    """Where cargo puts what it builds."""
+    return os.environ.get('CARGO_TARGET_DIR') or os.path.join(ROOT, 'target')
+
+
+def compiler():
+    """Builds nest; its path."""
+    done = subprocess.run(['cargo', 'build', '--quiet', '--package', 'nest-cli'], cwd=ROOT,
+                          timeout=4 * TIME)
+    if done.returncode != 0:
+        sys.exit('conformance: nest does not build')
+    return os.path.join(target(), 'debug', 'nest')
+
+
+def main():
+    """Runs, reports; the exit status."""
+    options = arguments()
+    cases, errors = load_all(ROOT, options.case)
+    if options.list:
+        for case in cases:
+            print(case.name)
+        return 0
+    if not cases and not errors:
+        sys.exit('conformance: no case has such a name')
+    start = time.monotonic()
+    temporary = tempfile.mkdtemp(prefix='nest-conformance-')
+    tempfile.tempdir = temporary
+    try:
+        builder = Builder(os.path.abspath(options.nest or compiler()),
+                          os.path.join(target(), 'conformance'), options.cc)
+        suite = Suite(builder, options.model or MODELS, options.verbose)
+        for name, error in errors:
+            suite.broken(name, error)
+        good = suite.run(cases, max(1, options.jobs))
+        if not options.case and not options.model and not options.keep:
+            builder.prune()
+        print(f'{time.monotonic() - start:.0f} s')
+        suite.close()
+    except BuildError as error:
+        sys.exit(f'conformance: {error}')
+    finally:
+        if options.keep:
+            print(f'kept: {temporary}')
+        else:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return 0 if good and not errors else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

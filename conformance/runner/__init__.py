@@ -1,0 +1,1 @@
+"""The conformance runner, in parts: case, trace, build, script, sockets, suite."""

@@ -1,0 +1,173 @@
+"""A case: one Markdown file, read into a specification and what it must do.
+
+Must not know: models, compilers, sockets.
+"""
+
+import os
+import re
+from . import literal, trace
+
+STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
+         'wait')
+_FENCE = re.compile(r'^```([a-z]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
+_META = re.compile(r'<!--\s*(cuts|skip):\s*(.*?)\s*-->', re.S)
+_DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
+
+
+class CaseError(Exception):
+    """The file is not a case."""
+
+
+class Case:
+    """What a case file says: `diagnostics`, or `exit`, or `talk` with `traces`."""
+
+    def __init__(self, path, name):
+        self.path, self.name = path, name
+        self.files = {}         # name -> text, written beside the specification
+        self.spec = None        # the specification's file name
+        self.talk = []          # (client, step, argument), in the order they are carried out
+        self.traces = {}        # client -> expected lines
+        self.diagnostics = None # findings of the compiler
+        self.exit = None        # status with which the server must end before it listens
+        self.cuts = True
+        self.skips = {}         # listener -> reason
+        with open(path, encoding='utf-8', newline='') as file:
+            self._read(file.read().replace('\r\n', '\n'))
+
+    def _read(self, text):
+        if not text.startswith('# '):
+            raise CaseError('no title in the first line')
+        for kind, value in _META.findall(text):
+            self._meta(kind, value)
+        clients = []
+        for kind, word, body in _FENCE.findall(text):
+            if kind == 'nest':
+                if self.spec is not None:
+                    raise CaseError('two ```nest fences; write ```file NAME for another file')
+                self.spec = word or 'case.nest'
+                self.files[self.spec] = body
+            elif kind == 'file':
+                if not word or '/' in word:
+                    raise CaseError('```file needs a plain name')
+                self.files[word] = body
+            elif kind == 'client':
+                clients.append((word or '', body))
+            elif kind == 'trace':
+                if (word or '') in self.traces:
+                    raise CaseError(f'two traces of client {word or "(no name)"}')
+                self.traces[word or ''] = self._trace(body)
+            elif kind == 'exit':
+                if not body.strip().isdigit():
+                    raise CaseError('```exit holds one number')
+                self.exit = int(body)
+            elif kind == 'diagnostics':
+                self.diagnostics = [self._diagnostic(line) for line in self._lines(body)]
+        beside = re.search(r'^spec:\s*(\S+)\s*$', text, re.M)
+        if self.spec is None and beside:
+            self._beside(beside.group(1))
+        if self.spec is None:
+            raise CaseError('no ```nest fence')
+        for client, body in clients:
+            self.talk += [(client,) + self._step(line) for line in self._lines(body)]
+            if not self._lines(body):
+                self.talk.append((client, 'open', None))
+        if self.diagnostics is None and self.exit is None:
+            names = {client for client, _, _ in self.talk}
+            if not names or names != set(self.traces):
+                raise CaseError('every client needs its trace, every trace its client')
+        elif self.talk or self.traces:
+            raise CaseError('a conversation beside diagnostics or exit')
+
+    def _beside(self, name):
+        path = os.path.join(os.path.dirname(self.path), name)
+        if not os.path.isfile(path):
+            raise CaseError(f'spec: {name} is not beside the case')
+        with open(path, encoding='utf-8') as file:
+            self.spec, self.files[name] = name, file.read()
+
+    def _meta(self, kind, value):
+        word, _, reason = value.partition(',')
+        if not reason.strip():
+            raise CaseError(f'{kind}: {value} gives no reason')
+        if kind == 'cuts':
+            if word != 'none':
+                raise CaseError('cuts: knows only none')
+            self.cuts = False
+        else:
+            if word not in ('tcp', 'unix'):
+                raise CaseError('skip: knows only tcp and unix')
+            self.skips[word] = reason.strip()
+
+    @staticmethod
+    def _lines(body):
+        return [line.strip() for line in body.split('\n')
+                if line.strip() and not line.lstrip().startswith('#')]
+
+    @staticmethod
+    def _step(line):
+        word, _, rest = line.partition(' ')
+        if word not in STEPS:
+            raise CaseError(f'unknown step: {line}')
+        if word in ('send', 'expect', 'expect~'):
+            try:
+                return (word, literal.parse(rest))
+            except ValueError as error:
+                raise CaseError(str(error)) from None
+        if rest:
+            raise CaseError(f'{word} stands alone: {line}')
+        return (word, None)
+
+    def _trace(self, body):
+        try:
+            return [trace.parse_line(line, expected=True) for line in self._lines(body)]
+        except ValueError as error:
+            raise CaseError(str(error)) from None
+
+    @staticmethod
+    def _diagnostic(line):
+        found = _DIAGNOSTIC.match(line)
+        if not found:
+            raise CaseError(f'not CODE LINE:COLUMN: {line}')
+        code, file, row, column, part = found.groups()
+        return (code, file, int(row), int(column), part)
+
+    # -- what the runners ask ------------------------------------------------------------------
+
+    def clients(self):
+        """The clients, in the order in which they open."""
+        return list(dict.fromkeys(client for client, _, _ in self.talk))
+
+    def steps(self, client):
+        """One client's steps."""
+        return [(step, argument) for name, step, argument in self.talk if name == client]
+
+    def expected(self, client):
+        """A regular expression for all bytes a client receives."""
+        return b''.join(re.escape(argument) if step == 'expect' else b'(?:' + argument + b')'
+                        for step, argument in self.steps(client) if step in ('expect', 'expect~'))
+
+    def resets(self, client=None):
+        """Whether a client (or any) resets."""
+        return any(step == 'reset' for name, step, _ in self.talk if client in (None, name))
+
+
+def load_all(root, patterns):
+    """All cases below `root`/conformance/cases and `root`/examples whose name matches a glob."""
+    import fnmatch
+    found, errors = [], []
+    base = os.path.join(root, 'conformance', 'cases')
+    paths = [(os.path.join(folder, name), base) for folder, _, names in os.walk(base)
+             for name in names if name.endswith('.md')]
+    examples = os.path.join(root, 'examples')
+    paths += [(os.path.join(folder, 'session.md'), root) for folder, _, names in os.walk(examples)
+              if 'session.md' in names]
+    for path, start in sorted(paths):
+        name = os.path.relpath(path, start)[:-3]
+        if patterns and not any(fnmatch.fnmatch(name, p) or fnmatch.fnmatch(name, p + '/*')
+                                for p in patterns):
+            continue
+        try:
+            found.append(Case(path, name))
+        except CaseError as error:
+            errors.append((name, str(error)))
+    return found, errors

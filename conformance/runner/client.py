@@ -1,0 +1,259 @@
+"""A test client: one connection, carried through the steps of a case with bounded waits.
+
+Must not know: what the server should do; it only says what it met.
+"""
+
+import errno
+import fcntl
+import os
+import re
+import select
+import socket
+import struct
+import time
+from . import literal
+
+PATIENCE = 20            # seconds for any one step
+_SIOCOUTQ = 0x5411
+_GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNABORTED)
+
+
+class ClientError(Exception):
+    """The conversation did not go as the case says."""
+
+
+class Client:
+    """One connection. `got` is all it received, `seen` how much of it was expected so far."""
+
+    def __init__(self, kind, address, small=False):
+        self.kind, self.address = kind, address
+        self.got, self.seen, self.sent = b'', 0, 0
+        self.eof = self.dead = self.stalled = self.shut = self.was_reset = False
+        family = {'tcp4': socket.AF_INET, 'tcp6': socket.AF_INET6, 'unix': socket.AF_UNIX}[kind]
+        self.sock = socket.socket(family, socket.SOCK_STREAM)
+        if small:                       # a window that a stalled client fills soon
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.sock.settimeout(PATIENCE)
+        try:
+            self.sock.connect({'tcp4': ('127.0.0.1', address), 'tcp6': ('::1', address),
+                               'unix': address}[kind])
+            if kind != 'unix':
+                self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            self.sock.close()
+            raise ClientError(f'cannot connect: {error}') from None
+        self.sock.setblocking(False)
+
+    # -- bytes ---------------------------------------------------------------------------------
+
+    def _turn(self, until, data=b''):
+        """Receives (unless stalled) and sends `data`, one wait at most; the unsent rest."""
+        reading = [] if self.eof or self.dead or self.stalled else [self.sock]
+        writing = [self.sock] if data else []
+        left = until - time.monotonic()
+        if left <= 0 or not (reading or writing):
+            raise TimeoutError
+        readable, writable, _ = select.select(reading, writing, [], left)
+        if readable:
+            try:
+                chunk = self.sock.recv(1 << 18)
+                self.got += chunk
+                self.eof = not chunk
+            except OSError as error:
+                if error.errno not in _GONE:
+                    raise
+                self.dead = self.eof = True
+        if writable:
+            try:
+                data = data[self.sock.send(data):]
+            except BlockingIOError:
+                pass
+            except OSError as error:
+                if error.errno not in _GONE:
+                    raise
+                self.shut, data = True, b''      # the server closed; what it said is still read
+        return data
+
+    def send(self, data):
+        """Sends all of it, unless the server has closed."""
+        until = time.monotonic() + PATIENCE
+        self.sent += len(data)
+        try:
+            while data and not self.shut:
+                data = self._turn(until, data)
+        except TimeoutError:
+            raise ClientError(f'the server takes no more input ({len(data)} bytes left)') from None
+
+    def expect(self, want):
+        """Waits for exactly these bytes."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            fresh = self.got[self.seen:self.seen + len(want)]
+            if fresh == want:
+                self.seen += len(want)
+                return
+            if not want.startswith(fresh) or self.eof:
+                raise ClientError(f'expected {short(want)}\n  received {short(fresh)}'
+                                  + (' and the end' if self.eof else ''))
+            try:
+                self._turn(until)
+            except TimeoutError:
+                raise ClientError(f'expected {short(want)}\n  received {short(fresh)} within '
+                                  f'{PATIENCE} s') from None
+
+    def expect_pattern(self, pattern):
+        """Waits until all that is unseen matches the pattern."""
+        until = time.monotonic() + PATIENCE
+        while re.fullmatch(pattern, self.got[self.seen:], re.S) is None:
+            try:
+                self._turn(until)
+            except TimeoutError:
+                raise ClientError(f'expected the pattern {short(pattern)}\n  received '
+                                  f'{short(self.got[self.seen:])}') from None
+        self.seen = len(self.got)
+
+    def expect_close(self):
+        """Waits for the server's end of file with nothing unexpected before it."""
+        until = time.monotonic() + PATIENCE
+        self.stalled = False
+        try:
+            while not self.eof:
+                self._turn(until)
+        except TimeoutError:
+            raise ClientError(f'the server did not close within {PATIENCE} s') from None
+        if self.dead and not self.was_reset:
+            raise ClientError('the server reset the connection instead of closing it')
+        if len(self.got) != self.seen:
+            raise ClientError(f'unexpected {short(self.got[self.seen:])}')
+
+    def half_close(self):
+        """Sends end of file."""
+        if not self.shut:
+            self.shut = True
+            try:
+                self.sock.shutdown(socket.SHUT_WR)
+            except OSError as error:
+                if error.errno not in _GONE:
+                    raise
+
+    def reset(self):
+        """Cuts the connection off."""
+        self.was_reset = True
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        self.sock.close()
+
+    def close(self):
+        """Closes it, whatever is left."""
+        self.sock.close()
+
+    # -- synchronisation -----------------------------------------------------------------------
+
+    def wait_consumed(self):
+        """Returns when the server has received all that was sent. Linux."""
+        end, pause = time.monotonic() + PATIENCE, 0.00005
+        while self._in_flight():
+            if time.monotonic() > end:
+                raise ClientError(f'the server did not receive all input within {PATIENCE} s')
+            if not (self.eof or self.stalled):
+                try:
+                    self._turn(time.monotonic() + pause)
+                except TimeoutError:
+                    pass
+            else:
+                time.sleep(pause)
+            pause = min(pause * 2, 0.01)
+
+    def _in_flight(self):
+        count = struct.unpack('i', fcntl.ioctl(self.sock, _SIOCOUTQ, b'\0' * 4))[0]
+        if count or self.kind == 'unix' or self.eof:
+            return bool(count) and not self.eof
+        return _unread(self.kind, self.address, self.sock.getsockname()[1])
+
+
+def _unread(kind, server, client):
+    """Whether the server's TCP socket of this connection holds bytes it has not received."""
+    want = (f':{server:04X}', f':{client:04X}')
+    with open('/proc/net/tcp' if kind == 'tcp4' else '/proc/net/tcp6', encoding='ascii') as table:
+        next(table)
+        for line in table:
+            fields = line.split()
+            if fields[1].endswith(want[0]) and fields[2].endswith(want[1]):
+                return int(fields[4].split(':')[1], 16) != 0
+    return False
+
+
+def short(data):
+    """Bytes for a message."""
+    text = literal.escape(data)
+    return text if len(text) <= 300 else f'{text[:140]} ... {text[-140:]} ({len(data)} bytes)'
+
+
+def converse(case, talk, kind, address, sync):
+    """Carries all clients of a talk through; {client: bytes received}. `sync`: after every send,
+    wait until the server has received it."""
+    clients = {}
+    small = any(step == 'stall' for _, step, _ in talk)
+    try:
+        for name in case.clients():
+            clients[name] = Client(kind, address, small)
+        for name, step, argument in talk:
+            client = clients[name]
+            try:
+                _carry_out(client, step, argument, sync)
+            except ClientError as error:
+                who = f'client {name}: ' if name else ''
+                raise ClientError(f'{who}{step}: {error}') from None
+        for client in clients.values():
+            if not client.was_reset:
+                client.half_close()
+        for name, client in clients.items():
+            if not client.was_reset:
+                try:
+                    client.expect_close()
+                except ClientError as error:
+                    raise ClientError(f'at the end{", client " + name if name else ""}: '
+                                      f'{error}') from None
+        return {name: client.got for name, client in clients.items()}
+    finally:
+        for client in clients.values():
+            client.close()
+
+
+def _carry_out(client, step, argument, sync):
+    if step == 'send':
+        client.send(argument)
+        if sync and not client.stalled:
+            client.wait_consumed()
+    elif step == 'expect':
+        client.expect(argument)
+    elif step == 'expect~':
+        client.expect_pattern(argument)
+    elif step == 'half-close':
+        client.half_close()
+    elif step == 'reset':
+        if not client.stalled:
+            client.wait_consumed()
+        client.reset()
+    elif step == 'stall':
+        client.stalled = True
+    elif step == 'resume':
+        client.stalled = False
+    elif step == 'expect-close':
+        client.expect_close()
+    elif step == 'wait':
+        client.wait_consumed()
+
+
+def ipv6():
+    """Whether this machine has IPv6 on loopback."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(('::1', 0))
+        return True
+    except OSError:
+        return False
+
+
+def linux():
+    """Whether the ways of this file to see what a server has received exist here."""
+    return os.path.exists('/proc/net/tcp')

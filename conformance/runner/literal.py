@@ -1,0 +1,55 @@
+"""String literals of case files: "text" with C's escapes, `* N` to repeat, written side by side.
+
+Must not know: what the bytes are for.
+"""
+
+import re
+
+_ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"(?:\s*\*\s*(\d+))?')
+_ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)', re.S)
+_PLAIN = {b'n': b'\n', b'r': b'\r', b't': b'\t', b'a': b'\a', b'b': b'\b', b'f': b'\f',
+          b'v': b'\v', b'\\': b'\\', b'"': b'"', b"'": b"'"}
+
+
+def unescape(text):
+    """The bytes of a literal's inside."""
+    def one(match):
+        body = match.group(1)
+        if body[:1] == b'x' and len(body) > 1:
+            return bytes([int(body[1:], 16)])
+        if body[:1] in b'01234567':
+            return bytes([int(body, 8) & 255])
+        if body in _PLAIN:
+            return _PLAIN[body]
+        raise ValueError(f'unknown escape \\{body.decode("latin-1")}')
+    return _ESCAPE.sub(one, text.encode('utf-8', 'surrogateescape'))
+
+
+def parse(text):
+    """The bytes of one or more literals; ValueError if there is anything else."""
+    out, at = b'', 0
+    while at < len(text.rstrip()):
+        item = _ITEM.match(text, at)
+        if item is None:
+            raise ValueError(f'not a string literal: {text[at:].strip()}')
+        out += unescape(item.group(1)) * int(item.group(2) or 1)
+        at = item.end()
+    if at == 0:
+        raise ValueError('a string literal is missing')
+    return out
+
+
+def escape(data):
+    """The literal of some bytes, as `script` reads it and traces show it."""
+    out = []
+    for byte in data:
+        char = chr(byte)
+        if char in '\\"':
+            out.append('\\' + char)
+        elif char in '\r\n\t':
+            out.append({'\r': '\\r', '\n': '\\n', '\t': '\\t'}[char])
+        elif 32 <= byte < 127:
+            out.append(char)
+        else:
+            out.append(f'\\x{byte:02X}')
+    return '"' + ''.join(out) + '"'

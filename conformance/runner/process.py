@@ -1,0 +1,160 @@
+"""Server processes: start one, learn its addresses, end it, and see whether it was well.
+
+Must not know: conversations.
+"""
+
+import os
+import re
+import select
+import subprocess
+import tempfile
+import time
+from . import trace
+
+START = 30       # seconds until it must listen
+STOP = 20        # seconds until it must be gone after TERM
+_REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
+                     rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
+
+
+def clean_environment(trace_path):
+    """The environment for a server under test: nothing of ours but the trace."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith('NEST_')}
+    env['NEST_TRACE'] = trace_path
+    env['ASAN_OPTIONS'] = 'detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0'
+    env['UBSAN_OPTIONS'] = 'print_stacktrace=1:halt_on_error=1'
+    env['TSAN_OPTIONS'] = 'halt_on_error=1:second_deadlock_stack=1'
+    return env
+
+
+def sanitizer_report(errors):
+    """The beginning of a sanitizer's report in what a server wrote, or None."""
+    found = _REPORT.search(errors)
+    if found is None:
+        return None
+    start = errors.rfind(b'\n', 0, found.start()) + 1
+    return 'sanitizer report\n' + errors[start:start + 3000].decode(errors='replace')
+
+
+def must_exit(binary, status):
+    """Whether a server ends by itself with a status and never listens; None, or what it did."""
+    with tempfile.TemporaryDirectory(prefix='nest-exit-') as folder:
+        try:
+            done = subprocess.run([binary], stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=START, cwd=folder,
+                                  env=clean_environment(os.path.join(folder, 'trace')))
+        except subprocess.TimeoutExpired:
+            return f'it was still there after {START} s'
+    if b'listening' in done.stdout:
+        return 'it listened'
+    if done.returncode != status:
+        return f'exit status {done.returncode}, not {status}'
+    return sanitizer_report(done.stderr)
+
+
+class ServerError(Exception):
+    """The server did not start, or did not end as it should."""
+
+
+class Server:
+    """A running server; a context manager that ends it and raises ServerError if it was unwell."""
+
+    def __init__(self, binary, listen, clients, more=()):
+        self.folder = tempfile.TemporaryDirectory(prefix='nest-serve-')
+        base = self.folder.name
+        self.trace_path = os.path.join(base, 'trace')
+        self.unix = os.path.join(base, 'socket')
+        names = {'tcp4': '127.0.0.1:0', 'tcp6': '[::1]:0', 'unix': 'unix:' + self.unix}
+        addresses = ' '.join(names[kind] for kind in listen)
+        command = [binary, '--set', f'listen={addresses}', '--set', f'maxClients={clients}']
+        for option in more:
+            command += ['--set', option]
+        self.errors = open(os.path.join(base, 'stderr'), 'w+b')
+        open(self.trace_path, 'wb').close()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=base,
+                                        stdout=subprocess.PIPE, stderr=self.errors,
+                                        env=clean_environment(self.trace_path))
+        self.addresses = {}
+        try:
+            self._started(listen)
+        except ServerError:
+            self.kill()
+            raise
+
+    def _started(self, listen):
+        line, end = b'', time.monotonic() + START
+        while b'\n' not in line:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
+            chunk = os.read(self.process.stdout.fileno(), 4096) if ready else None
+            if not chunk:
+                why = 'ended' if ready else f'said nothing for {START} s'
+                raise ServerError(f'the server {why} before it listened: {self.said()}')
+            line += chunk
+        text = line.decode(errors='replace')
+        shapes = {'tcp4': r'127\.0\.0\.1:(\d+)', 'tcp6': r'\[::1\]:(\d+)', 'unix': r'unix:()'}
+        for kind in listen:
+            found = re.search(shapes[kind], text)
+            if 'listening on' not in text or not found:
+                raise ServerError(f'its first line does not name its address: {text.strip()}')
+            self.addresses[kind] = self.unix if kind == 'unix' else int(found.group(1))
+
+    def said(self):
+        """What it wrote to stderr."""
+        with open(self.errors.name, 'rb') as file:
+            return file.read().decode(errors='replace')[-3000:]
+
+    def alive(self):
+        """Whether it still runs."""
+        return self.process.poll() is None
+
+    def traces(self, count, seconds):
+        """Its traces once `count` connections have ended, or what there is after some seconds."""
+        end, wait = time.monotonic() + seconds, 0.001
+        while True:
+            with open(self.trace_path, 'rb') as file:
+                data = file.read()
+            complete = data[:data.rfind(b'\n') + 1]
+            traces = trace.parse_server(complete)
+            done = sum(1 for lines in traces.values() if trace.finished(lines))
+            if done >= count or time.monotonic() > end or not self.alive():
+                return traces
+            time.sleep(wait)
+            wait = min(wait * 2, 0.1)
+
+    def stop(self):
+        """Ends it by TERM; None, or what was wrong with it."""
+        wrong = None
+        if not self.alive():
+            wrong = f'the server ended by itself with status {self.process.returncode}'
+        else:
+            self.process.terminate()
+            try:
+                self.process.wait(STOP)
+            except subprocess.TimeoutExpired:
+                wrong = f'the server was still there {STOP} s after TERM'
+                self.process.kill()
+                self.process.wait(STOP)
+            else:
+                if self.process.returncode != 0:
+                    wrong = f'exit status {self.process.returncode} after TERM'
+        with open(self.errors.name, 'rb') as file:
+            errors = file.read()
+        report = sanitizer_report(errors)
+        self._forget()
+        if report:
+            return report
+        if wrong:
+            return wrong + '\n' + errors[-2000:].decode(errors='replace')
+        return None
+
+    def kill(self):
+        """Ends it at once."""
+        if self.alive():
+            self.process.kill()
+            self.process.wait(STOP)
+        self._forget()
+
+    def _forget(self):
+        self.process.stdout.close()
+        self.errors.close()
+        self.folder.cleanup()

@@ -1,0 +1,120 @@
+"""The script cells: a whole server in one process without sockets, every cut of every conversation.
+
+Must not know: sockets, how the server was built.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+from . import literal, trace, variants
+from .process import clean_environment, sanitizer_report
+
+TIME = 120
+
+
+class Conversation:
+    """One conversation of a script: what it should do, what it did."""
+
+    def __init__(self, label, client):
+        self.label, self.client = label, client
+        self.out, self.closed = b'', False
+
+
+def write_script(case):
+    """The commands, and {conversation number: Conversation}."""
+    commands, talks = [], {}
+    for label, talk in (variants.all_of(case.talk) if case.cuts else [('whole', case.talk)]):
+        numbers = {}
+        for client in case.clients():
+            numbers[client] = len(talks) + 1
+            talks[numbers[client]] = Conversation(label, client)
+            commands.append(f'open {numbers[client]}')
+        ended = set()
+        for client, step, argument in talk:
+            number = numbers[client]
+            if step == 'send':
+                commands.append(f'in {number} {literal.escape(argument)}')
+            elif step == 'half-close':
+                commands.append(f'eof {number}')
+                ended.add(client)
+            elif step == 'reset':
+                commands.append(f'reset {number}')
+                ended.add(client)
+            elif step == 'stall':
+                commands.append(f'room {number} 0')
+            elif step == 'resume':
+                commands.append(f'room {number} -')
+            elif step == 'expect-close':
+                ended.add(client)
+        for client in case.clients():
+            if client not in ended:
+                commands.append(f'eof {numbers[client]}')
+    return '\n'.join(commands).encode() + b'\n', talks
+
+
+def run(case, server):
+    """None, or what went wrong."""
+    commands, talks = write_script(case)
+    with tempfile.TemporaryDirectory(prefix='nest-script-') as folder:
+        path = os.path.join(folder, 'trace')
+        try:
+            done = subprocess.run([server], input=commands, capture_output=True, timeout=TIME,
+                                  cwd=folder, env=clean_environment(path))
+        except subprocess.TimeoutExpired:
+            return f'the script did not end within {TIME} s ({len(talks)} conversations)'
+        report = sanitizer_report(done.stderr)
+        if report:
+            return report
+        if done.returncode != 0:
+            return (f'exit status {done.returncode}\n'
+                    + done.stderr.decode(errors='replace')[-2000:])
+        try:
+            with open(path, 'rb') as file:
+                traces = trace.parse_server(file.read())
+            read_output(done.stdout, talks)
+        except (OSError, ValueError) as error:
+            return str(error)
+    for number, talk in talks.items():
+        wrong = judge(case, talk, traces.get(number, []))
+        if wrong:
+            who = f'conversation {number}' + (f', client {talk.client}' if talk.client else '')
+            return f'{talk.label} ({who}): {wrong}'
+    return None
+
+
+def read_output(data, talks):
+    """Fills in what each conversation received."""
+    for line in data.decode('latin-1').split('\n'):
+        number, _, rest = line.partition(' ')
+        if not number.isdigit():
+            continue
+        talk = talks.get(int(number))
+        if talk is None:
+            raise ValueError(f'output for a conversation that was never opened: {line[:200]}')
+        word, _, text = rest.partition(' ')
+        if talk.closed:
+            raise ValueError(f'something after closing: {line[:200]}')
+        if word == 'out':
+            talk.out += literal.parse(text)
+        elif word == 'closed':
+            talk.closed = True
+
+
+def judge(case, talk, lines):
+    """One conversation against its case; None, or what is wrong."""
+    wrong = trace.difference(case.traces[talk.client], lines)
+    if wrong:
+        return wrong
+    if not talk.closed:
+        return 'it was never closed'
+    reset = case.resets(talk.client)
+    expected = case.expected(talk.client)
+    if re.fullmatch(expected + (b'.*' if reset else b''), talk.out, re.S) is None:
+        return (f'output differs\n  expected: {literal.escape(expected)[:400]} (as a pattern)'
+                f'\n  actual:   {literal.escape(talk.out)[:400]}')
+    if not reset and trace.output(lines) != talk.out:
+        return ('what was delivered is not what was replied'
+                f'\n  replied:   {literal.escape(trace.output(lines))[:400]}'
+                f'\n  delivered: {literal.escape(talk.out)[:400]}')
+    return None

@@ -1,0 +1,198 @@
+"""The socket cells: a real server, real clients, the standard loads. The trace must be the case's.
+
+Connections are told apart by their traces alone: a load is right if every trace it must leave is
+there, each as often as it should. Must not know: how the server was built.
+"""
+
+import threading
+from . import client as clients
+from . import trace, variants
+from .client import Client, ClientError, converse
+from .process import Server, ServerError
+
+CROWD = 16
+CUTS = 4
+MOST = 64        # maxClients where the load does not set it
+SETTLE = 15      # seconds for the server's END actions after the last client left
+
+
+def run(case, binary, kinds):
+    """[(cell, None or what went wrong)] for one case and one server. `kinds`: listeners."""
+    results = []
+    results += _with_server(binary, kinds, MOST, [
+        (kind, lambda server, kind=kind: _listener(case, server, kind)) for kind in kinds])
+    first = kinds[0]
+    loads = [('crowd', lambda server: _crowd(case, server, first)),
+             ('bystanders', lambda server: _bystanders(case, server, first))]
+    results += _with_server(binary, [first], MOST, loads)
+    few = len(case.clients())
+    results += _with_server(binary, [first], few, [
+        ('limit+1', lambda server: _sequence(case, server, first, few + 1))])
+    return results
+
+
+def _with_server(binary, kinds, most, cells):
+    """Runs cells against one server; whatever ails the server ails its last cell too."""
+    results = []
+    try:
+        server = Server(binary, kinds, most)
+    except ServerError as error:
+        return [(name, str(error)) for name, _ in cells]
+    try:
+        for name, cell in cells:
+            try:
+                wrong = cell(server)
+            except (ClientError, ValueError, OSError) as error:
+                wrong = str(error)
+            results.append((name, wrong))
+            if wrong and not server.alive():
+                break
+    except BaseException:
+        server.kill()
+        raise
+    unwell = server.stop()
+    if unwell:
+        name, wrong = results[-1]
+        results[-1] = (name, f'{wrong}\n{unwell}' if wrong else unwell)
+    done = len(results)
+    return results + [(name, 'not run: the server had ended') for name, _ in cells[done:]]
+
+
+def _listener(case, server, kind):
+    """Whole, then a sample of cuts, one conversation after the other."""
+    talks = [('whole', case.talk)]
+    if case.cuts:
+        talks += list(variants.some_of(case.talk, CUTS))
+    for label, talk in talks:
+        wrong = _one(case, server, kind, talk, sync=label != 'whole' or not case.cuts)
+        if wrong:
+            return f'{label}: {wrong}'
+    return None
+
+
+def _one(case, server, kind, talk, sync=False):
+    """One conversation on a server that has no other; None, or what went wrong."""
+    before = set(server.traces(0, 0))
+    try:
+        received = converse(case, talk, kind, server.addresses[kind], sync)
+    except ClientError as error:
+        new = _fresh(server, before, len(case.clients()), 1)
+        shown = [trace.show(line, 160) for lines in new.values() for line in lines][-8:]
+        return '\n  '.join([str(error), 'the trace so far ends with:', *shown])
+    new = _fresh(server, before, len(case.clients()), SETTLE)
+    return _judge(case, list(new.values()), received, 1)
+
+
+def _fresh(server, before, count, seconds):
+    traces = server.traces(len(before) + count, seconds)
+    return {number: lines for number, lines in traces.items() if number not in before}
+
+
+def _judge(case, traces, received, times, strangers=False):
+    """Whether the traces are the case's, each client's `times` times."""
+    left = list(traces)
+    for name in case.clients():
+        for _ in range(times):
+            fits = next((lines for lines in left
+                         if trace.difference(case.traces[name], lines) is None), None)
+            if fits is None:
+                who = f'client {name}: ' if name else ''
+                if not left:
+                    return f'{who}a connection left no trace'
+                near = max(left, key=lambda lines: _agreement(case.traces[name], lines))
+                return who + trace.difference(case.traces[name], near)
+            left.remove(fits)
+            if received is not None and not case.resets(name) \
+                    and len([n for n in case.clients()
+                             if case.traces[n] == case.traces[name]]) == 1 \
+                    and trace.output(fits) != received[name]:
+                return ('what was received is not what was replied'
+                        f'\n  replied:  {clients.short(trace.output(fits))}'
+                        f'\n  received: {clients.short(received[name])}')
+    if left and not strangers:
+        return 'a connection too many: ' + '; '.join(trace.show(l, 80) for l in left[0])
+    for lines in left:
+        if lines[0] != ('open',) or sum(1 for line in lines if line[0] == 'end') != 1:
+            return ('a bystander\'s trace does not go from one open to one end: '
+                    + '; '.join(trace.show(line, 80) for line in lines))
+    return None
+
+
+def _agreement(expected, lines):
+    want, got = trace.normal(expected), trace.normal(lines)
+    same = 0
+    for a, b in zip(want, got):
+        if a != b:
+            break
+        same += 1
+    return same
+
+
+def _crowd(case, server, kind):
+    """Many at once."""
+    before = set(server.traces(0, 0))
+    wrong = []
+    times = max(1, CROWD // len(case.clients()))
+
+    def one():
+        try:
+            converse(case, case.talk, kind, server.addresses[kind], sync=not case.cuts)
+        except (ClientError, OSError) as error:
+            wrong.append(str(error))
+
+    threads = [threading.Thread(target=one) for _ in range(times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        return f'{len(wrong)} of {times} at once: {wrong[0]}'
+    new = _fresh(server, before, times * len(case.clients()), SETTLE)
+    return _judge(case, list(new.values()), None, times)
+
+
+def _bystanders(case, server, kind):
+    """One that stalls, one that resets, one that half-closes: none may disturb the client."""
+    address = server.addresses[kind]
+    before = set(server.traces(0, 0))
+    first = next((argument for _, step, argument in case.talk if step == 'send'), b'')
+    stalling = Client(kind, address, small=True)
+    try:
+        stalling.send(first[:max(1, len(first) // 2)])
+        halves = Client(kind, address)
+        halves.send(first[:-1])
+        halves.half_close()
+        resetting = Client(kind, address)
+        resetting.send(first)
+        resetting.reset()
+        received = converse(case, case.talk, kind, address, sync=not case.cuts)
+        halves.seen = None
+        _drain(halves)
+    finally:
+        stalling.close()
+    new = _fresh(server, before, 3 + len(case.clients()), SETTLE)
+    # A client that resets before it was accepted may never have been a connection.
+    if not 2 + len(case.clients()) <= len(new) <= 3 + len(case.clients()):
+        return f'{len(new)} connections left a trace, there were {3 + len(case.clients())}'
+    return _judge(case, list(new.values()), received, 1, strangers=True)
+
+
+def _drain(client):
+    """Reads a bystander's rest; it may be anything, but the server must close."""
+    client.seen = 0
+    try:
+        client.expect_close()
+    except ClientError as error:
+        if 'did not close' in str(error):
+            raise
+    finally:
+        client.close()
+
+
+def _sequence(case, server, kind, times):
+    """More clients than maxClients, one after the other."""
+    for turn in range(times):
+        wrong = _one(case, server, kind, case.talk, sync=not case.cuts)
+        if wrong:
+            return f'client {turn + 1} of {times}: {wrong}'
+    return None

@@ -1,0 +1,123 @@
+"""Traces: the lines that a server with the trace feature writes, and those a case expects.
+
+A line is a tuple: ('open',), ('take', name, bytes), ('reply', bytes), ('states', names, last),
+('end', reason). Expected traces also have ('reply~', regex) and ('reply...',): any output or none.
+Neighbouring replies are one, because how an action cuts its output is not part of the language.
+Must not know: how the server was run.
+"""
+
+import re
+from . import literal
+
+_TAKE = re.compile(r'take (.+?) (".*)$')
+
+
+def parse_line(text, expected=False):
+    """One line without its connection number; ValueError if it is none."""
+    word, _, rest = text.partition(' ')
+    if text == 'open':
+        return ('open',)
+    if word == 'take':
+        found = _TAKE.match(text)
+        if found:
+            return ('take', found.group(1), literal.parse(found.group(2)))
+    if word == 'reply':
+        if expected and rest == '...':
+            return ('reply...',)
+        return ('reply', literal.parse(rest))
+    if word == 'reply~' and expected:
+        return ('reply~', literal.parse(rest))
+    if word == 'states':
+        names = rest.split()
+        if names and names[-1].startswith('last='):
+            return ('states', tuple(names[:-1]), names[-1][5:])
+    if word == 'end' and re.fullmatch(r'[a-z]+', rest):
+        return ('end', rest)
+    raise ValueError(f'not a trace line: {text}')
+
+
+def parse_server(data):
+    """All traces of a server's trace output: {connection: [line]}, in order of first mention."""
+    traces = {}
+    for raw in data.decode('latin-1').split('\n'):
+        if raw:
+            number, _, text = raw.partition(' ')
+            if not number.isdigit():
+                raise ValueError(f'not a trace line: {raw}')
+            traces.setdefault(int(number), []).append(parse_line(text))
+    return traces
+
+
+def normal(lines):
+    """Neighbouring replies joined, empty ones dropped. A reply becomes ('reply', data) or
+    ('reply~', regex)."""
+    out = []
+    for line in lines:
+        if line == ('reply', b''):
+            continue
+        if out and line[0] in ('reply', 'reply~') and out[-1][0] in ('reply', 'reply~'):
+            last = out.pop()
+            if last[0] == line[0] == 'reply':
+                line = ('reply', last[1] + line[1])
+            else:
+                line = ('reply~', b''.join(re.escape(l[1]) if l[0] == 'reply' else l[1]
+                                           for l in (last, line)))
+        out.append(line)
+    return out
+
+
+def show(line, limit=300):
+    """A line as text, shortened for people."""
+    kind = line[0]
+    if kind in ('reply', 'reply~'):
+        text = f'{kind} {literal.escape(line[1])}'
+    elif kind == 'take':
+        text = f'take {line[1]} {literal.escape(line[2])}'
+    elif kind == 'states':
+        text = ' '.join(('states',) + line[1] + ('last=' + line[2],))
+    else:
+        text = ' '.join(line)
+    if len(text) > limit:
+        text = f'{text[:limit]}... ({len(text)} characters)'
+    return text
+
+
+def _same(want, got):
+    if want[0] == 'reply~' and got[0] == 'reply':
+        return re.fullmatch(want[1], got[1], re.S) is not None
+    return want == got
+
+
+def difference(expected, actual):
+    """None if the actual trace is the expected one, else the first difference in words."""
+    want, got = normal(expected), normal(actual)
+    at = 0
+    for line in want:
+        if line[0] == 'reply...':
+            if at < len(got) and got[at][0] == 'reply':
+                at += 1
+            continue
+        if at >= len(got):
+            return f'trace stops before\n  expected: {show(line)}{_before(got, at)}'
+        if not _same(line, got[at]):
+            return (f'trace differs\n  expected: {show(line)}\n  actual:   {show(got[at])}'
+                    f'{_before(got, at)}')
+        at += 1
+    if at < len(got):
+        return f'trace goes on\n  actual:   {show(got[at])}{_before(got, at)}'
+    return None
+
+
+def _before(got, at):
+    lines = [f'\n  after:    {show(line, 120)}' for line in got[max(0, at - 3):at]]
+    return ''.join(lines)
+
+
+def output(lines):
+    """All bytes the connection replied with."""
+    return b''.join(line[1] for line in lines if line[0] == 'reply')
+
+
+def finished(lines):
+    """Whether END has run."""
+    return bool(lines) and lines[-1][0] == 'end'

@@ -1,0 +1,90 @@
+"""How a conversation is cut into pieces: the same bytes, sent otherwise.
+
+Whatever the cut, a server with `framing stream` must do the same. Must not know: how pieces travel.
+"""
+
+PIECES = 64       # sizes tried one by one
+CUTS = 400        # single cuts tried in script; more are sampled evenly
+
+
+def pieces(data, size):
+    """`data` in pieces of `size` bytes."""
+    return [data[i:i + size] for i in range(0, len(data), size)]
+
+
+def whole(talk):
+    """The conversation as written."""
+    return list(talk)
+
+
+def in_pieces(talk, size):
+    """Every send in pieces of `size` bytes."""
+    out = []
+    for client, step, argument in talk:
+        if step == 'send':
+            out += [(client, 'send', piece) for piece in pieces(argument, size)]
+        else:
+            out.append((client, step, argument))
+    return out
+
+
+def one_cut(talk, client, offset):
+    """One client's bytes cut once, `offset` bytes from its first; None if a send ends there."""
+    out, at, cut = [], 0, False
+    for name, step, argument in talk:
+        if name == client and step == 'send':
+            inside = offset - at
+            at += len(argument)
+            if 0 < inside < len(argument):
+                out += [(name, step, argument[:inside]), (name, step, argument[inside:])]
+                cut = True
+                continue
+        out.append((name, step, argument))
+    return out if cut else None
+
+
+def sample(numbers, most):
+    """At most `most` of the numbers, evenly, the first and the last among them."""
+    numbers = list(numbers)
+    if len(numbers) <= most:
+        return numbers
+    return sorted({numbers[i * (len(numbers) - 1) // (most - 1)] for i in range(most)})
+
+
+def lengths(talk):
+    """{client: bytes it sends}."""
+    out = {}
+    for client, step, argument in talk:
+        out[client] = out.get(client, 0) + (len(argument) if step == 'send' else 0)
+    return out
+
+
+def all_of(talk, most=CUTS):
+    """(label, talk) for whole, pieces of every size, every single cut."""
+    yield 'whole', whole(talk)
+    longest = max([len(a) for _, s, a in talk if s == 'send'], default=0)
+    sizes = [n for n in range(1, min(longest, PIECES))]
+    sizes += [n for n in (100, 255, 256, 1000, 1023, 1024, 4095, 4096, 8191, 8192) if n < longest]
+    if sum(lengths(talk).values()) > 100_000:
+        sizes = [n for n in sizes if n > 100 or n in (7, 64)]
+    for size in sizes:
+        yield f'pieces of {size}', in_pieces(talk, size)
+    for client, length in lengths(talk).items():
+        for offset in sample(range(1, length), most):
+            cut = one_cut(talk, client, offset)
+            if cut is not None:
+                yield f'cut at {offset}{" of " + client if client else ""}', cut
+
+
+def some_of(talk, most):
+    """A few for sockets: bytes one by one if they are few, and some single cuts."""
+    total = sum(lengths(talk).values())
+    if 1 < total <= 80:
+        yield 'pieces of 1', in_pieces(talk, 1)
+    else:
+        yield f'pieces of {max(7, total // 40)}', in_pieces(talk, max(7, total // 40))
+    for client, length in lengths(talk).items():
+        for offset in sample(range(1, length), most):
+            cut = one_cut(talk, client, offset)
+            if cut is not None:
+                yield f'cut at {offset}', cut
