@@ -242,6 +242,9 @@ int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks;
  * -EINVAL: the listener was shut down; another -errno that ends no listener (ECONNABORTED is
  * retried inside; EINTR is not: the caller has a flag to look at). */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
+/* Waits for a connection of any listener; of several they must be nonblocking, and -EAGAIN says that
+ * another carrier was faster. */
+int nest__take_any(struct nest__arrival *);
 
 /* -- crew ----------------------------------------------------------------------------------------- */
 /* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork) and

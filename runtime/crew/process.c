@@ -118,27 +118,6 @@ static void process_on_alarm(int signal) {
     errno = saved;
 }
 
-static int process_accept(struct nest__arrival *arrival) {
-    struct pollfd ready[NEST__LISTEN_MAX];
-    unsigned n = nest__listener_count;
-    if (n == 1) {
-        return nest__take(&nest__listeners[0], arrival, false);
-    }
-    for (unsigned i = 0; i < n; i++) {
-        ready[i] = (struct pollfd){.fd = nest__listeners[i].fd, .events = POLLIN};
-    }
-    if (poll(ready, n, -1) == -1) {
-        return -errno;
-    }
-    int error = -EAGAIN;
-    for (unsigned i = 0; i < n && error == -EAGAIN; i++) {
-        if (ready[i].revents != 0) {
-            error = nest__take(&nest__listeners[i], arrival, false);
-        }
-    }
-    return error;
-}
-
 /* Gives up the seat; the supervisor is waked only if fewer than half are left. It asks again after
  * whoever counts last, so no shortage goes unnoticed. */
 static void process_unseat(unsigned seat) {
@@ -168,7 +147,7 @@ static _Noreturn void process_worker(uint32_t slot, unsigned seat) {
     memset(process_buffer, 0, nest__config.input_buffer); /* its pages, ahead of the client */
     int error;
     do {
-        error = process_accept(&arrival);
+        error = nest__take_any(&arrival);
     } while (error == -EAGAIN || error == -EINTR);
     if (error != 0) {
         _exit(error == -EINVAL ? EXIT_SUCCESS : EXIT_FAILURE);

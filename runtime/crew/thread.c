@@ -64,27 +64,6 @@ void *nest__vars(const nest_session *s) {
 /* -- a thread -----------------------------------------------------------------------------------
  */
 
-static int thread_accept(struct nest__arrival *arrival) {
-    struct pollfd ready[NEST__LISTEN_MAX];
-    unsigned n = nest__listener_count;
-    if (n == 1) {
-        return nest__take(&nest__listeners[0], arrival, false);
-    }
-    for (unsigned i = 0; i < n; i++) {
-        ready[i] = (struct pollfd){.fd = nest__listeners[i].fd, .events = POLLIN};
-    }
-    if (poll(ready, n, -1) == -1) {
-        return -errno;
-    }
-    int error = -EAGAIN;
-    for (unsigned i = 0; i < n && error == -EAGAIN; i++) {
-        if (ready[i].revents != 0) {
-            error = nest__take(&nest__listeners[i], arrival, false);
-        }
-    }
-    return error;
-}
-
 static void thread_seat_fd(struct thread_seat *seat, int fd) {
     pthread_mutex_lock(&seat->lock);
     seat->fd = fd;
@@ -100,7 +79,7 @@ static void *thread_main(void *argument) {
     thread_self = seat;
     nest__crash_enter();
     while (atomic_load(&nest__stop) == NEST__GO_ON) {
-        int error = thread_accept(&arrival);
+        int error = nest__take_any(&arrival);
         if (error == 0) {
             thread_seat_fd(seat, arrival.fd); /* a stop from here on sees it, one before is seen */
             nest__serve(&seat->session, &arrival, seat->buffer);

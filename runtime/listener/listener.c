@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -244,4 +245,25 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
             return -errno;
         }
     }
+}
+
+int nest__take_any(struct nest__arrival *arrival) {
+    struct pollfd ready[NEST__LISTEN_MAX];
+    unsigned n = nest__listener_count;
+    if (n == 1) {
+        return nest__take(&nest__listeners[0], arrival, false);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        ready[i] = (struct pollfd){.fd = nest__listeners[i].fd, .events = POLLIN};
+    }
+    if (poll(ready, n, -1) == -1) {
+        return -errno;
+    }
+    int error = -EAGAIN;
+    for (unsigned i = 0; i < n && error == -EAGAIN; i++) {
+        if (ready[i].revents != 0) {
+            error = nest__take(&nest__listeners[i], arrival, false);
+        }
+    }
+    return error;
 }
