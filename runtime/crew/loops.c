@@ -34,19 +34,19 @@ void *nest__vars(const nest_session *s) {
 
 /* -- slots */
 
-static nest_session *nest__slot_at(uint32_t slot) {
+nest_session *nest__slot_at(uint32_t slot) {
     return &loops_slab[slot];
 }
 
-static uint32_t nest__slots_ever(void) {
+uint32_t nest__slots_ever(void) {
     return loops_ever;
 }
 
-static uint32_t nest__slots_taken(void) {
+uint32_t nest__slots_taken(void) {
     return loops_taken;
 }
 
-static nest_session *nest__slot_take(void) {
+nest_session *nest__slot_take(void) {
     nest_session *s;
     if (loops_free != NEST__NO_SLOT) {
         s = &loops_slab[loops_free];
@@ -61,7 +61,7 @@ static nest_session *nest__slot_take(void) {
     return s;
 }
 
-static void nest__slot_give(nest_session *s, bool used) {
+void nest__slot_give(nest_session *s, bool used) {
     s->phase = NEST__FREE;
     s->self.gen += used;
     s->next = loops_free;
@@ -71,7 +71,7 @@ static void nest__slot_give(nest_session *s, bool used) {
 
 /* -- the ready list: first in, first out */
 
-static void nest__ready_add(nest_session *s) {
+void nest__ready_add(nest_session *s) {
     s->flags |= NEST__READY;
     s->next = NEST__NO_SLOT;
     if (loops_ready == NEST__NO_SLOT) {
@@ -83,7 +83,7 @@ static void nest__ready_add(nest_session *s) {
     loops_ready_count++;
 }
 
-static nest_session *nest__ready_take(void) {
+nest_session *nest__ready_take(void) {
     if (loops_ready == NEST__NO_SLOT) {
         return NULL;
     }
@@ -94,7 +94,7 @@ static nest_session *nest__ready_take(void) {
     return s;
 }
 
-static uint32_t nest__ready_count(void) {
+uint32_t nest__ready_count(void) {
     return loops_ready_count;
 }
 

@@ -24,14 +24,14 @@ struct nest__waiter { /* on the stack of the waiting action */
     uint64_t mark;
     int result;
 };
-static nest_session *nest__slot_take(void);             /* NULL: all are taken */
-static void nest__slot_give(nest_session *, bool used); /* used: under a new generation */
-static nest_session *nest__slot_at(uint32_t slot);
-static uint32_t nest__slots_ever(void); /* slots below this one have been used */
-static uint32_t nest__slots_taken(void);
-static void nest__ready_add(nest_session *);
-static nest_session *nest__ready_take(void); /* the longest waiting; NULL */
-static uint32_t nest__ready_count(void);
+nest_session *nest__slot_take(void);             /* NULL: all are taken */
+void nest__slot_give(nest_session *, bool used); /* used: under a new generation */
+nest_session *nest__slot_at(uint32_t slot);
+uint32_t nest__slots_ever(void); /* slots below this one have been used */
+uint32_t nest__slots_taken(void);
+void nest__ready_add(nest_session *);
+nest_session *nest__ready_take(void); /* the longest waiting; NULL */
+uint32_t nest__ready_count(void);
 
 #define NEST__NO_SLOT UINT32_MAX
 

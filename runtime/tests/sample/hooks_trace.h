@@ -1,0 +1,19 @@
+/* hooks_trace.h: the trace is enabled: what the compiler emits then. */
+#include "../../feature/trace.h"
+
+static inline void nest__on_open(nest_session *s) {
+    nest__trace_open(s);
+}
+static inline void nest__on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *p,
+                                 uint32_t n) {
+    nest__trace_take(s, rule, p, n);
+}
+static inline void nest__on_reply(nest_session *s, const void *p, size_t n) {
+    nest__trace_reply(s, p, n);
+}
+static inline void nest__on_states(nest_session *s) {
+    nest__trace_states(s);
+}
+static inline void nest__on_end(nest_session *s) {
+    nest__trace_end(s);
+}
