@@ -164,7 +164,7 @@ impl Compiler {
             .arg(units.project);
         let mut map = OsString::from("-ffile-prefix-map=");
         map.push(units.project);
-        map.push("=.");
+        map.push("=/nest");
         command.arg(map);
         command
             .arg("-MMD")

@@ -21,13 +21,17 @@ pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
     let machine = compile(&args.spec, args.trace, &mut BTreeSet::new())?;
     let files = nest_emit::emit(&machine);
     let dir = &args.output;
-    if !args.force && !ours(dir)? {
+    let ours = ours(dir)?;
+    if !ours && !args.force {
         return Err(Failure::new(format!(
             "{} holds files that nest did not generate; choose another directory, or add --force",
             dir.display()
         )));
     }
     let written = write(dir, &files)?;
+    if ours {
+        remove_stale(dir, &files)?;
+    }
     term::note(match written {
         0 => format!("{}: nothing has changed", dir.display()),
         1 => format!("{}: 1 file written", dir.display()),
@@ -51,6 +55,26 @@ pub fn write(dir: &Path, files: &[OutFile]) -> Result<usize, Failure> {
         }
     }
     Ok(written)
+}
+
+/// Removes the runtime's files that this server does not need, left from another model or option.
+fn remove_stale(dir: &Path, files: &[OutFile]) -> Result<(), Failure> {
+    for part in nest_runtime::FILES {
+        let path = format!("runtime/{}", part.path);
+        if files.iter().any(|file| file.path == path) {
+            continue;
+        }
+        let path = dir.join(path);
+        match fs::remove_file(&path) {
+            Ok(()) => {
+                // Only an empty directory goes with its last file.
+                let _ = path.parent().map(fs::remove_dir);
+            }
+            Err(e) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&e.kind()) => {}
+            Err(e) => return Err(Failure::io(format!("cannot remove {}", path.display()), &e)),
+        }
+    }
+    Ok(())
 }
 
 /// Whether the directory is empty, not there yet, or was generated before.

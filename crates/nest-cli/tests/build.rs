@@ -1,0 +1,138 @@
+//! `nest build`: what takes part, what is refused, what the C compiler's errors look like.
+
+mod common;
+
+use common::{GOOD, Place, there};
+
+#[test]
+fn a_server_is_built_in_its_place() {
+    let place = Place::new();
+    place.write("dir/echo.nest", GOOD);
+    place
+        .nest(&["build", "dir/echo.nest"])
+        .with_status(0)
+        .err_has("echo is built");
+    assert!(there(&place.path("echo")));
+    place
+        .nest(&["build", "dir/echo.nest", "-o", "dir/other"])
+        .with_status(0);
+    assert!(there(&place.path("dir/other")));
+    place
+        .nest_with(&["build", "-"], GOOD)
+        .with_status(0)
+        .err_has("server is built");
+    assert!(there(&place.path("server")));
+    let left: Vec<_> = std::fs::read_dir(place.path("."))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('.'))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn c_of_the_user_takes_part() {
+    let place = Place::new();
+    place.write(
+        "spec/s.nest",
+        "%{\n#include \"beside.h\"\n#include \"far.h\"\n%}\n%option threadServer 2\n%%\n\
+         \"HI\" { helper($self, BESIDE + FAR); }\n",
+    );
+    place.write("spec/beside.h", "#define BESIDE 1\nstruct nest_session;\n");
+    place.write(
+        "far/far.h",
+        "#define FAR 2\nvoid helper(struct nest_session *, int);\n",
+    );
+    place.write(
+        "c/helper.c",
+        "#include \"nest.h\"\n#include \"far.h\"\n\
+         void helper(struct nest_session *s, int n) { nest_replyf(s, \"%d\", n + FAR); }\n",
+    );
+    place
+        .nest(&["build", "spec/s.nest", "c/helper.c", "-I", "far"])
+        .with_status(0);
+    place
+        .nest(&["build", "spec/s.nest", "-I", "far"])
+        .with_status(1)
+        .err_has("helper");
+    place
+        .nest(&["build", "spec/s.nest", "c/gone.c", "-Ifar"])
+        .with_status(1)
+        .err_has("c/gone.c");
+    let missing = [
+        "build",
+        "spec/s.nest",
+        "c/helper.c",
+        "-I",
+        "far",
+        "-l",
+        "no_such_library",
+    ];
+    place
+        .nest(&missing)
+        .with_status(1)
+        .err_has("no_such_library");
+}
+
+#[test]
+fn c_errors_point_into_the_specification() {
+    let place = Place::new();
+    let bad = "%option threadServer 2\n%%\n\"HI\" {\n    int n = 1;\n    m = n;\n}\n";
+    place.write("d/bad.nest", bad);
+    place
+        .nest(&["build", "d/bad.nest"])
+        .with_status(1)
+        .err_has("d/bad.nest:5:5: error:");
+    assert!(!there(&place.path("bad")));
+    place
+        .nest_with(&["build", "-"], bad)
+        .with_status(1)
+        .err_has("<stdin>:5:5: error:");
+}
+
+#[test]
+fn a_missing_compiler_is_one_line() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    let ended = place
+        .nest(&["build", "a.nest", "--cc", "no-such-cc"])
+        .with_status(1);
+    assert_eq!(
+        ended.err,
+        "error: there is no C compiler 'no-such-cc'; install gcc or clang, or name one with --cc\n"
+    );
+    place
+        .nest(&["build", "a.nest", "--cc", " "])
+        .with_status(2)
+        .err_has("name is empty");
+    place
+        .nest(&["build", "a.nest", "--cc", "false"])
+        .with_status(1)
+        .err_has("false failed");
+}
+
+#[test]
+fn nothing_of_the_users_is_overwritten() {
+    let place = Place::new();
+    place.write("echo", GOOD);
+    place
+        .nest(&["build", "echo"])
+        .with_status(1)
+        .err_has("would overwrite echo");
+    assert_eq!(place.read("echo"), GOOD);
+    place.write("a.nest", GOOD);
+    place.write("a/file", "");
+    place
+        .nest(&["build", "a.nest"])
+        .with_status(1)
+        .err_has("a is a directory");
+    place.write("m.c", "");
+    place
+        .nest(&["build", "a.nest", "m.c", "-o", "./m.c"])
+        .with_status(1)
+        .err_has("overwrite m.c");
+    place
+        .nest(&["build", "a.nest", "-o", "gone/a"])
+        .with_status(1)
+        .err_has("cannot write gone/a");
+}

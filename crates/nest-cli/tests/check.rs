@@ -1,0 +1,119 @@
+//! `nest check`: findings and their forms, and every place a specification can come from.
+
+mod common;
+
+use common::{GOOD, Place};
+
+#[test]
+fn success_is_0_and_errors_are_1() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    place
+        .nest(&["check", "good.nest"])
+        .with_status(0)
+        .err_has("good.nest: no errors");
+    place.write("bad.nest", "%%\n\"A\" { $9; }\n\"B\" { $nothing(); }\n");
+    let ended = place.nest(&["check", "bad.nest"]).with_status(1);
+    let ended = ended
+        .out_has("bad.nest:2:1")
+        .out_has("error[E0301]")
+        .out_has("E0401");
+    ended.err_has("bad.nest: 2 errors");
+}
+
+#[test]
+fn json_is_an_object_a_line() {
+    let place = Place::new();
+    place.write("bad.nest", "%%\n\"A\" { $9; }\n\"B\" { $nothing(); }\n");
+    let ended = place
+        .nest(&["check", "--format", "json", "bad.nest"])
+        .with_status(1);
+    assert_eq!(ended.err, "");
+    let found: Vec<serde_json::Value> = ended
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[0]["code"], "E0402");
+    assert_eq!(found[0]["severity"], "error");
+    assert_eq!(found[0]["file"], "bad.nest");
+    assert_eq!(found[0]["line"], 2);
+    assert_eq!(found[0]["column"], 7);
+    place.write("good.nest", GOOD);
+    assert_eq!(
+        place
+            .nest(&["check", "--format=json", "good.nest"])
+            .with_status(0)
+            .out,
+        ""
+    );
+}
+
+#[test]
+fn standard_input_has_a_name() {
+    let place = Place::new();
+    place
+        .nest_with(&["check", "-"], GOOD)
+        .with_status(0)
+        .err_has("<stdin>: no errors");
+    place
+        .nest_with(&["check", "-"], "%%\nHI { ; }\n")
+        .with_status(1)
+        .out_has("<stdin>:2:1");
+}
+
+#[test]
+fn what_cannot_be_read_is_a_finding() {
+    let place = Place::new();
+    place
+        .nest(&["check", "absent.nest"])
+        .with_status(1)
+        .out_has("E0001")
+        .out_has("cannot read absent.nest: no such file or directory");
+    place.write("dir/x", "");
+    place
+        .nest(&["check", "dir"])
+        .with_status(1)
+        .out_has("is a directory");
+    place
+        .nest(&["check", "/dev/zero"])
+        .with_status(1)
+        .out_has("more than 16 MB");
+    place.write("latin.nest", b"%%\n\"\xe9\" { ; }\n");
+    let ended = place.nest(&["check", "latin.nest"]).with_status(1);
+    ended
+        .out_has("E0002")
+        .out_has("latin.nest:2:2")
+        .out_has("byte 0xe9 is not UTF-8");
+    let json = place
+        .nest(&["check", "--format", "json", "absent.nest"])
+        .with_status(1)
+        .out;
+    let finding: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!(finding["code"], "E0001");
+    place
+        .nest(&["build", "absent.nest"])
+        .with_status(1)
+        .err_has("E0001");
+}
+
+#[test]
+fn includes_are_found_beside_the_file_that_asks() {
+    let place = Place::new();
+    place.write("a/main.nest", format!("%include \"sub/more.nest\"\n{GOOD}"));
+    place.write("a/sub/more.nest", "%include \"last.nest\"\n");
+    place.write(
+        "a/sub/last.nest",
+        "%state DEEP\n%%\nDEEP: \"D\" { $clear(DEEP); }\n",
+    );
+    let ended = place.nest(&["check", "a/main.nest"]);
+    assert!(!ended.out.contains("E0007"), "{}", ended.out);
+    ended.with_status(0);
+    place.write("a/main.nest", format!("%include \"gone.nest\"\n{GOOD}"));
+    place
+        .nest(&["check", "a/main.nest"])
+        .with_status(1)
+        .out_has("E0007")
+        .out_has("a/gone.nest: no such file");
+}

@@ -1,0 +1,203 @@
+//! Help, usage errors, explain, completions, manual pages, new: what needs no specification.
+
+mod common;
+
+use common::Place;
+
+#[test]
+fn wrong_usage_is_2_and_teaches() {
+    let place = Place::new();
+    place
+        .nest(&[])
+        .with_status(2)
+        .err_has("Usage: nest")
+        .err_has("nest run hello.nest");
+    place
+        .nest(&["dance"])
+        .with_status(2)
+        .err_has("unrecognized subcommand 'dance'");
+    place.nest(&["chek", "x"]).with_status(2).err_has("'check'");
+    place.nest(&["check"]).with_status(2).err_has("<FILE>");
+    place
+        .nest(&["check", "x.nest", "--model", "fiber"])
+        .with_status(2)
+        .err_has("process, thread");
+    place
+        .nest(&["run", "--watch", "-"])
+        .with_status(2)
+        .err_has("--watch needs a file");
+    place
+        .nest(&["build", "x.nest", "more.o"])
+        .with_status(2)
+        .err_has("more.o is not a C file");
+}
+
+#[test]
+fn help_ends_with_an_example() {
+    let place = Place::new();
+    let commands = [
+        "new",
+        "check",
+        "gen",
+        "build",
+        "run",
+        "explain",
+        "completions",
+        "man",
+    ];
+    for command in commands {
+        place
+            .nest(&[command, "--help"])
+            .with_status(0)
+            .out_has("Example:");
+    }
+    let help = place.nest(&["--help"]).with_status(0).out;
+    assert!(commands.iter().all(|c| help.contains(c)), "{help}");
+    assert!(!help.contains('\u{1b}'), "colours without a terminal");
+}
+
+#[test]
+fn colours_are_for_who_wants_them() {
+    let place = Place::new();
+    let coloured = |arguments: &[&str]| {
+        let ended = place.nest(arguments);
+        ended.out.contains('\u{1b}') || ended.err.contains('\u{1b}')
+    };
+    assert!(coloured(&["--color", "always", "--help"]));
+    assert!(coloured(&["explain", "E0301", "--color=always"]));
+    assert!(coloured(&["--color=always", "dance"]));
+    assert!(!coloured(&["--color", "never", "--help"]));
+    assert!(!coloured(&["explain", "E0301"]));
+    let output = place
+        .command(&["explain"])
+        .env("NO_COLOR", "1")
+        .env("CLICOLOR_FORCE", "1")
+        .output()
+        .unwrap();
+    assert!(!output.stdout.contains(&0x1b), "NO_COLOR is not heard");
+}
+
+#[test]
+fn codes_are_explained() {
+    let place = Place::new();
+    let page = place.nest(&["explain", "e0301"]).with_status(0).out;
+    assert!(
+        page.starts_with("# E0301: a pattern element that is a bare word\n"),
+        "{page}"
+    );
+    let list = place.nest(&["explain"]).with_status(0).out;
+    assert_eq!(list.lines().count(), nest_diag::Code::ALL.len());
+    place
+        .nest(&["explain", "E031"])
+        .with_status(2)
+        .err_has("did you mean E0");
+    place
+        .nest(&["explain", "banana"])
+        .with_status(2)
+        .err_has("nest explain lists all codes");
+}
+
+#[test]
+fn completions_know_every_subcommand() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = place.nest(&["completions", shell]).with_status(0).out;
+        for word in ["explain", "watch", "sanitize", "thread"] {
+            assert!(text.contains(word), "{shell} has no {word}");
+        }
+        assert!(
+            !text.contains("script"),
+            "{shell} shows what is for tests alone"
+        );
+    }
+    place
+        .nest(&["completions", "tcsh"])
+        .with_status(2)
+        .err_has("bash, zsh, fish");
+}
+
+#[test]
+fn manual_pages_are_made() {
+    let place = Place::new();
+    place.nest(&["man"]).with_status(0).out_has(".TH nest 1");
+    place
+        .nest(&["man", "build"])
+        .with_status(0)
+        .out_has(".TH nest-build 1")
+        .out_has("Example");
+    place
+        .nest(&["man", "biuld"])
+        .with_status(2)
+        .err_has("did you mean build?");
+    place.nest(&["man", "--all", "pages"]).with_status(0);
+    for page in ["nest.1", "nest-run.1", "nest-explain.1"] {
+        assert!(
+            place
+                .read(&format!("pages/{page}"))
+                .contains(".SH SYNOPSIS"),
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn a_new_specification_has_no_errors() {
+    let place = Place::new();
+    place
+        .nest(&["new", "hello"])
+        .with_status(0)
+        .err_has("next: nest run hello.nest");
+    for model in ["process", "thread", "event"] {
+        let ended = place
+            .nest(&["check", "hello.nest", "--model", model])
+            .with_status(0);
+        assert_eq!(ended.err, "nest: hello.nest: no errors\n");
+        assert_eq!(ended.out, "");
+    }
+    let text = place.read("hello.nest");
+    for word in ["%state", "NL ", "START {", "END {", "%%", "hello.nest"] {
+        assert!(text.contains(word), "no {word}");
+    }
+    place
+        .nest(&["new", "hello"])
+        .with_status(1)
+        .err_has("hello.nest is there already");
+    assert_eq!(place.read("hello.nest"), text);
+}
+
+#[test]
+fn names_are_checked() {
+    let place = Place::new();
+    let long = "a".repeat(65);
+    for name in ["", "1st", "../up", "a b", "a.b", "\u{fc}ber", &long] {
+        place
+            .nest(&["new", name])
+            .with_status(2)
+            .err_has("cannot be a server's name");
+    }
+    place.nest(&["new", "good_1.nest"]).with_status(0);
+    assert!(common::there(&place.path("good_1.nest")));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let place = Place::new();
+    let mut child = place
+        .command(&["explain"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut err = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut err)
+        .unwrap();
+    assert_eq!(err, "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
