@@ -64,12 +64,15 @@ files! {
     "engine/parts.c" All;
     "engine/directives.c" All;
     "engine/session.c" All;
-    "io/peer.c" All;
+    "io/peer.c" Sockets;
     "door/context.h" Crew("loops");
     "door/stacks.c" Crew("loops");
     "door/door.c" Crew("loops");
     "crew/loops.h" Crew("loops");
     "io/epoll.c" Io("epoll");
+    "io/command.h" Io("script");
+    "io/command.c" Io("script");
+    "io/script.c" Io("script");
     "io/blocking.h" Io("blocking");
     "io/blocking.c" Io("blocking");
     "listener/endpoint.h" All;
