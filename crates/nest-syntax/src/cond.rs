@@ -10,8 +10,6 @@ use crate::reader::{Reader, Source, is_ident_start};
 
 /// Parentheses and negations may nest this deep.
 pub(crate) const DEEPEST: usize = 250;
-/// How far [`starts_here`] looks for the first name.
-const RUN: usize = 1024;
 
 struct Parser<'r, 'a> {
     r: &'r mut Reader<'a>,
@@ -52,19 +50,17 @@ pub(crate) fn names_of<'c>(cond: &'c Cond, all: &mut Vec<&'c Name>) {
     }
 }
 
-/// Whether a rule that starts here starts with a condition.
+/// Whether a rule that starts here starts with a condition; of too many parentheses the first is one,
+/// for a pattern may not open as many either.
 pub(crate) fn starts_here(r: &Reader, names: &Names) -> bool {
-    let limit = r.end.min(r.at + RUN);
-    let mut at = r.at;
-    loop {
-        at = r.after_blanks(at);
-        if at >= limit {
-            return false;
+    let mut at = r.after_blanks(r.at);
+    let mut signs = 0;
+    while at < r.end && matches!(r.bytes[at], b'(' | b'!') {
+        at = r.after_blanks(at + 1);
+        signs += 1;
+        if signs > DEEPEST {
+            return true;
         }
-        if !matches!(r.bytes[at], b'(' | b'!') {
-            break;
-        }
-        at += 1;
     }
     if r.bytes[at..r.end].starts_with(b"$LASTSEEN") {
         return true;

@@ -14,12 +14,34 @@ pub(crate) struct Unended {
     pub cause: Option<(usize, &'static str)>,
 }
 
-/// What [`declaration`] found.
-pub(crate) enum DeclarationEnd {
-    /// A declaration; one past its `;`, or past the body of a function.
-    At(usize),
-    /// No declaration of C's.
-    No,
+/// Finds declarations. A search that went far in vain is not repeated: later ones see one line, so
+/// that a file full of unfinished declarations is still read in linear time.
+#[derive(Default)]
+pub(crate) struct Declarations {
+    one_line: bool,
+}
+
+/// A vain search that went further makes the later ones short.
+const FAR: usize = 4096;
+
+impl Declarations {
+    /// One past the declaration that starts at `from`: past its `;`, or past a function's body.
+    /// `whole`: it may span lines.
+    pub fn end(&mut self, bytes: &[u8], from: usize, whole: bool) -> Option<usize> {
+        let limit = if self.one_line || !whole {
+            bytes[from..]
+                .iter()
+                .position(|b| *b == b'\n')
+                .map_or(bytes.len(), |n| from + n)
+        } else {
+            bytes.len()
+        };
+        let found = declaration(&bytes[..limit], from);
+        if found.is_err_and(|at| at - from > FAR) {
+            self.one_line = true;
+        }
+        found.ok()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -277,8 +299,9 @@ pub(crate) fn fence_end(bytes: &[u8], from: usize) -> Result<usize, Unended> {
 }
 
 /// Whether a declaration of C's starts at `from`, and where it ends. Before an initialiser a
-/// declaration holds names, brackets, stars and commas only; anything else says that this is none.
-pub(crate) fn declaration(bytes: &[u8], from: usize) -> DeclarationEnd {
+/// declaration holds names, brackets, stars and commas only; anything else says that
+/// this is none; where it stands then comes back.
+fn declaration(bytes: &[u8], from: usize) -> Result<usize, usize> {
     let mut lexer = Lexer::new(bytes, from);
     let (mut depth, mut initialiser, mut body, mut last) = (0usize, false, false, 0u8);
     while let Some((token, _)) = lexer.next() {
@@ -290,23 +313,23 @@ pub(crate) fn declaration(bytes: &[u8], from: usize) -> DeclarationEnd {
             }
             b'}' | b')' | b']' => {
                 if depth == 0 {
-                    return DeclarationEnd::No;
+                    return Err(lexer.at);
                 }
                 depth -= 1;
                 if depth == 0 && body {
-                    return DeclarationEnd::At(lexer.at);
+                    return Ok(lexer.at);
                 }
             }
-            b';' if depth == 0 => return DeclarationEnd::At(lexer.at),
+            b';' if depth == 0 => return Ok(lexer.at),
             b'=' if depth == 0 => initialiser = true,
             b',' | b'*' => {}
             _ if depth > 0 || initialiser || token == Token::Word => {}
-            _ if matches!(token, Token::Punct(_) | Token::Literal) => return DeclarationEnd::No,
+            _ if matches!(token, Token::Punct(_) | Token::Literal) => return Err(lexer.at),
             _ => {}
         }
         last = punct;
     }
-    DeclarationEnd::No
+    Err(lexer.at.max(from))
 }
 
 /// Whether `word` starts a declaration of C's and nothing else.

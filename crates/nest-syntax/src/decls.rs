@@ -10,7 +10,8 @@ use nest_diag::{Code, Diagnostic, SourceMap, Span, nearest};
 
 use crate::Loader;
 use crate::ast::{Decl, Name, OptionDecl};
-use crate::csource::{self, DeclarationEnd};
+use crate::csource;
+use crate::delimit;
 use crate::names::{Kind, Names, RESERVED};
 use crate::reader::{Reader, Source};
 use crate::rules;
@@ -109,6 +110,7 @@ impl<'l> Declarations<'l> {
             all: self,
             unit,
             r: &mut r,
+            searches: csource::Declarations::default(),
         };
         let rules = section.read();
         self.units[unit].rules = rules;
@@ -122,6 +124,7 @@ struct Section<'s, 'l, 'r, 'a> {
     all: &'s mut Declarations<'l>,
     unit: usize,
     r: &'r mut Reader<'a>,
+    searches: csource::Declarations,
 }
 
 impl Section<'_, '_, '_, '_> {
@@ -216,9 +219,12 @@ impl Section<'_, '_, '_, '_> {
         self.r.at = from;
         let mut words = Vec::new();
         loop {
+            let (at, said) = (self.r.at, self.r.diags.len());
             let newline = self.r.gap(false);
             let start = self.r.at;
             if (newline && start > from) || start >= self.r.end {
+                self.r.at = at;
+                self.r.diags.truncate(said);
                 return words;
             }
             if quotes && self.r.peek() == Some(b'"') {
@@ -473,18 +479,13 @@ impl Section<'_, '_, '_, '_> {
 
     /// A C declaration, which belongs elsewhere: a variable is dropped with a warning.
     fn c_declaration(&mut self, start: usize, end: usize) -> bool {
-        let DeclarationEnd::At(stop) = csource::declaration(&self.r.bytes[..self.r.end], start)
-        else {
+        let word = self.r.text(start, end);
+        let keyword = csource::is_declaration_word(word);
+        let bytes = &self.r.bytes[..self.r.end];
+        let Some(stop) = self.searches.end(bytes, start, keyword) else {
             return false;
         };
-        let word = self.r.text(start, end);
-        let line = self.r.line_end(start);
-        // A typedef's name may start one too: `FILE *log;`, alone on its line.
-        let next = self.r.bytes[self.r.after_blanks(end).min(line)..line].first();
-        let typed = stop <= line
-            && self.r.bytes[stop..line].trim_ascii().is_empty()
-            && next.is_some_and(|b| *b == b'*' || crate::reader::is_ident_start(*b));
-        if !csource::is_declaration_word(word) && !typed {
+        if !keyword && !self.typed(end, stop) {
             return false;
         }
         let text = self.r.text(start, stop);
@@ -512,6 +513,15 @@ impl Section<'_, '_, '_, '_> {
         true
     }
 
+    /// Whether the name before `end` is a type's, as in `FILE *log;`: the line holds nothing else.
+    fn typed(&self, end: usize, stop: usize) -> bool {
+        let line = self.r.line_end(end);
+        let next = self.r.bytes[self.r.after_blanks(end).min(line)..line].first();
+        let rest = self.r.bytes[stop.min(line)..line].trim_ascii();
+        (rest.is_empty() || rest.starts_with(b"//") || rest.starts_with(b"/*"))
+            && next.is_some_and(|b| *b == b'*' || crate::reader::is_ident_start(*b))
+    }
+
     /// `NAME text`.
     fn macro_line(&mut self, start: usize, end: usize) {
         let name = self.r.name(start, end);
@@ -520,7 +530,7 @@ impl Section<'_, '_, '_, '_> {
         } else {
             b'\n'
         };
-        let (from, text_end) = self.macro_text(end);
+        let (from, text_end) = delimit::macro_text(self.r, end);
         let rest = self.r.text(from, text_end);
         let rule = matches!(name.text.as_str(), "START" | "END") && rest.starts_with(['{', ':'])
             || matches!(next, b':')
@@ -557,39 +567,6 @@ impl Section<'_, '_, '_, '_> {
         }
     }
 
-    /// The text of a macro whose name ends at `from`; the reader goes behind its line.
-    fn macro_text(&mut self, from: usize) -> (usize, usize) {
-        self.r.at = from;
-        let line = self.r.line_end(from);
-        let start = self.r.after_blanks(from).min(line);
-        let mut end = start;
-        let mut comment = true;
-        self.r.at = start;
-        while self.r.at < line {
-            let at = self.r.at;
-            let byte = self.r.bytes[at];
-            if crate::reader::is_blank(byte) {
-                comment = true;
-                self.r.at += 1;
-                continue;
-            }
-            if comment && self.r.looking_at("//") {
-                self.r.at = line;
-                break;
-            }
-            if comment && self.r.looking_at("/*") {
-                if self.r.block_comment() {
-                    break;
-                }
-                continue;
-            }
-            comment = false;
-            self.r.at = token_end(&self.r.bytes[..line], at);
-            end = self.r.at;
-        }
-        (start, end)
-    }
-
     /// A line that is none of all this.
     fn nothing(&mut self, start: usize) {
         let line = self.r.line_end(start);
@@ -614,64 +591,4 @@ fn has_divider(text: &str) -> bool {
     text.trim_start_matches('\u{feff}')
         .lines()
         .any(|line| line.trim_start().starts_with("%%"))
-}
-
-/// Where the token of a pattern at `at` ends, as far as comments need to know.
-fn token_end(bytes: &[u8], at: usize) -> usize {
-    let find = |from: usize, what: &[u8]| {
-        bytes
-            .get(from..)
-            .and_then(|rest| rest.windows(what.len()).position(|w| w == what))
-    };
-    let end = match bytes[at..] {
-        [b'\\', b'Q', ..] => find(at + 2, b"\\E").map_or(bytes.len(), |n| at + 2 + n + 2),
-        [b'\\', ..] => at + 2,
-        [b'(', b'?', b'#', ..] => find(at + 3, b")").map_or(bytes.len(), |n| at + 3 + n + 1),
-        [b'"', ..] => closing(bytes, at + 1, b'"'),
-        [b'[', ..] => {
-            let first = at + 1 + usize::from(bytes.get(at + 1) == Some(&b'^'));
-            class_end(bytes, first)
-        }
-        _ => at + 1,
-    };
-    end.min(bytes.len())
-}
-
-fn closing(bytes: &[u8], mut at: usize, quote: u8) -> usize {
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// One past the `]` of a class whose first member stands at `first`.
-fn class_end(bytes: &[u8], first: usize) -> usize {
-    let mut at = first;
-    while at < bytes.len() {
-        match bytes[at..] {
-            [b'\\', ..] => at = token_end(bytes, at),
-            [b']', ..] if at > first => return at + 1,
-            [b'[', mark @ (b':' | b'.' | b'='), ..] => {
-                let inner = bytes[at + 2..]
-                    .iter()
-                    .position(|b| matches!(b, b']' | b'['));
-                let end = inner.map_or(bytes.len(), |n| at + 2 + n);
-                at = if end < bytes.len()
-                    && bytes[end] == b']'
-                    && bytes[end - 1] == mark
-                    && end > at + 2
-                {
-                    end + 1
-                } else {
-                    at + 1
-                };
-            }
-            _ => at += 1,
-        }
-    }
-    bytes.len()
 }

@@ -7,6 +7,7 @@ pub mod ast;
 mod cond;
 mod csource;
 mod decls;
+mod delimit;
 mod lookahead;
 mod macros;
 mod names;
@@ -14,7 +15,7 @@ mod pattern;
 mod reader;
 mod rules;
 
-use nest_diag::{Code, Diagnostic, SourceMap, Span};
+use nest_diag::{Diagnostic, SourceMap};
 
 /// Brings the text of an `%include`; the compiler itself does no I/O.
 pub trait Loader {
@@ -47,25 +48,14 @@ pub fn parse(
         decls: macros::resolve(decls, &units, &mut names, &mut diags),
         ..ast::Spec::default()
     };
-    let mut once = rules::Once::default();
     for unit in &units {
         let Some(start) = unit.rules else { continue };
-        let mut section = rules::parse(&unit.source, start, &names, &mut once);
+        let mut section = rules::parse(&unit.source, start, &names);
         spec.locals.append(&mut section.locals);
         spec.rules.append(&mut section.rules);
         spec.startup.extend(section.startup);
         diags.append(&mut section.diags);
     }
-    if spec.rules.is_empty() && !diags.iter().any(Diagnostic::is_error) {
-        diags.push(no_rule(&units));
-    }
     diags.sort_by_key(|d| (d.span.file, d.span.start));
     (sources, spec, diags)
-}
-
-fn no_rule(units: &[decls::Unit]) -> Diagnostic {
-    let at = units[0].rules.unwrap_or(0);
-    let span = Span::new(units[0].source.file, at.saturating_sub(2), at);
-    Diagnostic::new(Code::E0209, span, "there is no rule")
-        .help("write `pattern { action }` behind the first `%%`")
 }

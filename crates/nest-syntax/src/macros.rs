@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use nest_diag::{Code, Diagnostic, Span};
 
-use crate::ast::{Alt, Atom, Cond, Decl, Flags, Macro, MacroBody, Name, Pattern};
+use crate::ast::{Alt, Atom, Cond, Decl, Macro, MacroBody, Name};
 use crate::cond;
 use crate::decls::{Raw, Unit};
 use crate::names::{Kind, Names};
@@ -170,7 +170,7 @@ fn cyclic(entries: &[Entry], names: &mut Names) -> Vec<bool> {
 /// The tree of a macro, and the macros it uses.
 fn body(r: &mut Reader, entry: &Entry, cyclic: bool, names: &Names) -> (MacroBody, Vec<Name>) {
     if cyclic {
-        return (MacroBody::Pattern(nothing(r)), entry.uses.clone());
+        return (MacroBody::Pattern(pattern::stand_in(r)), entry.uses.clone());
     }
     match names.kind(&entry.name.text) {
         Some(Kind::Condition) => {
@@ -188,15 +188,7 @@ fn body(r: &mut Reader, entry: &Entry, cyclic: bool, names: &Names) -> (MacroBod
             }
         }
     }
-    (MacroBody::Pattern(nothing(r)), Vec::new())
-}
-
-fn nothing(r: &Reader) -> Pattern {
-    Pattern {
-        flags: Flags::default(),
-        elements: Vec::new(),
-        span: r.span(r.at, r.end),
-    }
+    (MacroBody::Pattern(pattern::stand_in(r)), Vec::new())
 }
 
 fn macros_of(alt: &Alt, uses: &mut Vec<Name>) {

@@ -3,13 +3,12 @@
 //! Must not know what a pattern or condition holds, nor where the file came from. Multistates are a
 //! stack here and conditions of each rule in the tree.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nest_diag::{Code, Diagnostic, Span};
 
 use crate::ast::{CText, Cond, Name, Rule, RuleKind};
-use crate::csource::{self, DeclarationEnd, Unended};
+use crate::csource::{self, Declarations, Unended};
 use crate::names::{Kind, Names, RESERVED};
 use crate::pattern::{self, Ending};
 use crate::reader::{Reader, Source};
@@ -17,14 +16,6 @@ use crate::{cond, lookahead};
 
 /// Multistates may nest this deep.
 const DEEPEST: usize = 64;
-
-/// What may be written once in all files together.
-#[derive(Default)]
-pub(crate) struct Once {
-    start: Option<Span>,
-    end: Option<Span>,
-    rules: BTreeMap<String, Span>,
-}
 
 /// What the rules section of one file holds.
 pub(crate) struct Section {
@@ -43,19 +34,19 @@ struct Multistate {
 struct Parser<'a> {
     r: Reader<'a>,
     names: &'a Names,
-    once: &'a mut Once,
+    declarations: Declarations,
     locals: Vec<CText>,
     rules: Vec<Rule>,
     open: Vec<Multistate>,
 }
 
 /// Reads the section that starts behind the first `%%`, at `start`.
-pub(crate) fn parse(source: &Source, start: usize, names: &Names, once: &mut Once) -> Section {
+pub(crate) fn parse(source: &Source, start: usize, names: &Names) -> Section {
     let r = Reader::new(source, start, source.text.len());
     let mut parser = Parser {
         r,
         names,
-        once,
+        declarations: Declarations::default(),
         locals: Vec::new(),
         rules: Vec::new(),
         open: Vec::new(),
@@ -124,18 +115,19 @@ impl Parser<'_> {
         if next < self.r.end && matches!(self.r.bytes[next], b':' | b'=') {
             return false;
         }
-        match csource::declaration(&self.r.bytes[..self.r.end], start) {
-            DeclarationEnd::At(end) => {
-                self.r.at = end;
-                self.locals.push(self.r.c_text(start, end));
-                true
-            }
-            DeclarationEnd::No if csource::is_declaration_word(word) => {
-                self.broken_declaration(start);
-                true
-            }
-            DeclarationEnd::No => false,
+        let typed = csource::is_declaration_word(word);
+        if let Some(end) = self
+            .declarations
+            .end(&self.r.bytes[..self.r.end], start, true)
+        {
+            self.r.at = end;
+            self.locals.push(self.r.c_text(start, end));
+            return true;
         }
+        if typed {
+            self.broken_declaration(start);
+        }
+        typed
     }
 
     /// A line that starts as a declaration and does not end as one.
@@ -166,8 +158,6 @@ impl Parser<'_> {
             fence(&mut self.r);
             return true;
         }
-        let line = self.r.line_end(start);
-        let end = start + self.r.bytes[start..line].trim_ascii_end().len();
         let word_end = self.r.ident_end(start + 1);
         let word = self.r.text(start, word_end);
         let (message, help) = if self.r.looking_at("%") && word.len() > 1 {
@@ -195,6 +185,8 @@ impl Parser<'_> {
         } else {
             return self.late_declaration(start);
         };
+        let line = self.r.line_end(start);
+        let end = start + self.r.bytes[start..line].trim_ascii_end().len();
         self.r.at = line;
         self.r.report(Code::E0201, start, end, message, help);
         true
@@ -207,8 +199,8 @@ impl Parser<'_> {
         if !csource::is_declaration_word(word) || self.names.kind(word).is_some() {
             return false;
         }
-        let DeclarationEnd::At(end) = csource::declaration(&self.r.bytes[..self.r.end], start)
-        else {
+        let bytes = &self.r.bytes[..self.r.end];
+        let Some(end) = self.declarations.end(bytes, start, true) else {
             return false;
         };
         self.r.at = end;
@@ -253,20 +245,6 @@ impl Parser<'_> {
         let span = self.r.span(start, end);
         self.r.at = brace;
         let Some(action) = self.action() else { return };
-        let first = if is_start {
-            &mut self.once.start
-        } else {
-            &mut self.once.end
-        };
-        if let Some(first) = *first {
-            let name = if is_start { "START" } else { "END" };
-            let found = Diagnostic::new(Code::E0206, span, format!("a second {name} rule"))
-                .label(first, "the first is here")
-                .help("write all of it into one action");
-            self.r.diags.push(found);
-            return;
-        }
-        *first = Some(span);
         let kind = if is_start {
             RuleKind::Start
         } else {
@@ -340,10 +318,12 @@ impl Parser<'_> {
 
     /// Behind a condition in error: goes on at the `:` or `{` of its line; whether there is one.
     fn leave_condition(&mut self) -> bool {
-        let line = self.r.line_end(self.r.at);
-        let rest = &self.r.bytes[self.r.at..line];
-        match rest.iter().position(|b| matches!(b, b':' | b'{' | b'"')) {
-            Some(n) if rest[n] != b'"' => {
+        let rest = &self.r.bytes[self.r.at..self.r.end];
+        match rest
+            .iter()
+            .position(|b| matches!(b, b':' | b'{' | b'"' | b'\n'))
+        {
+            Some(n) if matches!(rest[n], b':' | b'{') => {
                 self.r.at += n;
                 true
             }
@@ -441,9 +421,6 @@ impl Parser<'_> {
         }
         let span = self.r.span(start, pattern.span.end as usize);
         let Some(action) = self.action() else { return };
-        if let Some(name) = &name {
-            self.remember(name);
-        }
         let conditions = self.conditions(condition);
         let kind = RuleKind::Pattern(pattern);
         self.rules.push(Rule {
@@ -487,18 +464,6 @@ impl Parser<'_> {
             );
         }
         Some(name)
-    }
-
-    fn remember(&mut self, name: &Name) {
-        if let Some(first) = self.once.rules.get(&name.text) {
-            let message = format!("a second rule is named `{}`", name.text);
-            let found = Diagnostic::new(Code::E0208, name.span, message)
-                .label(*first, "the first is here")
-                .help("names are for traces and profiles: each names one rule");
-            self.r.diags.push(found);
-        } else {
-            self.once.rules.insert(name.text.clone(), name.span);
-        }
     }
 
     fn conditions(&self, own: Option<Arc<Cond>>) -> Vec<Arc<Cond>> {
@@ -556,9 +521,7 @@ impl Parser<'_> {
                 b'\\' => self.r.at = self.r.char_end((start + 1).min(self.r.end)),
                 b'"' => self.r.at = self.string_end(start),
                 b'{' if self.brace_in_pattern() => {
-                    let line = self.r.line_end(start);
-                    let close = self.r.bytes[start..line].iter().position(|b| *b == b'}');
-                    self.r.at = close.map_or(line, |n| start + n + 1);
+                    self.r.at = self.r.ident_end(start + 1).max(start + 1);
                 }
                 b'{' => {
                     self.action();

@@ -252,24 +252,19 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Skips `{…}` of this line.
+    /// Skips `{…}`.
     fn braces(&mut self) {
-        let line = self.r.line_end(self.r.at);
-        if self.r.peek() == Some(b'{')
-            && let Some(n) = self.r.bytes[self.r.at..line]
-                .iter()
-                .position(|b| *b == b'}')
-        {
-            self.r.at += n + 1;
+        if self.r.peek() == Some(b'{') {
+            self.skip_past(b'}');
         }
     }
 
     /// Skips the name behind `\g` and `\k`.
     fn reference_name(&mut self) {
-        let close = match self.r.peek() {
-            Some(b'{') => return self.braces(),
-            Some(b'<') => b'>',
-            Some(b'\'') => b'\'',
+        match self.r.peek() {
+            Some(b'{') => self.braces(),
+            Some(b'<') => self.skip_past(b'>'),
+            Some(b'\'') => self.skip_past(b'\''),
             _ => {
                 while self
                     .r
@@ -278,12 +273,17 @@ impl Parser<'_, '_> {
                 {
                     self.r.at += 1;
                 }
-                return;
             }
-        };
-        let line = self.r.line_end(self.r.at);
-        let inside = &self.r.bytes[self.r.at + 1..line.max(self.r.at + 1)];
-        if let Some(n) = inside.iter().position(|b| *b == close) {
+        }
+    }
+
+    /// Skips a name in brackets, up to `close`, if it is one.
+    fn skip_past(&mut self, close: u8) {
+        let inside = &self.r.bytes[self.r.at + 1..self.r.end];
+        let name = |b: &u8| crate::reader::is_ident(*b) || b"+-^&= ".contains(b);
+        if let Some(n) = inside.iter().position(|b| !name(b))
+            && inside[n] == close
+        {
             self.r.at += n + 2;
         }
     }

@@ -9,19 +9,19 @@ mod class;
 mod escape;
 mod group;
 mod literal;
+mod quant;
+mod word;
 
-use nest_diag::Code;
+use nest_diag::{Code, Span};
 
-use crate::ast::{Alt, Atom, ByteSet, Element, Flags, Pattern, Piece, Quant};
+use crate::ast::{Alt, Atom, ByteSet, Element, Flags, Pattern, Piece};
 use crate::lookahead;
-use crate::names::{Kind, Names};
-use crate::reader::{Reader, is_blank, is_ident, is_ident_start};
+use crate::names::Names;
+use crate::reader::{Reader, is_blank, is_ident_start};
 use escape::Escape;
 
 /// Groups may nest this deep, as in PCRE2.
 const DEEPEST: usize = 250;
-/// The largest count, as in PCRE2.
-const LARGEST: u32 = 65535;
 
 /// The rest of the pattern cannot be understood; the reason is reported.
 pub(crate) struct Abort;
@@ -45,6 +45,33 @@ pub(crate) fn whole(r: &mut Reader, names: &Names) -> Result<Pattern, Abort> {
     Parser::new(r, names, false)
         .pattern()
         .map(|(pattern, _)| pattern)
+}
+
+/// A pattern in place of one in error: something, so that nothing else is said of it.
+pub(crate) fn stand_in(r: &Reader) -> Pattern {
+    let span = r.span(r.at, r.end);
+    Pattern {
+        flags: Flags::default(),
+        elements: vec![some_byte(span)],
+        span,
+    }
+}
+
+fn some_byte(span: Span) -> Element {
+    let atom = Atom::Class {
+        set: ByteSet::ALL,
+        negated: false,
+    };
+    Element {
+        alt: Alt {
+            branches: vec![vec![Piece {
+                atom,
+                quant: None,
+                span,
+            }]],
+        },
+        span,
+    }
 }
 
 struct Parser<'r, 'a> {
@@ -140,6 +167,11 @@ impl<'r, 'a> Parser<'r, 'a> {
         let end = self.r.at;
         if let [branch] = alt.branches.as_slice() {
             match branch.as_slice() {
+                // In error it still is a part, so that the others keep their numbers.
+                [] if self.r.diags.len() > said => {
+                    pattern.elements.push(some_byte(self.r.span(start, end)));
+                    return Ok(());
+                }
                 [] => return Ok(()),
                 [
                     Piece {
@@ -186,132 +218,6 @@ impl<'r, 'a> Parser<'r, 'a> {
                 "write them first, for the whole pattern, or `(?i: )` around what they are for",
             );
         }
-    }
-
-    /// What users of Lex write at the start of a rule.
-    fn lex_habit(&mut self) -> Result<(), Abort> {
-        let start = self.r.at;
-        if self.r.looking_at("<<EOF>>") {
-            self.r.at += "<<EOF>>".len();
-            let end = self.r.at;
-            self.r.report(
-                Code::E0210,
-                start,
-                end,
-                "`<<EOF>>` is Lex's; a rule matches bytes",
-                "write what is to be done when the client has gone in the END rule",
-            );
-            return Err(Abort);
-        }
-        if !self.r.looking_at("<") {
-            return Ok(());
-        }
-        let mut at = start + 1;
-        let mut states = false;
-        loop {
-            let end = if self.r.bytes[..self.r.end].get(at) == Some(&b'*') {
-                at + 1
-            } else {
-                self.r.ident_end(at)
-            };
-            let word = self.r.text(at, end);
-            states |= matches!(word, "*" | "INITIAL")
-                || self.names.kind(word) == Some(Kind::State)
-                || (!word.is_empty() && !word.bytes().any(|b| b.is_ascii_lowercase()));
-            match self.r.bytes[..self.r.end].get(end) {
-                Some(b',') if end > at => at = end + 1,
-                Some(b'>') if end > at && states => {
-                    let list = self.r.text(start + 1, end).replace(',', " || ");
-                    self.r.at = end + 1;
-                    self.r.report(
-                        Code::E0210,
-                        start,
-                        end + 1,
-                        "a start condition is written as in Lex",
-                        format!("write `{list}:` in front of the pattern"),
-                    );
-                    return Ok(());
-                }
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    /// An element that is one identifier, with at most a quantifier.
-    fn bare_word(&mut self) -> Result<Option<Piece>, Abort> {
-        let start = self.r.at;
-        let end = self.r.ident_end(start);
-        if end == start {
-            return Ok(None);
-        }
-        let word = self.r.text(start, end);
-        let kind = self.names.kind(word);
-        let next = self.r.bytes[..self.r.end].get(end).copied();
-        if kind == Some(Kind::State)
-            && matches!(
-                next,
-                None | Some(b':' | b'&' | b'|' | b' ' | b'\t' | b'\r' | b'\n' | b'{')
-            )
-        {
-            self.r.at = end;
-            self.r.report(
-                Code::E0205,
-                start,
-                end,
-                format!("the state `{word}` stands in a pattern"),
-                "if a new rule starts here, the rule above has no action: write `{ }` behind its \
-                 pattern; if text is meant, quote it",
-            );
-            return Err(Abort);
-        }
-        self.r.at = end;
-        let diags = self.r.diags.len();
-        let quant = self.quantifier()?;
-        let complete = match self.r.peek() {
-            None => true,
-            Some(b'{') => !self.macro_use_here(),
-            Some(byte) => is_blank(byte),
-        };
-        if !complete {
-            self.r.diags.truncate(diags);
-            self.r.at = start;
-            return Ok(None);
-        }
-        self.leading = false;
-        match kind {
-            Some(Kind::Pattern) => {}
-            Some(Kind::Condition) => self.condition_macro(start, end),
-            _ => {
-                let help = self
-                    .names
-                    .suggest(word, |kind| kind == Kind::Pattern)
-                    .map_or(String::new(), |meant| format!("{meant} "));
-                self.r.report(
-                    Code::E0301,
-                    start,
-                    end,
-                    format!("`{word}` is no macro"),
-                    format!("{help}quote it if text is meant: \"{word}\""),
-                );
-            }
-        }
-        let atom = Atom::Macro(self.r.name(start, end));
-        Ok(Some(Piece {
-            atom,
-            quant,
-            span: self.r.span(start, self.r.at),
-        }))
-    }
-
-    fn condition_macro(&mut self, start: usize, end: usize) {
-        let word = self.r.text(start, end);
-        self.r.report(
-            Code::E0314,
-            start,
-            end,
-            format!("`{word}` is a condition macro and cannot stand in a pattern"),
-            "a condition stands in front of the pattern, with a `:` between them",
-        );
     }
 
     /// All branches of a group or an element.
@@ -477,116 +383,6 @@ impl<'r, 'a> Parser<'r, 'a> {
         }
     }
 
-    /// A character for itself, unless the word that starts with it is a macro's name.
-    fn character(&mut self, start: usize, byte: u8) -> Atom {
-        if is_ident(byte) && start >= self.letters_end && is_ident_start(byte) {
-            let end = self.r.ident_end(start);
-            let word = self.r.text(start, end);
-            self.letters_end = end;
-            match self.names.kind(word) {
-                Some(Kind::Pattern) => {
-                    self.r.at = end;
-                    self.r.report(
-                        Code::E0302,
-                        start,
-                        end,
-                        format!("the macro `{word}` stands inside a longer element"),
-                        format!("write `{{{word}}}`; quote it if text is meant: \"{word}\""),
-                    );
-                    return Atom::Macro(self.r.name(start, end));
-                }
-                Some(Kind::Condition) if start == self.element => {
-                    self.condition_macro(start, end);
-                }
-                _ if word
-                    .as_bytes()
-                    .windows(2)
-                    .any(|w| w.iter().all(u8::is_ascii_alphabetic)) =>
-                {
-                    self.r.report(
-                        Code::W0301,
-                        start,
-                        end,
-                        format!("`{word}` stands outside quotes"),
-                        format!("write \"{word}\" if text is meant"),
-                    );
-                }
-                _ => {}
-            }
-        }
-        Atom::Bytes(vec![byte])
-    }
-
-    /// `{NAME}`: the parser stands behind its `{`.
-    fn macro_use(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
-        let end = self.r.ident_end(start + 1);
-        let name = self.r.name(start + 1, end);
-        self.r.at = end + 1;
-        match self.names.kind(&name.text) {
-            Some(Kind::Pattern) => {}
-            Some(Kind::Condition) => self.condition_macro(start + 1, end),
-            Some(Kind::State) => self.r.report(
-                Code::E0205,
-                start + 1,
-                end,
-                format!("the state `{}` stands in a pattern", name.text),
-                "a state stands in the condition in front of the pattern",
-            ),
-            None => {
-                let help = self
-                    .names
-                    .suggest(&name.text, |kind| kind == Kind::Pattern)
-                    .unwrap_or_else(|| {
-                        format!(
-                            "declare it: `{} pattern`; an action ends its statement with `;`",
-                            name.text
-                        )
-                    });
-                self.r.report(
-                    Code::E0203,
-                    start + 1,
-                    end,
-                    format!("the macro `{}` is not declared", name.text),
-                    help,
-                );
-            }
-        }
-        Ok(Some(Atom::Macro(name)))
-    }
-
-    /// Whether `{NAME}` stands here.
-    fn macro_use_here(&self) -> bool {
-        let start = self.r.at + 1;
-        let end = self.r.ident_end(start);
-        self.r.peek() == Some(b'{')
-            && end > start
-            && self.r.bytes[..self.r.end].get(end) == Some(&b'}')
-    }
-
-    /// A count that follows nothing: no C starts like that, so it is no action either.
-    fn stray_count(&mut self) -> bool {
-        let start = self.r.at;
-        if self.r.peek() != Some(b'{') {
-            return false;
-        }
-        let inside = self.r.bytes[start + 1..self.r.end]
-            .iter()
-            .position(|b| !(b.is_ascii_digit() || *b == b','))
-            .map_or(self.r.end, |n| start + 1 + n);
-        if inside == start + 1 || inside == self.r.end || self.r.bytes[inside] != b'}' {
-            return false;
-        }
-        self.r.at = inside + 1;
-        self.r.report(
-            Code::E0303,
-            start,
-            inside + 1,
-            "the count has nothing to repeat",
-            "write it directly behind what it repeats",
-        );
-        true
-    }
-
     fn refuse_brace(&mut self) {
         let start = self.r.at;
         self.r.at += 1;
@@ -597,156 +393,6 @@ impl<'r, 'a> Parser<'r, 'a> {
             "a macro has no action",
             "quote the brace if text is meant: \"{\"",
         );
-    }
-
-    /// The quantifier here, if there is one.
-    fn quantifier(&mut self) -> Result<Option<Quant>, Abort> {
-        self.blanks_before(|r| {
-            matches!(r.peek(), Some(b'*' | b'+' | b'?'))
-                || (r.peek() == Some(b'{') && digit_follows(r))
-        });
-        let start = self.r.at;
-        let bounds = match self.r.peek() {
-            Some(b'*') => (0, None),
-            Some(b'+') => (1, None),
-            Some(b'?') => (0, Some(1)),
-            Some(b'{') if digit_follows(self.r) => self.count(start)?,
-            Some(b'{') if self.r.peek_at(1) == Some(b',') => return Ok(self.open_count(start)),
-            _ => return Ok(None),
-        };
-        if self.r.at == start {
-            self.r.at += 1;
-        }
-        self.blanks_before(|r| matches!(r.peek(), Some(b'+' | b'?')));
-        let greedy = !self.r.eat("?");
-        if greedy && self.r.peek() == Some(b'+') {
-            self.r.at += 1;
-            let end = self.r.at;
-            self.r.report(
-                Code::E0308,
-                start,
-                end,
-                "a possessive quantifier needs backtracking",
-                "leave off the `+`",
-            );
-        }
-        let again = self.r.at;
-        if self.r.peek() == Some(b'{') && digit_follows(self.r) {
-            self.count(again)?;
-        } else {
-            self.eat_bytes(b"*+?");
-        }
-        if self.r.at > again {
-            let end = self.r.at;
-            self.r.report(
-                Code::E0303,
-                again,
-                end,
-                "a quantifier follows a quantifier",
-                "put what is to be repeated into `( )`",
-            );
-        }
-        Ok(Some(Quant {
-            min: bounds.0,
-            max: bounds.1,
-            greedy,
-        }))
-    }
-
-    /// Inside a group, skips blanks if `what` stands behind them.
-    fn blanks_before(&mut self, what: impl Fn(&Reader) -> bool) {
-        if self.depth == 0 {
-            return;
-        }
-        let (at, said) = (self.r.at, self.r.diags.len());
-        self.r.gap(false);
-        if !what(self.r) {
-            self.r.at = at;
-            self.r.diags.truncate(said);
-        }
-    }
-
-    /// `{2}`, `{2,}`, `{2,3}`.
-    fn count(&mut self, start: usize) -> Result<(u32, Option<u32>), Abort> {
-        self.r.at = start + 1;
-        let min = self.digits();
-        let max = match self.r.eat(",") {
-            false => Some(min),
-            true if self.r.peek().is_some_and(|b| b.is_ascii_digit()) => Some(self.digits()),
-            true => None,
-        };
-        if !self.r.eat("}") {
-            let end = self.r.at;
-            self.r.report(
-                Code::E0304,
-                start,
-                end,
-                "the count is not one",
-                "counts are `{2}`, `{2,}` and `{2,3}`, without blanks",
-            );
-            return Err(Abort);
-        }
-        let end = self.r.at;
-        if min > LARGEST || max.is_some_and(|max| max > LARGEST) {
-            let message = format!("the count is larger than {LARGEST}");
-            self.r.report(
-                Code::E0304,
-                start,
-                end,
-                message,
-                "leave off the bound: `{1,}`",
-            );
-            return Ok((0, None));
-        }
-        if max.is_some_and(|max| max < min) {
-            let fix = format!("write `{{{},{min}}}`", max.unwrap_or(min));
-            self.r.report(
-                Code::E0304,
-                start,
-                end,
-                "the count's bounds are out of order",
-                fix,
-            );
-            return Ok((0, None));
-        }
-        Ok((min, max))
-    }
-
-    /// The number here, saturated.
-    fn digits(&mut self) -> u32 {
-        let mut value = 0u32;
-        while let Some(digit) = self.r.peek().filter(u8::is_ascii_digit) {
-            value = value
-                .saturating_mul(10)
-                .saturating_add(u32::from(digit - b'0'));
-            self.r.at += 1;
-        }
-        value
-    }
-
-    /// `{,3}` is text in PCRE2, a count in Perl, and would open an action here.
-    fn open_count(&mut self, start: usize) -> Option<Quant> {
-        let mut end = start + 2;
-        while end < self.r.end && self.r.bytes[end].is_ascii_digit() {
-            end += 1;
-        }
-        if end == start + 2 || end == self.r.end || self.r.bytes[end] != b'}' {
-            return None;
-        }
-        let fix = format!("write `{{0,{}}}`", self.r.text(start + 2, end));
-        self.r.at = end + 1;
-        self.r.report(
-            Code::E0304,
-            start,
-            end + 1,
-            "the count has no lower bound",
-            fix,
-        );
-        Some(Quant {
-            min: 0,
-            max: None,
-            greedy: true,
-        })
     }
 
     /// `^` or `\A`, which ends here.
@@ -818,9 +464,4 @@ impl<'r, 'a> Parser<'r, 'a> {
             Escape::Nothing => None,
         })
     }
-}
-
-/// Whether the byte behind the next is a digit.
-fn digit_follows(r: &Reader) -> bool {
-    r.peek_at(1).is_some_and(|b| b.is_ascii_digit())
 }

@@ -1,0 +1,191 @@
+//! Quantifiers: `*`, `+`, `?` and counts.
+
+use nest_diag::Code;
+
+use super::{Abort, Parser};
+use crate::ast::Quant;
+use crate::reader::Reader;
+
+/// The largest count, as in PCRE2.
+const LARGEST: u32 = 65535;
+
+impl Parser<'_, '_> {
+    /// The quantifier here, if there is one.
+    pub(super) fn quantifier(&mut self) -> Result<Option<Quant>, Abort> {
+        self.blanks_before(|r| {
+            matches!(r.peek(), Some(b'*' | b'+' | b'?'))
+                || (r.peek() == Some(b'{') && digit_follows(r))
+        });
+        let start = self.r.at;
+        let bounds = match self.r.peek() {
+            Some(b'*') => (0, None),
+            Some(b'+') => (1, None),
+            Some(b'?') => (0, Some(1)),
+            Some(b'{') if digit_follows(self.r) => self.count(start)?,
+            Some(b'{') if self.r.peek_at(1) == Some(b',') => return Ok(self.open_count(start)),
+            _ => return Ok(None),
+        };
+        if self.r.at == start {
+            self.r.at += 1;
+        }
+        self.blanks_before(|r| matches!(r.peek(), Some(b'+' | b'?')));
+        let greedy = !self.r.eat("?");
+        if greedy && self.r.peek() == Some(b'+') {
+            self.r.at += 1;
+            let end = self.r.at;
+            self.r.report(
+                Code::E0308,
+                start,
+                end,
+                "a possessive quantifier needs backtracking",
+                "leave off the `+`",
+            );
+        }
+        let again = self.r.at;
+        if self.r.peek() == Some(b'{') && digit_follows(self.r) {
+            self.count(again)?;
+        } else {
+            self.eat_bytes(b"*+?");
+        }
+        if self.r.at > again {
+            let end = self.r.at;
+            self.r.report(
+                Code::E0303,
+                again,
+                end,
+                "a quantifier follows a quantifier",
+                "put what is to be repeated into `( )`",
+            );
+        }
+        Ok(Some(Quant {
+            min: bounds.0,
+            max: bounds.1,
+            greedy,
+        }))
+    }
+
+    /// Inside a group, skips blanks if `what` stands behind them.
+    pub(super) fn blanks_before(&mut self, what: impl Fn(&Reader) -> bool) {
+        if self.depth == 0 {
+            return;
+        }
+        let (at, said) = (self.r.at, self.r.diags.len());
+        self.r.gap(false);
+        if !what(self.r) {
+            self.r.at = at;
+            self.r.diags.truncate(said);
+        }
+    }
+
+    /// `{2}`, `{2,}`, `{2,3}`.
+    pub(super) fn count(&mut self, start: usize) -> Result<(u32, Option<u32>), Abort> {
+        self.r.at = start + 1;
+        let min = self.digits();
+        let max = match self.r.eat(",") {
+            false => Some(min),
+            true if self.r.peek().is_some_and(|b| b.is_ascii_digit()) => Some(self.digits()),
+            true => None,
+        };
+        if !self.r.eat("}") {
+            let end = self.r.at;
+            self.r.report(
+                Code::E0304,
+                start,
+                end,
+                "the count is not one",
+                "counts are `{2}`, `{2,}` and `{2,3}`, without blanks",
+            );
+            return Err(Abort);
+        }
+        let end = self.r.at;
+        if min > LARGEST || max.is_some_and(|max| max > LARGEST) {
+            let message = format!("the count is larger than {LARGEST}");
+            self.r.report(
+                Code::E0304,
+                start,
+                end,
+                message,
+                "leave off the bound: `{1,}`",
+            );
+            return Ok((0, None));
+        }
+        if max.is_some_and(|max| max < min) {
+            let fix = format!("write `{{{},{min}}}`", max.unwrap_or(min));
+            self.r.report(
+                Code::E0304,
+                start,
+                end,
+                "the count's bounds are out of order",
+                fix,
+            );
+            return Ok((0, None));
+        }
+        Ok((min, max))
+    }
+
+    /// The number here, saturated.
+    pub(super) fn digits(&mut self) -> u32 {
+        let mut value = 0u32;
+        while let Some(digit) = self.r.peek().filter(u8::is_ascii_digit) {
+            value = value
+                .saturating_mul(10)
+                .saturating_add(u32::from(digit - b'0'));
+            self.r.at += 1;
+        }
+        value
+    }
+
+    /// `{,3}` is text in PCRE2, a count in Perl, and would open an action here.
+    pub(super) fn open_count(&mut self, start: usize) -> Option<Quant> {
+        let mut end = start + 2;
+        while end < self.r.end && self.r.bytes[end].is_ascii_digit() {
+            end += 1;
+        }
+        if end == start + 2 || end == self.r.end || self.r.bytes[end] != b'}' {
+            return None;
+        }
+        let fix = format!("write `{{0,{}}}`", self.r.text(start + 2, end));
+        self.r.at = end + 1;
+        self.r.report(
+            Code::E0304,
+            start,
+            end + 1,
+            "the count has no lower bound",
+            fix,
+        );
+        Some(Quant {
+            min: 0,
+            max: None,
+            greedy: true,
+        })
+    }
+
+    /// A count that follows nothing: no C starts like that, so it is no action either.
+    pub(super) fn stray_count(&mut self) -> bool {
+        let start = self.r.at;
+        if self.r.peek() != Some(b'{') {
+            return false;
+        }
+        let inside = self.r.bytes[start + 1..self.r.end]
+            .iter()
+            .position(|b| !(b.is_ascii_digit() || *b == b','))
+            .map_or(self.r.end, |n| start + 1 + n);
+        if inside == start + 1 || inside == self.r.end || self.r.bytes[inside] != b'}' {
+            return false;
+        }
+        self.r.at = inside + 1;
+        self.r.report(
+            Code::E0303,
+            start,
+            inside + 1,
+            "the count has nothing to repeat",
+            "write it directly behind what it repeats",
+        );
+        true
+    }
+}
+
+/// Whether the byte behind the next is a digit.
+fn digit_follows(r: &Reader) -> bool {
+    r.peek_at(1).is_some_and(|b| b.is_ascii_digit())
+}
