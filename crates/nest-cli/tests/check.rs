@@ -15,8 +15,8 @@ fn success_is_0_and_errors_are_1() {
     place.write("bad.nest", "%%\n\"A\" { $9; }\n\"B\" { $nothing(); }\n");
     let ended = place.nest(&["check", "bad.nest"]).with_status(1);
     let ended = ended
-        .out_has("bad.nest:2:1")
-        .out_has("error[E0301]")
+        .out_has("bad.nest:2:7")
+        .out_has("error[E0402]")
         .out_has("E0401");
     ended.err_has("bad.nest: 2 errors");
 }
