@@ -180,7 +180,7 @@ int nest__crew_prepare(void) {
         return error;
     }
     nest__ended = thread_crew.ended;
-    nest__crash_install(NULL, "the server ends");
+    nest__crash_install("server", "the server ends");
     error = thread_signals();
     if (error == 0) {
         error = thread_reserve();

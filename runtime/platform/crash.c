@@ -56,13 +56,10 @@ static void crash_report(int signal) {
     const nest_session *s = nest__current_session();
     nest__line_add(&line, nest__spec_name);
     nest__line_add(&line, ": ");
-    if (crash_who != NULL) {
-        nest__line_add(&line, crash_who);
-        nest__line_char(&line, ' ');
-        nest__line_number(&line, (uint64_t)getpid());
-        nest__line_char(&line, ' ');
-    }
-    nest__line_add(&line, "crashed: ");
+    nest__line_add(&line, crash_who);
+    nest__line_char(&line, ' ');
+    nest__line_number(&line, (uint64_t)getpid());
+    nest__line_add(&line, " crashed: ");
     nest__line_add(&line, crash_name(signal));
     crash_place(&line);
     if (s != NULL) {

@@ -43,7 +43,7 @@ void nest__write(int fd, const void *, size_t);
 void nest__tell(int fd, const void *, size_t);
 /* -- crash.c ----------------------------------------------------------------------------------- */
 /* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line, then lets them end the process. Constant
- * texts: `who` ("worker"; NULL: the server itself), `consequence` ("only this client is lost"). */
+ * texts: `who` ("worker", "server"), `consequence` ("only this client is lost"). */
 void nest__crash_install(const char *who, const char *consequence);
 /* An alternate stack for the calling thread, so that a stack overflow can be reported too. The
  * thread calls nest__crash_leave before it ends. */
