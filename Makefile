@@ -32,7 +32,7 @@ bench:
 	@$(CARGO) xtask bench
 
 layers:
-	@$(CARGO) xtask layers
+	@$(MAKE) --no-print-directory -C runtime/tests layers
 
 fuzz:
 	@$(CARGO) xtask fuzz --seconds '$(SECONDS)'

@@ -57,9 +57,49 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step {
+        name: "layers",
+        about: "each part of the runtime imports what it may, and no more",
+        work: Work::Program(&["make", "-C", "runtime/tests", "layers"]),
+    },
+    Step {
         name: "test",
         about: "the compiler's own tests pass",
         work: Work::Cargo(&["test", "--quiet", "--workspace"]),
+    },
+    Step {
+        name: "runtime",
+        about: "the engine and its io hold under every cut, stall and failed allocation",
+        work: Work::Program(&[
+            "make",
+            "-C",
+            "runtime/tests",
+            "cuts",
+            "faults",
+            "sockets",
+            "costs",
+        ]),
+    },
+    Step {
+        name: "crews",
+        about: "crews, listeners and configuration hold, with memory watched",
+        work: Work::Program(&[
+            "python3",
+            "runtime/tests/crews.py",
+            "--sanitize",
+            "address,undefined",
+        ]),
+    },
+    Step {
+        name: "races",
+        about: "threads of a thread server have no data race",
+        work: Work::Program(&[
+            "python3",
+            "runtime/tests/crews.py",
+            "--model",
+            "thread",
+            "--sanitize",
+            "thread",
+        ]),
     },
     Step {
         name: "conformance",
