@@ -11,6 +11,7 @@ pub mod model;
 pub mod options;
 mod resolve;
 mod scope;
+mod whole;
 
 use nest_diag::{Diagnostic, SourceMap};
 use nest_syntax::Loader;

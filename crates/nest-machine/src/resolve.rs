@@ -3,6 +3,7 @@
 use crate::actions::{self, Context, Owner};
 use crate::csections;
 use crate::model::{Action, ArgKind, Code, Cond, Features, Machine, ModelKind, Rule, What};
+use crate::whole::{self, Refused};
 use crate::{Overrides, options, scope};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
 use nest_pattern::{Dfa, Nfa};
@@ -23,6 +24,8 @@ pub fn resolve(
     out: &mut Vec<Diagnostic>,
 ) -> Machine {
     let name = identifier(file);
+    let refused = Refused::new(&macros(spec), out);
+    whole::check(spec, out);
     let decls: Vec<_> = spec
         .decls
         .iter()
@@ -71,6 +74,7 @@ pub fn resolve(
         sources,
         states: &states,
         macros: macros(spec),
+        refused,
         used: BTreeSet::new(),
         tested: BTreeSet::new(),
         caseless: settings.caseless,
@@ -185,7 +189,7 @@ fn macros(spec: &Spec) -> BTreeMap<String, &ast::Macro> {
         .collect()
 }
 
-/// START's or END's action; a second one was said by the parser.
+/// START's or END's action; a second one was said.
 fn special(slot: &mut Option<Action>, rule: &ast::Rule, name: &'static str, cx: &mut Context<'_>) {
     let action = actions::action(cx, &rule.action, Owner::Special(name));
     slot.get_or_insert(action);
@@ -195,6 +199,7 @@ struct Resolver<'a> {
     sources: &'a SourceMap,
     states: &'a [String],
     macros: BTreeMap<String, &'a ast::Macro>,
+    refused: Refused,
     /// Macros that something uses.
     used: BTreeSet<String>,
     /// States that some condition tests.
@@ -221,6 +226,9 @@ impl Resolver<'_> {
             Some(name) => name.text.clone(),
             None => format!("line {line}"),
         };
+        if self.refused.holds(pattern) {
+            return None;
+        }
         let patterns = self.patterns();
         let hirs = match nest_pattern::lower(pattern, &patterns, self.caseless) {
             Ok(hirs) => hirs,
