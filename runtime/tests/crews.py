@@ -9,6 +9,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -37,8 +38,8 @@ def build(folder, model, options):
 
 
 class Server:
-    def __init__(self, exe, *settings, port=True):
-        arguments = [exe, *(["--port", "0"] if port else [])]
+    def __init__(self, exe, *settings, port=True, before=()):
+        arguments = [*before, exe, *(["--port", "0"] if port else [])]
         for setting in settings:
             arguments += ["--set", setting]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -269,6 +270,39 @@ def crashes(exe, model):
         assert state == "Z", "a worker is left"
 
 
+def costs(exe, model, folder):
+    """A carrier's system calls for a connection of 21 requests; an idle server's: none."""
+    if shutil.which("strace") is None:
+        print("crews: no strace here, system calls are not counted")
+        return
+    log = folder / "strace"
+    server = Server(exe, "maxClients=8", before=["strace", "-f", "-o", log])
+    time.sleep(0.5)
+    before = len(log.read_text().splitlines())
+    time.sleep(1)
+    lines = log.read_text().splitlines()
+    assert len(lines) == before, lines[before:]
+    s = server.connect()
+    line(s)
+    for _ in range(20):
+        s.sendall(b"WHO\r\n")
+        line(s)
+    assert ask(s, b"QUIT\r\n").endswith(BYE)
+    time.sleep(0.2)
+    lines = log.read_text().splitlines()
+    carrier = lines[before].split()[0]
+    names = [re.match(r"\d+ +(?:<\.\.\. )?(\w+)", text).group(1) for text in lines[before:]
+             if text.split()[0] == carrier and "+++" not in text and "unfinished" not in text]
+    first_use = ("mmap", "munmap", "mprotect", "brk", "exit_group")
+    counted = {name: names.count(name) for name in names if name not in first_use}
+    # START, 20 and the last reply; the receive that waits shows when it is resumed
+    assert counted.pop("sendto") == 22 and counted.pop("recvfrom") == 21, names
+    assert counted.pop("close") == 1 and counted.pop("accept4") in (1, 2), names
+    assert counted == {}, counted
+    os.kill(int(lines[0].split()[0]), signal.SIGTERM)  # strace passes none on
+    server.process.communicate(timeout=10)
+
+
 def configuration(exe, folder):
     def run(*arguments, **environment):
         return subprocess.run([exe, *arguments], cwd=folder, capture_output=True, text=True,
@@ -323,6 +357,8 @@ def main():
             if "thread" not in (options.sanitize or ""):  # it reports threads that a stop abandons
                 stops(exe, model)
                 crashes(exe, model)
+            if model != "epoll" and not options.sanitize:
+                costs(exe, model, folder)
             print(f"crews: {model}: all is well", flush=True)
         empty = folder / "empty"
         empty.mkdir()
