@@ -3,6 +3,7 @@
  * Called by main, and by the engine at the door. State: the process's slab of sessions and
  * variables, its one carrier. Must not know the language, nor how bytes are read. */
 #include "loops.h"
+#include "../engine/engine.h" /* the size of a carrier, nothing else */
 #include "../platform/platform.h"
 
 #include <errno.h>

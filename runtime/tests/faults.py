@@ -1,0 +1,45 @@
+"""Every allocation fails once: nothing crashes, nothing leaks, every conversation ends once."""
+
+import re
+import sys
+
+from harness import check, finish, quote, script
+
+LINES = [
+    "open 1", "open 2", "room 2 3",
+    f"in 1 {quote(b'NAME bo')}", f"in 2 {quote(b'BIG 3000' + bytes([10]) + b'WHO' + bytes([10]))}",
+    f"in 1 {quote(b'b' + bytes([10]) + b'KEEP 100' + bytes([10]) + b'SPLIT abc1.' + bytes([10]))}",
+    f"in 1 {quote(b'FLOOD 100' + bytes([10]) + b'ECHO ' + b'x' * 6000)}",
+    f"in 1 {quote(b'y' * 1000 + bytes([10]) + b'SPLIT ' + b'z' * 6000 + b'.' + bytes([10]))}",
+    "room 2 -", "open 3", f"in 3 {quote(b'WHO' + bytes([10]))}", "eof 1", "reset 2", "drain",
+]
+
+
+def main():
+    binary = f"{sys.argv[1]}/script-faults"
+    count = 0
+
+    def run(environment):
+        return script(binary, LINES, "--set", "outputBuffer=1000", environment=environment)
+
+    status, trace, out, error = run({})
+    check("without a fault", status, 0)
+    check("all end", [t[-1] for t in trace.values()], ["closed"] * 3)
+    total = int(re.search(r"allocations (\d+)", error).group(1))
+    check("there are allocations to fail", total > 20, True)
+    for at in range(1, total + 1):
+        for every in ({}, {"FAULT_ALL": "1"}):
+            status, trace, _, error = run({"FAULT_AT": str(at), **every})
+            what = f"allocation {at} {every}"
+            check(f"{what}: {error}", status in (0, 1, 2) and "runtime error" not in error
+                  and "Sanitizer" not in error, True)
+            for who, lines in trace.items():
+                ends = sum(line.startswith("end ") for line in lines)
+                opens = lines.count("open")
+                # a trace or output line may itself lack memory; never may one come twice
+                check(f"{what}, conversation {who}", ends <= 1 and opens <= 1, True)
+            count += 1
+    finish("faults", count)
+
+
+main()

@@ -1,0 +1,97 @@
+"""What the tests of the runtime share: running scripts, starting and stopping servers."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+ESCAPES = {ord("\r"): "\\r", ord("\n"): "\\n", ord("\t"): "\\t", ord("\\"): "\\\\", ord('"'): '\\"'}
+failures = 0
+
+
+def check(what, got, wanted):
+    """Says what differs; the process fails at the end."""
+    global failures
+    if got != wanted:
+        failures += 1
+        print(f"FAILED: {what}\n  got    {str(got)[:600]}\n  wanted {str(wanted)[:600]}")
+
+
+def finish(name, count):
+    print(f"{name}: {count} checked, {failures} failed")
+    sys.exit(1 if failures else 0)
+
+
+def quote(data):
+    return '"' + "".join(ESCAPES.get(b, chr(b) if 32 <= b < 127 else f"\\x{b:02x}") for b in data) + '"'
+
+
+def unquote(text):
+    plain = {"r": 13, "n": 10, "t": 9, "\\": 92, '"': 34}
+    out, i = bytearray(), 1
+    while i < len(text) - 1:
+        if text[i] != "\\":
+            out.append(ord(text[i]))
+            i += 1
+        elif text[i + 1] == "x":
+            out.append(int(text[i + 2:i + 4], 16))
+            i += 4
+        else:
+            out.append(plain[text[i + 1]])
+            i += 2
+    return bytes(out)
+
+
+def script(binary, lines, *arguments, environment=None):
+    """Runs a script: its exit status, its trace by conversation, its output by conversation."""
+    run = subprocess.run([binary, *arguments], input="\n".join(lines) + "\n", text=True,
+                         capture_output=True, timeout=60, encoding="latin-1",
+                         env={**os.environ, "NEST_TRACE_FD": "1", **(environment or {})})
+    trace, out = {}, {}
+    for line in run.stdout.splitlines():
+        who, rest = line.split(" ", 1)
+        if rest.startswith("out "):
+            out[who] = out.get(who, b"") + unquote(rest[4:])
+        else:
+            trace.setdefault(who, []).append(rest)
+    return run.returncode, trace, out, run.stderr
+
+
+class Server:
+    """A server on a port that the kernel chose."""
+
+    def __init__(self, binary, *arguments, environment=None, before=None):
+        self.process = subprocess.Popen(
+            [*(before or []), binary, "--port", "0", *arguments], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+        self.ready = self.process.stdout.readline()
+        self.port = int(self.ready.split(", at")[0].rsplit(":", 1)[1])
+
+    def connect(self, **options):
+        s = socket.socket()
+        for name, value in options.items():
+            s.setsockopt(socket.SOL_SOCKET, getattr(socket, name), value)
+        s.settimeout(10)
+        s.connect(("127.0.0.1", self.port))
+        return s
+
+    def talk(self, data, half_close=False):
+        with self.connect() as s:
+            s.sendall(data)
+            if half_close:
+                s.shutdown(socket.SHUT_WR)
+            return read_all(s)
+
+    def stop(self, number=signal.SIGTERM):
+        """Its exit status, and what it said."""
+        self.process.send_signal(number)
+        said = self.process.communicate(timeout=20)[1]
+        return self.process.returncode, said
+
+
+def read_all(s):
+    parts = []
+    while data := s.recv(1 << 16):
+        parts.append(data)
+    return b"".join(parts)

@@ -1,0 +1,51 @@
+"""What each part asks of others, against layers.txt: layers are proven, not promised."""
+
+import os
+import subprocess
+import sys
+
+from harness import check, finish
+
+PARTS = {
+    "engine": ["engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
+               "engine/output.c", "engine/session.c", "engine/directives.c"],
+    "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],
+    "epoll": ["io/epoll.c"],
+    "script": ["io/command.c", "io/script.c"],
+}
+SIZES = {"RULES": 10, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0}
+# what compilers put in by themselves
+COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",
+             "memmove", "memcmp", "bcmp", "strlen"}
+ALIASES = {"__getdelim": "getline"} # what a libc's header makes of a name
+
+
+def main():
+    build, compilers = sys.argv[1], sys.argv[2:]
+    here = os.path.dirname(os.path.abspath(__file__))
+    allowed = {}
+    for line in open(f"{here}/layers.txt"):
+        words = line.split("#")[0].split()
+        if words:
+            allowed.setdefault(words[0].rstrip(":"), set()).update(words[1:])
+    for part, files in PARTS.items():
+        unit = f"{build}/layer-{part}.c"
+        with open(unit, "w") as out:
+            for name, value in SIZES.items():
+                out.write(f"#define NEST__{name} {value}\n")
+            out.write(f'#include "{here}/../seam.h"\n#include "{here}/sample/hooks_none.h"\n')
+            out.writelines(f'#include "{here}/../{file}"\n' for file in files)
+        for compiler in compilers:
+            subprocess.run([compiler, "-std=c17", "-O1", "-Wno-unused-function", "-c", unit, "-o",
+                            f"{unit}.o"], check=True)
+            found = subprocess.run(["nm", "-u", f"{unit}.o"], check=True, capture_output=True,
+                                   text=True).stdout.split()
+            asked = {name.split("@")[0] for name in found if name != "U"} - COMPILERS
+            asked = {ALIASES.get(name, name) for name in asked}
+            check(f"{part} asks for what it may not ({compiler})", sorted(asked - allowed.get(part, set())), [])
+            if compiler == compilers[0]:
+                check(f"{part} is allowed what it does not ask for", sorted(allowed.get(part, set()) - asked), [])
+    finish("layers", len(PARTS) * len(compilers))
+
+
+main()
