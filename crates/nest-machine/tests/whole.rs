@@ -1,0 +1,60 @@
+//! What only the whole specification shows: said once each, and nothing twice.
+
+use nest_diag::Code;
+use nest_machine::{Overrides, compile};
+use nest_syntax::Loader;
+
+struct Nothing;
+
+impl Loader for Nothing {
+    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
+        Err("no file".to_string())
+    }
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[Code]) {
+    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let codes: Vec<Code> = compiled
+        .diagnostics
+        .iter()
+        .filter(|d| d.is_error())
+        .map(|d| d.code)
+        .collect();
+    assert_eq!(codes, expected, "{text}\n{:#?}", compiled.diagnostics);
+    assert_eq!(compiled.machine.is_some(), expected.is_empty());
+}
+
+#[test]
+fn each_further_start_end_and_name_is_said_once() {
+    check(
+        "%%\nSTART { }\nEND { }\nSTART { }\nEND { }\nSTART { }\n",
+        &[Code::E0206; 3],
+    );
+    check(
+        "%%\na = \"a\" { }\nb = \"b\" { }\na = \"c\" { }\na = \"d\" { }\n",
+        &[Code::E0208; 2],
+    );
+}
+
+#[test]
+fn a_server_that_only_greets_is_one() {
+    check("%%\nSTART { $close(); }\n", &[]);
+    check("%%\nEND { }\n", &[]);
+    check("%%\n", &[Code::E0209]);
+    check("%%\nint lines;\n", &[Code::E0209]);
+}
+
+#[test]
+fn a_refused_pattern_is_not_looked_at_again() {
+    check("%%\nQUIT \"\\n\" { }\n", &[Code::E0301]);
+    check("%%\n[z-a]+ \"\\n\" { }\n", &[Code::E0305]);
+    // A macro is refused once, however many rules and macros lead to it.
+    let text = "BAD [z-a]\nUSER {BAD}+\n%%\nBAD { }\nUSER \"x\" { }\n(\"y\"|({USER})) { }\n";
+    check(text, &[Code::E0305]);
+    // What has nothing to do with it is still said.
+    check(
+        "BAD [z-a]\n%%\nBAD { }\n\"\" { }\nNO { }\n",
+        &[Code::E0305, Code::E0310, Code::E0301],
+    );
+}
