@@ -6,7 +6,7 @@ use nest_diag::Code;
 
 use crate::ast::{Cond, Name};
 use crate::names::{Kind, Names};
-use crate::reader::{Reader, Source, is_ident_start};
+use crate::reader::{Reader, Source, is_ident_start, shown};
 
 /// Parentheses and negations may nest this deep.
 pub(crate) const DEEPEST: usize = 250;
@@ -165,7 +165,7 @@ impl Parser<'_, '_> {
                     start
                 };
                 let found = match other {
-                    Some(_) => format!("`{}`", self.r.text(start, end).escape_debug()),
+                    Some(_) => format!("`{}`", shown(self.r.text(start, end))),
                     None => "the end of the text".to_owned(),
                 };
                 self.r.report(

@@ -13,7 +13,7 @@ use crate::ast::{Decl, Name, OptionDecl};
 use crate::csource;
 use crate::delimit;
 use crate::names::{Kind, Names, RESERVED};
-use crate::reader::{Reader, Source};
+use crate::reader::{Reader, Source, shown};
 use crate::rules;
 
 /// Includes may nest this deep.
@@ -318,7 +318,7 @@ impl Section<'_, '_, '_, '_> {
     }
 
     fn not_a_name(&mut self, word: &Name, help: &str) {
-        let message = format!("`{}` is not a name", word.text.escape_debug());
+        let message = format!("`{}` is not a name", shown(&word.text));
         self.r
             .diags
             .push(Diagnostic::new(Code::E0107, word.span, message).help(help));

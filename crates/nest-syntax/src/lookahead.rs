@@ -4,7 +4,7 @@
 //! Nothing is consumed or reported.
 
 use crate::cond;
-use crate::names::Names;
+use crate::names::{Kind, Names, RESERVED};
 use crate::reader::Reader;
 
 /// Whether a rule, a section or the end of a multistate starts here, the first token of its line.
@@ -40,6 +40,16 @@ pub(crate) fn timeout(r: &Reader) -> bool {
 pub(crate) fn rule_name(r: &Reader) -> Option<usize> {
     let end = r.ident_end(r.at);
     (end > r.at && r.bytes[..r.end].get(r.after_blanks(end)) == Some(&b'=')).then_some(end)
+}
+
+/// `NAME =` where the name is a state's or reserved, which no condition goes on like.
+pub(crate) fn taken_name(r: &Reader, names: &Names) -> bool {
+    rule_name(r).is_some_and(|end| {
+        let word = r.text(r.at, end);
+        let sign = r.after_blanks(end);
+        let taken = RESERVED.contains(&word) || names.kind(word) == Some(Kind::State);
+        taken && r.bytes[..r.end].get(sign + 1) != Some(&b'=')
+    })
 }
 
 /// The first place at or after `at` that holds neither blank nor comment.

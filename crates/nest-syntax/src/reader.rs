@@ -147,7 +147,10 @@ impl<'a> Reader<'a> {
             self.bytes[start - 1]
         };
         let mut comment = here || is_blank(before);
-        let mut newline = start == 0;
+        let line = self.bytes[..start]
+            .iter()
+            .rposition(|b| !matches!(b, b' ' | b'\t'));
+        let mut newline = line.is_none_or(|n| self.bytes[n] == b'\n');
         while let Some(byte) = self.peek() {
             if is_blank(byte) {
                 newline |= byte == b'\n';
@@ -182,6 +185,19 @@ impl<'a> Reader<'a> {
         }
         self.bytes[start..self.at].contains(&b'\n')
     }
+}
+
+/// Text as a message shows it between backquotes.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() {
+                c.escape_debug().to_string()
+            } else {
+                c.into()
+            }
+        })
+        .collect()
 }
 
 /// Blanks: what C calls white space, and NUL, which is reported once for the whole file.

@@ -11,7 +11,7 @@ use crate::ast::{CText, Cond, Name, Rule, RuleKind};
 use crate::csource::{self, Declarations, Unended};
 use crate::names::{Kind, Names, RESERVED};
 use crate::pattern::{self, Ending};
-use crate::reader::{Reader, Source};
+use crate::reader::{Reader, Source, is_ident_start, shown};
 use crate::{cond, lookahead};
 
 /// Multistates may nest this deep.
@@ -231,7 +231,9 @@ impl Parser<'_> {
             self.special(start, brace);
         } else if lookahead::timeout(&self.r) {
             self.timeout();
-        } else if cond::starts_here(&self.r, self.names) {
+        } else if !lookahead::taken_name(&self.r, self.names)
+            && cond::starts_here(&self.r, self.names)
+        {
             self.conditional(start);
         } else {
             self.body(start, None);
@@ -282,38 +284,46 @@ impl Parser<'_> {
             None => return,
         };
         self.r.gap(true);
-        let colon = self.r.eat(":");
-        if colon {
+        if condition.is_some() && !matches!(self.r.peek(), Some(b':' | b'{')) && !self.colon() {
+            return;
+        }
+        if self.r.eat(":") {
             self.r.gap(true);
         }
-        let at = self.r.at;
         if self.r.peek() == Some(b'{') && !self.brace_in_pattern() {
             self.multistate(start, condition);
             return;
-        }
-        if !colon && condition.is_some() {
-            let end = if at < self.r.end {
-                self.r.char_end(at)
-            } else {
-                at
-            };
-            let found = match self.r.text(at, end) {
-                "" => "the end of the text".to_owned(),
-                text => format!("`{}`", text.escape_debug()),
-            };
-            self.r.report(
-                Code::E0204,
-                at,
-                end,
-                format!("the condition ends with `:` or `{{`, not with {found}"),
-                "write `condition: pattern { action }`, or `condition { rules }`",
-            );
         }
         if lookahead::timeout(&self.r) {
             self.timeout();
         } else {
             self.body(start, condition);
         }
+    }
+
+    /// Reports that a condition does not end as one; whether a pattern can follow all the same.
+    fn colon(&mut self) -> bool {
+        let at = self.r.at;
+        let end = if at < self.r.end {
+            self.r.char_end(at)
+        } else {
+            at
+        };
+        let found = match self.r.text(at, end) {
+            "" => "the end of the text".to_owned(),
+            text => format!("`{}`", shown(text)),
+        };
+        self.r.report(
+            Code::E0204,
+            at,
+            end,
+            format!("the condition ends with `:` or `{{`, not with {found}"),
+            "write `condition: pattern { action }`, or `condition { rules }`",
+        );
+        self.r
+            .peek()
+            .is_some_and(|b| is_ident_start(b) || b"\"[(\\.^".contains(&b))
+            || self.leave_condition()
     }
 
     /// Behind a condition in error: goes on at the `:` or `{` of its line; whether there is one.

@@ -72,10 +72,11 @@ impl Parser<'_, '_> {
             return Ok(None);
         }
         self.r.at = start + 1;
+        let mut quoting = false;
+        self.skip_empty_quotes(&mut quoting);
         let negated = self.r.eat("^");
         let mut set = ByteSet::EMPTY;
         let mut first = true;
-        let mut quoting = false;
         let mut wide = false;
         loop {
             let at = self.r.at;
@@ -89,6 +90,7 @@ impl Parser<'_, '_> {
             first &= said_nothing;
             match member {
                 Member::Byte(low) => {
+                    self.skip_empty_quotes(&mut quoting);
                     if self.range_follows(quoting) {
                         self.range(start, at, low, &mut set, &mut quoting, &mut wide)?;
                     } else {
@@ -108,6 +110,17 @@ impl Parser<'_, '_> {
                     }
                 }
                 Member::Nothing => {}
+            }
+        }
+    }
+
+    /// `\E`, and `\Q\E`, say nothing, not even between a byte and its hyphen.
+    fn skip_empty_quotes(&mut self, quoting: &mut bool) {
+        loop {
+            if self.r.eat("\\E") {
+                *quoting = false;
+            } else if *quoting || !self.r.eat("\\Q\\E") {
+                return;
             }
         }
     }

@@ -144,9 +144,9 @@ impl Parser<'_, '_> {
         );
     }
 
-    /// `\cX`.
+    /// `\cX`; a blank there would be one that separates elements.
     fn control(&mut self, start: usize) -> Escape {
-        match self.r.peek().filter(|b| (b' '..=b'~').contains(b)) {
+        match self.r.peek().filter(|b| b.is_ascii_graphic()) {
             Some(byte) => {
                 self.r.at += 1;
                 Escape::Byte(byte.to_ascii_uppercase() ^ 0x40)
@@ -186,6 +186,8 @@ impl Parser<'_, '_> {
                 return self.one_byte(start, value);
             }
         }
+        self.r.at = start + 2;
+        self.braces();
         let (what, fix) = if base == 8 {
             ("`\\o`", "write `\\o{101}`")
         } else {

@@ -4,7 +4,7 @@ use nest_diag::Code;
 
 use super::{Abort, DEEPEST, Parser};
 use crate::ast::{Atom, Flags};
-use crate::reader::{is_ident, is_ident_start};
+use crate::reader::{is_ident, is_ident_start, shown};
 
 /// What the text behind `(?` says.
 enum Opening {
@@ -209,7 +209,7 @@ impl Parser<'_, '_> {
                 }
                 _ => {
                     let end = self.r.char_end(at);
-                    let found = self.r.text(at, end).escape_debug().to_string();
+                    let found = shown(self.r.text(at, end));
                     self.r.report(
                         Code::E0309,
                         start,

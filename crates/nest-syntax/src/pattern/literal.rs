@@ -7,6 +7,7 @@ use nest_diag::Code;
 
 use super::{Abort, Parser};
 use crate::ast::{Alt, Atom, Flags, Piece};
+use crate::reader::shown;
 
 impl Parser<'_, '_> {
     /// A string; the parser stands behind its opening quote.
@@ -79,8 +80,7 @@ impl Parser<'_, '_> {
             _ => {
                 self.r.at = self.r.char_end(self.r.at);
                 let end = self.r.at;
-                let found = self.r.text(start, end).escape_debug().to_string();
-                let found = found.replacen("\\\\", "\\", 1);
+                let found = shown(self.r.text(start, end));
                 self.r.report(
                     Code::E0306,
                     start,

@@ -179,7 +179,9 @@ impl<'r, 'a> Parser<'r, 'a> {
                         ..
                     },
                 ] => {
-                    self.lone_flags(start, first, *set, &mut pattern.flags);
+                    if first || self.r.diags.len() == said {
+                        self.lone_flags(start, first, *set, &mut pattern.flags);
+                    }
                     return Ok(());
                 }
                 _ => {}
