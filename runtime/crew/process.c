@@ -328,6 +328,10 @@ int nest__crew_prepare(void) {
     size_t shared = sizeof *process_crew.shared +
                     nest__config.max_clients * sizeof process_crew.shared->ended[0];
     int protection = PROT_READ | PROT_WRITE;
+    int error = nest__processes_budget();
+    if (error != 0) {
+        return error;
+    }
     process_crew.shared = mmap(NULL, shared, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     process_carrier = mmap(NULL, sizeof *process_carrier, protection,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -345,7 +349,7 @@ int nest__crew_prepare(void) {
         process_crew.slots[slot].next_free = slot + 1;
     }
     nest__ended = process_crew.totals;
-    int error = process_signals();
+    error = process_signals();
     if (error != 0) {
         nest__say("cannot start: %s", strerror(-error));
     }

@@ -17,6 +17,8 @@ int nest__stdio_secure(void);
 /* Makes room for `need` descriptors, as far as the hard limit allows; says on stderr that
  * max_clients cannot fit, otherwise. 0 or -errno. */
 int nest__descriptors_budget(uint64_t need);
+/* The same for one process a client. */
+int nest__processes_budget(void);
 /* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
 int nest__parent_watch(int signal, pid_t parent);
 /* -- address.c: async-signal-safe -------------------------------------------------------------- */

@@ -52,6 +52,18 @@ int nest__descriptors_budget(uint64_t need) {
     return 0;
 }
 
+int nest__processes_budget(void) {
+    struct rlimit have;
+    if (geteuid() == 0 || getrlimit(RLIMIT_NPROC, &have) == -1 ||
+        have.rlim_cur > nest__config.max_clients) {
+        return 0; /* the superuser has no such limit */
+    }
+    nest__say("%u clients need a process each, and this user may have at most %llu; lower "
+              "maxClients, or raise the limit (ulimit -u)",
+              (unsigned)nest__config.max_clients, (unsigned long long)have.rlim_cur);
+    return -EAGAIN;
+}
+
 int nest__parent_watch(int signal, pid_t parent) {
 #if defined(__linux__)
     if (prctl(PR_SET_PDEATHSIG, signal) == -1) {
