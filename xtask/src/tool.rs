@@ -29,7 +29,7 @@ pub fn target() -> PathBuf {
 
 /// Builds `nest` for use; its path.
 pub fn release_nest() -> Result<PathBuf, String> {
-    run(cargo().args(["build", "--release", "--quiet", "--package", "nest-cli"]))?;
+    run(cargo().args(["build", "--release", "--package", "nest-cli"]))?;
     Ok(target().join("release/nest"))
 }
 
