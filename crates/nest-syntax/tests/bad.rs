@@ -1,0 +1,857 @@
+//! What is wrong is said with its code, its place and its reason, once, and the rest is still read.
+
+mod support;
+
+use nest_diag::{Code, Diagnostic};
+use support::{Files, findings, read, wrong};
+
+/// Every case: the text, and all that is found in it.
+fn check(cases: &[(&str, &[&str])]) {
+    for (text, expected) in cases {
+        assert_eq!(wrong(text), *expected, "\n{text}");
+    }
+}
+
+#[test]
+fn text_and_structure() {
+    check(&[
+        (
+            "A\0 x\n%%\n\"a\" { }\n",
+            &[
+                "E0002 1:2 `\0` a specification is text and holds no NUL",
+                "E0301 1:4 `x` `x` is no macro",
+            ],
+        ),
+        (
+            r##"%%
+"abc { }
+"b" { }
+"##,
+            &["E0003 2:1 `\"abc { }` the string is not terminated"],
+        ),
+        (
+            r##"%%
+[abc { }
+"b" { }
+"##,
+            &["E0003 2:1 `[abc { }` the class is not terminated"],
+        ),
+        (
+            r##"%%
+"a" { "x }
+"##,
+            &["E0003 2:5 `{` the action is not terminated [2:7 this string does not end]"],
+        ),
+        (
+            r##"%%
+"a" { /* x }
+"##,
+            &["E0003 2:5 `{` the action is not terminated [2:7 this comment does not end]"],
+        ),
+        (
+            r##"%%
+/* a
+"##,
+            &["E0003 2:1 `/*` the comment is not terminated"],
+        ),
+        (
+            r##"%{ int x;
+%%
+"a" { }
+"##,
+            &["E0003 1:1 `%{` the block is not terminated"],
+        ),
+        (
+            r##"%state A
+%%
+A { "a" { }
+%%
+x();
+"##,
+            &["E0003 3:3 `{` this multistate is not closed"],
+        ),
+        (
+            r##"%%
+\Qabc { }
+(?#x { }
+"##,
+            &[
+                "E0003 2:1 `\\Q` `\\Q` is not terminated",
+                "E0003 3:1 `(?#` the comment is not terminated",
+            ],
+        ),
+        (
+            r##"%option x "y
+%%
+"a" { }
+"##,
+            &["E0003 1:11 `\"y` the string is not terminated"],
+        ),
+        (
+            r##"NL \n
+"##,
+            &["E0004 2:1 `` there is no rules section"],
+        ),
+        (
+            r##"NL \n
+"a" NL {
+  x(); }
+"b" { }
+"##,
+            &["E0004 2:1 `\"a\" NL {` there is no rules section"],
+        ),
+        (
+            r##"%state A
+A: "a" {
+  x();
+}
+"##,
+            &["E0004 2:1 `A: \"a\" {` there is no rules section"],
+        ),
+        (
+            r##"%shared { int x; }
+%timer 5s {
+ f();
+}
+%decode x(y)
+%%
+TIMEOUT(5s) { f(); }
+"a" { }
+x"##,
+            &[
+                "E0005 1:1 `%shared` `%shared` is not in this version",
+                "E0005 2:1 `%timer` `%timer` is not in this version",
+                "E0005 5:1 `%decode` `%decode` is not in this version",
+                "E0005 7:1 `TIMEOUT` TIMEOUT rules are not in this version",
+                "E0301 9:1 `x` `x` is no macro",
+                "E0205 9:1 `x` the rule has no action",
+            ],
+        ),
+        (
+            r##"%worker
+{ f(); }
+%%
+"a" { }
+"##,
+            &["E0005 1:1 `%worker` `%worker` is not in this version"],
+        ),
+    ]);
+}
+
+#[test]
+fn declarations() {
+    check(&[
+        (
+            r##"%opton x
+%foo {
+ x
+}
+foo-bar x
+12 x
+#include <x>
+%%
+"a" { }
+"##,
+            &[
+                "E0101 1:1 `%opton` `%opton` is not a declaration",
+                "E0101 2:1 `%foo` `%foo` is not a declaration",
+                "E0101 5:1 `foo-` not a declaration",
+                "E0101 6:1 `12 x` not a declaration",
+                "E0101 7:1 `#include <x>` not a declaration",
+            ],
+        ),
+        (
+            r##"int n;
+FILE *log; // x
+int f(void);
+typedef int t;
+struct s {
+ int a;
+} b;
+%%
+"a" { }
+"##,
+            &[
+                "W0101 1:1 `int n;` the variable is dropped: it stands among the declarations",
+                "W0101 2:1 `FILE *log;` the variable is dropped: it stands among the declarations",
+                "E0101 3:1 `int f(void);` C stands among the declarations",
+                "E0101 4:1 `typedef int t;` C stands among the declarations",
+                "W0101 5:1 `struct s {\n int a;\n} b;` the variable is dropped: it stands among the declarations",
+            ],
+        ),
+        (
+            r##"%state START A TIMEOUT
+END x
+%%
+DEFAULT = "a" { }
+A = "b" { }
+"##,
+            &[
+                "E0102 1:8 `START` `START` is reserved",
+                "E0102 1:16 `TIMEOUT` `TIMEOUT` is reserved",
+                "E0102 2:1 `END` `END` is reserved",
+                "E0102 4:1 `DEFAULT` a rule cannot be named `DEFAULT`",
+                "E0102 5:1 `A` a rule cannot be named `A`",
+            ],
+        ),
+        (
+            r##"%state A B
+A x
+X y
+X z
+%state B
+%%
+A: "a" { }
+"##,
+            &[
+                "E0103 2:1 `A` `A` is declared twice [1:8 first declared here]",
+                "E0301 3:3 `y` `y` is no macro",
+                "E0103 4:1 `X` `X` is declared twice [3:1 first declared here]",
+                "E0103 5:8 `B` `B` is declared twice [1:10 first declared here]",
+            ],
+        ),
+        (
+            r##"A B
+B C
+C A
+D D
+E !F
+F E
+G "x"{G}
+%%
+"a" { }
+"##,
+            &[
+                "E0104 1:1 `A` the macro `A` uses itself [3:3 this leads back to it]",
+                "E0104 4:1 `D` the macro `D` uses itself [4:3 this leads back to it]",
+                "E0104 5:1 `E` the macro `E` uses itself [6:3 this leads back to it]",
+                "E0104 7:1 `G` the macro `G` uses itself [7:7 this leads back to it]",
+            ],
+        ),
+        (
+            r##"X
+Y   // only a comment
+%%
+X Y { }
+"##,
+            &[
+                "E0105 1:1 `X` the macro `X` has no text",
+                "E0105 2:1 `Y` the macro `Y` has no text",
+            ],
+        ),
+        (
+            r##"%state A, B; 1x c-d
+%state
+%%
+A: "a" { }
+B: "a" { }
+"##,
+            &[
+                "E0107 1:8 `A,` `A,` is not a name",
+                "E0107 1:11 `B;` `B;` is not a name",
+                "E0107 1:14 `1x` `1x` is not a name",
+                "E0107 1:17 `c-d` `c-d` is not a name",
+                "E0107 2:1 `%state` `%state` names no state",
+            ],
+        ),
+        (
+            r##"%option
+%include
+%include x.nest
+%include "a" b
+%%
+"a" { }
+"##,
+            &[
+                "E0101 1:1 `%option` `%option` names no option",
+                "E0101 2:1 `%include` `%include` takes one path in quotes",
+                "E0101 3:1 `%include x.nest` `%include` takes one path in quotes",
+                "E0101 4:1 `%include \"a\" b` `%include` takes one path in quotes",
+            ],
+        ),
+        (
+            r##"%x A
+%s B C
+%%
+<A>"a" { }
+<B,C>"a" { }
+<*>"a" { }
+<<EOF>> { f(); }
+"b"/"c" { yytext; yyleng; }
+"##,
+            &[
+                "E0210 1:1 `%x` `%x` is Lex's",
+                "E0210 2:1 `%s` `%s` is Lex's",
+                "E0210 4:1 `<A>` a start condition is written as in Lex",
+                "E0210 5:1 `<B,C>` a start condition is written as in Lex",
+                "E0210 6:1 `<*>` a start condition is written as in Lex",
+                "E0210 7:1 `<<EOF>>` `<<EOF>>` is Lex's; a rule matches bytes",
+                "E0210 8:4 `/` `/` is Lex's trailing context",
+                "E0210 8:11 `yytext` `yytext` is Lex's name for the text of a match",
+                "E0210 8:19 `yyleng` `yyleng` is Lex's name for the length of a match",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn rules_and_conditions() {
+    check(&[
+        (
+            r##"%%
+"a" { }
+%{ x %}
+%state A
+#define X
+int x;
+A: "a" { }
+"##,
+            &[
+                "E0201 3:1 `%{` C text stands among the rules",
+                "E0201 4:1 `%state A` the declaration `%state` stands among the rules",
+                "E0201 5:1 `#define X` the preprocessor line `#define` stands among the rules",
+                "E0201 6:1 `int x;` a C declaration stands among the rules",
+                "E0202 7:1 `A` the state `A` is not declared",
+            ],
+        ),
+        (
+            r##"%state Ready
+%%
+Raedy: "a" { }
+Ready && Foo { "b" { } }
+$LASTSEEN(X): "c" { }
+"##,
+            &[
+                "E0202 3:1 `Raedy` the state `Raedy` is not declared",
+                "E0202 4:10 `Foo` the state `Foo` is not declared",
+                "E0202 5:11 `X` the state `X` is not declared",
+            ],
+        ),
+        (
+            r##"%state A
+P "p"
+C A
+%%
+A && P: "a" { }
+END: "a" { }
+A & C: "b" { }
+A, C: "c" { }
+$LASTSEEN(C): "d" { }
+$LASTSEEN: "e" { }
+A "f" { }
+A && : "g" { }
+(A: "h" { }
+A == C: "h" { }
+"##,
+            &[
+                "E0204 5:6 `P` `P` is a pattern macro and cannot stand in a condition",
+                "E0204 6:1 `END` `END` is not a state",
+                "E0204 7:3 `&` `&` is no operator of conditions",
+                "E0204 8:2 `,` `,` is no operator of conditions",
+                "E0204 9:11 `C` `C` is a condition macro, not a state",
+                "E0204 10:1 `$LASTSEEN` this is no condition",
+                "E0204 11:3 `\"` the condition ends with `:` or `{`, not with `\"`",
+                "E0204 12:6 `:` a condition needs a state here, not `:`",
+                "E0313 13:1 `(` this parenthesis is not closed",
+                "E0204 14:3 `=` the condition ends with `:` or `{`, not with `=`",
+            ],
+        ),
+        (
+            r##"%state A B
+%%
+A: "a"
+B: "b" { }
+"c" A { }
+"d"
+%%
+"##,
+            &[
+                "E0205 3:4 `\"a\"` the rule has no action [4:1 the next rule starts here]",
+                "E0205 5:5 `A` the state `A` stands in a pattern",
+                "E0205 6:1 `\"d\"` the rule has no action",
+            ],
+        ),
+        (
+            r##"%state A
+%%
+A { "x"
+}
+"y"
+"##,
+            &[
+                "E0205 3:5 `\"x\"` the rule has no action",
+                "E0205 5:1 `\"y\"` the rule has no action",
+            ],
+        ),
+        (
+            r##"%%
+"a" $close();
+"b" { }
+"##,
+            &["E0205 2:5 `$close` `$close` stands in a pattern"],
+        ),
+        (
+            r##"%state A
+%%
+A: { $close(); }
+A { if (x) { y(); } }
+{ x(); }
+(?i) { x(); }
+n = { x(); }
+A: { f(x); }
+"##,
+            &[
+                "E0207 3:1 `A:` the rule has no pattern",
+                "E0207 4:1 `A` the rule has no pattern",
+                "E0207 5:1 `{` the rule has no pattern",
+                "E0207 6:1 `(?i)` the pattern holds nothing to match",
+                "E0207 7:1 `n =` the rule has no pattern",
+                "E0207 8:1 `A:` the rule has no pattern",
+            ],
+        ),
+        (
+            r##"%%
+"a" { } }
+}
+"b" { }
+"##,
+            &[
+                "E0313 2:9 `}` this brace closes nothing",
+                "E0313 3:1 `}` this brace closes nothing",
+            ],
+        ),
+        (
+            r##"%%
+int x
+"b" { }
+"##,
+            &["E0502 2:1 `int x` the declaration is not terminated"],
+        ),
+    ]);
+}
+
+#[test]
+fn patterns() {
+    check(&[
+        (
+            r##"NL \n
+%%
+QUIT NL { }
+NLL { }
+a* { }
+"##,
+            &[
+                "E0301 3:1 `QUIT` `QUIT` is no macro",
+                "E0301 4:1 `NLL` `NLL` is no macro",
+                "E0301 5:1 `a` `a` is no macro",
+            ],
+        ),
+        (
+            r##"NL \n
+A [a]
+%%
+"x"NL { }
+(NL|"y") { }
+[0-9]A { }
+"##,
+            &[
+                "E0302 4:4 `NL` the macro `NL` stands inside a longer element",
+                "E0302 5:2 `NL` the macro `NL` stands inside a longer element",
+                "E0302 6:6 `A` the macro `A` stands inside a longer element",
+            ],
+        ),
+        (
+            r##"%%
+* { }
+"a" + { }
+(?i)* "x" { }
+a** { }
+^* { }
+"x" {2} { }
+"##,
+            &[
+                "E0303 2:1 `*` the quantifier has nothing to repeat",
+                "E0303 3:5 `+` the quantifier has nothing to repeat",
+                "E0303 4:1 `(?i)*` the quantifier has nothing to repeat",
+                "E0301 5:1 `a` `a` is no macro",
+                "E0303 5:3 `*` a quantifier follows a quantifier",
+                "E0303 6:1 `^*` the quantifier has nothing to repeat",
+                "E0303 7:5 `{2}` the count has nothing to repeat",
+            ],
+        ),
+        (
+            r##"%%
+.{70000} { }
+.{3,2} { }
+.{2x} { }
+.{,3} { }
+"##,
+            &[
+                "E0304 2:2 `{70000}` the count is larger than 65535",
+                "E0304 3:2 `{3,2}` the count's bounds are out of order",
+                "E0304 4:2 `{2` the count is not one",
+                "E0304 5:2 `{,3}` the count has no lower bound",
+            ],
+        ),
+        (
+            r##"%%
+[z-a] { }
+[a-\d] { }
+[\d-z] { }
+[[:alpah:]] { }
+[:alpha:] { }
+[[.x.]] { }
+[[:^upper:]] { }
+"##,
+            &[
+                "E0305 2:2 `z-a` the range is out of order",
+                "E0305 3:2 `a-\\d` a range cannot end with a class",
+                "E0305 4:2 `\\d-` a range cannot start with a class",
+                "E0305 5:2 `[:alpah:]` there is no class `alpah`",
+                "E0305 6:1 `[:alpha:]` a POSIX class stands outside a class",
+                "E0305 7:2 `[.x.]` collating elements do not exist here",
+                "E0305 8:2 `[:^upper:]` `[:^upper:]` means something else without regard to case",
+            ],
+        ),
+        (
+            r##"%%
+"\q" { }
+"\xfff" { }
+"\777" { }
+"\x" { }
+"\ud800" { }
+\j { }
+\x { }
+\x{100} { }
+\o{9} { }
+\400 { }
+[\N] { }
+\c
+ { }
+"a" \
+ { }
+"##,
+            &[
+                "E0306 2:2 `\\q` `\\q` is no escape of C's strings",
+                "E0306 3:2 `\\xfff` the escape is more than one byte",
+                "E0306 4:2 `\\777` the escape is more than one byte",
+                "E0306 5:2 `\\x` `\\x` needs a hexadecimal digit",
+                "E0306 6:2 `\\ud800` the escape is no character",
+                "E0306 7:1 `\\j` `\\j` is no escape",
+                "E0306 8:1 `\\x` `\\x` needs a hexadecimal digit",
+                "E0306 9:1 `\\x{100}` the escape is more than one byte",
+                "E0306 10:1 `\\o{9}` `\\o` is not complete",
+                "E0306 11:1 `\\400` the escape is more than one byte",
+                "E0306 12:2 `\\N` `\\N` has no meaning in a class",
+                "E0306 13:1 `\\c` `\\c` needs a letter",
+                "E0306 15:5 `\\` a line end follows the backslash",
+            ],
+        ),
+        (
+            r##"X "a"\
+%%
+X { }
+"##,
+            &["E0306 1:6 `\\` nothing follows the backslash"],
+        ),
+        (
+            r##"X ^"a"
+%%
+X $ { }
+"a"^ { }
+\b\B\z\Z\G { }
+(?=a)(?!a)(?<=a)(?<!a) { }
+[[:<:]]a { }
+(^"a")* { }
+"##,
+            &[
+                "E0307 1:3 `^` `^` asserts a place, which a macro cannot",
+                "E0307 3:3 `$` `$` looks outside the match",
+                "E0307 4:4 `^` `^` asserts a place inside the match",
+                "E0307 5:1 `\\b` `\\b` looks outside the match",
+                "E0307 5:3 `\\B` `\\B` looks outside the match",
+                "E0307 5:5 `\\z` `\\z` looks outside the match",
+                "E0307 5:7 `\\Z` `\\Z` looks outside the match",
+                "E0307 5:9 `\\G` `\\G` asserts a place inside the match",
+                "E0307 6:1 `(?=` a look-ahead looks outside the match",
+                "E0307 6:6 `(?!` a look-ahead looks outside the match",
+                "E0307 6:11 `(?<=` a look-behind looks outside the match",
+                "E0307 6:17 `(?<!` a look-behind looks outside the match",
+                "E0307 7:1 `[[:<:]]` `[[:<:]]` looks outside the match",
+                "E0307 8:1 `(^\"a\")*` a repeated group asserts a place inside the match",
+            ],
+        ),
+        (
+            r##"%%
+(a)\1 \g{-1} \k<n> (?P=n) { }
+(?>a) .*+ \R \K { }
+(?R) (?1) (?&n) (?P>n) (?(1)a|b) { }
+(*FAIL) (*pla:a) { }
+"##,
+            &[
+                "E0308 2:4 `\\1` a back-reference needs backtracking",
+                "E0308 2:7 `\\g{-1}` a back-reference needs backtracking",
+                "E0308 2:14 `\\k<n>` a back-reference needs backtracking",
+                "E0308 2:20 `(?P=n)` a back-reference needs backtracking",
+                "E0308 3:1 `(?>` an atomic group needs backtracking",
+                "E0308 3:8 `*+` a possessive quantifier needs backtracking",
+                "E0308 3:11 `\\R` `\\R` is an atomic group, which needs backtracking",
+                "E0308 3:14 `\\K` `\\K` needs backtracking",
+                "E0308 4:1 `(?R)` a recursion needs backtracking",
+                "E0308 4:6 `(?1)` a recursion needs backtracking",
+                "E0308 4:11 `(?&n)` a recursion needs backtracking",
+                "E0308 4:17 `(?P>n)` a recursion needs backtracking",
+                "E0308 4:24 `(?(` a conditional group needs backtracking",
+                "E0308 5:1 `(*FAIL` `(*FAIL` needs backtracking",
+                "E0308 5:9 `(*pla` `(*pla` needs backtracking",
+            ],
+        ),
+        (
+            r##"%%
+(?<n>a) (?P<n>a) (?'n'a) (?|a) (?y) (?i-s-i:a) { }
+"a" (?i) { }
+"a"| "b" { }
+"##,
+            &[
+                "E0309 2:1 `(?<n>` a named group",
+                "E0309 2:9 `(?P<n>` a named group",
+                "E0309 2:18 `(?'n'` a named group",
+                "E0309 2:26 `(?|` `(?|` numbers groups anew, and groups do not number here",
+                "E0309 2:32 `(?y` `y` says nothing behind `(?`",
+                "E0309 2:37 `(?i-s-` `-` says nothing behind `(?`",
+                "E0309 3:5 `(?i)` flags as an element of their own hold for nothing",
+                "E0309 4:1 `\"a\"|` an alternative is empty",
+            ],
+        ),
+        (
+            "%%\n\u{e9} { }\n[\u{e9}\u{e8}] { }\n\\\u{e9} { }\n\\Q\u{e9}\\E { }\n\"\u{e9}\" { }\n",
+            &[
+                "E0312 2:1 `é` `é` is more than one byte",
+                "E0312 3:2 `é` `é` is more than one byte, and a class holds bytes",
+                "E0312 4:2 `é` `é` is more than one byte",
+                "E0312 5:3 `é` `é` is more than one byte",
+            ],
+        ),
+        (
+            r##"%%
+(a { }
+a) { }
+((a) { }
+a} { }
+"##,
+            &[
+                "E0313 2:1 `(` this parenthesis is not closed",
+                "E0313 3:2 `)` this parenthesis closes nothing",
+                "E0313 4:1 `(` this parenthesis is not closed",
+                "E0313 5:2 `}` this brace closes nothing",
+            ],
+        ),
+        (
+            r##"X {
+%%
+X { }
+"##,
+            &["E0313 1:3 `{` a macro has no action"],
+        ),
+        (
+            r##"%state A
+C A
+%%
+"a" C { }
+"a"{C} { }
+"a"{A} { }
+"a"{Z} { }
+"##,
+            &[
+                "E0314 4:5 `C` `C` is a condition macro and cannot stand in a pattern",
+                "E0314 5:5 `C` `C` is a condition macro and cannot stand in a pattern",
+                "E0205 6:5 `A` the state `A` stands in a pattern",
+                "E0203 7:5 `Z` the macro `Z` is not declared",
+            ],
+        ),
+        (
+            r##"%%
+\X \p{L} \N{U+41} (?x) (?C1) (*UTF) { }
+"##,
+            &[
+                "E0315 2:1 `\\X` `\\X` speaks of Unicode, and patterns match bytes",
+                "E0315 2:4 `\\p{L}` `\\p` speaks of Unicode, and patterns match bytes",
+                "E0315 2:10 `\\N{U+41}` `\\N{U+…}` speaks of Unicode, and patterns match bytes",
+                "E0315 2:21 `x` the flag `x` changes what blanks and `#` mean",
+                "E0315 2:24 `(?C1)` a callout has no meaning here",
+                "E0315 2:30 `(*UTF` `(*UTF` sets up another matcher",
+            ],
+        ),
+        (
+            r##"%%
+GET/ { }
+(foo|"b") { }
+"##,
+            &[
+                "W0301 2:1 `GET` `GET` stands outside quotes",
+                "W0301 3:2 `foo` `foo` stands outside quotes",
+            ],
+        ),
+        (
+            r##"%%
+(?x "a") { }
+"##,
+            &[
+                "E0309 2:1 `(?x ` ` ` says nothing behind `(?`",
+                "E0315 2:3 `x` the flag `x` changes what blanks and `#` mean",
+            ],
+        ),
+    ]);
+}
+
+/// The findings of `text`, whose includes are `files`.
+fn including(text: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let files = files
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    let mut files = Files(files.collect());
+    let (sources, _, diags) = nest_syntax::parse("test.nest", text, &mut files);
+    findings(&sources, &diags)
+}
+
+#[test]
+fn includes() {
+    let rule = "%%\n\"a\" { }\n";
+    assert_eq!(
+        including(&format!("%include \"none\"\n{rule}"), &[]),
+        ["E0007 1:10 `\"none\"` cannot read `none`: no such file"]
+    );
+    assert_eq!(
+        including(
+            &format!("%include \"a\"\n{rule}"),
+            &[("a", "%include \"b\"\n"), ("b", "X x\n%include \"a\"\n")]
+        ),
+        [
+            "E0301 1:3 `x` `x` is no macro",
+            "E0006 2:10 `\"a\"` the files include each other: a -> b -> a",
+        ]
+    );
+    assert_eq!(
+        including(
+            &format!("%include \"a\"\n{rule}"),
+            &[("a", "%include \"test.nest\"\n"), ("test.nest", "")]
+        ),
+        ["E0006 1:10 `\"test.nest\"` the files include each other: test.nest -> a -> test.nest"]
+    );
+    let files: Vec<(String, String)> = (0..80)
+        .map(|i| (format!("f{i}"), format!("%include \"f{}\"\n", i + 1)))
+        .collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(a, b)| (a.as_str(), b.as_str()))
+        .collect();
+    assert_eq!(
+        including(&format!("%include \"f0\"\n{rule}"), &files),
+        ["E0008 1:10 `\"f63\"` files are included deeper than 64 levels"]
+    );
+}
+
+#[test]
+fn limits() {
+    let (open, close) = ("(".repeat(251), ")".repeat(251));
+    for (text, place) in [
+        (format!("%%\n\"x\"{open}\"a\"{close} {{ }}\n"), "2:254 `(`"),
+        (
+            format!("%state A\n%%\n{open}A{close}: \"a\" {{ }}\n"),
+            "3:251 `(`",
+        ),
+        (
+            format!("%state A\n%%\n{}A: \"a\" {{ }}\n", "!".repeat(251)),
+            "3:1 `!`",
+        ),
+        (
+            format!(
+                "%state A\n%%\n{}\"a\" {{ }}{}\n",
+                "A {".repeat(65),
+                "}".repeat(65)
+            ),
+            "3:195 `{`",
+        ),
+    ] {
+        let found = wrong(&text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with(&format!("E0008 {place} ")),
+            "{found:?}"
+        );
+    }
+    let (open, close) = ("(".repeat(250), ")".repeat(250));
+    assert!(wrong(&format!("%%\n{open}[a]{close} {{ }}\n")).is_empty());
+    assert!(wrong(&format!("%state A\n%%\n{open}A{close}: \"a\" {{ }}\n")).is_empty());
+}
+
+/// The fix of the one finding of `text`.
+fn help(text: &str) -> String {
+    let (_, _, diags) = read(text);
+    let [
+        Diagnostic {
+            help: Some(help), ..
+        },
+    ] = diags.as_slice()
+    else {
+        panic!("{text}: {diags:?}")
+    };
+    help.clone()
+}
+
+#[test]
+fn fixes() {
+    for (text, fix) in [
+        (
+            "%state Ready\n%%\nRaedy: \"a\" { }\n",
+            "did you mean `Ready`?",
+        ),
+        (
+            "%state Ready\n%%\nFoo: \"a\" { }\n",
+            "declare it: `%state Foo`",
+        ),
+        (
+            "LINE \\n\n%%\nLNIE { }\n",
+            "did you mean `LINE`? quote it if text is meant: \"LNIE\"",
+        ),
+        ("LINE \\n\n%%\n{LIN} { }\n", "did you mean `LINE`?"),
+        (
+            "LINE \\n\n%%\n\"a\"LINE { }\n",
+            "write `{LINE}`; quote it if text is meant: \"LINE\"",
+        ),
+        ("%stat A\n%%\n\"a\" { }\n", "did you mean `%state`?"),
+        ("%%\n[[:alpah:]] { }\n", "did you mean `alpha`?"),
+        ("%%\n.{,3} { }\n", "write `{0,3}`"),
+        ("%%\n.{3,2} { }\n", "write `{2,3}`"),
+        (
+            "%state A B\n%%\n<A,B>\"a\" { }\n",
+            "write `A || B:` in front of the pattern",
+        ),
+        (
+            "%%\n(?<n>\"a\") { }\n",
+            "write `( )`, groups do not number here; `$1`, `$2`, … are the elements",
+        ),
+        (
+            "%%\n\"a\" $ { }\n",
+            "write the line end that is to be matched: \"\\r\\n\", or a macro for it",
+        ),
+    ] {
+        assert_eq!(help(text), fix, "{text}");
+    }
+}
+
+#[test]
+fn every_code_of_this_crate_is_tested() {
+    // What the other crates report; E0001 is the command line's.
+    let others = [
+        "E0001", "E0106", "E0206", "E0208", "E0209", "E0310", "E0311", "E0316", "W0102", "W0201",
+    ];
+    let tests = include_str!("bad.rs");
+    for code in Code::ALL {
+        let name = code.name();
+        let mine = matches!(name.as_bytes()[1..3], [b'0', b'0'..=b'3']) || name == "E0502";
+        if mine && !others.contains(&name) {
+            assert!(tests.contains(&format!("\"{name} ")), "no test of {name}");
+        }
+    }
+}
