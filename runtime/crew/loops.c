@@ -122,19 +122,13 @@ int nest__wait(nest_session *s, const struct nest__wait *wait) {
     return result < 0 ? result : here.seen.result;
 }
 
-static void loops_run(bool home) {
+static void loops_run(void) {
     while (!nest__io_done()) {
         nest_session *s = nest__io_step();
         if (s != NULL) {
-            nest__door_resume(&((struct loops_waiter *)s->waiter)->context, home);
+            nest__door_resume(&((struct loops_waiter *)s->waiter)->context);
         }
     }
-}
-
-/* What a fresh stack runs. */
-static void loops_elsewhere(void) {
-    loops_run(false);
-    nest__door_home();
 }
 
 /* -- the life of the process */
@@ -170,8 +164,10 @@ int nest__crew_run(void) {
         return 1;
     }
     nest__crash_install("server", "the server ends");
-    nest__door_open(loops_elsewhere);
-    loops_run(true);
+    if (nest__door_run(loops_run) < 0) {
+        nest__say("cannot start: no memory for stacks");
+        return 1;
+    }
     nest__carrier_clear(loops_carrier);
     return nest__io_status();
 }

@@ -35,7 +35,6 @@ struct nest__context {
     const void *bottom; /* of its stack, for sanitizers; learnt on the first switch away */
     size_t size;
     void *shadow;
-    bool home; /* the owner's mark */
 #ifdef NEST__CONTEXT_UCONTEXT
     ucontext_t registers;
 #endif
@@ -239,7 +238,6 @@ static inline int nest__context_make(struct nest__context *c, void *stack, size_
     c->bottom = stack;
     c->size = size;
     c->shadow = NULL;
-    c->home = false;
     context_tell_valgrind(stack, size);
     return context_prepare(c, entry);
 }

@@ -12,28 +12,46 @@
 #include <errno.h>
 
 static struct nest__context *door_parked;
+static struct nest__context door_outside; /* who entered */
 static void (*door_loop)(void);
 
 static void door_entry(void) {
+    struct nest__context here;
     nest__context_entered();
-    door_loop(); /* never returns */
+    door_loop();
+    nest__context_switch(&here, &door_outside); /* for good */
 }
 
-/* `loop`: what a fresh stack runs. */
-static void nest__door_open(void (*loop)(void)) {
+/* A stack that will run the loop. 0 or -ENOMEM. */
+static int door_make(struct nest__context *fresh) {
+    void *stack;
+    if (nest__stack_take(&stack) < 0 ||
+        nest__context_make(fresh, stack, NEST__STACK_SIZE, door_entry) != 0) {
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Runs `loop` until it returns, which it may do on any stack, when no action waits any more. Every
+ * new stack calls it; it keeps nothing there. 0 or -ENOMEM. */
+static int nest__door_run(void (*loop)(void)) {
+    struct nest__context fresh;
     door_loop = loop;
+    if (door_make(&fresh) < 0) {
+        return -ENOMEM;
+    }
+    nest__context_switch(&door_outside, &fresh);
+    return 0;
 }
 
 /* Leaves the caller in *here, on its stack, and runs the loop on another until somebody calls
  * nest__door_resume(here). 0; -ENOMEM: there is no other stack. */
 static int nest__door_leave(struct nest__context *here) {
     struct nest__context fresh, *loop = door_parked;
-    void *stack;
     if (loop != NULL) {
         door_parked = loop->next;
     } else {
-        if (nest__stack_take(&stack) < 0 ||
-            nest__context_make(&fresh, stack, NEST__STACK_SIZE, door_entry) != 0) {
+        if (door_make(&fresh) < 0) {
             return -ENOMEM;
         }
         loop = &fresh; /* used up when the switch is done */
@@ -43,22 +61,10 @@ static int nest__door_leave(struct nest__context *here) {
 }
 
 /* Parks this loop and goes on with an action that waited. Returns when a later wait needs a loop.
- * `home`: this is the stack that the process began on. */
-static void nest__door_resume(struct nest__context *action, bool home) {
+ */
+static void nest__door_resume(struct nest__context *action) {
     struct nest__context here;
-    here.home = home;
     here.next = door_parked;
     door_parked = &here;
     nest__context_switch(&here, action);
-}
-
-/* When no action waits any more: goes on with the loop on the stack that the process began on. */
-static void nest__door_home(void) {
-    struct nest__context here, **at = &door_parked;
-    while (*at != NULL && !(*at)->home) {
-        at = &(*at)->next;
-    }
-    struct nest__context *home = *at;
-    *at = home->next;
-    nest__context_switch(&here, home);
 }
