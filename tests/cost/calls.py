@@ -1,0 +1,191 @@
+"""System calls of a server, counted by strace.
+
+Counted is what begins between two moments at which the server rests: its start and its end are
+outside. Must not know: allocations, instructions.
+"""
+
+import collections
+import os
+import re
+import signal
+import tempfile
+import time
+from support.nest import SOCKET_MODELS, Failed
+from support.server import Client, Server
+
+ROUNDS = 200
+CROWD = 16
+ALONE = 6       # one-request connections; fewer than wake the process model's supervisor for more
+NAMES = {'recvfrom': 'recv', 'sendto': 'send', 'sendmsg': 'send', 'epoll_pwait': 'epoll_wait'}
+_CALL = re.compile(r'^(\d+)\s+([a-z_0-9]+)\((.*)$')
+_RESUMED = re.compile(r'^(\d+)\s+<\.\.\. ([a-z_0-9]+) resumed>(.*)$')
+_RESULT = re.compile(r'\)\s+= (-?\d+|\?)([^=]*)$')
+
+
+class Call:
+    """A system call of a task."""
+
+    def __init__(self, at, task, name, arguments):
+        self.at, self.task, self.name, self.arguments = at, task, NAMES.get(name, name), arguments
+        self.result = self.error = None
+
+    def ends(self, text):
+        """Takes the result from the end of a line."""
+        found = _RESULT.search(text)
+        if found:
+            self.result = None if found.group(1) == '?' else int(found.group(1))
+            self.error = found.group(2).strip()
+
+    def interrupted(self):
+        """By our own signals; it is made again."""
+        return self.error is not None and re.match(r'(EINTR|ERESTART)', self.error) is not None
+
+    def first(self):
+        """Its first argument, a descriptor."""
+        found = re.match(r'\d+', self.arguments)
+        return int(found.group()) if found else None
+
+
+def read_log(path):
+    """All calls in the order in which they began."""
+    calls, open_calls, at = [], {}, 0
+    with open(path, encoding='latin-1') as file:
+        for line in file:
+            at += len(line)
+            if (found := _RESUMED.match(line)) is not None:
+                call = open_calls.pop(found.group(1), None)
+                if call is not None:
+                    call.ends(line.rstrip())
+            elif (found := _CALL.match(line)) is not None:
+                call = Call(at - len(line), *found.groups())
+                calls.append(call)
+                if 'unfinished ...>' in line:
+                    open_calls[found.group(1)] = call
+                else:
+                    call.ends(line.rstrip())
+    return [call for call in calls if not call.interrupted()]
+
+
+class Traced:
+    """A server under strace."""
+
+    def __init__(self, server):
+        self.folder = tempfile.TemporaryDirectory(prefix='nest-calls-')
+        self.log = os.path.join(self.folder.name, 'log')
+        self.server = Server(['strace', '-f', '-qq', '-e', 'signal=none', '-s', '0', '-o',
+                              self.log, server])
+        self.pid = self.server.family()[1]
+
+    def __enter__(self):
+        self.settle()
+        return self
+
+    def __exit__(self, *_):
+        self.server.close()
+        self.folder.cleanup()
+
+    def settle(self):
+        """Waits until nobody makes calls any more: workers and threads have begun."""
+        size, end = -1, time.monotonic() + 20
+        while (now := os.path.getsize(self.log)) != size:
+            size = now
+            if time.monotonic() > end:
+                raise Failed('the server makes system calls without a client')
+            time.sleep(0.4)
+        return size
+
+    def calls(self):
+        """Ends the server; all calls."""
+        if self.server.stop(self.pid) != 0:
+            raise Failed(f'the server did not end well\n{self.server.said()}')
+        return read_log(self.log)
+
+
+def warm(server, clients, request, reply):
+    """Calls per round of requests, all clients at once in each, by name."""
+    with Traced(server) as traced:
+        talkers = [Client(traced.server) for _ in range(clients)]
+
+        def rounds(count):
+            for _ in range(count):
+                for client in talkers:
+                    client.send(request)
+                for client in talkers:
+                    client.expect(reply)
+            return traced.settle()
+
+        begin, end = rounds(3), rounds(ROUNDS)
+        for client in talkers:
+            client.socket.close()
+        found = collections.Counter(c.name for c in traced.calls() if begin <= c.at < end)
+    return {name: found[name] / ROUNDS for name in sorted(found)}
+
+
+def show(found):
+    """Calls as text."""
+    return ' + '.join(f'{count:g} {name}' for name, count in found.items()) or 'none'
+
+
+def check_warm(report, servers):
+    """Keep-alive requests, alone, in a crowd, pipelined."""
+    report.heading(f'System calls of a warm request ({ROUNDS} of each)')
+    for model in SOCKET_MODELS:
+        expected = {'recv': 1, 'send': 1}
+        if model == 'event':
+            expected = {'epoll_wait': 1, **expected}
+        for what, request, reply in (
+                ('a request, one client', b'ADD a 0\n', b'a 0\n'),
+                ('16 pipelined requests, one client', 16 * b'HELLO\n', 16 * b'hello\n')):
+            found = warm(servers[model], 1, request, reply)
+            report.line(found == expected, model, what, show(found),
+                        f'expected {show(expected)}')
+    found = warm(servers['event'], CROWD, b'HELLO\n', b'hello\n')
+    each = {name: count / CROWD for name, count in found.items()}
+    good = (set(found) == {'recv', 'send', 'epoll_wait'} and sum(each.values()) < 3
+            and each['recv'] == each['send'] == 1)
+    report.line(good, 'event', f'a request, {CROWD} clients at once', show(each),
+                'expected 1 recv, 1 send and less than 1 epoll_wait')
+
+
+def alone(server, model):
+    """The calls of each of some one-request connections, and those between them."""
+    with Traced(server) as traced:
+        for _ in range(ALONE):
+            if model == 'event':        # so that the request is there when the connection is taken
+                os.kill(traced.pid, signal.SIGSTOP)
+            with Client(traced.server) as client:
+                client.send(b'ONCE\n')
+                if model == 'event':
+                    os.kill(traced.pid, signal.SIGCONT)
+                if client.rest() != b'bye\n':
+                    raise Failed('a one-request connection got another reply')
+            traced.settle()
+        calls = traced.calls()
+    taken = [i for i, c in enumerate(calls) if c.name == 'accept4' and (c.result or -1) >= 0]
+    lists = []
+    for at in taken:
+        own = [c for c in calls[at:] if c.task == calls[at].task]
+        end = next((i for i, c in enumerate(own)
+                    if c.name == 'close' and c.first() == own[0].result), len(own) - 1)
+        lists.append([c.name for c in own[:end + 1]])
+    loop = [c.name for c in calls[taken[0]:taken[-1]] if c.task == calls[taken[0]].task]
+    return lists, collections.Counter(loop)
+
+
+def check_alone(report, servers):
+    """One connection, one request, closed by the server."""
+    report.heading(f'One connection, one request (each of {ALONE}); a worker\'s end and the '
+                   'supervisor\'s fork come after')
+    expected = ['accept4', 'recv', 'send', 'close']
+    for model in SOCKET_MODELS:
+        lists, loop = alone(servers[model], model)
+        wrong = [names for names in lists if names != expected]
+        good = not wrong and len(lists) == ALONE
+        report.line(good, model, 'from accept to close', ', '.join((wrong or lists)[0]),
+                    f'expected {", ".join(expected)}; {len(lists)} connections')
+        if model == 'event':
+            rounds = ALONE - 1
+            between = {name: count / rounds for name, count in sorted(loop.items())}
+            wanted = {name: 1.0 for name in sorted(expected + ['epoll_wait'])}
+            report.line(between == wanted, model, 'all calls of the loop', show(between),
+                        f'expected {show(wanted)}')

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""What a request costs: counted, never timed, so that noise cannot hide a regression.
+
+Must not know: how anything is counted.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import calls                                                        # noqa: E402
+import instructions                                                 # noqa: E402
+import memory                                                       # noqa: E402
+from support.nest import MODELS, Failed, program, run               # noqa: E402
+from support.report import Report                                   # noqa: E402
+
+SPEC = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cost.nest')
+
+
+def build(nest, folder):
+    """{model: server}, {model: project}."""
+    servers, projects = {}, {}
+    for model in MODELS:
+        projects[model] = os.path.join(folder, model)
+        servers[model] = os.path.join(folder, model, 'server')
+        run([nest, 'gen', SPEC, '--model', model, '-o', projects[model]])
+        run([nest, 'build', SPEC, '--model', model, '-o', servers[model]])
+    return servers, projects
+
+
+def main():
+    """Runs all; the exit status."""
+    parser = argparse.ArgumentParser(
+        description='Counts what a request costs in every model: system calls, allocations, '
+                    'wake-ups, instructions.',
+        epilog='environment: NEST is the compiler to use (default: built by cargo)')
+    parser.add_argument('--record', action='store_true',
+                        help='write the instruction counts to benches/record/instructions.json')
+    parser.add_argument('--only', action='append', choices=['calls', 'mallocs', 'idle', 'size',
+                                                            'instructions'],
+                        help='only this part (may be repeated)')
+    options = parser.parse_args()
+    report = Report('cost')
+    nest = program()
+    with tempfile.TemporaryDirectory(prefix='nest-cost-') as folder:
+        servers, projects = build(nest, folder)
+        parts = {
+            'calls': lambda: (calls.check_warm(report, servers),
+                              calls.check_alone(report, servers)),
+            'mallocs': lambda: memory.check_mallocs(report, servers, folder),
+            'idle': lambda: memory.check_idle(report, servers),
+            'size': lambda: memory.check_size(report, projects),
+            'instructions': lambda: instructions.check(report, servers['script'], options.record),
+        }
+        for name, part in parts.items():
+            if options.only is None or name in options.only:
+                try:
+                    part()
+                except Failed as error:
+                    report.line(False, '', name, '', error)
+    return report.close()
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except Failed as error:
+        sys.exit(f'cost: {error}')

@@ -1,0 +1,1 @@
+"""What the drivers below tests/ share. Must not know: what they check."""

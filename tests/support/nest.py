@@ -1,0 +1,53 @@
+"""The compiler under test: where it is, and running it.
+
+Must not know: what is checked.
+"""
+
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SOCKET_MODELS = ('process', 'thread', 'event')
+MODELS = SOCKET_MODELS + ('script',)
+TIME = 300
+
+
+class Failed(Exception):
+    """A program that a check stands on did not do its part."""
+
+
+def program():
+    """The path of nest: NEST from the environment, else built here."""
+    given = os.environ.get('NEST')
+    if given:
+        return os.path.abspath(given)
+    done = subprocess.run(['cargo', 'build', '--quiet', '--package', 'nest-cli'], cwd=ROOT,
+                          timeout=4 * TIME)
+    if done.returncode != 0:
+        sys.exit('nest does not build')
+    target = os.environ.get('CARGO_TARGET_DIR') or os.path.join(ROOT, 'target')
+    return os.path.join(target, 'debug', 'nest')
+
+
+def environment(**more):
+    """Nothing that configures a server or a C compiler by accident."""
+    dropped = ('CC', 'CFLAGS', 'CPPFLAGS', 'LDFLAGS', 'LDLIBS')
+    kept = {k: v for k, v in os.environ.items() if not k.startswith('NEST') and k not in dropped}
+    kept.update(LC_ALL='C.UTF-8', **more)
+    return kept
+
+
+def run(words, folder=None, **more):
+    """Runs a program to its end; what it wrote. Failed, with that, if it fails."""
+    try:
+        done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=TIME, env=environment(**more))
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f'{words[0]} did not end within {TIME} s') from error
+    except OSError as error:
+        raise Failed(f'cannot run {words[0]}: {error.strerror}') from error
+    text = done.stdout.decode(errors='replace')
+    if done.returncode != 0:
+        raise Failed(f'{" ".join(words)}: status {done.returncode}\n{text[:4000]}')
+    return text

@@ -1,0 +1,44 @@
+"""Results as lines of a table, and the closing line.
+
+Must not know: what is checked.
+"""
+
+import time
+
+
+class Report:
+    """Collects results; prints each as it comes."""
+
+    def __init__(self, title):
+        self.title = title
+        self.passed, self.failed, self.skipped = 0, 0, 0
+        self.start = time.monotonic()
+
+    def heading(self, text):
+        """A part of the table begins."""
+        print(f'\n{text}', flush=True)
+
+    def line(self, good, who, what, counted='', wrong=''):
+        """One result. `wrong` is shown below a failure, indented."""
+        self.passed += good
+        self.failed += not good
+        mark = 'ok' if good else 'FAILED'
+        print(f'  {mark:6} {who:8} {what:58} {counted}'.rstrip(), flush=True)
+        if not good and wrong:
+            print('    ' + str(wrong).strip().replace('\n', '\n    '), flush=True)
+
+    def skip(self, who, what, reason):
+        """Something that this machine cannot check."""
+        self.skipped += 1
+        print(f'  {"skip":6} {who:8} {what:58} {reason}', flush=True)
+
+    def note(self, text):
+        """Something to know that is no result."""
+        print(f'  {text}', flush=True)
+
+    def close(self):
+        """The last lines; the exit status."""
+        more = f', {self.skipped} skipped (reasons above)' if self.skipped else ''
+        print(f'\n{self.title}: {time.monotonic() - self.start:.0f} s{more}')
+        print(f'{self.passed} passed, {self.failed} failed', flush=True)
+        return 1 if self.failed else 0

@@ -1,0 +1,155 @@
+"""A running server and its clients.
+
+Must not know: what is checked.
+"""
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from .nest import Failed, environment
+
+START, STOP, REPLY = 60, 30, 60     # seconds: generous, because valgrind and qemu are slow
+
+
+class Server:
+    """A server on a loopback port that the kernel chose; a context manager that ends it."""
+
+    def __init__(self, words, clients=None, options=(), **more):
+        self.folder = tempfile.TemporaryDirectory(prefix='nest-server-')
+        self.errors = open(os.path.join(self.folder.name, 'stderr'), 'w+b')
+        command = list(words) + ['--set', 'listen=127.0.0.1:0']
+        for option in ([f'maxClients={clients}'] if clients else []) + list(options):
+            command += ['--set', option]
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.PIPE, stderr=self.errors,
+                                            cwd=self.folder.name, env=environment(**more))
+        except OSError as error:
+            raise Failed(f'cannot run {command[0]}: {error.strerror}') from error
+        try:
+            self.port = self._port()
+        except Failed:
+            self.close()
+            raise
+
+    def _port(self):
+        line, end = b'', time.monotonic() + START
+        while b'\n' not in line:
+            left = max(0, end - time.monotonic())
+            if not select.select([self.process.stdout], [], [], left)[0]:
+                raise Failed(f'the server did not listen within {START} s\n{self.said()}')
+            chunk = os.read(self.process.stdout.fileno(), 4096)
+            if not chunk:
+                raise Failed(f'the server ended before it listened\n{self.said()}')
+            line += chunk
+        found = re.search(rb'listening on 127\.0\.0\.1:(\d+)', line)
+        if found is None:
+            raise Failed(f'its first line names no address: {line!r}')
+        return int(found.group(1))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def said(self):
+        """What it wrote to stderr."""
+        with open(self.errors.name, 'rb') as file:
+            return file.read().decode(errors='replace')[-6000:]
+
+    def family(self):
+        """The ids of its process and of all below it."""
+        children = {}
+        for name in os.listdir('/proc'):
+            if name.isdigit():
+                try:
+                    with open(f'/proc/{name}/stat', encoding='latin-1') as file:
+                        parent = int(file.read().rpartition(')')[2].split()[1])
+                except OSError:
+                    continue        # it has ended meanwhile
+                children.setdefault(parent, []).append(int(name))
+        out, rest = [], [self.process.pid]
+        while rest:
+            pid = rest.pop()
+            out.append(pid)
+            rest += children.get(pid, [])
+        return out
+
+    def stop(self, pid=None):
+        """Asks it by TERM to end; its exit status. `pid`: whom to tell, if not the first."""
+        if self.process.poll() is None:
+            os.kill(pid or self.process.pid, signal.SIGTERM)
+        try:
+            return self.process.wait(STOP)
+        except subprocess.TimeoutExpired as error:
+            raise Failed(f'the server was still there {STOP} s after TERM\n{self.said()}') from error
+
+    def close(self):
+        """Ends it at once if it is still there."""
+        if self.process.poll() is None:
+            for pid in reversed(self.family()):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        self.process.wait(STOP)
+        self.process.stdout.close()
+        self.errors.close()
+        self.folder.cleanup()
+
+
+class Client:
+    """A connection to a server."""
+
+    def __init__(self, server, receive=None):
+        self.socket = socket.socket()
+        if receive:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        self.socket.settimeout(REPLY)
+        self.socket.connect(('127.0.0.1', server.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        """All of it, in one call where the kernel takes it."""
+        self.socket.sendall(data)
+
+    def expect(self, data):
+        """Reads as many bytes; Failed unless they are these."""
+        got = self.take(len(data))
+        if got != data:
+            raise Failed(f'a reply differs\nexpected {data[:200]!r}\nreceived {got[:200]!r}')
+
+    def take(self, most):
+        """That many bytes, fewer at end of file."""
+        out = bytearray()
+        while len(out) < most:
+            try:
+                chunk = self.socket.recv(min(most - len(out), 1 << 16))
+            except ConnectionResetError:
+                break
+            except TimeoutError as error:
+                raise Failed(f'no reply within {REPLY} s, after {bytes(out)[:200]!r}') from error
+            if not chunk:
+                break
+            out += chunk
+        return bytes(out)
+
+    def rest(self):
+        """All until the server closes."""
+        return self.take(1 << 30)
+
+    def half_close(self):
+        """Says that no more follows."""
+        self.socket.shutdown(socket.SHUT_WR)
