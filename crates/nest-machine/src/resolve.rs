@@ -105,7 +105,10 @@ pub fn resolve(
         trace: overrides.trace,
         peer: all.iter().any(|a| uses(a, "peer")),
     };
-    r.unused(spec, &all, cx.out);
+    // What is dropped for an error may be what uses and sets.
+    if !cx.out.iter().any(Diagnostic::is_error) {
+        r.unused(spec, &all, cx.out);
+    }
     Machine {
         name,
         file: file.to_string(),
