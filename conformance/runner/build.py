@@ -6,6 +6,7 @@ The cache is keyed by what was generated, the compiler and the flags. Must not k
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -41,7 +42,7 @@ def write_files(folder, case):
 class Builder:
     """Builds and keeps servers. Its methods may be called from several threads."""
 
-    def __init__(self, nest, cache, cc='gcc', optimise='-O1'):
+    def __init__(self, nest, cache, cc='gcc', optimise='-O0'):
         self.nest, self.cache, self.cc = nest, cache, cc
         self.optimise = optimise
         self.used, self.lock, self.busy = set(), threading.Lock(), {}
@@ -52,8 +53,8 @@ class Builder:
         self.identity = out
 
     def flags(self, model):
-        """How a model's servers are compiled."""
-        return ['-std=c17', self.optimise, '-g1', '-fno-omit-frame-pointer', '-Wall', '-Wextra',
+        """How a model's servers are compiled, beside what its own Makefile demands."""
+        return [self.optimise, '-g1', '-fno-omit-frame-pointer',
                 '-fsanitize=' + SANITIZE.get(model, 'address,undefined'),
                 '-fno-sanitize-recover=all']
 
@@ -87,8 +88,8 @@ class Builder:
         units = [os.path.join(project, name) for name in ('server.c', 'actions.c')]
         made = os.path.join(folder, 'made')
         status, out, errors = bounded(
-            [self.cc, *self.flags(model), '-I', project, '-I', folder, '-o', made, *units,
-             '-pthread', '-lm'], cwd=folder)
+            [self.cc, *demanded(project), *self.flags(model), '-I', project, '-I', folder,
+             '-o', made, *units, '-lm'], cwd=folder)
         if status != 0:
             raise BuildError(f'{self.cc} failed\n' + (out + errors).decode(errors='replace'))
         handle, near = tempfile.mkstemp(dir=self.cache, prefix='.new-')
@@ -117,6 +118,15 @@ class Builder:
         for name in os.listdir(self.cache):
             if name not in self.used:
                 os.remove(os.path.join(self.cache, name))
+
+
+def demanded(project):
+    """The flags that a generated project's Makefile gives whatever CFLAGS say."""
+    with open(os.path.join(project, 'Makefile'), encoding='utf-8') as file:
+        found = re.search(r'^NEST_FLAGS = (.*)$', file.read(), re.M)
+    if found is None:
+        raise BuildError('the generated Makefile has no line NEST_FLAGS')
+    return found.group(1).split()
 
 
 def digest(*parts):

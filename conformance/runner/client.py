@@ -14,6 +14,7 @@ import time
 from . import literal
 
 PATIENCE = 20            # seconds for any one step
+SILENCE = 5              # seconds without a byte after which a pattern that does not match won't
 _SIOCOUTQ = 0x5411
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNABORTED)
 
@@ -103,10 +104,10 @@ class Client:
 
     def expect_pattern(self, pattern):
         """Waits until all that is unseen matches the pattern."""
-        until = time.monotonic() + PATIENCE
         while re.fullmatch(pattern, self.got[self.seen:], re.S) is None:
+            silent = len(self.got) > self.seen
             try:
-                self._turn(until)
+                self._turn(time.monotonic() + (SILENCE if silent else PATIENCE))
             except TimeoutError:
                 raise ClientError(f'expected the pattern {short(pattern)}\n  received '
                                   f'{short(self.got[self.seen:])}') from None

@@ -98,8 +98,11 @@ class Suite:
         if self.verbose:
             for cell, outcome, _ in cells:
                 print(f'       {self.paint(outcome, outcome):8} {cell}')
+        alike = {}
         for cell, _, reason in bad:
-            print(f'   {self.paint("bold", cell)}: ' + str(reason).replace('\n', '\n     '))
+            alike.setdefault(str(reason), []).append(cell)
+        for reason, names in alike.items():
+            print(f'   {self.paint("bold", ", ".join(names))}: ' + reason.replace('\n', '\n     '))
         sys.stdout.flush()
 
     def close(self):
