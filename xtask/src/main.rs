@@ -11,7 +11,8 @@ mod specification;
 mod tidy;
 mod tool;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -62,7 +63,7 @@ enum Task {
         prefix: PathBuf,
         /// Put in front of the prefix, for packaging
         #[arg(long, default_value = "")]
-        destdir: PathBuf,
+        destdir: OsString,
     },
     /// Fuzz the compiler's front end
     Fuzz {
@@ -82,7 +83,7 @@ fn main() -> ExitCode {
             Ok(String::new())
         }
         Task::Demo { model } => demo::demo(&model),
-        Task::Install { prefix, destdir } => install::install(&prefix, &destdir),
+        Task::Install { prefix, destdir } => install::install(&prefix, Path::new(&destdir)),
         Task::Fuzz { seconds } => fuzz::fuzz(seconds),
     };
     match result {
