@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +29,8 @@ enum {
 static const uint32_t epoll_signals = NEST__NO_SLOT - 1;
 
 static struct {
-    int fd, signals;
+    int fd, signals; /* signals: an eventfd that counts requests to stop */
+    pid_t self;
     int next, count; /* of events */
     struct epoll_event events[EPOLL_EVENTS];
     uint32_t turns;                /* of the ready list, before events are asked for again */
@@ -268,20 +269,35 @@ static void epoll_accept(const struct epoll_event *event) {
     }
 }
 
+/* TERM or INT. A handler, not a blocked signal: what actions start would inherit the block. */
+static void epoll_stop(int number) {
+    uint64_t one = 1;
+    int saved = errno;
+    if (getpid() != io.self) { /* a child that an action forked: none of our business */
+        signal(number, SIG_DFL);
+        raise(number);
+    } else if (write(io.signals, &one, sizeof one) == -1) {
+        _exit(1); /* cannot happen: the counter never fills */
+    }
+    errno = saved;
+}
+
 static void epoll_signal(void) {
-    struct signalfd_siginfo info;
-    if (read(io.signals, &info, sizeof info) != sizeof info) {
+    uint64_t count;
+    if (read(io.signals, &count, sizeof count) != sizeof count) {
         return;
     }
-    if (io.stopping) {
+    if (!io.stopping) {
+        epoll_listen(false);
+        nest__listen_stop();
+        io.stopping = true;
+        io.drain = 0;
+        io.stop_at = nest__clock_ms() + EPOLL_STOP_MS;
+        count--;
+    }
+    if (count > 0) {
         io.stop_at = 0; /* a second time: at once */
-        return;
     }
-    epoll_listen(false);
-    nest__listen_stop();
-    io.stopping = true;
-    io.drain = 0;
-    io.stop_at = nest__clock_ms() + EPOLL_STOP_MS;
 }
 
 static nest_session *epoll_event(const struct epoll_event *event) {
@@ -443,19 +459,22 @@ uint32_t nest__io_slots(void) {
 }
 
 int nest__io_start(void) {
-    sigset_t stop;
+    struct sigaction stop = {.sa_handler = epoll_stop, .sa_flags = (int)SA_RESTART};
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = epoll_signals};
+    int error = nest__listen_nonblocking();
     io.linger_first = io.linger_last = NEST__NO_SLOT;
-    sigemptyset(&stop);
-    sigaddset(&stop, SIGTERM);
-    sigaddset(&stop, SIGINT);
-    if (sigprocmask(SIG_BLOCK, &stop, NULL) == -1 || (io.fd = epoll_create1(EPOLL_CLOEXEC)) == -1 ||
-        (io.signals = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK)) == -1 ||
-        epoll_ctl(io.fd, EPOLL_CTL_ADD, io.signals, &event) == -1 ||
-        nest__listen_nonblocking() < 0) {
-        int error = errno;
-        nest__say("cannot start: %s", strerror(error));
-        return -error;
+    io.self = getpid();
+    sigemptyset(&stop.sa_mask);
+    if (error == 0 &&
+        ((io.fd = epoll_create1(EPOLL_CLOEXEC)) == -1 ||
+         (io.signals = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1 ||
+         epoll_ctl(io.fd, EPOLL_CTL_ADD, io.signals, &event) == -1 ||
+         sigaction(SIGTERM, &stop, NULL) == -1 || sigaction(SIGINT, &stop, NULL) == -1)) {
+        error = -errno;
+    }
+    if (error < 0) {
+        nest__say("cannot start: %s", strerror(-error));
+        return error;
     }
     epoll_listen(true);
     return 0;

@@ -8,10 +8,10 @@
  *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
  *     C out "bytes" | C closed
  *
- * C counts from 1 in the order of open, and is nest_id. The client takes all output unless `room`
- * says how many bytes more. At the end of stdin every conversation gets eof, and those whose client
- * does not take the rest are reset. What is lent to the engine is scribbled over as soon as the
- * lease ends, so that a use of it shows. */
+ * C counts from 1 in the order of open, and is nest_id. The client takes all output unless `room`,
+ * also just before its open, says how many bytes more. At the end of stdin every conversation gets
+ * eof, and those whose client does not take the rest are reset. What is lent to the engine is
+ * scribbled over as soon as the lease ends, so that a use of it shows. */
 #include "../crew/loops.h"
 #include "../platform/platform.h"
 #include "command.h"
@@ -230,7 +230,6 @@ static nest_session *script_open(uint32_t who) {
     if (s == NULL) {
         return script_refuse("a script has at most 65536 conversations");
     }
-    script_clients[s->self.slot].room = UINT64_MAX;
     unsigned want = nest__open(s, &arrival);
     script_serve(s, want);
     return NULL;
@@ -254,6 +253,11 @@ static nest_session *script_command(void) {
         return NULL;
     }
     if (command.verb == NEST__COMMAND_NOTHING) {
+        return NULL;
+    }
+    if (command.verb == NEST__COMMAND_ROOM && command.who == nest__slots_ever() + 1 &&
+        command.who <= SCRIPT_CONVERSATIONS) {
+        script_clients[command.who - 1].room = command.room; /* for what START has to say */
         return NULL;
     }
     if (command.who > nest__slots_ever()) {
@@ -331,5 +335,8 @@ uint32_t nest__io_slots(void) {
 }
 
 int nest__io_start(void) {
+    for (unsigned i = 0; i < SCRIPT_CONVERSATIONS; i++) {
+        script_clients[i].room = UINT64_MAX;
+    }
     return 0;
 }

@@ -100,6 +100,16 @@ def main():
             check(f"wait {c}", (trace[str(c)][-2:], len(out[str(c)])),
                   ([wanted_end, "closed"], 10 if c % 3 == 0 else 5045))
             count += 1
+    # START and END wait as well, and are cut short as well
+    status, trace, out, error = script(binaries[2], [
+        "room 1 0", "open 1", "room 2 2", "open 2", "room 3 1", "open 3", "in 1 \"WHO\\nQUIT\\n\"",
+        "room 1 5", "room 1 10", "room 1 -", "reset 2", "drain", "room 3 -"],
+        "--set", "outputBuffer=4")
+    check("START and END wait", (status, error, out["1"], trace["1"][-2:]), (0, "",
+          b"hello\r\nnobody 1\r\nclosing\r\nbye: closed by the server\r\n", ["end closed", "closed"]))
+    check("cut short in START", (out["2"], trace["2"][-2:]), (b"he", ["end gone", "closed"]))
+    check("drained in START", (out["3"], trace["3"][-2:]),
+          (b"hello\r\nbye: the server stops\r\n", ["end shutdown", "closed"]))
     # message framing: one receive, one message; what the match leaves is dropped
     _, _, out, _ = script(f"{build}/script-message",
                           ["open 1", 'in 1 "WHO\\nWHO\\n"', 'in 1 "WH"', 'in 1 "O\\n"',

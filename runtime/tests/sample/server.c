@@ -42,7 +42,7 @@ unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__
 const struct nest__option nest__options[] = {
     {"maxClients", NEST__NUMBER, &nest__config.max_clients, 1, 1000000, "1000", "clients at once"},
     {"inputBuffer", NEST__SIZE, &nest__config.input_buffer, 16, 1u << 30, "8K", "longest message"},
-    {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 16, 1u << 30, "64K", "queued output"},
+    {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 1, 1u << 30, "64K", "queued output"},
     {"keepLimit", NEST__SIZE, &nest__config.keep_limit, 0, 1u << 30, "64K", "$keep of a client"},
     {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port"},
     {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name"},

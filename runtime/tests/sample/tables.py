@@ -182,4 +182,5 @@ def main():
         print(f'_Static_assert(NEST__{name} >= {need}, "server.c: NEST__{name} is too small");')
 
 
-main()
+if __name__ == "__main__":
+    main()
