@@ -169,7 +169,7 @@ struct nest__arrival {
 /* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled --------
  *     nest__on_open(s)                    before START
  *     nest__on_take(s, rule, bytes, n)    a pattern rule was decided; before its action
- *     nest__on_reply(s, bytes, n)         queued by one directive, whole; before it may wait
+ *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before it may wait
  *     nest__on_states(s)                  after START, and at read points whose states or last seen
  *                                         state differ from those of the read point before
  *     nest__on_end(s)                     END has run; s->reason says why */

@@ -5,7 +5,7 @@ use crate::csections;
 use crate::model::{Action, ArgKind, Code, Cond, Features, Machine, ModelKind, Rule, What};
 use crate::whole::{self, Refused};
 use crate::{Overrides, options, scope};
-use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
+use nest_diag::{Code as Diag, Diagnostic, FileId, SourceMap, nearest};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,6 +74,7 @@ pub fn resolve(
         sources,
         states: &states,
         macros: macros(spec),
+        patterns: patterns(spec),
         refused,
         used: BTreeSet::new(),
         tested: BTreeSet::new(),
@@ -179,6 +180,16 @@ fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
     states
 }
 
+fn patterns(spec: &Spec) -> BTreeMap<String, ast::Pattern> {
+    macros(spec)
+        .into_iter()
+        .filter_map(|(name, m)| match &m.body {
+            MacroBody::Pattern(p) => Some((name, p.clone())),
+            MacroBody::Condition(_) => None,
+        })
+        .collect()
+}
+
 fn macros(spec: &Spec) -> BTreeMap<String, &ast::Macro> {
     spec.decls
         .iter()
@@ -207,6 +218,8 @@ struct Resolver<'a> {
     used: BTreeSet<String>,
     /// States that some condition tests.
     tested: BTreeSet<u32>,
+    /// The pattern macros' bodies.
+    patterns: BTreeMap<String, ast::Pattern>,
     caseless: bool,
 }
 
@@ -232,8 +245,7 @@ impl Resolver<'_> {
         if self.refused.holds(pattern) {
             return None;
         }
-        let patterns = self.patterns();
-        let hirs = match nest_pattern::lower(pattern, &patterns, self.caseless) {
+        let hirs = match nest_pattern::lower(pattern, &self.patterns, self.caseless) {
             Ok(hirs) => hirs,
             Err(said) => {
                 cx.out.extend(said);
@@ -261,16 +273,6 @@ impl Resolver<'_> {
             dfa,
             action,
         })
-    }
-
-    fn patterns(&self) -> BTreeMap<String, ast::Pattern> {
-        self.macros
-            .iter()
-            .filter_map(|(name, m)| match &m.body {
-                MacroBody::Pattern(p) => Some((name.clone(), p.clone())),
-                MacroBody::Condition(_) => None,
-            })
-            .collect()
     }
 
     fn cond(&mut self, cond: &ast::Cond, out: &mut Vec<Diagnostic>, depth: usize) -> Cond {
@@ -346,7 +348,12 @@ impl Resolver<'_> {
 
     /// W0102 and W0201.
     fn unused(&self, spec: &Spec, actions: &[&Action], out: &mut Vec<Diagnostic>) {
-        for m in self.macros.values() {
+        // An included file may hold macros for many specifications.
+        for m in self
+            .macros
+            .values()
+            .filter(|m| m.name.span.file == FileId(0))
+        {
             if !self.used.contains(&m.name.text) {
                 let what = format!("the macro `{}` is not used", m.name.text);
                 out.push(Diagnostic::new(Diag::W0102, m.name.span, what));
