@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,13 +61,7 @@ int nest_flush(nest_session *); /* send now what is queued, as far as the kernel
 
 /* The bytes of a C string without its NUL; NULL is nothing. */
 static inline nest_bytes nest_text(const char *text) {
-    const char *end = text;
-    if (text != NULL) {
-        while (*end != '\0') {
-            end++;
-        }
-    }
-    nest_bytes bytes = {text, (size_t)(end - text)};
+    nest_bytes bytes = {text, text == NULL ? 0 : strlen(text)};
     return bytes;
 }
 
