@@ -65,7 +65,7 @@ files! {
     "engine/directives.c" All;
     "engine/session.c" All;
     "io/peer.c" Sockets;
-    "door/context.h" Crew("loops");
+    "platform/context.h" Crew("loops");
     "door/stacks.c" Crew("loops");
     "door/door.c" Crew("loops");
     "crew/loops.h" Crew("loops");

@@ -7,7 +7,7 @@
  * to the action's stack, whose frames below the action are a loop's as well: when the action
  * returns, it simply is the loop again. The stack that ran the loop meanwhile is parked, and goes
  * on as the loop at the next wait. */
-#include "context.h"
+#include "../platform/context.h"
 
 #include <errno.h>
 

@@ -21,6 +21,7 @@
 
 enum { TRACE_HEAD = 512, TRACE_ESCAPE = 4 };
 
+/* scope: process, shared by its threads; set once. */
 static _Atomic int trace_fd = -1;
 
 static int trace_open(void) {

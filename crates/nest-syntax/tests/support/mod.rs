@@ -51,6 +51,13 @@ pub fn wrong(text: &str) -> Vec<String> {
     findings(&sources, &diags)
 }
 
+/// Every case: the text, and all that is found in it.
+pub fn check(cases: &[(&str, &[&str])]) {
+    for (text, expected) in cases {
+        assert_eq!(wrong(text), *expected, "\n{text}");
+    }
+}
+
 /// The tree of `text`, which must be without findings.
 pub fn tree(text: &str) -> String {
     let (sources, spec, diags) = read(text);
