@@ -86,32 +86,106 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn every_input_comes_back_in_time() {
+fn every_mutation_comes_back_in_time() {
     let seeds = seeds();
     assert!(seeds.len() > 50, "only {} seeds", seeds.len());
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mutated: Vec<String> = (0..MUTATIONS)
+        .map(|i| mutate(&seeds, &seeds[i % seeds.len()], &mut random))
+        .collect();
+    run("mutation", seeds.into_iter().chain(mutated));
+}
+
+#[test]
+fn hostile_inputs_come_back_in_time() {
+    let many = |n: usize, text: &str| text.repeat(n);
+    let bomb = |from: &str, step: fn(usize) -> String| {
+        let macros: String = (1..40).map(step).collect();
+        format!("M0 {from}\n{macros}%%\n{{M39}} {{ ; }}\n")
+    };
+    let inputs = vec![
+        format!("%%\n{}", many(100_000, "(")),
+        format!("%%\n{}a{} {{ ; }}\n", many(50_000, "("), many(50_000, ")")),
+        format!("%%\n{}\n", many(100_000, "{")),
+        format!("%%\n\"a\" {}\n", many(100_000, "{")),
+        format!(
+            "%%\n\"a\" {{ {}1{}; }}\n",
+            many(20_000, "("),
+            many(20_000, ")")
+        ),
+        format!(
+            "%%\n\"a\" {{ $reply({}$1{}); }}\n",
+            many(5_000, "("),
+            many(5_000, ")")
+        ),
+        format!(
+            "%state A\n%%\n{}\"a\" {{ ; }}\n{}",
+            many(20_000, "A {\n"),
+            many(20_000, "}\n")
+        ),
+        format!("%state A\n%%\n{}A: \"a\" {{ ; }}\n", many(100_000, "!")),
+        format!("%state A\n%%\nA{}: \"a\" {{ ; }}\n", many(50_000, " && A")),
+        "%%\n((((a{1000}){1000}){1000}){1000}){1000} { ; }\n".to_owned(),
+        "%%\n(a|b)*a(a|b){60} { ; }\n(.|\\n)*x.{200} { ; }\n".to_owned(),
+        format!("%%\n[{}] {{ ; }}\n", many(100_000, "a-z\\x00")),
+        format!("%%\n{} {{ ; }}\n", many(50_000, "a? ")),
+        format!("%%\n(a{}) {{ ; }}\n", many(50_000, "|a")),
+        bomb("a", |i| format!("M{i} {{M{0}}}{{M{0}}}\n", i - 1)),
+        bomb("(a|)*", |i| format!("M{i} ({{M{0}}})*{{M{0}}}?\n", i - 1)),
+        many(200_000, "%%\n"),
+        many(100_000, "%state "),
+        (0..5_000).map(|i| format!("%state S{i}\n")).collect(),
+        many(20_000, "%include \"gone.nest\"\n"),
+        many(20_000, "%option serverPort 1\n"),
+        format!("%%\n{}", many(20_000, "X { $nothing(); }\n")),
+        format!(
+            "%%\n{}",
+            (0..3_000)
+                .map(|i| format!("\"a{i}\" {{ ; }}\n"))
+                .collect::<String>()
+        ),
+        format!("%%\n\"{}\" {{ ; }}\n", many(1_000_000, "a")),
+        format!("%%\n{}\n\"a\" {{ ; }}\n", many(10_000, "int a = 1;\n")),
+        format!("%%\nint {}a;\n\"a\" {{ a; }}\n", many(20_000, "*")),
+        format!("{}\n%%\n\"a\" {{ ; }}\n", many(500_000, "/")),
+        format!("/*{}", many(500_000, "*")),
+        format!("%%\n\"a\" {{ /*{}", many(200_000, "\n")),
+        many(200_000, "\0"),
+        many(300_000, "\u{e9}"),
+    ];
+    run("hostile input", inputs.into_iter());
+}
+
+/// Compiles each in a thread that can be given up; a panic or a long wait names the input.
+fn run(what: &str, texts: impl Iterator<Item = String>) {
     let (sender, done) = channel();
     let (inputs, work) = channel::<String>();
     std::thread::Builder::new()
         .stack_size(8 << 20) // as the main thread's, in which the compiler runs
         .spawn(move || {
             for text in work {
-                let started = Instant::now();
                 compile(&text);
-                if sender.send(started.elapsed()).is_err() {
+                if sender.send(()).is_err() {
                     return;
                 }
             }
         })
         .unwrap();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mutated = (0..MUTATIONS).map(|i| mutate(&seeds, &seeds[i % seeds.len()], &mut random));
-    let plain: Vec<String> = seeds.clone();
-    for text in plain.into_iter().chain(mutated) {
+    for (number, text) in texts.enumerate() {
         inputs.send(text.clone()).unwrap();
+        let started = Instant::now();
         match done.recv_timeout(LIMIT) {
-            Ok(_) => {}
-            Err(RecvTimeoutError::Timeout) => panic!("too slow: {}", keep(&text)),
-            Err(RecvTimeoutError::Disconnected) => panic!("a panic: {}", keep(&text)),
+            Ok(()) => {
+                if started.elapsed() > LIMIT / 4 {
+                    println!("{what} {number} took {:?}", started.elapsed());
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("{what} {number} takes too long: {}", keep(&text))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!("{what} {number} makes the compiler panic: {}", keep(&text))
+            }
         }
     }
 }

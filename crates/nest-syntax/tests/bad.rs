@@ -3,7 +3,7 @@
 mod support;
 
 use nest_diag::{Code, Diagnostic};
-use support::{Files, check, findings, read};
+use support::{Files, check, findings, read, wrong};
 
 #[test]
 fn text_and_structure() {
