@@ -56,8 +56,10 @@ impl Span {
 pub struct SourceFile {
     /// As given on the command line or in `%include`; `<stdin>` for standard input.
     pub name: String,
-    /// The text.
+    /// The text; it stays as it was added.
     pub text: String,
+    /// Where each line begins.
+    starts: Vec<usize>,
 }
 
 /// All files of one compilation; [`FileId`] indexes it.
@@ -70,9 +72,13 @@ pub struct SourceMap {
 impl SourceMap {
     /// Adds a file.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        let text: String = text.into();
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(end, _)| end + 1));
         self.files.push(SourceFile {
             name: name.into(),
-            text: text.into(),
+            starts: starts.collect(),
+            text,
         });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
@@ -92,20 +98,18 @@ impl SourceMap {
             .unwrap_or("")
     }
 
-    /// Line and column, both from 1; columns count characters. O(file length).
+    /// Line and column, both from 1; columns count characters. O(line length).
     #[must_use]
     pub fn position(&self, file: FileId, offset: u32) -> (usize, usize) {
-        let text = &self.file(file).text;
+        let SourceFile { text, starts, .. } = self.file(file);
         let mut at = (offset as usize).min(text.len());
         while !text.is_char_boundary(at) {
             at -= 1;
         }
-        let before = &text[..at];
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        (
-            before.matches('\n').count() + 1,
-            before[line_start..].chars().count() + 1,
-        )
+        let line = starts.partition_point(|start| *start <= at);
+        let start = line.checked_sub(1).map_or(0, |before| starts[before]);
+        let column = text.get(start..at).unwrap_or_default().chars().count();
+        (line.max(1), column + 1)
     }
 }
 
