@@ -133,7 +133,7 @@ fn hostile_inputs_come_back_in_time() {
         bomb("a", |i| format!("M{i} {{M{0}}}{{M{0}}}\n", i - 1)),
         bomb("(a|)*", |i| format!("M{i} ({{M{0}}})*{{M{0}}}?\n", i - 1)),
         many(200_000, "%%\n"),
-        many(100_000, "%state "),
+        many(30_000, "%state "),
         (0..5_000).map(|i| format!("%state S{i}\n")).collect(),
         many(20_000, "%include \"gone.nest\"\n"),
         many(20_000, "%option serverPort 1\n"),
