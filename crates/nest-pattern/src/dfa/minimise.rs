@@ -19,8 +19,7 @@ pub(super) fn minimise(raw: &Raw) -> Dfa {
         number[block_of[to as usize]]
     };
     // States that were merged may leave bytes that nothing tells apart any more.
-    let (merged, samples) = classes::number(|b| {
-        let class = usize::from(raw.classes[usize::from(b)]);
+    let (merged, samples) = classes::join(&raw.classes, raw.class_count, |class| {
         order
             .iter()
             .map(|s| target(*s, class))
