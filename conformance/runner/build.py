@@ -34,8 +34,10 @@ def bounded(command, seconds=TIME, **more):
 def write_files(folder, case):
     """Writes a case's files; the path of the specification."""
     for name, text in case.files.items():
-        with open(os.path.join(folder, name), 'w', encoding='utf-8', newline='') as file:
-            file.write(text)
+        if name == case.spec and case.missing:
+            continue
+        with open(os.path.join(folder, name), 'wb') as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
     return os.path.join(folder, case.spec)
 
 
@@ -74,7 +76,8 @@ class Builder:
             key = digest(self.identity, json.dumps(self.flags(model)).encode(),
                          *(part for item in sorted(texts.items())
                            for part in (item[0].encode(), item[1])),
-                         *(text.encode() for _, text in sorted(case.files.items())))
+                         *(text if isinstance(text, bytes) else text.encode()
+                           for _, text in sorted(case.files.items())))
             with self.lock:
                 self.used.add(key)
                 turn = self.busy.setdefault(key, threading.Lock())

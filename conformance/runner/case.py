@@ -10,7 +10,7 @@ from . import literal, trace
 STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
          'wait')
 _FENCE = re.compile(r'^```([a-z]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
-_META = re.compile(r'<!--\s*(cuts|skip):\s*(.*?)\s*-->', re.S)
+_META = re.compile(r'<!--\s*(cuts|skip|missing):\s*(.*?)\s*-->', re.S)
 _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
 
 
@@ -29,6 +29,7 @@ class Case:
         self.traces = {}        # client -> expected lines
         self.diagnostics = None # findings of the compiler
         self.exit = None        # status with which the server must end before it listens
+        self.missing = False    # the specification is not written: it cannot be read
         self.cuts = True
         self.skips = {}         # listener -> reason
         with open(path, encoding='utf-8', newline='') as file:
@@ -46,6 +47,9 @@ class Case:
                     raise CaseError('two ```nest fences; write ```file NAME for another file')
                 self.spec = word or 'case.nest'
                 self.files[self.spec] = body
+            elif kind == 'escaped':
+                self.spec = word or 'case.nest'
+                self.files[self.spec] = literal.parse(body)
             elif kind == 'file':
                 if not word or '/' in word:
                     raise CaseError('```file needs a plain name')
@@ -89,7 +93,9 @@ class Case:
         word, _, reason = value.partition(',')
         if not reason.strip():
             raise CaseError(f'{kind}: {value} gives no reason')
-        if kind == 'cuts':
+        if kind == 'missing':
+            self.missing = True
+        elif kind == 'cuts':
             if word != 'none':
                 raise CaseError('cuts: knows only none')
             self.cuts = False

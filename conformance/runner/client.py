@@ -24,11 +24,12 @@ class ClientError(Exception):
 
 
 class Client:
-    """One connection. `got` is all it received, `seen` how much of it was expected so far."""
+    """One connection. `got` is all it received, `seen` how much of it was expected so far. `late`:
+    it may send after the server has closed, and may then be reset, with all replies received."""
 
     def __init__(self, kind, address, small=False):
         self.kind, self.address = kind, address
-        self.got, self.seen, self.sent = b'', 0, 0
+        self.got, self.seen, self.late = b'', 0, False
         self.eof = self.dead = self.stalled = self.shut = self.was_reset = False
         family = {'tcp4': socket.AF_INET, 'tcp6': socket.AF_INET6, 'unix': socket.AF_UNIX}[kind]
         self.sock = socket.socket(family, socket.SOCK_STREAM)
@@ -78,7 +79,6 @@ class Client:
     def send(self, data):
         """Sends all of it, unless the server has closed."""
         until = time.monotonic() + PATIENCE
-        self.sent += len(data)
         try:
             while data and not self.shut:
                 data = self._turn(until, data)
@@ -122,7 +122,7 @@ class Client:
                 self._turn(until)
         except TimeoutError:
             raise ClientError(f'the server did not close within {PATIENCE} s') from None
-        if self.dead and not self.was_reset:
+        if self.dead and not self.late:
             raise ClientError('the server reset the connection instead of closing it')
         if len(self.got) != self.seen:
             raise ClientError(f'unexpected {short(self.got[self.seen:])}')
@@ -197,6 +197,7 @@ def converse(case, talk, kind, address, sync):
     try:
         for name in case.clients():
             clients[name] = Client(kind, address, small)
+            clients[name].late = sync
         for name, step, argument in talk:
             client = clients[name]
             try:
