@@ -68,13 +68,13 @@ static inline nest_bytes nest_text(const char *text) {
 /* -- the match ---------------------------------------------------------------------------------
  * n: 0 is the whole match, 1.. the elements of the rule's pattern. Outside a pattern rule, or
  * beyond its last element, parts are empty. */
-char *nest_part(nest_session *, unsigned n);  /* writable, private, NUL-terminated, until the action
-                                                 ends; the same pointer each time */
+char *nest_part(nest_session *, unsigned n); /* writable, private, NUL-terminated, until the action
+                                                ends; the same pointer each time */
 size_t nest_length(nest_session *, unsigned n);
-const char *nest_bytes_at(nest_session *, unsigned n); /* in place, until the action next waits */
+const char *nest_bytes_at(nest_session *, unsigned n);  /* in place, until the action next waits */
 nest_bytes nest_part_bytes(nest_session *, unsigned n); /* the private copy if there is one, else in
                                                            place */
-uint64_t nest_be(nest_session *, unsigned n); /* its first 8 bytes at most, big-endian */
+uint64_t nest_be(nest_session *, unsigned n);           /* its first 8 bytes at most, big-endian */
 uint64_t nest_le(nest_session *, unsigned n);
 
 /* -- states: by the number that SPEC.h gives each (SPEC_STATE_name) -------------------------- */

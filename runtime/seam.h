@@ -19,16 +19,16 @@
 
 #include "nest.h"
 
-/* -- sizes the generated part defines before including this --------------------------------------
+/* -- sizes the generated part defines before including this -------------------------------------
  * NEST__RULES        pattern rules (>= 1; 1 with no rule active if there is none)
  * NEST__PARTS        most elements of any rule (>= 1)
  * NEST__THREAD_ROOM  uint16_t words of thread lists a session may have to keep (>= 1)
  * NEST__NFA_STATES   most NFA states of any rule (>= 1)
  * NEST__MESSAGES     1: framing message; 0: stream */
 
-/* -- generated: matcher tables (docs/architecture.md, "Matching") ------------------------------- */
-struct nest__dfa { /* 0 is dead; 1 accepts and is not live; 2..first_silent-1 accept and are live; the
-                      rest are live. next[state * class_count + classes[byte]] */
+/* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */
+struct nest__dfa { /* 0 is dead; 1 accepts and is not live; 2..first_silent-1 accept and are live;
+                      the rest are live. next[state * class_count + classes[byte]] */
     const uint8_t *classes;
     const uint16_t *next;
     uint16_t class_count, start, first_silent, count;
@@ -58,9 +58,9 @@ struct nest__rule {
 extern const struct nest__rule nest__rules[NEST__RULES];
 extern const char *const nest__state_names[]; /* [0] START, [1] DEFAULT, then as declared */
 extern const unsigned nest__state_count;
-extern const char nest__spec_name[];  /* "echo" */
-extern const char nest__spec_file[];  /* "echo.nest" */
-extern const char nest__model_name[]; /* "event" */
+extern const char nest__spec_name[];    /* "echo" */
+extern const char nest__spec_file[];    /* "echo.nest" */
+extern const char nest__model_name[];   /* "event" */
 extern const char nest__tool_version[]; /* of the compiler: "nest 0.1.0" */
 extern const bool nest__has_start;
 enum { NEST__START_STATE, NEST__DEFAULT_STATE };
@@ -68,13 +68,13 @@ enum { NEST__START_STATE, NEST__DEFAULT_STATE };
 /* Writes the numbers of the pattern rules whose condition holds, ascending; returns how many. */
 unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]);
 /* actions.c */
-extern const size_t nest__spec_vars_size; /* 0: none */
+extern const size_t nest__spec_vars_size;              /* 0: none */
 void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */
 enum { NEST__ACT_START = -1, NEST__ACT_END = -2 };
 void nest__spec_act(nest_session *, void *vars, int rule); /* rule number, or one of the above */
-int nest__spec_startup(int argc, char **argv); /* < 0: go on; else exit status */
+int nest__spec_startup(int argc, char **argv);             /* < 0: go on; else exit status */
 
-/* -- configuration: values of run-time options, filled by config/ before anything else runs ----- */
+/* -- configuration: values of run-time options, filled by config/ before anything else runs -- */
 enum { NEST__LISTEN_MAX = 16 };
 struct nest__config {
     uint32_t max_clients;
@@ -98,7 +98,7 @@ struct nest__option { /* generated from the compiler's one table of options */
 extern const struct nest__option nest__options[];
 extern const unsigned nest__option_count;
 
-/* -- sessions ------------------------------------------------------------------------------------ */
+/* -- sessions -------------------------------------------------------------------------------- */
 typedef struct nest__ref {
     uint32_t slot, gen;
 } nest__ref; /* the only name others may keep */
@@ -110,19 +110,27 @@ struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
     uint8_t io;     /* io's own (epoll: what is armed) */
     uint8_t stage;  /* 0: none */
 };
-enum { NEST__CHAN_EOF = 1, NEST__CHAN_GONE = 2, NEST__CHAN_MORE = 4 /* the last receive filled its
-          buffer: unread input may exist */ };
+enum {
+    NEST__CHAN_EOF = 1,
+    NEST__CHAN_GONE = 2,
+    NEST__CHAN_MORE = 4 /* the last receive filled its buffer: more may be there */
+};
 
 enum nest__phase {
-    NEST__FREE,     /* not a session */
-    NEST__READING,  /* at a read point */
-    NEST__ACTING,   /* an action runs, or waits at the door */
-    NEST__ENDED,    /* END has run, the reason is counted; output may still leave */
+    NEST__FREE,    /* not a session */
+    NEST__READING, /* at a read point */
+    NEST__ACTING,  /* an action runs, or waits at the door */
+    NEST__ENDED,   /* END has run, the reason is counted; output may still leave */
 };
-enum { NEST__CLOSING = 1, NEST__CUT = 2 /* a wait of this action was cut short */,
-       NEST__WAITING = 4, NEST__READY = 8 /* in the ready list */, NEST__STOPPING = 16,
-       NEST__UNREAD = 32 /* input was left when it ended */,
-       NEST__LINGERING = 64 /* ended and delivered: only waits for the client to close */ };
+enum {
+    NEST__CLOSING = 1,
+    NEST__CUT = 2 /* a wait of this action was cut short */,
+    NEST__WAITING = 4,
+    NEST__READY = 8 /* in the ready list */,
+    NEST__STOPPING = 16,
+    NEST__UNREAD = 32 /* input was left when it ended */,
+    NEST__LINGERING = 64 /* ended and delivered: only waits for the client to close */
+};
 
 struct nest_session { /* one line of cache; user variables lie in a parallel slab */
     uint64_t states;
@@ -133,7 +141,7 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     uint32_t next;                             /* free list, ready list */
     uint16_t active;                           /* reserved for a known active set; 0 */
     uint8_t last, phase, reason, prio, flags, loop;
-    union { /* the crew's own */
+    union {                 /* the crew's own */
         void *waiter;       /* while NEST__WAITING: who waits at the door */
         uint64_t discarded; /* while it lingers: bytes read and dropped */
     };
@@ -166,22 +174,26 @@ struct nest__arrival {
     uint8_t listener;
 };
 
-/* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled --------
+/* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled -----
  *     nest__on_open(s)                    before START
  *     nest__on_take(s, rule, bytes, n)    a pattern rule was decided; before its action
- *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before it may wait
+ *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before a wait
  *     nest__on_states(s)                  after START, and at read points whose states or last seen
  *                                         state differ from those of the read point before
  *     nest__on_end(s)                     END has run; s->reason says why */
 
-/* -- engine, called by io and crew. Results: NEST__WANT_* ---------------------------------------- */
-enum { NEST__WANT_READ = 1, NEST__WANT_WRITE = 2 /* output is queued */,
-       NEST__WANT_AGAIN = 4 /* the visit's budget is spent; call nest__pump again with the rest */,
-       NEST__WANT_END = 8 /* ended: deliver what is queued, close, nest__released */ };
+/* -- engine, called by io and crew. Results: NEST__WANT_* ------------------------------------ */
+enum {
+    NEST__WANT_READ = 1,
+    NEST__WANT_WRITE = 2 /* output is queued */,
+    NEST__WANT_AGAIN = 4 /* the visit's budget is spent; call nest__pump again with the rest */,
+    NEST__WANT_END = 8 /* ended: deliver what is queued, close, nest__released */
+};
 enum nest__event { NEST__EVENT_EOF, NEST__EVENT_RESET, NEST__EVENT_DRAIN };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
 
-unsigned nest__open(nest_session *, const struct nest__arrival *); /* slot, gen, vars slab are set */
+/* Slot, gen and the vars slab are set. */
+unsigned nest__open(nest_session *, const struct nest__arrival *);
 unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 /* While an action runs or waits (phase NEST__ACTING) it only notes the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
@@ -199,18 +211,19 @@ void nest__released(nest_session *);     /* nothing can name it any more; frees 
 struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, pools of work blocks.
                          Zeroed memory is a new one; it may be megabytes, so the crew maps it:
                          neither on a stack nor in thread-local storage */
-struct nest__carrier *nest__carrier(void); /* crew: the one of this thread; NULL before there is one */
+/* Crew: the one of this thread; NULL before there is one. */
+struct nest__carrier *nest__carrier(void);
 void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
-void *nest__vars(const nest_session *);    /* crew: its place in the slab; NULL if there are none */
-/* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts the connections that a crash took
- * with it, so that opened is the sum of all. */
+void *nest__vars(const nest_session *); /* crew: its place in the slab; NULL if there are none */
+/* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts the connections that a crash
+ * took with it, so that opened is the sum of all. */
 extern _Atomic uint64_t *nest__ended;
 /* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* whose action runs on
  * this carrier, <= -3 if none; and its session, NULL if none. */
 int nest__current_rule(void);
 nest_session *nest__current_session(void);
 
-/* -- io: the door --------------------------------------------------------------------------------- */
+/* -- io: the door ---------------------------------------------------------------------------- */
 enum nest__what { NEST__DRAINED /* until at most `mark` bytes are queued */ };
 struct nest__wait {
     enum nest__what what;
@@ -226,7 +239,7 @@ int nest__push(nest_session *, struct nest__chan *);
 /* The peer of a channel as text, into `to`. */
 void nest__peer_text(const struct nest__chan *, char *to, size_t size);
 
-/* -- listener ------------------------------------------------------------------------------------- */
+/* -- listener -------------------------------------------------------------------------------- */
 struct nest__listener {
     int fd;
     uint8_t kind;
@@ -234,7 +247,7 @@ struct nest__listener {
 };
 extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 extern unsigned nest__listener_count;
-int nest__listen_open(void);  /* opens all of nest__config; says on stderr what failed; -errno */
+int nest__listen_open(void);   /* opens all of nest__config; says on stderr what failed; -errno */
 void nest__listen_stop(void);  /* new clients are refused, whoever is in accept wakes with EINVAL */
 void nest__listen_close(void); /* closes all; removes Unix sockets' files that it made */
 int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks; -errno */
@@ -242,13 +255,13 @@ int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks;
  * -EINVAL: the listener was shut down; another -errno that ends no listener (ECONNABORTED is
  * retried inside; EINTR is not: the caller has a flag to look at). */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
-/* Waits for a connection of any listener; of several they must be nonblocking, and -EAGAIN says that
- * another carrier was faster. */
+/* Waits for a connection of any listener; of several they must be nonblocking, and -EAGAIN says
+ * that another carrier was faster. */
 int nest__take_any(struct nest__arrival *);
 
-/* -- crew ----------------------------------------------------------------------------------------- */
-/* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork) and
- * before a socket opens; says on stderr what cannot fit; 0 or -errno. */
+/* -- crew ------------------------------------------------------------------------------------ */
+/* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork)
+ * and before a socket opens; says on stderr what cannot fit; 0 or -errno. */
 int nest__crew_prepare(void);
 int nest__crew_run(void); /* serves until TERM or INT; exit status */
 
