@@ -104,7 +104,7 @@ fn text_of(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }
 
-/// The processor and how many of it, for the record.
+/// The processor, how many of it, and how busy they were: numbers of a busy machine mean little.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
@@ -113,5 +113,7 @@ fn machine() -> String {
         .and_then(|rest| rest.split_once(':'))
         .map_or("an unknown processor", |(_, name)| name.trim());
     let count = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{count} x {model}.")
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    format!("{count} x {model}, load {load}.")
 }

@@ -103,8 +103,18 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "conformance",
-        about: "every model gives the transcript that the language asks for",
+        about: "every model gives the transcript that the language asks for, examples included",
         work: Work::Program(&["python3", "conformance/run.py"]),
+    },
+    Step {
+        name: "costs",
+        about: "a request costs the system calls, allocations and wake-ups that are published",
+        work: Work::Program(&["python3", "tests/cost/run.py"]),
+    },
+    Step {
+        name: "project",
+        about: "generated C builds everywhere, clean, and says where it came from",
+        work: Work::Program(&["python3", "tests/project/run.py"]),
     },
 ];
 

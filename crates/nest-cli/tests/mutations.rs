@@ -4,7 +4,7 @@
 //! Seeds are the project's own specifications and fuzz/corpus; the mutations are the same in every
 //! run. What fails is written to a file and named.
 
-mod common;
+#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -1,5 +1,5 @@
 //! A directory of its own for each test, and `nest` run in it, always bounded in time.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
