@@ -53,7 +53,7 @@ files! {
     "platform/crash.c" All;
     "feature/trace.h" With("trace");
     "feature/trace.c" With("trace");
-    "feature/peer.h" All;
+    "feature/peer.h" With("peer");
     "feature/peer.c" With("peer");
     "null/peer.c" Without("peer");
     "engine/engine.h" All;

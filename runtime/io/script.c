@@ -330,7 +330,9 @@ int nest__io_status(void) {
     return script_status;
 }
 
+/* Features keep something for each of maxClients: a script's limit is another. */
 uint32_t nest__io_slots(void) {
+    nest__config.max_clients = SCRIPT_CONVERSATIONS;
     return SCRIPT_CONVERSATIONS;
 }
 

@@ -69,13 +69,20 @@ fn hooks(m: &Machine, w: &mut Writer) {
     if m.features.trace {
         w.line("#include \"runtime/feature/trace.h\"");
     }
+    if m.features.peer {
+        w.line("#include \"runtime/feature/peer.h\"");
+    }
     for (point, parameters, arguments) in points {
         w.line(&format!(
             "static inline void nest__on_{point}({parameters}) {{"
         ));
+        let peer = m.features.peer && point == "open";
+        if peer {
+            w.line("    nest__peer_open(s);");
+        }
         if m.features.trace {
             w.line(&format!("    nest__trace_{point}({arguments});"));
-        } else {
+        } else if !peer {
             for argument in arguments.split(", ") {
                 w.line(&format!("    (void){argument};"));
             }
