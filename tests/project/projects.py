@@ -1,0 +1,109 @@
+"""Generated projects: their text, and building them as a user would, by their own Makefile.
+
+Must not know: what the servers do.
+"""
+
+import datetime
+import os
+import re
+import shutil
+import socket
+import tempfile
+from support.nest import ROOT, Failed, run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = os.path.join(ROOT, 'examples')
+STRICT = '-Wall -Wextra -Wpedantic -Werror'
+SANITIZE = '-fsanitize=address,undefined -fno-sanitize-recover=all'
+CREWS = {'process': {'process.c'}, 'thread': {'thread.c'}, 'event': {'loops.c', 'loops.h'},
+         'script': {'loops.c', 'loops.h'}}
+IOS = {'process': {'blocking.c', 'blocking.h', 'peer.c'},
+       'thread': {'blocking.c', 'blocking.h', 'peer.c'},
+       'event': {'epoll.c', 'peer.c'}, 'script': {'script.c', 'command.c', 'command.h'}}
+_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def specs():
+    """{name: path} of the examples and of our own."""
+    found = {}
+    for folder in [HERE + '/specs'] + sorted(os.path.join(EXAMPLES, d)
+                                             for d in os.listdir(EXAMPLES)):
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            if name.endswith('.nest') and name != 'more.nest':
+                found[name[:-5]] = os.path.join(folder, name)
+    return found
+
+
+class Projects:
+    """All specifications in all models, generated below a folder."""
+
+    def __init__(self, nest, folder):
+        self.nest, self.folder = nest, folder
+
+    def generate(self, name, spec, model, into='a', trace=False):
+        """A project's folder."""
+        out = os.path.join(self.folder, into, f'{name}.{model}')
+        run([self.nest, 'gen', os.path.basename(spec), '--model', model, '-o', out]
+            + (['--trace'] if trace else []), os.path.dirname(spec))
+        return out
+
+    def build(self, project, label, cc, flags, linker='', target=None):
+        """Builds a copy of a project by make, or a target of its Makefile; where that is."""
+        name = target or os.path.basename(project).partition('.')[0]
+        copy = os.path.join(self.folder, 'built', label, os.path.basename(project))
+        if not os.path.exists(os.path.join(copy, name)):
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copytree(project, copy, dirs_exist_ok=True)
+            said = run(['make', '-s', f'CC={cc}', f'CFLAGS={flags}', f'LDFLAGS={linker}', name],
+                       copy)
+            if said:
+                raise Failed(f'{cc} {flags} said\n{said[:3000]}')
+        return os.path.join(copy, name)
+
+
+def tree(folder):
+    """{relative path: text}."""
+    found = {}
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(base, name)
+            with open(path, encoding='utf-8') as file:
+                found[os.path.relpath(path, folder)] = file.read()
+    return found
+
+
+def traces_of_this_machine(folder):
+    """Patterns that no generated text may contain."""
+    today = datetime.date.today()
+    host = socket.gethostname()
+    words = [re.escape(folder), re.escape(tempfile.gettempdir()) + '/', re.escape(ROOT),
+             r'__DATE__|__TIME__|__FILE__', today.isoformat(), today.strftime('%b %e %Y')]
+    return words + ([rf'\b{re.escape(host)}\b'] if len(host) > 5 else [])
+
+
+def wrong_text(files, folder):
+    """What a project's text has that it should not; None if nothing."""
+    for pattern in traces_of_this_machine(folder):
+        for path, text in files.items():
+            if (found := re.search(pattern, text)) is not None:
+                return f'{path} has {found.group()!r}'
+    for path, text in files.items():
+        if '@@' in text:
+            return f'{path} has @@'
+        if path.endswith(('.c', '.h')) and not path.startswith('runtime/'):
+            code = _CODE.sub(' ', text)
+            if (found := re.search(r'[^\n]*\$[^\n]*', code)) is not None:
+                return f'{path} has a $: {found.group().strip()[:100]}'
+    return None
+
+
+def unused_files(project, files, model):
+    """What a project has and does not need; None if nothing."""
+    for part, expected in (('crew', CREWS[model]), ('io', IOS[model])):
+        found = set(os.listdir(os.path.join(project, 'runtime', part)))
+        if found != expected:
+            return f'runtime/{part} has {sorted(found)}, not {sorted(expected)}'
+    listed = run(['gcc', '-MM', '-I.', 'server.c', 'actions.c'], project)
+    used = {os.path.normpath(word) for word in listed.replace('\\\n', ' ').split()}
+    idle = [path for path in files if path.endswith(('.c', '.h')) and path not in used]
+    return f'nobody includes {", ".join(sorted(idle))}' if idle else None

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""The generated project as its users get it: text, compilers, sanitizers, machines, crashes, lines.
+
+Must not know: how anything is checked.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import crash                                                        # noqa: E402
+import places                                                       # noqa: E402
+import talks                                                        # noqa: E402
+from projects import SANITIZE, STRICT, Projects, specs, tree, unused_files, wrong_text  # noqa: E402
+from support.nest import MODELS, Failed, program, run               # noqa: E402
+from support.report import Report                                   # noqa: E402
+
+JOBS = 2
+EVERYWHERE = (      # label, compiler, CFLAGS, LDFLAGS: every specification in every model
+    ('gcc', 'gcc', f'-O2 -g {STRICT}', ''),
+    ('clang', 'clang', f'-O2 {STRICT}', ''),
+    ('musl', 'musl-gcc', f'-O1 {STRICT}', '-static'),
+    ('O0', 'gcc', f'-O0 {STRICT}', ''),
+)
+COSTLY = (          # wide.nest, and all actions: the runtime is the same in all
+    ('O3', 'gcc', f'-O3 {STRICT}', ''),
+    ('O0 san', 'gcc', f'-O0 {STRICT} {SANITIZE}', ''),
+    ('O3 san', 'gcc', f'-O3 {STRICT} {SANITIZE}', ''),
+    ('clang san', 'clang', f'-O1 {STRICT} {SANITIZE}', ''),
+)
+TALKING = ('gcc', 'musl', 'O0 san', 'O3 san', 'clang san')
+SAN_ENVIRONMENT = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'print_stacktrace=1'}
+
+
+class Suite:
+    """The projects, and what is checked of them."""
+
+    def __init__(self, nest, folder, report):
+        self.report, self.nest, self.folder = report, nest, folder
+        self.projects, self.specs = Projects(nest, folder), specs()
+        self.made = {}
+
+    def attempt(self, who, what, work, counted=''):
+        """One check: passed unless it raises Failed."""
+        try:
+            found = work()
+            self.report.line(True, who, what, found if isinstance(found, str) else counted)
+            return True
+        except Failed as error:
+            self.report.line(False, who, what, '', error)
+            return False
+
+    def text(self):
+        """Generates everything, twice; looks at the text."""
+        self.report.heading('Generated text')
+        for model in MODELS:
+            wrong, count = [], 0
+            for name, spec in self.specs.items():
+                self.made[name, model] = self.projects.generate(name, spec, model)
+        time.sleep(1.1)             # a time in the text would differ now
+        for model in MODELS:
+            wrong, count = [], 0
+            for name, spec in self.specs.items():
+                project = self.made[name, model]
+                files = tree(project)
+                count += len(files)
+                if files != tree(self.projects.generate(name, spec, model, 'b')):
+                    wrong.append(f'{name}: two runs differ')
+                for found in (wrong_text(files, self.folder), unused_files(project, files, model)):
+                    wrong += [f'{name}: {found}'] if found else []
+            self.report.line(not wrong, model, 'same bytes twice; no date, path, $, @@; all is used',
+                             f'{len(self.specs)} projects, {count} files', '\n'.join(wrong))
+
+    def builds(self):
+        """All specifications by all compilers, two at once."""
+        self.report.heading(f'Builds by make, with {STRICT}')
+        work = [(variant, 'wide', model, None) for variant in COSTLY for model in MODELS]
+        work += [(variant, *project, None) for variant in EVERYWHERE for project in self.made]
+        work += [(variant, name, 'event', 'actions.o') for variant in COSTLY
+                 for name in self.specs if name != 'wide']
+        errors, spent = {}, {}
+
+        def one(item):
+            (label, cc, flags, linker), name, model, target = item
+            start = time.monotonic()
+            try:
+                self.projects.build(self.made[name, model], label, cc, flags, linker, target)
+            except Failed as error:
+                errors.setdefault((label, model), []).append(f'{name}: {error}')
+            spent[label, model] = spent.get((label, model), 0) + time.monotonic() - start
+
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            list(pool.map(one, work))
+        for label, _, flags, linker in EVERYWHERE + COSTLY:
+            for model in MODELS:
+                wrong = errors.get((label, model), [])
+                count = sum(1 for (v, _, m, _) in work if v[0] == label and m == model)
+                flags = flags.replace(STRICT, '').replace(SANITIZE, '-fsanitize=…').replace('  ', ' ')
+                self.report.line(not wrong, model, f'{label}: {flags} {linker}'.strip()[:58],
+                                 f'{count} builds, {spent[label, model]:.0f} s',
+                                 '\n'.join(wrong))
+
+    def server(self, name, model, label='gcc'):
+        """A server that builds() has built."""
+        variant = next(v for v in EVERYWHERE + COSTLY if v[0] == label)
+        return self.projects.build(self.made[name, model], *variant)
+
+    def symbols(self):
+        """The trace is in a server that asks for it, and in no other."""
+        self.report.heading('Only what is selected')
+        for model in MODELS:
+            def look(model=model):
+                plain = run(['nm', self.server('wide', model)])
+                project = self.projects.generate('wide', self.specs['wide'], model, 'traced', True)
+                traced = run(['nm', self.projects.build(project, 'traced', 'gcc', '-O0')])
+                if re.search(r'\bnest__trace', traced) is None:
+                    raise Failed('no trace symbol in a server built with --trace')
+                if (found := re.search(r'\S*trace\S*', plain)) is not None:
+                    raise Failed(f'{found.group()} in a server built without --trace')
+            self.attempt(model, 'no trace symbol without --trace', look)
+
+    def talk(self):
+        """The conversation, however built."""
+        self.report.heading(f'A conversation with waiting answers of {talks.LINES // 2000} MB')
+        for label in TALKING:
+            for model in MODELS:
+                def one(label=label, model=model):
+                    said = talks.talk(model, [self.server('wide', model, label)],
+                                      **(SAN_ENVIRONMENT if 'san' in label else {}))
+                    if said.strip():
+                        raise Failed(f'it wrote to stderr\n{said}')
+                self.attempt(model, label, one)
+
+    def memcheck(self):
+        """The same under valgrind."""
+        self.report.heading('The same under valgrind: errors, leaks, descriptors')
+        for model in MODELS:
+            self.attempt(model, 'not a word', lambda m=model: '{} processes'.format(
+                talks.memcheck(m, self.server('wide', m), self.folder)))
+
+    def machines(self):
+        """Another machine, and the fallback for all others."""
+        self.report.heading('Another machine; the switch of stacks that every machine has')
+        cross = 'aarch64-linux-gnu-gcc'
+
+        def one(model, label, before, cc, flags, linker=''):
+            server = self.projects.build(self.made['wide', model], label, cc, flags, linker)
+            said = talks.talk(model, before + [server])
+            if re.sub(r"(?m)^.*ASan doesn't fully support makecontext.*\n", '', said).strip():
+                raise Failed(f'it wrote to stderr\n{said}')
+
+        for model in ('script', 'event'):
+            if shutil.which(cross) is None or shutil.which('qemu-aarch64') is None:
+                self.report.skip(model, 'aarch64 under qemu', f'needs {cross} and qemu-aarch64')
+            else:
+                self.attempt(model, 'aarch64 under qemu', lambda m=model: one(
+                    m, 'aarch64', ['qemu-aarch64'], cross, f'-O2 {STRICT}', '-static'))
+            for label, more in (('ucontext', ''), ('ucontext san', SANITIZE)):
+                self.attempt(model, label, lambda m=model, k=label, f=more: one(
+                    m, k, [], 'gcc', f'-O1 -DNEST__CONTEXT_UCONTEXT {STRICT} {f}'))
+
+    def crashes(self):
+        """Actions that crash."""
+        crash.check(self.report, {m: self.server('crash', m) for m in MODELS},
+                    self.specs['crash'])
+
+    def lines(self):
+        """Where errors are shown, what gdb sees."""
+        folder = os.path.join(self.folder, 'places')
+        os.makedirs(folder, exist_ok=True)
+        places.check_lines(self.report, self.nest, folder)
+        places.check_gdb(self.report, self.server('wide', 'event'), folder)
+
+
+def main():
+    """Runs all; the exit status."""
+    parts = ('builds', 'symbols', 'talk', 'memcheck', 'machines', 'crashes', 'lines')
+    parser = argparse.ArgumentParser(
+        description='Checks generated projects as their users get them.',
+        epilog='environment: NEST is the compiler to use (default: built by cargo)')
+    parser.add_argument('--only', action='append', choices=parts,
+                        help='only this part (may be repeated)')
+    options = parser.parse_args()
+    report = Report('project')
+    nest = program()
+    with tempfile.TemporaryDirectory(prefix='nest-project-') as folder:
+        suite = Suite(nest, folder, report)
+        suite.text()
+        for part in parts:
+            if options.only is None or part in options.only:
+                start = time.monotonic()
+                try:
+                    getattr(suite, part)()
+                except Failed as error:
+                    report.line(False, '', part, '', error)
+                report.note(f'{time.monotonic() - start:.0f} s')
+    return report.close()
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except Failed as error:
+        sys.exit(f'project: {error}')
