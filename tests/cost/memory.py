@@ -66,6 +66,7 @@ def check_mallocs(report, servers, folder):
         counter = Counter(folder)
         with Server([servers[model]], **counter.environment()) as server, \
                 Client(server) as client:
+            settled(server)     # its threads have begun
             for what, talk, request, reply in SHAPES:
                 rounds = COUNTED // 10 if talk is in_pieces else COUNTED
                 for _ in range(WARM):
