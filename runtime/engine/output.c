@@ -72,10 +72,11 @@ static int64_t out_room(struct nest__work *work, size_t n) {
     return (int64_t)n;
 }
 
-/* This directive fails, and every later one of its action. */
+/* This directive fails, and every later one of its action. Unless the server stops, which ends the
+ * connection anyway, it ends with the action: nothing may follow where bytes are missing. */
 static int out_cut(nest_session *s, int error) {
     s->flags |= NEST__CUT;
-    if (error == -ECONNRESET) {
+    if (error != -ECANCELED) {
         s->c0.state |= NEST__CHAN_GONE;
         nest__out_drop(s);
     }

@@ -22,14 +22,14 @@ def main():
     def run(environment):
         return script(binary, LINES, "--set", "outputBuffer=1000", environment=environment)
 
-    status, trace, out, error = run({})
+    status, trace, whole, error = run({})
     check("without a fault", status, 0)
     check("all end", [t[-1] for t in trace.values()], ["closed"] * 3)
     total = int(re.search(r"allocations (\d+)", error).group(1))
     check("there are allocations to fail", total > 20, True)
     for at in range(1, total + 1):
         for every in ({}, {"FAULT_ALL": "1"}):
-            status, trace, _, error = run({"FAULT_AT": str(at), **every})
+            status, trace, out, error = run({"FAULT_AT": str(at), **every})
             what = f"allocation {at} {every}"
             check(f"{what}: {error}", status in (0, 1, 2) and "runtime error" not in error
                   and "Sanitizer" not in error, True)
@@ -38,6 +38,10 @@ def main():
                 opens = lines.count("open")
                 # a trace or output line may itself lack memory; never may one come twice
                 check(f"{what}, conversation {who}", ends <= 1 and opens <= 1, True)
+            for who, text in out.items() if status == 0 else ():  # else the script lacked memory
+                # it may end sooner, but nothing is left out; $keep says no
+                text = text.split(b"bye: ")[0].replace(b"\nno\r", b"\nkept\r")
+                check(f"{what}, output of {who}", whole[who].startswith(text), True)
             count += 1
     finish("faults", count)
 
