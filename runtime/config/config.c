@@ -15,6 +15,8 @@
 
 extern char **environ;
 
+enum { CONFIG_LINE = 4096 };
+
 static char (*config_origins)[96]; /* per option; "": as built */
 static unsigned config_faults;     /* said so far */
 
@@ -109,10 +111,24 @@ static void config_line(const char *place, char *line) {
     config_set(place, line, value + strspn(value, " \t"), false);
 }
 
+/* Reads a line without its newline: its length, -1 at the end, CONFIG_LINE if it is longer than
+ * that. */
+static int config_read(FILE *file, char line[CONFIG_LINE]) {
+    int n = 0, c;
+    while ((c = getc(file)) != EOF && c != '\n') {
+        if (n == CONFIG_LINE - 1) {
+            return CONFIG_LINE;
+        }
+        line[n++] = (char)c;
+    }
+    line[n] = '\0';
+    return n == 0 && c == EOF ? -1 : n;
+}
+
 static void config_file(const char *path, bool required) {
-    char *line = NULL;
-    size_t room = 0;
+    char line[CONFIG_LINE];
     unsigned number = 0;
+    int n;
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         if (required || errno != ENOENT) {
@@ -121,22 +137,14 @@ static void config_file(const char *path, bool required) {
         }
         return;
     }
-    for (;;) {
+    while ((n = config_read(file, line)) != -1) {
         char place[96];
-        errno = 0;
-        ssize_t n = getline(&line, &room, file);
-        if (n == -1) {
-            break;
-        }
-        number++;
-        snprintf(place, sizeof place, "%.80s:%u", path, number);
-        if (memchr(line, '\0', (size_t)n) != NULL) {
+        snprintf(place, sizeof place, "%.80s:%u", path, ++number);
+        if (n == CONFIG_LINE || memchr(line, '\0', (size_t)n) != NULL) {
             config_faults++;
-            nest__say("%s: a NUL byte; this is no text file", place);
+            nest__say("%s: %s; this is no file of settings", place,
+                      n == CONFIG_LINE ? "a line of more than 4,095 bytes" : "a NUL byte");
             break;
-        }
-        if (n > 0 && line[n - 1] == '\n') {
-            line[n - 1] = '\0';
         }
         config_line(place, line);
     }
@@ -144,7 +152,6 @@ static void config_file(const char *path, bool required) {
         config_faults++;
         nest__say("cannot read %s: %s", path, strerror(errno));
     }
-    free(line);
     fclose(file);
 }
 
