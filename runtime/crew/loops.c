@@ -95,6 +95,27 @@ nest_session *nest__ready_take(void) {
     return s;
 }
 
+/* Of one that has no turn coming after all; it may not even be in the list. */
+static void loops_ready_drop(nest_session *s) {
+    uint32_t before = NEST__NO_SLOT;
+    if ((s->flags & NEST__READY) == 0) {
+        return;
+    }
+    for (uint32_t at = loops_ready; at != s->self.slot; at = loops_slab[at].next) {
+        before = at;
+    }
+    if (before == NEST__NO_SLOT) {
+        loops_ready = s->next;
+    } else {
+        loops_slab[before].next = s->next;
+    }
+    if (loops_ready_last == s->self.slot) {
+        loops_ready_last = before;
+    }
+    loops_ready_count--;
+    s->flags &= (uint8_t)~NEST__READY;
+}
+
 uint32_t nest__ready_count(void) {
     return loops_ready_count;
 }
@@ -111,6 +132,7 @@ int nest__wait(nest_session *s, const struct nest__wait *wait) {
         return result < 0 ? result : 0;
     }
     if (nest__own(s, NULL) < 0) {
+        loops_ready_drop(s);
         return -ENOMEM;
     }
     struct loops_waiter here = {.seen = {wait->mark, 0}};
@@ -119,7 +141,11 @@ int nest__wait(nest_session *s, const struct nest__wait *wait) {
     result = nest__door_leave(&here.context);
     s->flags &= (uint8_t)~NEST__WAITING;
     s->waiter = NULL;
-    return result < 0 ? result : here.seen.result;
+    if (result < 0) { /* no stack: it has not waited */
+        loops_ready_drop(s);
+        return result;
+    }
+    return here.seen.result;
 }
 
 static void loops_run(void) {
@@ -140,7 +166,7 @@ static void *loops_map(size_t size) {
 }
 
 int nest__crew_prepare(void) {
-    loops_slots = nest__io_slots();
+    loops_slots = nest__io_prepare();
     if (loops_slots == 0) {
         return -EMFILE;
     }
@@ -155,6 +181,10 @@ int nest__crew_prepare(void) {
                   (unsigned)loops_slots, nest__spec_vars_size);
         return -ENOMEM;
     }
+    if (nest__door_prepare(loops_run) < 0) {
+        nest__say("cannot start: no memory for stacks");
+        return -ENOMEM;
+    }
     return 0;
 }
 
@@ -164,10 +194,7 @@ int nest__crew_run(void) {
         return 1;
     }
     nest__crash_install("server", "the server ends");
-    if (nest__door_run(loops_run) < 0) {
-        nest__say("cannot start: no memory for stacks");
-        return 1;
-    }
+    nest__door_run();
     nest__carrier_clear(loops_carrier);
     return nest__io_status();
 }

@@ -8,8 +8,10 @@
 
 /* -- io supplies. It keeps no state on its stack across calls that may run an action: the loop may
  * go on elsewhere meanwhile, and the old frame later. */
-uint32_t nest__io_slots(void); /* most sessions at once; 0: cannot start, said why */
-int nest__io_start(void);      /* 0, or -errno and said why */
+/* Before anybody can know of the server: from here on no TERM is lost. Most sessions at once; 0:
+ * cannot start, said why. */
+uint32_t nest__io_prepare(void);
+int nest__io_start(void); /* 0, or -errno and said why */
 /* One step: an event, a command, a turn of the ready list; waits if there is nothing to do. A
  * session whose wait is over, waiter->result set: it is resumed. NULL: none. */
 nest_session *nest__io_step(void);

@@ -28,8 +28,9 @@
 
 enum {
     PROCESS_SPARES = 16,
-    PROCESS_CUT_S = 4,      /* after a stop's begin, connections are cut off */
-    PROCESS_STOP_MS = 5000, /* and workers that go on all the same are killed */
+    PROCESS_CUT_S = 4,        /* after a stop's begin, connections are cut off */
+    PROCESS_STOP_MS = 5000,   /* and workers that go on all the same are killed */
+    PROCESS_DESCRIPTORS = 16, /* beside the listeners: a connection, libraries */
     PROCESS_BACKOFF_MS = 100,
     PROCESS_BACKOFF_MOST_MS = 5000,
 };
@@ -318,6 +319,7 @@ static int process_signals(void) {
     sigaction(SIGCHLD, &normal, NULL); /* ignored, it would take the children's statuses along */
     sigprocmask(SIG_BLOCK, &mine, &process_crew.before);
     sigdelset(&process_crew.before, SIGTERM);
+    sigdelset(&process_crew.before, SIGALRM);
     process_crew.pid = getpid();
     process_crew.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
     process_crew.asks = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -329,6 +331,9 @@ int nest__crew_prepare(void) {
                     nest__config.max_clients * sizeof process_crew.shared->ended[0];
     int protection = PROT_READ | PROT_WRITE;
     int error = nest__processes_budget();
+    if (error == 0) {
+        error = nest__descriptors_budget(NEST__LISTEN_MAX + PROCESS_DESCRIPTORS);
+    }
     if (error != 0) {
         return error;
     }

@@ -13,6 +13,7 @@
 
 static struct nest__context *door_parked;
 static struct nest__context door_outside; /* who entered */
+static struct nest__context door_first;   /* the stack that the loop begins on */
 static void (*door_loop)(void);
 
 static void door_entry(void) {
@@ -32,16 +33,16 @@ static int door_make(struct nest__context *fresh) {
     return 0;
 }
 
-/* Runs `loop` until it returns, which it may do on any stack, when no action waits any more. Every
- * new stack calls it; it keeps nothing there. 0 or -ENOMEM. */
-static int nest__door_run(void (*loop)(void)) {
-    struct nest__context fresh;
+/* The stack for `loop` to begin on; every new stack calls it, it keeps nothing there. 0 or -ENOMEM.
+ */
+static int nest__door_prepare(void (*loop)(void)) {
     door_loop = loop;
-    if (door_make(&fresh) < 0) {
-        return -ENOMEM;
-    }
-    nest__context_switch(&door_outside, &fresh);
-    return 0;
+    return door_make(&door_first);
+}
+
+/* Runs the loop until it returns, which it may do on any stack, when no action waits any more. */
+static void nest__door_run(void) {
+    nest__context_switch(&door_outside, &door_first);
 }
 
 /* Leaves the caller in *here, on its stack, and runs the loop on another until somebody calls

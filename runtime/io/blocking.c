@@ -118,6 +118,11 @@ static void blocking_linger(int fd, uint8_t *buffer) {
     }
 }
 
+static bool blocking_unread(const nest_session *s) {
+    return nest__unread(s) ||
+           ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) == 0 && nest__input_waits(s->c0.fd));
+}
+
 void nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
     unsigned want = nest__open(s, arrival);
@@ -138,7 +143,7 @@ void nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         }
     }
     if (blocking_drain(s, &s->c0, 0) == 0 &&
-        (nest__unread(s) || atomic_load(&nest__stop) == NEST__DRAIN)) {
+        (blocking_unread(s) || atomic_load(&nest__stop) == NEST__DRAIN)) {
         blocking_linger(arrival->fd, buffer);
     }
 }

@@ -59,18 +59,20 @@ static bool epoll_arm(nest_session *s, uint32_t events) {
 _Static_assert(EPOLLIN < 256 && EPOLLOUT < 256, "nest__chan.io holds what is armed");
 
 static void epoll_listen(bool on) {
+    bool failed = false;
     if (on == io.accepting || (on && io.stopping)) {
         return;
     }
+    io.accepting = on;
     for (unsigned i = 0; i < nest__listener_count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u64 = epoll_signals - 1 - i};
-        if (epoll_ctl(io.fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, nest__listeners[i].fd, &event) ==
-                -1 &&
-            on && errno != EEXIST) {
-            io.retry_at = nest__clock_ms() + EPOLL_RETRY_MS;
-        }
+        int how = on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
+        failed = (epoll_ctl(io.fd, how, nest__listeners[i].fd, &event) == -1 && on) || failed;
     }
-    io.accepting = on;
+    if (failed) { /* no memory: all or none, and again later */
+        epoll_listen(false);
+        io.retry_at = nest__clock_ms() + EPOLL_RETRY_MS;
+    }
 }
 
 /* -- ends of connections */
@@ -100,9 +102,14 @@ static void epoll_release(nest_session *s) {
     epoll_listen(true);
 }
 
-/* All is delivered. Closing while the client may still send would destroy what it has not read. */
+static bool epoll_unread(const nest_session *s) {
+    return nest__unread(s) ||
+           ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) == 0 && nest__input_waits(s->c0.fd));
+}
+
+/* All is delivered. Closing over unread input would destroy what the client has not read. */
 static void epoll_finish(nest_session *s) {
-    if (io.cut || !nest__unread(s) || shutdown(s->c0.fd, SHUT_WR) == -1 || !epoll_arm(s, EPOLLIN)) {
+    if (io.cut || !epoll_unread(s) || shutdown(s->c0.fd, SHUT_WR) == -1 || !epoll_arm(s, EPOLLIN)) {
         epoll_release(s);
         return;
     }
@@ -451,31 +458,45 @@ int nest__io_status(void) {
 
 /* -- the beginning */
 
-uint32_t nest__io_slots(void) {
+/* A block that whoever started the server left behind would make it deaf. */
+static int epoll_hear(void) {
+    struct sigaction stop = {.sa_handler = epoll_stop, .sa_flags = (int)SA_RESTART};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = epoll_signals};
+    sigset_t mine;
+    io.self = getpid();
+    sigemptyset(&stop.sa_mask);
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGTERM);
+    sigaddset(&mine, SIGINT);
+    if ((io.fd = epoll_create1(EPOLL_CLOEXEC)) == -1 ||
+        (io.signals = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1 ||
+        epoll_ctl(io.fd, EPOLL_CTL_ADD, io.signals, &event) == -1 ||
+        sigaction(SIGTERM, &stop, NULL) == -1 || sigaction(SIGINT, &stop, NULL) == -1 ||
+        sigprocmask(SIG_UNBLOCK, &mine, NULL) == -1) {
+        return -errno;
+    }
+    return 0;
+}
+
+uint32_t nest__io_prepare(void) {
     if (nest__descriptors_budget((uint64_t)nest__config.max_clients + EPOLL_DESCRIPTORS) < 0) {
+        return 0;
+    }
+    int error = epoll_hear();
+    if (error < 0) {
+        nest__say("cannot start: %s", strerror(-error));
         return 0;
     }
     return nest__config.max_clients;
 }
 
 int nest__io_start(void) {
-    struct sigaction stop = {.sa_handler = epoll_stop, .sa_flags = (int)SA_RESTART};
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = epoll_signals};
     int error = nest__listen_nonblocking();
-    io.linger_first = io.linger_last = NEST__NO_SLOT;
-    io.self = getpid();
-    sigemptyset(&stop.sa_mask);
-    if (error == 0 &&
-        ((io.fd = epoll_create1(EPOLL_CLOEXEC)) == -1 ||
-         (io.signals = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1 ||
-         epoll_ctl(io.fd, EPOLL_CTL_ADD, io.signals, &event) == -1 ||
-         sigaction(SIGTERM, &stop, NULL) == -1 || sigaction(SIGINT, &stop, NULL) == -1)) {
-        error = -errno;
-    }
     if (error < 0) {
         nest__say("cannot start: %s", strerror(-error));
         return error;
     }
+    io.linger_first = io.linger_last = NEST__NO_SLOT;
     epoll_listen(true);
     return 0;
 }

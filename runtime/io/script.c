@@ -331,7 +331,7 @@ int nest__io_status(void) {
 }
 
 /* Features keep something for each of maxClients: a script's limit is another. */
-uint32_t nest__io_slots(void) {
+uint32_t nest__io_prepare(void) {
     nest__config.max_clients = SCRIPT_CONVERSATIONS;
     return SCRIPT_CONVERSATIONS;
 }

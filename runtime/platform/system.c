@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,11 @@ int nest__processes_budget(void) {
               "maxClients, or raise the limit (ulimit -u)",
               (unsigned)nest__config.max_clients, (unsigned long long)have.rlim_cur);
     return -EAGAIN;
+}
+
+bool nest__input_waits(int fd) {
+    int n = 0;
+    return ioctl(fd, FIONREAD, &n) != -1 && n > 0;
 }
 
 int nest__parent_watch(int signal, pid_t parent) {

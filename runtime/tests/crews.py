@@ -108,6 +108,11 @@ def conversations(exe, model):
     time.sleep(0.2)  # the action waits at the door
     assert len(rest(s)) == 7 + 5000002 + 9 + len(BYE)
     s = server.connect()
+    s.sendall(b"BIG 5000000\r\nQUIT\r\n")
+    time.sleep(0.2)
+    s.sendall(b"more")  # comes after the last receive, and nobody will read it
+    assert len(rest(s)) == 7 + 5000002 + 9 + len(BYE), "the last reply must survive late input"
+    s = server.connect()
     s.sendall(b"WHO\r\n")
     s.shutdown(socket.SHUT_WR)
     assert rest(s) == b"hello\r\nnobody 1\r\nbye: closed by the client\r\n"
@@ -132,7 +137,7 @@ def conversations(exe, model):
     assert line(late) == b"hello\r\n", "the next one must get the free place"
     seconds, status, out, err = server.stop()
     assert status == 0 and seconds < 4, (status, seconds)
-    assert "stopped after 47 clients" in out and "40 shutdown" in out, out
+    assert "stopped after 48 clients" in out and "40 shutdown" in out, out
     assert re.fullmatch(r"\S+Z warn \d+ a line\\nand another\\n\\x1b\n", err), err
     for s in everybody:
         assert rest(s) == b"bye: the server stops\r\n"
@@ -196,6 +201,26 @@ def listeners(exe, model, folder):
     assert ask(unix(path), b"WHO\r\nQUIT\r\n") == b"hello\r\nnobody 1\r\nclosing\r\n" + BYE
     process.terminate()
     assert process.wait(10) == 0
+
+
+def starts(exe, model):
+    """Whoever has read the line may stop the server at once; and what it inherits does not matter."""
+    for _ in range(20):
+        server = Server(exe, "maxClients=5")
+        _, status, out, _ = server.stop()
+        assert status == 0 and out == "sample: stopped after 0 clients\n", (status, out)
+    signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGALRM}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    server = Server(exe, "maxClients=5")
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    stalled = server.connect()
+    stalled.sendall(b"BIG 90000000\r\n")
+    line(stalled)
+    seconds, status, out, _ = server.stop()
+    assert status == 0 and seconds < 6 and out.endswith(": 1 shutdown\n"), (seconds, status, out)
+    few = subprocess.run(["sh", "-c", f"ulimit -n 8; exec {exe} --port 0"], capture_output=True,
+                         timeout=10)
+    assert few.returncode == 1 and b"descriptors" in few.stderr and few.stdout == b"", few
 
 
 def stops(exe, model):
@@ -298,6 +323,7 @@ def costs(exe, model, folder):
     # START, 20 and the last reply; the receive that waits shows when it is resumed
     assert counted.pop("sendto") == 22 and counted.pop("recvfrom") == 21, names
     assert counted.pop("close") == 1 and counted.pop("accept4") in (1, 2), names
+    assert counted.pop("ioctl") == 1, "whether closing would destroy the last reply"
     assert counted == {}, counted
     os.kill(int(lines[0].split()[0]), signal.SIGTERM)  # strace passes none on
     server.process.communicate(timeout=10)
@@ -322,6 +348,7 @@ def configuration(exe, folder):
     refused("argument --port: serverPort: a value is missing", "--port")
     refused("argument --bogus: unknown", "--bogus")
     refused("cannot read nowhere: No such file", "--config", "nowhere")
+    refused("/dev/zero:1: a line of more than 4,095 bytes", "--config", "/dev/zero")
     refused("is no numeric address", "--set", "listen=localhost:80")
     refused("serverPort has no place beside listen", "--port", "9", "--set", "listen=127.0.0.1:8")
     assert run("--check-config", "--port", "9", "--set", "listen=127.0.0.1:9").returncode == 0
@@ -354,6 +381,7 @@ def main():
             conversations(exe, model)
             counts(exe, model)
             listeners(exe, model, folder)
+            starts(exe, model)
             if "thread" not in (options.sanitize or ""):  # it reports threads that a stop abandons
                 stops(exe, model)
                 crashes(exe, model)
