@@ -41,9 +41,6 @@ fn user_part(m: &Machine, w: &mut Writer) {
     }
     w.end("declarations");
     w.begin("per-connection variables");
-    for code in &m.locals.file_scope {
-        verbatim(w, code);
-    }
     for group in &m.locals.groups {
         types(m, group, w);
     }
@@ -57,11 +54,16 @@ fn user_part(m: &Machine, w: &mut Writer) {
             ));
         }
         w.line("};");
+        w.line(&format!(
+            "_Static_assert(_Alignof({}) <= _Alignof(max_align_t), \"a record of per-connection \"",
+            names::record(m)
+        ));
+        w.line("               \"variables has no stricter alignment than malloc gives\");");
     }
     for fix in &m.locals.macros {
-        w.line(&format!("#undef {}", fix.name));
+        w.line(&format!("#ifdef {0}\n#undef {0}", fix.name));
         let rest = replace(m, &fix.rest.code.text, &fix.rest.uses, Context::Evaluated);
-        w.line(&format!("#define {}{rest}", fix.name));
+        w.line(&format!("#define {}{rest}\n#endif", fix.name));
     }
     w.end("per-connection variables");
     w.begin("start-up declarations");
@@ -74,10 +76,11 @@ fn user_part(m: &Machine, w: &mut Writer) {
 /// `char *cur, buf[3]` as types, each named for its variable: inline structs, function pointers
 /// and arrays then work as in any declaration.
 fn types(m: &Machine, group: &Group, w: &mut Writer) {
+    let specifiers = replace(m, &group.specifiers.text, &group.uses, Context::Unevaluated);
     if group.variables.is_empty() {
+        w.user(&group.specifiers, &specifiers);
         return;
     }
-    let specifiers = replace(m, &group.specifiers.text, &group.uses, Context::Unevaluated);
     let declarators: Vec<String> = group
         .variables
         .iter()

@@ -134,8 +134,28 @@ impl Scan<'_, '_> {
                     });
                 }
                 Kind::Dollar => self.dollar(i),
+                Kind::Text | Kind::Char => self.escaped(&token.at),
                 _ => {}
             }
+        }
+    }
+
+    /// `\$` in a literal, which C knows no more than outside.
+    fn escaped(&mut self, literal: &Range<usize>) {
+        let bytes = self.text.text.as_bytes();
+        let mut at = literal.start;
+        while at + 1 < literal.end {
+            if bytes[at] != b'\\' {
+                at += 1;
+                continue;
+            }
+            if bytes[at + 1] == b'$' {
+                self.uses.push(Use {
+                    at: at..at + 2,
+                    what: What::Dollar,
+                });
+            }
+            at += 2;
         }
     }
 
@@ -177,7 +197,7 @@ impl Scan<'_, '_> {
                 &near,
             );
         };
-        let call = ctext::call(&self.text.text, self.tokens, i);
+        let call = ctext::call(self.tokens, i);
         let usage = format!("it is written {}", directive.usage);
         let args = match (directive.form, call) {
             (Form::Later, _) => {

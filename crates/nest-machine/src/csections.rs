@@ -2,7 +2,7 @@
 //! by what each item is. Must not know: the record that is emitted, directives' meanings.
 
 use crate::ctext::{self, Kind};
-use crate::model::{Action, Code, Group, Locals, MacroFix, Startup, Use, Variable, What};
+use crate::model::{Action, Code, Group, Locals, Startup, Use, Variable, What};
 use crate::scope::{self, Names, Place, declared};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
@@ -27,80 +27,6 @@ pub fn locals(
         reader.read(text);
     }
     (reader.locals, reader.names)
-}
-
-/// Finds the macros whose bodies name variables.
-pub fn macros(sources: &SourceMap, texts: &[&CText], names: &Names) -> Vec<MacroFix> {
-    texts
-        .iter()
-        .flat_map(|text| macros_of(sources, text, names))
-        .collect()
-}
-
-fn macros_of(sources: &SourceMap, text: &CText, names: &Names) -> Vec<MacroFix> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < text.text.len() {
-        let end = logical_line_end(&text.text, at);
-        let line = &text.text[at..end];
-        let define = line.trim_start().strip_prefix('#').map(str::trim_start);
-        if let Some(rest) = define.and_then(|l| l.strip_prefix("define")) {
-            let rest = rest.trim_start();
-            let start = at + (line.len() - rest.len());
-            found.extend(macro_fix(sources, text, start..end, names));
-        }
-        at = end + 1;
-    }
-    found
-}
-
-fn macro_fix(
-    sources: &SourceMap,
-    text: &CText,
-    at: Range<usize>,
-    names: &Names,
-) -> Option<MacroFix> {
-    let whole = &text.text[at.clone()];
-    let name_len = whole
-        .bytes()
-        .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
-        .count();
-    let (name, rest) = whole.split_at(name_len);
-    let body = match rest.strip_prefix('(') {
-        Some(r) => rest.len() - r.len() + r.find(')')? + 1,
-        None => 0,
-    };
-    let params: Vec<&str> = rest[..body]
-        .trim_matches(['(', ')'])
-        .split(',')
-        .map(str::trim)
-        .collect();
-    let uses: Vec<Use> = scope::token_uses(&rest[body..], names, &params)
-        .into_iter()
-        .map(|(r, i)| Use {
-            at: body + r.start..body + r.end,
-            what: What::Variable(i),
-        })
-        .collect();
-    let span = actions_span(text, &(at.start + name_len..at.end));
-    (!uses.is_empty() && !name.is_empty()).then(|| MacroFix {
-        name: name.to_string(),
-        rest: Action {
-            code: Code::at(sources, span),
-            uses,
-        },
-    })
-}
-
-fn logical_line_end(text: &str, from: usize) -> usize {
-    let mut at = from;
-    loop {
-        match text[at..].find('\n') {
-            None => return text.len(),
-            Some(n) if text[..at + n].trim_end_matches('\r').ends_with('\\') => at += n + 1,
-            Some(n) => return at + n,
-        }
-    }
 }
 
 fn actions_span(text: &CText, at: &Range<usize>) -> Span {
@@ -138,17 +64,13 @@ fn first_error(root: Node<'_>) -> Option<Range<usize>> {
     best
 }
 
-/// Whether a declaration declares a function rather than an object.
+/// Whether a declarator declares a function rather than an object.
 fn is_prototype(declarator: Node<'_>) -> bool {
-    match declarator.kind() {
-        "function_declarator" => declarator
-            .child_by_field_name("declarator")
-            .is_some_and(|d| d.kind() == "identifier"),
-        "pointer_declarator" => declarator
-            .child_by_field_name("declarator")
-            .is_some_and(is_prototype),
-        _ => false,
+    let mut around = declared(declarator).and_then(|name| name.parent());
+    while let Some(node) = around.filter(|n| n.kind() == "parenthesized_declarator") {
+        around = node.parent();
     }
+    around.is_some_and(|n| n.kind() == "function_declarator")
 }
 
 fn storage<'t>(node: Node<'t>, text: &str) -> Option<(Node<'t>, String)> {
@@ -163,6 +85,51 @@ fn is_type_only(node: Node<'_>) -> bool {
         node.kind(),
         "struct_specifier" | "union_specifier" | "enum_specifier" | "type_definition"
     ) || node.kind().starts_with("preproc_")
+}
+
+/// What stands between an `#if` and its `#endif`, in all branches.
+#[derive(Default)]
+struct Conditional {
+    /// Variables and functions with bodies.
+    holds_objects: bool,
+    /// What only main can hold: statements, and variables that are not static.
+    holds_statements: bool,
+    /// What only file scope can hold.
+    holds_file_scope: bool,
+}
+
+impl Conditional {
+    fn of(node: Node<'_>, text: &str) -> Conditional {
+        let mut found = Conditional::default();
+        let branch = |n: Node<'_>| {
+            ["preproc_if", "preproc_el"]
+                .iter()
+                .any(|k| n.kind().starts_with(k))
+        };
+        let mut todo = vec![node];
+        while let Some(node) = todo.pop().filter(|n| branch(*n)) {
+            let head = ["name", "condition"].map(|f| node.child_by_field_name(f).map(|n| n.id()));
+            for child in children(node) {
+                match child.kind() {
+                    _ if branch(child) => todo.push(child),
+                    "declaration" => {
+                        let prototypes = declarators(child).iter().all(|d| is_prototype(*d));
+                        found.holds_objects |= !prototypes;
+                        found.holds_statements |= !prototypes && storage(child, text).is_none();
+                    }
+                    "function_definition" => {
+                        found.holds_objects = true;
+                        found.holds_file_scope = true;
+                    }
+                    "preproc_include" => found.holds_file_scope = true,
+                    "comment" | ";" => {}
+                    _ if is_type_only(child) || head.contains(&Some(child.id())) => {}
+                    _ => found.holds_statements |= child.is_named(),
+                }
+            }
+        }
+        found
+    }
 }
 
 struct Reader<'a> {
@@ -203,13 +170,12 @@ impl Reader<'_> {
                     let help = "put it into %{ %} or into the start-up section";
                     self.say(Diag::E0501, text, at, what, help);
                 }
-                _ if is_type_only(node) => {
-                    let mut code = self.code(text, at);
-                    if !node.kind().starts_with("preproc_") && !code.text.ends_with(';') {
-                        code.text.push(';');
-                    }
-                    self.locals.file_scope.push(code);
+                _ if Conditional::of(node, &text.text).holds_objects => {
+                    let what = "per-connection variables under a condition".to_string();
+                    let help = "declare them without it, or declare a struct type under it";
+                    self.say(Diag::E0501, text, at, what, help);
                 }
+                _ if is_type_only(node) => self.no_variable(text, node),
                 _ => {
                     let what = "this is no declaration".to_string();
                     let help = "before the first rule stand per-connection declarations; \
@@ -220,13 +186,30 @@ impl Reader<'_> {
         }
     }
 
+    /// A type, a prototype or preprocessor lines: to file scope as they are.
+    fn no_variable(&mut self, text: &CText, node: Node<'_>) {
+        let at = node.byte_range();
+        let uses = if node.kind().starts_with("preproc_") {
+            Vec::new()
+        } else {
+            scope::uses_in(&text.text, node, &self.names)
+        };
+        let mut specifiers = self.code(text, at.clone());
+        if !node.kind().starts_with("preproc_") && !specifiers.text.ends_with(';') {
+            specifiers.text.push(';');
+        }
+        self.locals.groups.push(Group {
+            specifiers,
+            uses: variable_uses(uses, at.start),
+            variables: Vec::new(),
+        });
+    }
+
     fn declaration(&mut self, text: &CText, node: Node<'_>) {
         let all = declarators(node);
         let plain = |d: &Node<'_>| d.kind() != "init_declarator";
         if all.iter().all(|d| plain(d) && is_prototype(*d)) {
-            let code = self.code(text, node.byte_range());
-            self.locals.file_scope.push(code);
-            return;
+            return self.no_variable(text, node);
         }
         if let Some((at, word)) = storage(node, &text.text) {
             let what = format!("a per-connection variable cannot be `{word}`");
@@ -236,16 +219,29 @@ impl Reader<'_> {
             };
             return self.say(Diag::E0501, text, at.byte_range(), what, help);
         }
+        let is_aligned = |c: &Node<'_>| {
+            let word = &text.text[c.byte_range()];
+            word.starts_with("_Alignas") || word.starts_with("alignas")
+        };
+        if let Some(aligned) = children(node).into_iter().find(is_aligned) {
+            let what = "a per-connection variable cannot have an alignment of its own".to_string();
+            let help = "give it to a member: struct { _Alignas(16) char bytes[32]; } name";
+            return self.say(Diag::E0501, text, aligned.byte_range(), what, help);
+        }
         let first = all[0].start_byte();
         let specifiers = node.start_byte()..first;
         let spec_text = &text.text[specifiers.clone()];
         let is_const = ctext::tokens(spec_text)
             .iter()
             .any(|t| t.kind == Kind::Name && &spec_text[t.at.clone()] == "const");
-        let spec_uses = variable_uses(scope::token_uses(spec_text, &self.names, &[]));
+        let spec_uses = children(node)
+            .into_iter()
+            .filter(|c| c.end_byte() <= first)
+            .flat_map(|c| scope::uses_in(&text.text, c, &self.names))
+            .collect();
         let mut group = Group {
             specifiers: self.code(text, specifiers),
-            uses: spec_uses,
+            uses: variable_uses(spec_uses, node.start_byte()),
             variables: Vec::new(),
         };
         for declarator in all {
@@ -316,15 +312,11 @@ impl Reader<'_> {
             return None;
         }
         let base = declarator.start_byte();
-        let whole = &text.text[declarator.byte_range()];
         let hole = name_node.start_byte() - base..name_node.end_byte() - base;
-        let uses = variable_uses(scope::token_uses(whole, &self.names, &[&name]));
-        if let Some(u) = uses
-            .iter()
-            .find(|u| !whole[..u.at.start].contains("sizeof"))
-        {
+        let found = scope::declarator_uses(&text.text, declarator, &self.names);
+        if let Some((at, _)) = found.iter().find(|(at, _)| !is_measured(declarator, at)) {
             let what = format!("the size of `{name}` is not constant");
-            let at = base + u.at.start..base + u.at.end;
+            let at = at.clone();
             let help = "a connection's record has one size; allocate with $keep in START";
             self.say(Diag::E0501, text, at, what, help);
             return None;
@@ -344,7 +336,7 @@ impl Reader<'_> {
             name,
             declarator: self.code(text, declarator.byte_range()),
             hole,
-            uses,
+            uses: variable_uses(found, base),
             unsized_array,
             aggregate: is_array || is_list || object_const,
             initialiser,
@@ -357,16 +349,29 @@ impl Reader<'_> {
         let found = scope::uses(self.parser, &plain, Place::Initialiser, &self.names);
         Action {
             code: self.code(text, at),
-            uses: variable_uses(found),
+            uses: variable_uses(found, 0),
         }
     }
 }
 
-fn variable_uses(found: Vec<(Range<usize>, usize)>) -> Vec<Use> {
+/// Whether what stands at `at` is asked for its size alone.
+fn is_measured(declarator: Node<'_>, at: &Range<usize>) -> bool {
+    let mut node = declarator.descendant_for_byte_range(at.start, at.end);
+    while let Some(n) = node.filter(|n| n.id() != declarator.id()) {
+        if matches!(n.kind(), "sizeof_expression" | "alignof_expression") {
+            return true;
+        }
+        node = n.parent();
+    }
+    false
+}
+
+/// Uses found in a text, from `base` on in it.
+fn variable_uses(found: Vec<(Range<usize>, usize)>, base: usize) -> Vec<Use> {
     found
         .into_iter()
         .map(|(at, i)| Use {
-            at,
+            at: at.start - base..at.end - base,
             what: What::Variable(i),
         })
         .collect()
@@ -438,6 +443,23 @@ fn startup_item(
                 startup.file_scope.push(code(at));
             } else {
                 startup.main.push(code(at));
+            }
+        }
+        kind if kind.starts_with("preproc_if") => {
+            let inside = Conditional::of(node, &text.text);
+            if inside.holds_statements && inside.holds_file_scope {
+                out.push(
+                    Diagnostic::new(
+                        Diag::E0502,
+                        actions_span(text, &at),
+                        "statements beside functions or an #include under one condition",
+                    )
+                    .help("give the statements a condition of their own"),
+                );
+            } else if inside.holds_statements {
+                startup.main.push(code(at));
+            } else {
+                startup.file_scope.push(code(at));
             }
         }
         _ if is_type_only(node) => {

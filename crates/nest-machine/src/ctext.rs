@@ -160,29 +160,29 @@ fn literal_end(s: &[u8], from: usize, quote: u8) -> usize {
     s.len()
 }
 
-/// The call behind token `head`: its arguments' ranges (trimmed) and the range of the parentheses;
-/// none if no `(` follows or it is never closed.
+/// The call behind token `head`: its arguments' ranges, without the blanks and comments around
+/// them, and the range of the parentheses; none if no `(` follows or it is never closed.
 #[must_use]
-pub fn call(text: &str, tokens: &[Token], head: usize) -> Option<Call> {
+pub fn call(tokens: &[Token], head: usize) -> Option<Call> {
     let open = tokens
         .get(head + 1)
         .filter(|t| t.kind == Kind::Punct(b'('))?;
     let mut depth = 1;
-    let mut from = open.at.end;
-    let mut args = Vec::new();
+    let mut args: Vec<Range<usize>> = Vec::new();
+    let mut arg = open.at.end..open.at.end;
     for token in tokens.iter().skip(head + 2) {
         match token.kind {
             Kind::Punct(b'(' | b'[' | b'{') => depth += 1,
             Kind::Punct(b',') if depth == 1 => {
-                args.push(trim(text, from..token.at.start));
-                from = token.at.end;
+                args.push(arg);
+                arg = token.at.end..token.at.end;
+                continue;
             }
             Kind::Punct(b')' | b']' | b'}') => {
                 depth -= 1;
                 if depth == 0 {
-                    let last = trim(text, from..token.at.start);
-                    if !(args.is_empty() && last.is_empty()) {
-                        args.push(last);
+                    if !(args.is_empty() && arg.is_empty()) {
+                        args.push(arg);
                     }
                     return Some(Call {
                         open: open.at.start,
@@ -193,6 +193,10 @@ pub fn call(text: &str, tokens: &[Token], head: usize) -> Option<Call> {
             }
             _ => {}
         }
+        if arg.is_empty() {
+            arg.start = token.at.start;
+        }
+        arg.end = token.at.end;
     }
     None
 }
@@ -202,16 +206,10 @@ pub fn call(text: &str, tokens: &[Token], head: usize) -> Option<Call> {
 pub struct Call {
     /// Offset of `(`.
     pub open: usize,
-    /// The arguments, blanks around them left out.
+    /// The arguments, blanks and comments around them left out.
     pub args: Vec<Range<usize>>,
     /// Offset of `)`.
     pub close: usize,
-}
-
-fn trim(text: &str, r: Range<usize>) -> Range<usize> {
-    let s = &text[r.clone()];
-    let start = r.start + (s.len() - s.trim_start().len());
-    start..(r.end - (s.len() - s.trim_end().len())).max(start)
 }
 
 #[cfg(test)]

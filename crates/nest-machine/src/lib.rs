@@ -4,6 +4,7 @@
 //! actions. Must not know: the C that is emitted around it, files, the command line.
 
 mod actions;
+mod cmacros;
 mod csections;
 mod ctext;
 pub mod directives;

@@ -185,9 +185,7 @@ pub enum ArgKind {
 /// What stands before the first rule.
 #[derive(Clone, Debug, Default)]
 pub struct Locals {
-    /// Preprocessor lines, types and prototypes: to file scope, in order.
-    pub file_scope: Vec<Code>,
-    /// One group for each C declaration.
+    /// One group for each C declaration, type or preprocessor line, in order.
     pub groups: Vec<Group>,
     /// The variables, in order.
     pub variables: Vec<Variable>,
@@ -195,7 +193,7 @@ pub struct Locals {
     pub macros: Vec<MacroFix>,
 }
 
-/// A C declaration of per-connection variables.
+/// A C declaration of per-connection variables; of none: all of it is in `specifiers`.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Its specifiers (`const struct {…}`), without storage class.

@@ -1,10 +1,10 @@
 //! From syntax to machine: names to numbers, patterns to automata, actions read.
 
 use crate::actions::{self, Context, Owner};
-use crate::csections;
 use crate::model::{Action, ArgKind, Code, Cond, Features, Machine, ModelKind, Rule, What};
 use crate::whole::{self, Refused};
 use crate::{Overrides, options, scope};
+use crate::{cmacros, csections};
 use nest_diag::{Code as Diag, Diagnostic, FileId, SourceMap, nearest};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
@@ -67,7 +67,7 @@ pub fn resolve(
         .copied()
         .chain(spec.locals.iter())
         .collect();
-    locals.macros = csections::macros(sources, &macro_texts, &variables);
+    locals.macros = cmacros::fixes(sources, &macro_texts, &mut parser, &variables, out);
 
     let states = states(spec, out);
     let mut r = Resolver {

@@ -53,26 +53,65 @@ pub fn uses(
     let Some(tree) = parser.parse(&text, None) else {
         return Vec::new();
     };
-    let mut walk = Walk {
-        text: &text,
-        names,
-        scopes: vec![BTreeSet::new()],
-        found: Vec::new(),
-    };
-    walk.run(tree.root_node());
     let (shift, end) = (before.len(), before.len() + code.len());
-    let mut found = walk.found;
+    let mut found = walk(&text, names, Step::Visit(tree.root_node()));
     found.retain(|(r, _)| r.start >= shift && r.end <= end);
     for (r, _) in &mut found {
         *r = r.start - shift..r.end - shift;
     }
-    found.sort_by_key(|(r, _)| r.start);
-    found.dedup();
     found
 }
 
-/// Uses in text that is only tokens to C (macro bodies): names not behind `.` or `->` and not in
-/// `except`.
+/// Every use in `node` of a tree of `text`.
+#[must_use]
+pub fn uses_in(text: &str, node: Node<'_>, names: &Names) -> Vec<(Range<usize>, usize)> {
+    walk(text, names, Step::Visit(node))
+}
+
+/// Every use in a declarator: in its sizes and parameters.
+#[must_use]
+pub fn declarator_uses(text: &str, node: Node<'_>, names: &Names) -> Vec<(Range<usize>, usize)> {
+    walk(text, names, Step::Declarator(node))
+}
+
+fn walk(text: &str, names: &Names, from: Step<'_>) -> Vec<(Range<usize>, usize)> {
+    let mut walk = Walk {
+        text,
+        names,
+        scopes: vec![BTreeSet::new()],
+        found: Vec::new(),
+    };
+    walk.run(from);
+    walk.found.sort_by_key(|(r, _)| r.start);
+    walk.found.dedup();
+    walk.found
+}
+
+/// Uses in the body of a macro with the parameters `params`. A body that is an expression or
+/// statements is parsed, so that its own locals shadow; any other is only tokens.
+pub fn macro_uses(
+    parser: &mut Parser,
+    body: &str,
+    names: &Names,
+    params: &[&str],
+) -> Vec<(Range<usize>, usize)> {
+    let tokens = token_uses(body, names, params);
+    if tokens.is_empty() {
+        return tokens;
+    }
+    let text = format!("void f(void) {{{body}\n;}}");
+    match parser.parse(&text, None) {
+        Some(tree) if !tree.root_node().has_error() => {
+            let mut left = names.clone();
+            left.retain(|name, _| !params.contains(&name.as_str()));
+            uses(parser, &format!("{body}\n;"), Place::Body, &left)
+        }
+        _ => tokens,
+    }
+}
+
+/// Uses in text that is only tokens to C (macro bodies): names not behind `.` or `->`, not beside
+/// `#` or `##` and not in `except`.
 #[must_use]
 pub fn token_uses(code: &str, names: &Names, except: &[&str]) -> Vec<(Range<usize>, usize)> {
     let tokens = ctext::tokens(code);
@@ -85,8 +124,13 @@ pub fn token_uses(code: &str, names: &Names, except: &[&str]) -> Vec<(Range<usiz
                     && tokens[i - 1].kind == Kind::Punct(b'>')
                     && tokens[i - 2].kind == Kind::Punct(b'-')
                     && tokens[i - 2].at.end == tokens[i - 1].at.start));
+        let pasted = (i > 0 && tokens[i - 1].kind == Kind::Punct(b'#'))
+            || tokens
+                .get(i + 1)
+                .is_some_and(|t| t.kind == Kind::Punct(b'#'));
         if token.kind == Kind::Name
             && !member
+            && !pasted
             && !except.contains(&text)
             && let Some(index) = names.get(text)
         {
@@ -137,8 +181,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn run(&mut self, root: Node<'_>) {
-        let mut todo = vec![Step::Visit(root)];
+    fn run(&mut self, from: Step<'_>) {
+        let mut todo = vec![from];
         while let Some(step) = todo.pop() {
             let mut next = Vec::new();
             match step {
@@ -219,9 +263,13 @@ impl Walk<'_> {
             }
             "preproc_arg" => {
                 let (at, text) = (node.byte_range(), &self.text[node.byte_range()]);
-                for (r, index) in token_uses(text, self.names, &[]) {
-                    self.found
-                        .push((at.start + r.start..at.start + r.end, index));
+                let params = self.parameters(node);
+                for (r, index) in token_uses(text, self.names, &params) {
+                    let shadowed = self.scopes.iter().any(|s| s.contains(&text[r.clone()]));
+                    if !shadowed {
+                        self.found
+                            .push((at.start + r.start..at.start + r.end, index));
+                    }
                 }
             }
             "preproc_def" | "preproc_function_def" => {
@@ -229,6 +277,16 @@ impl Walk<'_> {
             }
             _ => all(next),
         }
+    }
+
+    /// The parameters of the macro whose body `node` is.
+    fn parameters(&self, node: Node<'_>) -> Vec<&str> {
+        node.parent()
+            .and_then(|p| p.child_by_field_name("parameters"))
+            .map_or(Vec::new(), named)
+            .into_iter()
+            .map(|p| &self.text[p.byte_range()])
+            .collect()
     }
 
     /// `a * b;` with a variable `a` was taken for a declaration.

@@ -77,10 +77,13 @@ impl Parser<'_> {
             if declarations && self.local() {
                 continue;
             }
-            declarations = false;
-            if !self.misplaced() {
+            // A preprocessor line is reported once; the declarations around it are none the worse.
+            let among = self.r.bytes[start] == b'#' && declarations;
+            declarations = self.misplaced();
+            if !declarations {
                 self.rule();
             }
+            declarations &= among;
             if self.r.at == start {
                 self.r.at = self.r.char_end(start);
             }

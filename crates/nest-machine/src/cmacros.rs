@@ -1,0 +1,121 @@
+//! The specification's C macros whose bodies name per-connection variables: each is written again
+//! behind the record. Must not know: what a use becomes, the declarations of the variables.
+
+use crate::actions::inner;
+use crate::model::{Action, Code, MacroFix, Use, What};
+use crate::scope::{self, Names};
+use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
+use nest_syntax::ast::CText;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tree_sitter::Parser;
+
+/// Finds the macros whose bodies name variables.
+pub fn fixes(
+    sources: &SourceMap,
+    texts: &[&CText],
+    parser: &mut Parser,
+    names: &Names,
+    out: &mut Vec<Diagnostic>,
+) -> Vec<MacroFix> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let all: Vec<(Span, MacroFix)> = texts
+        .iter()
+        .flat_map(|text| macros_of(sources, text, parser, names))
+        .collect();
+    let mut fixed: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, fix) in &all {
+        *fixed.entry(&fix.name).or_default() += usize::from(!fix.rest.uses.is_empty());
+    }
+    let mut met: BTreeSet<&str> = BTreeSet::new();
+    for (span, fix) in &all {
+        // Which definition holds is known to the preprocessor alone.
+        if !met.insert(&fix.name) && fixed[fix.name.as_str()] > 0 {
+            let what = format!("the macro `{}` is defined twice", fix.name);
+            let help = "one that names per-connection variables has one definition: \
+                        let it use a second macro that differs";
+            out.push(Diagnostic::new(Diag::E0103, *span, what).help(help));
+        }
+    }
+    all.into_iter()
+        .map(|(_, fix)| fix)
+        .filter(|fix| !fix.rest.uses.is_empty())
+        .collect()
+}
+
+/// Every macro, its uses of variables if it has any.
+fn macros_of(
+    sources: &SourceMap,
+    text: &CText,
+    parser: &mut Parser,
+    names: &Names,
+) -> Vec<(Span, MacroFix)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < text.text.len() {
+        let end = logical_line_end(&text.text, at);
+        let line = &text.text[at..end];
+        let define = line.trim_start().strip_prefix('#').map(str::trim_start);
+        if let Some(rest) = define.and_then(|l| l.strip_prefix("define")) {
+            let rest = rest.trim_start();
+            let start = at + (line.len() - rest.len());
+            found.extend(macro_fix(sources, text, start..end, parser, names));
+        }
+        at = end + 1;
+    }
+    found
+}
+
+fn macro_fix(
+    sources: &SourceMap,
+    text: &CText,
+    at: Range<usize>,
+    parser: &mut Parser,
+    names: &Names,
+) -> Option<(Span, MacroFix)> {
+    let whole = &text.text[at.clone()];
+    let name_len = whole
+        .bytes()
+        .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        .count();
+    let (name, rest) = whole.split_at(name_len);
+    let body = match rest.strip_prefix('(') {
+        Some(r) => rest.len() - r.len() + r.find(')')? + 1,
+        None => 0,
+    };
+    let params: Vec<&str> = rest[..body]
+        .trim_matches(['(', ')'])
+        .split(',')
+        .map(str::trim)
+        .collect();
+    let uses = scope::macro_uses(parser, &rest[body..], names, &params)
+        .into_iter()
+        .map(|(r, i)| Use {
+            at: body + r.start..body + r.end,
+            what: What::Variable(i),
+        })
+        .collect();
+    let span = inner(text.span, &(at.start + name_len..at.end));
+    let fix = MacroFix {
+        name: name.to_string(),
+        rest: Action {
+            code: Code::at(sources, span),
+            uses,
+        },
+    };
+    let named = inner(text.span, &(at.start..at.start + name_len));
+    (!name.is_empty()).then_some((named, fix))
+}
+
+fn logical_line_end(text: &str, from: usize) -> usize {
+    let mut at = from;
+    loop {
+        match text[at..].find('\n') {
+            None => return text.len(),
+            Some(n) if text[..at + n].trim_end_matches('\r').ends_with('\\') => at += n + 1,
+            Some(n) => return at + n,
+        }
+    }
+}
