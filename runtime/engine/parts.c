@@ -8,12 +8,13 @@
 
 static void parts_from_path(struct nest__action *action, const uint32_t *path, unsigned parts) {
     uint32_t before = 0;
-    for (unsigned i = 0; i < parts; i++) {
+    for (unsigned i = 0; i + 1 < parts; i++) {
         if (path[i] > before) {
             before = path[i];
         }
         action->ends[i] = before;
     }
+    action->ends[parts - 1] = action->n; /* the last has no mark: it ends with the match */
 }
 
 /* Fills action->ends for its rule, which is a pattern rule. */
@@ -23,11 +24,7 @@ void nest__parts_find(struct nest__action *action, struct nest__scratch *scratch
     unsigned parts = rule->parts;
     action->parsed = true;
     memset(scratch->path, 0, parts * sizeof scratch->path[0]);
-    if (parts == 1) {
-        action->ends[0] = action->n;
-        return;
-    }
-    if (nfa == NULL) { /* no action of the specification asks for a part of this rule */
+    if (parts == 1 || nfa == NULL) { /* NULL: no action asks for a part of this rule but $0 */
         parts_from_path(action, scratch->path, parts);
         return;
     }

@@ -241,7 +241,7 @@ mod tests {
     fn arguments_are_split_at_depth_one() {
         let s = "$reply( \"a,\" , f(b, c) , {d, e} )";
         let t = tokens(s);
-        let call = call(s, &t, 0).expect("closed");
+        let call = call(&t, 0).expect("closed");
         let args: Vec<&str> = call.args.iter().map(|r| &s[r.clone()]).collect();
         assert_eq!(args, ["\"a,\"", "f(b, c)", "{d, e}"]);
     }

@@ -308,6 +308,13 @@ A: "a" { }
             ],
         ),
         (
+            "%%\n#define X 1\nint x[X];\n#x \"a\" { }\nint y;\n",
+            &[
+                "E0201 2:1 `#define X 1` the preprocessor line `#define` stands among the rules",
+                "E0201 5:1 `int y;` a C declaration stands among the rules",
+            ],
+        ),
+        (
             r##"%state Ready
 %%
 Raedy: "a" { }
