@@ -1,6 +1,8 @@
 //! The user's C in places where finding its variables, arguments and file scope is not easy: what
 //! is accepted compiles without a warning and means what C means, the rest is refused with a reason.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::Place;
@@ -137,5 +139,14 @@ fn what_cannot_be_a_variable_says_why() {
         "%%\nint n;\nint sizes[sizeof(int) * n];\n\"A\" { }\n",
         "E0501",
         "the size of `sizes` is not constant",
+    );
+}
+
+#[test]
+fn what_an_if_0_takes_out_does_not_count() {
+    says(
+        "%%\n\"A\\n\" {\n#if 0\n } }\n#if 1\n { \n#else\n }\n#endif\n }\n#else\n {\n#endif\n#if 1\n }\n#endif\n\
+         #if 0 /* no */\n {\n#endif\n $reply(\"still here\\n\"); }\n",
+        "still here\\n",
     );
 }

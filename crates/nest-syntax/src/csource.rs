@@ -266,8 +266,19 @@ pub(crate) fn block_end(
     let mut lexer = Lexer::new(bytes, from);
     let mut depth = 1usize;
     let mut branches = Vec::new();
+    // How many `#if`s stand open inside the group that an `#if 0` takes out, itself included.
+    let mut dead = 0usize;
     while let Some((token, start)) = lexer.next() {
         match token {
+            Token::If if dead > 0 => dead += 1,
+            Token::EndIf if dead > 1 => dead -= 1,
+            Token::Else | Token::EndIf if dead == 1 => {
+                dead = 0;
+                if token == Token::EndIf {
+                    branches.pop();
+                }
+            }
+            _ if dead > 0 => {}
             Token::Punct(b'{') => depth += 1,
             Token::Punct(b'}') => {
                 depth -= 1;
@@ -276,7 +287,10 @@ pub(crate) fn block_end(
                 }
             }
             Token::Word => word(start, lexer.at),
-            Token::If => branches.push(depth),
+            Token::If => {
+                branches.push(depth);
+                dead = usize::from(is_if_0(&bytes[start..lexer.at]));
+            }
             Token::Else => depth = branches.last().copied().unwrap_or(depth),
             Token::EndIf => {
                 branches.pop();
@@ -285,6 +299,14 @@ pub(crate) fn block_end(
         }
     }
     Err(lexer.unended())
+}
+
+/// Whether a preprocessor line is `#if 0`.
+fn is_if_0(line: &[u8]) -> bool {
+    let words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|w| !w.is_empty());
+    words.take(3).eq([&b"#if"[..], b"0"]) || line.starts_with(b"#if 0 /")
 }
 
 /// From behind a `%{` to its `%}`: where that stands.
