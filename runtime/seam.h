@@ -113,8 +113,21 @@ struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
 enum {
     NEST__CHAN_EOF = 1,
     NEST__CHAN_GONE = 2,
-    NEST__CHAN_MORE = 4 /* the last receive filled its buffer: more may be there */
+    NEST__CHAN_MORE = 4, /* the last receive filled its buffer: more may be there */
+    NEST__CHAN_SENT = 8, /* since the last receive, */
+    NEST__CHAN_LATE = 16 /* and in more than one go: time has passed, and more may have come */
 };
+
+/* io, after a receive: whether it filled the room it had. */
+static inline void nest__chan_received(struct nest__chan *chan, bool full) {
+    chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE;
+    chan->state |= full ? NEST__CHAN_MORE : 0;
+}
+
+/* io, after a send. */
+static inline void nest__chan_sent(struct nest__chan *chan) {
+    chan->state |= (chan->state & NEST__CHAN_SENT) != 0 ? NEST__CHAN_LATE : NEST__CHAN_SENT;
+}
 
 enum nest__phase {
     NEST__FREE,    /* not a session */
@@ -150,7 +163,7 @@ _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line")
 
 /* Received bytes. One visit of io:
  *     lent = (room = nest__in_space(s, c, &p)) == 0;      then p, room: io's own buffer
- *     n = receive into p;   window = {p, n, lent};   c->state: NEST__CHAN_MORE set iff n == room
+ *     n = receive into p;   window = {p, n, lent};   nest__chan_received(c, n == room)
  *     want = nest__pump(s, c, &window);                   WANT_AGAIN: again, with the same window
  *     before io's buffer serves anything else: nest__own(s, &window)
  * lent: the bytes are in io's buffer; pump leaves in p, n what it has not consumed. Not lent: they

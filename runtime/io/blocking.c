@@ -43,6 +43,7 @@ static int blocking_send(nest_session *s, struct nest__chan *chan, int flags) {
     if (sent == -1) {
         return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : -ECONNRESET;
     }
+    nest__chan_sent(chan);
     nest__out_sent(s, chan, (uint64_t)sent);
     return 0;
 }
@@ -80,8 +81,7 @@ static unsigned blocking_receive(nest_session *s, struct nest__window *window, u
     ssize_t n = recv(s->c0.fd, window->p, room, 0);
     window->n = n > 0 ? (uint32_t)n : 0;
     if (n > 0) {
-        s->c0.state &= (uint8_t)~NEST__CHAN_MORE;
-        s->c0.state |= (uint32_t)n == room ? NEST__CHAN_MORE : 0;
+        nest__chan_received(&s->c0, (uint32_t)n == room);
         return nest__pump(s, &s->c0, window);
     }
     window->lent = false;
@@ -118,11 +118,6 @@ static void blocking_linger(int fd, uint8_t *buffer) {
     }
 }
 
-static bool blocking_unread(const nest_session *s) {
-    return nest__unread(s) ||
-           ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) == 0 && nest__input_waits(s->c0.fd));
-}
-
 void nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
     unsigned want = nest__open(s, arrival);
@@ -143,7 +138,7 @@ void nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         }
     }
     if (blocking_drain(s, &s->c0, 0) == 0 &&
-        (blocking_unread(s) || atomic_load(&nest__stop) == NEST__DRAIN)) {
+        (nest__unread(s) || nest__input_waits(&s->c0) || atomic_load(&nest__stop) == NEST__DRAIN)) {
         blocking_linger(arrival->fd, buffer);
     }
 }

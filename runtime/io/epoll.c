@@ -102,14 +102,10 @@ static void epoll_release(nest_session *s) {
     epoll_listen(true);
 }
 
-static bool epoll_unread(const nest_session *s) {
-    return nest__unread(s) ||
-           ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) == 0 && nest__input_waits(s->c0.fd));
-}
-
 /* All is delivered. Closing over unread input would destroy what the client has not read. */
 static void epoll_finish(nest_session *s) {
-    if (io.cut || !epoll_unread(s) || shutdown(s->c0.fd, SHUT_WR) == -1 || !epoll_arm(s, EPOLLIN)) {
+    if (io.cut || !(nest__unread(s) || nest__input_waits(&s->c0)) ||
+        shutdown(s->c0.fd, SHUT_WR) == -1 || !epoll_arm(s, EPOLLIN)) {
         epoll_release(s);
         return;
     }
@@ -149,6 +145,7 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
             return errno == EAGAIN ? 0 : -ECONNRESET;
         }
         io.sent += (uint32_t)n;
+        nest__chan_sent(chan);
         nest__out_sent(s, chan, (uint64_t)n);
         if ((uint64_t)n < out[0].n) {
             return 0;
@@ -211,8 +208,7 @@ static void epoll_receive(nest_session *s) {
         epoll_tell(s, n == 0 ? NEST__EVENT_EOF : NEST__EVENT_RESET);
     } else {
         window.n = (uint32_t)n;
-        s->c0.state &= (uint8_t)~NEST__CHAN_MORE;
-        s->c0.state |= window.n == room ? NEST__CHAN_MORE : 0;
+        nest__chan_received(&s->c0, window.n == room);
         unsigned want = nest__pump(s, &s->c0, &window);
         epoll_settle(s, want, &window);
     }

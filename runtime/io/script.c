@@ -115,8 +115,7 @@ static unsigned script_receive(nest_session *s) {
     memcpy(window.p, bytes, window.n);
     memmove(bytes, bytes + window.n, sent - window.n);
     script_clients[s->self.slot].n -= window.n;
-    s->c0.state &= (uint8_t)~NEST__CHAN_MORE;
-    s->c0.state |= window.n == room ? NEST__CHAN_MORE : 0;
+    nest__chan_received(&s->c0, window.n == room);
     unsigned want = nest__pump(s, &s->c0, &window);
     if (nest__own(s, &window) < 0) {
         want = nest__event(s, NEST__EVENT_RESET);

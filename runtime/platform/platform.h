@@ -21,8 +21,9 @@ int nest__descriptors_budget(uint64_t need);
 int nest__processes_budget(void);
 /* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
 int nest__parent_watch(int signal, pid_t parent);
-/* Input waits in the socket: closing it now would reset the connection. */
-bool nest__input_waits(int fd);
+/* Input waits in the socket: closing it now would reset the connection. Asks only if output took
+ * its time since the last receive: a request answered at once does not pay for it. */
+bool nest__input_waits(const struct nest__chan *);
 /* -- address.c: async-signal-safe -------------------------------------------------------------- */
 enum { NEST__ADDRESS_TEXT = 128 };
 /* "192.0.2.1:4711", "[2001:db8::1]:4711" (RFC 5952), "unix". */

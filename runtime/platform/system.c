@@ -65,9 +65,11 @@ int nest__processes_budget(void) {
     return -EAGAIN;
 }
 
-bool nest__input_waits(int fd) {
+bool nest__input_waits(const struct nest__chan *chan) {
     int n = 0;
-    return ioctl(fd, FIONREAD, &n) != -1 && n > 0;
+    return (chan->state & (NEST__CHAN_LATE | NEST__CHAN_EOF | NEST__CHAN_GONE)) ==
+               NEST__CHAN_LATE &&
+           ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
 }
 
 int nest__parent_watch(int signal, pid_t parent) {
