@@ -6,13 +6,13 @@ Must not know: anything that is not in runner/.
 
 import argparse
 import os
-import shutil
+import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
+from runner import process, scratch                         # noqa: E402
 from runner.build import MODELS, Builder, BuildError, TIME  # noqa: E402
 from runner.case import load_all                            # noqa: E402
 from runner.suite import Suite                              # noqa: E402
@@ -64,9 +64,9 @@ def main():
         return 0
     if not cases and not errors:
         sys.exit('conformance: no case has such a name')
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     start = time.monotonic()
-    temporary = tempfile.mkdtemp(prefix='nest-conformance-')
-    tempfile.tempdir = temporary
+    temporary = scratch.begin(options.keep)
     try:
         builder = Builder(os.path.abspath(options.nest or compiler()),
                           os.path.join(target(), 'conformance'), options.cc)
@@ -76,15 +76,19 @@ def main():
         good = suite.run(cases, max(1, options.jobs))
         if not options.case and not options.model and not options.keep:
             builder.prune()
+        if options.keep:
+            print(f'kept: {temporary}')
         print(f'{time.monotonic() - start:.0f} s')
         suite.close()
+    except KeyboardInterrupt:
+        process.kill_all()
+        scratch.end()
+        print('conformance: interrupted', file=sys.stderr, flush=True)
+        os._exit(130)                    # threads of the suite may still wait for something
     except BuildError as error:
         sys.exit(f'conformance: {error}')
     finally:
-        if options.keep:
-            print(f'kept: {temporary}')
-        else:
-            shutil.rmtree(temporary, ignore_errors=True)
+        scratch.end()
     return 0 if good and not errors else 1
 
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from . import scratch
 
 MODELS = ('script', 'process', 'thread', 'event')
 SANITIZE = {'thread': 'thread'}     # others: address,undefined
@@ -62,7 +63,7 @@ class Builder:
 
     def server(self, case, model):
         """The path of the server of a case in a model."""
-        with tempfile.TemporaryDirectory(prefix='nest-case-') as folder:
+        with scratch.folder('case') as folder:
             spec = write_files(folder, case)
             project = os.path.join(folder, 'project')
             status, out, errors = bounded(
@@ -103,7 +104,7 @@ class Builder:
 
     def check(self, case):
         """What `nest check` says: a list of the JSON objects it prints."""
-        with tempfile.TemporaryDirectory(prefix='nest-case-') as folder:
+        with scratch.folder('case') as folder:
             spec = write_files(folder, case)
             status, out, errors = bounded(
                 [self.nest, 'check', '--format', 'json', os.path.basename(spec)], 60, cwd=folder)

@@ -56,6 +56,8 @@ class Client:
         if left <= 0 or not (reading or writing):
             raise TimeoutError
         readable, writable, _ = select.select(reading, writing, [], left)
+        if not (readable or writable):
+            raise TimeoutError
         if readable:
             try:
                 chunk = self.sock.recv(1 << 18)
@@ -104,10 +106,11 @@ class Client:
 
     def expect_pattern(self, pattern):
         """Waits until all that is unseen matches the pattern."""
+        until = time.monotonic() + PATIENCE
         while re.fullmatch(pattern, self.got[self.seen:], re.S) is None:
-            silent = len(self.got) > self.seen
+            begun = len(self.got) > self.seen
             try:
-                self._turn(time.monotonic() + (SILENCE if silent else PATIENCE))
+                self._turn(min(until, time.monotonic() + SILENCE) if begun else until)
             except TimeoutError:
                 raise ClientError(f'expected the pattern {short(pattern)}\n  received '
                                   f'{short(self.got[self.seen:])}') from None

@@ -13,6 +13,8 @@ _PLAIN = {b'n': b'\n', b'r': b'\r', b't': b'\t', b'a': b'\a', b'b': b'\b', b'f':
 
 def unescape(text):
     """The bytes of a literal's inside."""
+    if '\\' not in text:
+        return text.encode('utf-8', 'surrogateescape')
     def one(match):
         body = match.group(1)
         if body[:1] == b'x' and len(body) > 1:
@@ -27,6 +29,8 @@ def unescape(text):
 
 def parse(text):
     """The bytes of one or more literals; ValueError if there is anything else."""
+    if text.count('"') == 2 and text[0] == text[-1] == '"':
+        return unescape(text[1:-1])
     out, at = b'', 0
     while at < len(text.rstrip()):
         item = _ITEM.match(text, at)

@@ -7,9 +7,8 @@ import os
 import re
 import select
 import subprocess
-import tempfile
 import time
-from . import trace
+from . import scratch, trace
 
 START = 30       # seconds until it must listen
 STOP = 20        # seconds until it must be gone after TERM
@@ -38,7 +37,7 @@ def sanitizer_report(errors):
 
 def must_exit(binary, status):
     """Whether a server ends by itself with a status and never listens; None, or what it did."""
-    with tempfile.TemporaryDirectory(prefix='nest-exit-') as folder:
+    with scratch.folder('exit') as folder:
         try:
             done = subprocess.run([binary], stdin=subprocess.DEVNULL, capture_output=True,
                                   timeout=START, cwd=folder,
@@ -56,12 +55,20 @@ class ServerError(Exception):
     """The server did not start, or did not end as it should."""
 
 
+_running = set()
+
+
+def kill_all():
+    """Ends every server that still runs; for an interrupted suite."""
+    for process in list(_running):
+        process.kill()
+
+
 class Server:
     """A running server; a context manager that ends it and raises ServerError if it was unwell."""
 
     def __init__(self, binary, listen, clients, more=()):
-        self.folder = tempfile.TemporaryDirectory(prefix='nest-serve-')
-        base = self.folder.name
+        base = self.folder = scratch.make('serve')
         self.trace_path = os.path.join(base, 'trace')
         self.unix = os.path.join(base, 'socket')
         names = {'tcp4': '127.0.0.1:0', 'tcp6': '[::1]:0', 'unix': 'unix:' + self.unix}
@@ -74,6 +81,8 @@ class Server:
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=base,
                                         stdout=subprocess.PIPE, stderr=self.errors,
                                         env=clean_environment(self.trace_path))
+        _running.add(self.process)
+        self.traced, self.known = 0, {}
         self.addresses = {}
         try:
             self._started(listen)
@@ -112,12 +121,14 @@ class Server:
         end, wait = time.monotonic() + seconds, 0.001
         while True:
             with open(self.trace_path, 'rb') as file:
+                file.seek(self.traced)
                 data = file.read()
             complete = data[:data.rfind(b'\n') + 1]
-            traces = trace.parse_server(complete)
-            done = sum(1 for lines in traces.values() if trace.finished(lines))
+            self.traced += len(complete)
+            trace.parse_server(complete, self.known)
+            done = sum(1 for lines in self.known.values() if trace.finished(lines))
             if done >= count or time.monotonic() > end or not self.alive():
-                return traces
+                return {number: list(lines) for number, lines in self.known.items()}
             time.sleep(wait)
             wait = min(wait * 2, 0.1)
 
@@ -155,6 +166,7 @@ class Server:
         self._forget()
 
     def _forget(self):
+        _running.discard(self.process)
         self.process.stdout.close()
         self.errors.close()
-        self.folder.cleanup()
+        scratch.dispose(self.folder)

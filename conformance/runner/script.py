@@ -6,8 +6,7 @@ Must not know: sockets, how the server was built.
 import os
 import re
 import subprocess
-import tempfile
-from . import literal, trace, variants
+from . import literal, scratch, trace, variants
 from .process import clean_environment, sanitizer_report
 
 TIME = 120
@@ -56,7 +55,7 @@ def write_script(case):
 def run(case, server):
     """None, or what went wrong."""
     commands, talks = write_script(case)
-    with tempfile.TemporaryDirectory(prefix='nest-script-') as folder:
+    with scratch.folder('script') as folder:
         path = os.path.join(folder, 'trace')
         try:
             done = subprocess.run([server], input=commands, capture_output=True, timeout=TIME,

@@ -31,8 +31,12 @@ class Suite:
         """Runs everything; whether nothing failed."""
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             futures = {pool.submit(self._case, case): case for case in cases}
-            for done in concurrent.futures.as_completed(futures):
-                self._report(futures[done], *done.result())
+            try:
+                for done in concurrent.futures.as_completed(futures):
+                    self._report(futures[done], *done.result())
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return self.counts['failed'] == 0
 
     def broken(self, name, error):

@@ -6,6 +6,7 @@ Neighbouring replies are one, because how an action cuts its output is not part 
 Must not know: how the server was run.
 """
 
+import itertools
 import re
 from . import literal
 
@@ -36,9 +37,9 @@ def parse_line(text, expected=False):
     raise ValueError(f'not a trace line: {text}')
 
 
-def parse_server(data):
-    """All traces of a server's trace output: {connection: [line]}, in order of first mention."""
-    traces = {}
+def parse_server(data, traces=None):
+    """Adds a server's trace output to {connection: [line]}, in order of first mention."""
+    traces = {} if traces is None else traces
     for raw in data.decode('latin-1').split('\n'):
         if raw:
             number, _, text = raw.partition(' ')
@@ -52,17 +53,16 @@ def normal(lines):
     """Neighbouring replies joined, empty ones dropped. A reply becomes ('reply', data) or
     ('reply~', regex)."""
     out = []
-    for line in lines:
-        if line == ('reply', b''):
-            continue
-        if out and line[0] in ('reply', 'reply~') and out[-1][0] in ('reply', 'reply~'):
-            last = out.pop()
-            if last[0] == line[0] == 'reply':
-                line = ('reply', last[1] + line[1])
-            else:
-                line = ('reply~', b''.join(re.escape(l[1]) if l[0] == 'reply' else l[1]
-                                           for l in (last, line)))
-        out.append(line)
+    for together, group in itertools.groupby(lines, lambda line: line[0] in ('reply', 'reply~')):
+        group = list(group)
+        if not together:
+            out += group
+        elif all(line[0] == 'reply' for line in group):
+            data = b''.join(line[1] for line in group)
+            out += [('reply', data)] if data else []
+        else:
+            out.append(('reply~', b''.join(re.escape(line[1]) if line[0] == 'reply' else line[1]
+                                           for line in group)))
     return out
 
 
