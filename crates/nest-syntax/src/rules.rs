@@ -3,6 +3,8 @@
 //! Must not know what a pattern or condition holds, nor where the file came from. Multistates are a
 //! stack here and conditions of each rule in the tree.
 
+mod locals;
+
 use std::sync::Arc;
 
 use nest_diag::{Code, Diagnostic, Span};
@@ -98,123 +100,6 @@ impl Parser<'_> {
             );
         }
         startup
-    }
-
-    /// One per-connection declaration or `%{ %}` block, if one stands here.
-    fn local(&mut self) -> bool {
-        let start = self.r.at;
-        if self.r.looking_at("%{") {
-            if let Some(text) = fence(&mut self.r) {
-                self.locals.push(text);
-            }
-            return true;
-        }
-        let end = self.r.ident_end(start);
-        let word = self.r.text(start, end);
-        if end == start || RESERVED.contains(&word) || self.names.kind(word).is_some() {
-            return false;
-        }
-        let next = self.r.after_blanks(end);
-        if next < self.r.end && matches!(self.r.bytes[next], b':' | b'=') {
-            return false;
-        }
-        let typed = csource::is_declaration_word(word);
-        if let Some(end) = self
-            .declarations
-            .end(&self.r.bytes[..self.r.end], start, true)
-        {
-            self.r.at = end;
-            self.locals.push(self.r.c_text(start, end));
-            return true;
-        }
-        if typed {
-            self.broken_declaration(start);
-        }
-        typed
-    }
-
-    /// A line that starts as a declaration and does not end as one.
-    fn broken_declaration(&mut self, start: usize) {
-        let line = self.r.line_end(start);
-        let end = start + self.r.bytes[start..line].trim_ascii_end().len();
-        self.r.at = line;
-        self.r.report(
-            Code::E0502,
-            start,
-            end,
-            "the declaration is not terminated",
-            "end it with `;`",
-        );
-    }
-
-    /// Reports and skips what belongs into another section.
-    fn misplaced(&mut self) -> bool {
-        let start = self.r.at;
-        if self.r.looking_at("%{") {
-            self.r.report(
-                Code::E0201,
-                start,
-                start + 2,
-                "C text stands among the rules",
-                "write it before the first rule, or before the first `%%`",
-            );
-            fence(&mut self.r);
-            return true;
-        }
-        let word_end = self.r.ident_end(start + 1);
-        let word = self.r.text(start, word_end);
-        let (message, help) = if self.r.looking_at("%") && word.len() > 1 {
-            (
-                format!("the declaration `{word}` stands among the rules"),
-                "write it before the first `%%`",
-            )
-        } else if matches!(
-            word,
-            "#include"
-                | "#define"
-                | "#undef"
-                | "#if"
-                | "#ifdef"
-                | "#ifndef"
-                | "#else"
-                | "#elif"
-                | "#endif"
-                | "#pragma"
-        ) {
-            (
-                format!("the preprocessor line `{word}` stands among the rules"),
-                "write it into `%{ %}` before the first `%%`",
-            )
-        } else {
-            return self.late_declaration(start);
-        };
-        let line = self.r.line_end(start);
-        let end = start + self.r.bytes[start..line].trim_ascii_end().len();
-        self.r.at = line;
-        self.r.report(Code::E0201, start, end, message, help);
-        true
-    }
-
-    /// A per-connection declaration behind the first rule.
-    fn late_declaration(&mut self, start: usize) -> bool {
-        let end = self.r.ident_end(start);
-        let word = self.r.text(start, end);
-        if !csource::is_declaration_word(word) || self.names.kind(word).is_some() {
-            return false;
-        }
-        let bytes = &self.r.bytes[..self.r.end];
-        let Some(end) = self.declarations.end(bytes, start, true) else {
-            return false;
-        };
-        self.r.at = end;
-        self.r.report(
-            Code::E0201,
-            start,
-            end,
-            "a C declaration stands among the rules",
-            "per-connection declarations stand before the first rule",
-        );
-        true
     }
 
     fn rule(&mut self) {
