@@ -184,7 +184,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     if length > LONGEST_NAME {
         return None;
     }
-    let limit = (length / 3).max(1);
+    // Of one letter nothing but its case may be wrong.
+    let limit = (length / 3).max(usize::from(length > 1));
     known
         .into_iter()
         .filter(|k| k.chars().count().abs_diff(length) <= limit)
