@@ -98,6 +98,20 @@ static void main_stopped(void) {
     nest__tell(STDOUT_FILENO, text, line.n + 1);
 }
 
+/* What start-up code is given: the program's name, and what stood behind `--`. */
+static int main_startup(int argc, char **argv) {
+    if (argc > 1) {
+        int at = 1;
+        while (at < argc - 1 && strcmp(argv[at], "--") != 0) {
+            at++;
+        }
+        argv[at] = argv[0]; /* in place of `--`, or of the last argument if there is none */
+        argv += at;
+        argc -= at;
+    }
+    return nest__spec_startup(argc, argv);
+}
+
 int main(int argc, char **argv) {
     enum nest__request request;
     int error = nest__stdio_secure();
@@ -121,7 +135,7 @@ int main(int argc, char **argv) {
         nest__config_print();
         return EXIT_SUCCESS;
     }
-    int status = nest__spec_startup(argc, argv);
+    int status = main_startup(argc, argv);
     if (status >= 0) {
         return status;
     }

@@ -22,6 +22,29 @@ fn the_server_takes_over() {
 }
 
 #[test]
+fn start_up_code_has_what_stands_behind_the_dashes() {
+    let place = Place::new();
+    let code =
+        "for (int i = 1; i <= argc; i++) puts(i < argc ? argv[i] : argv[i] ? \"?\" : \".\");";
+    place.write(
+        "a.nest",
+        format!("%{{\n#include <stdio.h>\n%}}\n{GOOD}%%\n{code}\nreturn argc;\n"),
+    );
+    let port = ["run", "a.nest", "--", "--port", "0"];
+    place.nest(&port[..2]).with_status(1).out_has(".\n");
+    place.nest(&port).with_status(1).out_has(".\n");
+    let more = [&port[..], &["--", "one", "--", "--port"]].concat();
+    place
+        .nest(&more)
+        .with_status(4)
+        .out_has("one\n--\n--port\n.\n");
+    place
+        .nest(&["run", "a.nest", "--", "--"])
+        .with_status(1)
+        .out_has(".\n");
+}
+
+#[test]
 fn the_exit_status_is_the_servers() {
     let place = Place::new();
     place.write("a.nest", format!("{GOOD}%%\nreturn 7;\n"));
