@@ -83,6 +83,12 @@ fn c_errors_point_into_the_specification() {
         .nest(&["build", "d/bad.nest"])
         .with_status(1)
         .err_has("d/bad.nest:5:5: error:");
+    place.write("number.nest", "%%\nunsigned n;\n\"HI\" { $reply(n); }\n");
+    place
+        .nest(&["build", "number.nest"])
+        .with_status(1)
+        .err_has("number.nest:3:")
+        .err_has("int-conversion");
     assert!(!there(&place.path("bad")));
     place
         .nest_with(&["build", "-"], bad)

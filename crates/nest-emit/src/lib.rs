@@ -39,6 +39,7 @@ pub const CFLAGS: &[&str] = &[
     "-Wextra",
     "-Wpedantic",
     "-Werror=format",
+    "-Werror=int-conversion",
     "-Werror=implicit-function-declaration",
     "-fstack-clash-protection",
     "-pthread",
