@@ -383,15 +383,21 @@ impl Scan<'_, '_> {
         if let Some(n) = self.cx.states.iter().position(|s| s == word) {
             return u32::try_from(n).ok();
         }
-        let near = nearest(word, self.cx.states.iter().map(String::as_str)).map_or_else(
-            || "declare it with %state".to_string(),
-            |n| format!("did you mean `{n}`?"),
-        );
+        let help = if !word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            format!(
+                "write {} with names of states; choose with `if`",
+                directive.usage
+            )
+        } else if let Some(near) = nearest(word, self.cx.states.iter().map(String::as_str)) {
+            format!("did you mean `{near}`?")
+        } else {
+            "declare it with %state".to_string()
+        };
         self.say(
             Diag::E0405,
             at,
             format!("`{word}` is not a declared state"),
-            &near,
+            &help,
         );
         None
     }

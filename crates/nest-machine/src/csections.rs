@@ -156,8 +156,8 @@ impl Reader<'_> {
         };
         if let Some(at) = first_error(tree.root_node()) {
             let what = "this cannot be read as C declarations".to_string();
-            let help = "before the first rule stand per-connection declarations; %{ %} around them \
-                        if they do not begin with a type";
+            let help = "before the first rule stand per-connection declarations, each with its `;`; \
+                        %{ %} around them if they do not begin with a type";
             return self.say(Diag::E0502, text, at, what, help);
         }
         for node in children(tree.root_node()) {

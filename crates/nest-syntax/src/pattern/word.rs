@@ -160,12 +160,17 @@ impl Parser<'_, '_> {
                     .windows(2)
                     .any(|w| w.iter().all(u8::is_ascii_alphabetic)) =>
                 {
+                    let only = if self.r.text(0, start).ends_with('\'') {
+                        "; a `'` is no quote here"
+                    } else {
+                        ""
+                    };
                     self.r.report(
                         Code::W0301,
                         start,
                         end,
                         format!("`{word}` stands outside quotes"),
-                        format!("write \"{word}\" if text is meant"),
+                        format!("write \"{word}\" if text is meant{only}"),
                     );
                 }
                 _ => {}
