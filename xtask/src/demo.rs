@@ -35,7 +35,7 @@ pub fn demo(model: &str) -> Outcome {
     }
     println!("  what it is made from  {spec}");
     println!(
-        "  seen from inside      {} run --trace {spec}",
+        "  seen from inside      {} run --trace {spec} -- --port 0",
         nest.display()
     );
     println!();
