@@ -113,7 +113,7 @@ struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
 enum {
     NEST__CHAN_EOF = 1,
     NEST__CHAN_GONE = 2,
-    NEST__CHAN_MORE = 4, /* the last receive filled its buffer: more may be there */
+    NEST__CHAN_MORE = 4, /* nothing was received yet, or the last receive filled its buffer */
     NEST__CHAN_SENT = 8, /* since the last receive, */
     NEST__CHAN_LATE = 16 /* and in more than one go: time has passed, and more may have come */
 };

@@ -208,7 +208,7 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
     s->states = (uint64_t)1 << NEST__START_STATE;
     s->work = NULL;
-    s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
+    s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
     s->active = 0;
     s->last = NEST_NO_STATE;
     s->reason = NEST_OPEN;
