@@ -102,7 +102,7 @@ const char *nest_server_name(void);
 const char *nest_model(void); /* "process", "thread", "event" */
 unsigned nest_port(void);     /* of the first TCP listener; 0 if none */
 
-/* -- what C libraries lack: as in BSD, RFC-less but universally known ------------------------- */
+/* -- what some C libraries lack: strlcpy and strlcat as OpenBSD has them -------------------- */
 size_t nest_strlcpy(char *to, const char *from, size_t size);
 size_t nest_strlcat(char *to, const char *from, size_t size);
 

@@ -30,7 +30,8 @@ static int listener_complain(const char *name, int error) {
     const char *advice = strerror(error);
     switch (error) {
     case EADDRINUSE:
-        advice = "another process listens there; stop it, or choose another address";
+        advice = "somebody listens there already; stop it, or choose another address with --port "
+                 "or --set listen=...";
         break;
     case EACCES:
     case EPERM:

@@ -174,7 +174,7 @@ def listeners(exe, model, folder):
     path = folder / "socket"
     server = Server(exe, f"listen=unix:{path}", "maxClients=5", port=False)
     again = subprocess.run([exe, "--set", f"listen=unix:{path}"], capture_output=True, timeout=10)
-    assert again.returncode == 1 and b"another process listens there" in again.stderr, again
+    assert again.returncode == 1 and b"somebody listens there already" in again.stderr, again
     server.process.kill()
     server.process.wait()
     assert path.exists()
@@ -185,7 +185,7 @@ def listeners(exe, model, folder):
         assert ask(server.connect(), b"QUIT\r\n").endswith(BYE)
     taken = subprocess.run([exe, "--set", f"listen=127.0.0.1:{server.port}"], capture_output=True,
                            timeout=10)
-    assert taken.returncode == 1 and b"another process listens there" in taken.stderr, taken
+    assert taken.returncode == 1 and b"somebody listens there already" in taken.stderr, taken
     _, status, _, _ = server.stop()
     assert status == 0 and not path.exists()
     path.write_text("no socket")

@@ -119,6 +119,7 @@ codes! {
     E0605 Error "an option given twice";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
+    W0103 Warning "a macro written like an assignment";
     W0201 Warning "a state set and never tested, or tested and never set";
     W0301 Warning "letters outside quotes";
 }

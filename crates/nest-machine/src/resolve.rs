@@ -106,6 +106,7 @@ pub fn resolve(
         trace: overrides.trace,
         peer: all.iter().any(|a| uses(a, "peer")),
     };
+    assignments(sources, spec, cx.out);
     // What is dropped for an error may be what uses and sets.
     if !cx.out.iter().any(Diagnostic::is_error) {
         r.unused(spec, &all, cx.out);
@@ -162,6 +163,7 @@ fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
         let Decl::State(names) = decl else { continue };
         for name in names {
             if states.len() == MOST_STATES {
+                // Said once; the others are known all the same, or each use would be an error.
                 out.push(
                     Diagnostic::new(
                         Diag::E0106,
@@ -170,7 +172,6 @@ fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
                     )
                     .help("keep numbers and modes in per-connection variables"),
                 );
-                return states;
             }
             if !states.contains(&name.text) {
                 states.push(name.text.clone());
@@ -188,6 +189,23 @@ fn patterns(spec: &Spec) -> BTreeMap<String, ast::Pattern> {
             MacroBody::Condition(_) => None,
         })
         .collect()
+}
+
+/// W0103: `NL = "\n"`.
+fn assignments(sources: &SourceMap, spec: &Spec, out: &mut Vec<Diagnostic>) {
+    for m in macros(spec).values() {
+        let MacroBody::Pattern(p) = &m.body else {
+            continue;
+        };
+        let text = sources.text(p.span);
+        if text.starts_with("= ") || text.starts_with("=\t") {
+            let what = format!("the macro `{}` begins with an equals sign", m.name.text);
+            out.push(
+                Diagnostic::new(Diag::W0103, p.span, what)
+                    .help("leave the sign off, or quote it if it is meant"),
+            );
+        }
+    }
 }
 
 fn macros(spec: &Spec) -> BTreeMap<String, &ast::Macro> {
