@@ -112,6 +112,11 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/cost/run.py"]),
     },
     Step {
+        name: "matching",
+        about: "emitted matchers decide as libpcre2 does, at the same byte",
+        work: Work::Program(&["python3", "tests/matching/run.py"]),
+    },
+    Step {
         name: "project",
         about: "generated C builds everywhere, clean, and says where it came from",
         work: Work::Program(&["python3", "tests/project/run.py"]),
