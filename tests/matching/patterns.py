@@ -12,8 +12,10 @@ ITEMS = (r'a b c A B 1 a-c A-C 0-9 \d \w \s \D \W \S \h \v \H \V [:alpha:] [:^di
          r'( ) # [ & " \Qa-b\E \b \e').split() + [' ']
 ESCAPES = r'. . . \d \w \s \D \W \S \h \H \v \V \N \x41 \x{61} \o{60} \n \t \cJ \- \@ \"'.split()
 FLAGS = ('i', 's', 'U', '-i', '-s', 'i-s', 'is', 's-i', 'iU', '^')
-QUANTS = (('*', 0, 4), ('+', 1, 4), ('?', 0, 1), ('{2}', 2, 2), ('{1,2}', 1, 2), ('{0,2}', 0, 2),
-          ('{1,}', 1, 3), ('{2,}', 2, 4), ('{3,4}', 3, 4), ('{0}', 0, 0))
+LOOPS = (('*', 0, 4), ('+', 1, 4), ('?', 0, 1))
+COUNTS = (('{2}', 2, 2), ('{1,2}', 1, 2), ('{0,2}', 0, 2), ('{1,}', 1, 3), ('{2,}', 2, 4),
+          ('{3,4}', 3, 4), ('{0}', 0, 0))
+REPEATED = 20       # largest piece of which a count makes copies: both compilers have limits
 # The DFA of this, at least 2 to the 14th states, is over every budget: a rule with it runs by
 # thread list. Libpcre2 needs few steps for it.
 WIDE_NEST, WIDE_PCRE = '(a|b)*a(a|b){14}', '(?:a|b)*a(?:a|b){14}'
@@ -21,10 +23,10 @@ WIDE_NEST, WIDE_PCRE = '(a|b)*a(a|b){14}', '(?:a|b)*a(?:a|b){14}'
 
 class Node:
     """A piece of a pattern. `sample` makes something that it tends to match; `some`: it can match
-    a byte."""
+    a byte; `size`: roughly how many bytes and classes stand in it."""
 
-    def __init__(self, nest, pcre, sample, some=True):
-        self.nest, self.pcre, self.sample, self.some = nest, pcre, sample, some
+    def __init__(self, nest, pcre, sample, some=True, size=1):
+        self.nest, self.pcre, self.sample, self.some, self.size = nest, pcre, sample, some, size
 
 
 def _plain(byte, pcre):
@@ -57,7 +59,7 @@ class Patterns:
         text = bytes(self.random.choice(BYTES) for _ in range(self.random.randint(1, 3)))
         nest = ''.join(chr(b) if chr(b).isalnum() and b < 128 else f'\\{b:03o}' for b in text)
         return Node(f'"{nest}"', '(?:' + ''.join(_plain(b, True) for b in text) + ')',
-                    lambda r: text)
+                    lambda r: text, True, len(text))
 
     def _of_set(self, text):
         if text not in self.sets:
@@ -80,12 +82,12 @@ class Patterns:
             nest = pcre = f'(?{random.choice(FLAGS)}:'
         blank = ' ' if self._chance(15) else ''
         return Node(f'{nest}{blank}{inner.nest}{blank})', f'{pcre}{inner.pcre})', inner.sample,
-                    inner.some)
+                    inner.some, inner.size)
 
     def _macro(self):
         name = self.random.choice(sorted(self.macros))
         node = self.macros[name]
-        return Node('{' + name + '}', node.pcre, node.sample, node.some)
+        return Node('{' + name + '}', node.pcre, node.sample, node.some, node.size)
 
     def _atom(self, depth):
         kind = self.random.randrange(100)
@@ -106,13 +108,15 @@ class Patterns:
         return self._quantified(atom) if self._chance(40) else atom
 
     def _quantified(self, atom):
-        sign, least, most = self.random.choice(QUANTS)
+        small = atom.size <= REPEATED
+        sign, least, most = self.random.choice(LOOPS + COUNTS if small else LOOPS)
+        size = atom.size * max(1, most if sign[0] == '{' else 1)
         sign += '?' if self._chance(40) else ''
         # In a group, because libpcre2 10.42 takes `(?s).{2}` in one step, and if the subject ends
         # within it reports "no match" instead of "partial" when that is at the start.
         return Node(atom.nest + sign, f'(?:{atom.pcre}){sign}',
                     lambda r: b''.join(atom.sample(r) for _ in range(r.randint(least, most))),
-                    atom.some and most > 0)
+                    atom.some and most > 0, size)
 
     def _cat(self, depth, inside):
         pieces = []
@@ -125,7 +129,8 @@ class Patterns:
                 piece = self._piece(depth)      # the compiler warns of a run of letters
             pieces.append(piece)
         return Node(''.join(p.nest for p in pieces), ''.join(p.pcre for p in pieces),
-                    lambda r: b''.join(p.sample(r) for p in pieces), any(p.some for p in pieces))
+                    lambda r: b''.join(p.sample(r) for p in pieces), any(p.some for p in pieces),
+                    sum(p.size for p in pieces))
 
     def alt(self, depth, inside=False):
         """Branches. `inside` a group one may be empty."""
@@ -134,7 +139,8 @@ class Patterns:
             empty = Node('', '', lambda r: b'', False)
             branches.insert(self.random.randint(0, len(branches)), empty)
         return Node('|'.join(b.nest for b in branches), '|'.join(b.pcre for b in branches),
-                    lambda r: r.choice(branches).sample(r), any(b.some for b in branches))
+                    lambda r: r.choice(branches).sample(r), any(b.some for b in branches),
+                    sum(b.size for b in branches))
 
     def element(self, wide=False):
         """A part of a rule. `wide`: it takes the rule over the budget of a DFA."""
@@ -157,5 +163,5 @@ class Patterns:
         nodes = [self.alt(1) for _ in range(self.random.choice((1, 1, 2)))]
         pcre = ''.join(f'(?:{n.pcre})' for n in nodes)
         self.macros[name] = Node('', f'(?:{pcre})', lambda r: b''.join(n.sample(r) for n in nodes),
-                                 any(n.some for n in nodes))
+                                 any(n.some for n in nodes), sum(n.size for n in nodes))
         return ' '.join(f'({n.nest})' for n in nodes)
