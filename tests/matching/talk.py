@@ -71,7 +71,7 @@ def talk(server, options, marker, conversations, random, closed):
         who, step = order[dots]
         said = closed if match[3] else _unquote(match[2])
         if int(match[1]) != numbers[who]:
-            raise Failed(f'after a step of conversation {numbers[who]}, {int(match[1])} is answered: '
+            raise Failed(f'a step of conversation {numbers[who]} is answered to {int(match[1])}: '
                          'too late, or by mistake')
         found[who][step] += said
     if done.returncode != 0 or dots != len(order):
