@@ -67,6 +67,22 @@ const STEPS: &[Step] = &[
         work: Work::Cargo(&["test", "--quiet", "--workspace"]),
     },
     Step {
+        name: "patterns",
+        about: "two million random conversations are decided as libpcre2 decides them",
+        work: Work::Program(&[
+            "env",
+            "NEST_TRIALS=2000000",
+            "cargo",
+            "test",
+            "--quiet",
+            "-p",
+            "nest-pattern",
+            "--test",
+            "pattern",
+            "differential",
+        ]),
+    },
+    Step {
         name: "runtime",
         about: "the engine and its io hold under every cut, stall and failed allocation",
         work: Work::Program(&[
