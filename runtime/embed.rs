@@ -102,3 +102,38 @@ pub fn needed(io: &str, crew: &str, features: &[&str]) -> Vec<&'static File> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FILES;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// The C files below `folder`, named relative to `root`; tests are no part of a server.
+    fn below(root: &Path, folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in folder.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_string();
+            if path.is_dir() && name != "tests" {
+                below(root, &path, found);
+            } else if name.ends_with(".c") || name.ends_with(".h") {
+                found.insert(name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = BTreeSet::new();
+        below(root, root, &mut found);
+        let listed: BTreeSet<String> = FILES.iter().map(|f| f.path.to_string()).collect();
+        assert_eq!(listed.len(), FILES.len(), "a file is listed twice");
+        assert_eq!(listed, found);
+    }
+}
