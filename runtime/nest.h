@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,6 +65,64 @@ static inline nest_bytes nest_text(const char *text) {
     nest_bytes bytes = {text, text == NULL ? 0 : strlen(text)};
     return bytes;
 }
+
+/* -- input ---------------------------------------------------------------------------------------
+ * Bytes behind the match, those that were received already first. They wait for the client: at most
+ * idleTimeout (or what nest_timeout said) for the next byte; nest_read and nest_read_line, which
+ * take a message whole, also at most readTimeout from its first byte. Short: errno ECONNRESET
+ * (gone), ETIMEDOUT, ECANCELED (the server stops, or an earlier wait of this action was cut short),
+ * ENOMEM; then the connection ends when the action has. End of file is no error of the connection:
+ * errno is 0. In END, and after nest_close, they fail at once with ECANCELED. */
+/* n bytes with a NUL behind them, until the next of these two or the action's end; NULL if they do
+ * not come: nothing is taken. EMSGSIZE beyond inputBuffer. */
+char *nest_read(nest_session *, size_t n);
+/* Up to and without "\n" or "\r\n", at most `max` bytes before that; else EMSGSIZE, nothing taken.
+ */
+char *nest_read_line(nest_session *, size_t max);
+/* n bytes into `to`, straight from the connection where they are many. How many: fewer than n only
+ * at end of file; or -1. */
+long nest_read_into(nest_session *, void *to, size_t n);
+long nest_skip(nest_session *, size_t n); /* the same, dropped */
+bool nest_pending(nest_session *);        /* input is waiting; never waits itself */
+
+/* -- time ------------------------------------------------------------------------------------ */
+/* This connection pauses, nobody else. 0, or -1 and errno as for input. */
+int nest_sleep(nest_session *, uint32_t ms);
+/* The idle limit of this connection from here on, in place of idleTimeout; 0: none. */
+void nest_timeout(nest_session *, uint32_t ms);
+bool nest_draining(nest_session *); /* the server is stopping */
+
+/* -- files, beneath fileRoot: regular files only, and nothing outside, links included ---------- */
+typedef struct nest_file {
+    uint64_t size;         /* bytes */
+    struct timespec mtime; /* of its last change */
+    uint64_t inode;
+    int32_t fd;    /* the runtime's; closed when the action ends */
+    uint32_t mode; /* st_mode: kind and permissions */
+} nest_file;
+#define NEST_WHOLE UINT64_MAX /* as a length: all there is */
+#define NEST_SYNC 1u          /* nest_file_receive returns when it is on disk */
+/* Opens a file and says what it is: a regular file, or a directory (of which only `mode`, `mtime`
+ * are of use). 0, or -1 and errno: ENOENT, EACCES, EXDEV (outside), ENXIO (neither), EMFILE, … */
+int nest_file_open(nest_session *, const char *path, nest_file *);
+/* Queues `length` bytes of a file from `offset` on, as far as it has them; waits like nest_reply
+ * while more than outputBuffer is queued. How many bytes; or -1 and errno, with nothing queued, if
+ * it cannot be opened (EISDIR: a directory). A file that shrinks under what was promised closes the
+ * connection. */
+int64_t nest_file_reply_path(nest_session *, const char *path, uint64_t offset, uint64_t length);
+int64_t nest_file_reply_open(nest_session *, nest_file *, uint64_t offset, uint64_t length);
+/* Receives `length` bytes (NEST_WHOLE: until end of file) into a file beneath fileRoot: written
+ * beside it and then put in its place, so that who looks sees the old file or the new one. How many
+ * bytes; or -1 and errno, with the old file as it was: as for input, ENOSPC, EACCES, EXDEV, …; of
+ * these the bytes are taken all the same, so that the conversation stays in step. EPIPE: end of
+ * file before `length`. */
+int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, unsigned flags);
+
+/* -- blocking code: what stands between runs on a helper thread in event servers, while this
+ * connection waits and no other does. `$block { }`; only what section 9 of the language reference
+ * allows may be called in it. */
+void nest_block_begin(nest_session *);
+void nest_block_end(nest_session *);
 
 /* -- the match ---------------------------------------------------------------------------------
  * n: 0 is the whole match, 1.. the elements of the rule's pattern. Outside a pattern rule, or

@@ -2,10 +2,13 @@
  *
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
- * engine/         "engine" below, nest.h                      nest__wait, nest__peer_text, platform
+ * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
+ *                                                             nest__input_ready, nest__peer_text,
+ *                                                             files, platform
  * io/             "io" below                                  engine, platform
  * crew/           "crew" below                                engine, io, listener, platform
  * listener/       "listener" below                            platform
+ * file/           "files" below                               platform
  * feature/x.*     its own functions, called at join points (nest__on_*), or a null/ header
  * One model per binary: direct calls, one translation unit (server.c includes the chosen files).
  * No file here includes another .c; server.c fixes the order: seam.h, hooks, platform, feature,
@@ -24,6 +27,8 @@
  * NEST__PARTS        most elements of any rule (>= 1)
  * NEST__THREAD_ROOM  uint16_t words of thread lists a session may have to keep (>= 1)
  * NEST__NFA_STATES   most NFA states of any rule (>= 1)
+ * NEST__TIMERS       TIMEOUT rules
+ * NEST__PIPES        1: option inetd, a connection may be a pair of pipes; 0
  * NEST__MESSAGES     1: framing message; 0: stream */
 
 /* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */
@@ -65,12 +70,28 @@ extern const char nest__tool_version[]; /* of the compiler: "nest 0.1.0" */
 extern const bool nest__has_start;
 enum { NEST__START_STATE, NEST__DEFAULT_STATE };
 
+/* TIMEOUT(d) rules, as they are written. */
+struct nest__timer {
+    const char *name; /* "line N" */
+    const char *file;
+    uint32_t line;
+    uint32_t after; /* ms, 1 to NEST__LONGEST */
+};
+extern const struct nest__timer nest__timers[];
+/* The number of the TIMEOUT rule that fires first of those whose condition holds: the shortest, of
+ * equals the first written; -1: none is active. */
+int nest__spec_timer(uint64_t states, unsigned last);
+
 /* Writes the numbers of the pattern rules whose condition holds, ascending; returns how many. */
 unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]);
 /* actions.c */
 extern const size_t nest__spec_vars_size;              /* 0: none */
 void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */
-enum { NEST__ACT_START = -1, NEST__ACT_END = -2 };
+enum {
+    NEST__ACT_START = -1,
+    NEST__ACT_END = -2,
+    NEST__ACT_TIMER = -3 /* less the timer's number */
+};
 void nest__spec_act(nest_session *, void *vars, int rule); /* rule number, or one of the above */
 int nest__spec_startup(int argc, char **argv);             /* < 0: go on; else exit status */
 
@@ -84,9 +105,14 @@ struct nest__config {
     uint32_t server_port;
     const char *server_name;
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
+    /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
+    uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
+    uint32_t helpers;      /* most helper threads of a loop, >= 1 */
+    const char *file_root; /* "": the working directory */
 };
+#define NEST__LONGEST (24u * 60 * 60 * 1000) /* ms: of any duration */
 extern struct nest__config nest__config;
-enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES };
+enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES, NEST__DURATION };
 struct nest__option { /* generated from the compiler's one table of options */
     const char *name;
     enum nest__option_kind kind;
@@ -94,6 +120,7 @@ struct nest__option { /* generated from the compiler's one table of options */
     uint32_t least, most;
     const char *initial; /* as the specification or the default has it */
     const char *help;
+    bool reload; /* HUP changes it in the running server; else it needs a restart */
 };
 extern const struct nest__option nest__options[];
 extern const unsigned nest__option_count;
@@ -113,14 +140,15 @@ struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
 enum {
     NEST__CHAN_EOF = 1,
     NEST__CHAN_GONE = 2,
-    NEST__CHAN_MORE = 4, /* nothing was received yet, or the last receive filled its buffer */
-    NEST__CHAN_SENT = 8, /* since the last receive, */
-    NEST__CHAN_LATE = 16 /* and in more than one go: time has passed, and more may have come */
+    NEST__CHAN_MORE = 4,  /* nothing was received yet, or the last receive filled its buffer */
+    NEST__CHAN_SENT = 8,  /* since the last receive, */
+    NEST__CHAN_LATE = 16, /* and in more than one go: time has passed, and more may have come */
+    NEST__CHAN_CUT = 32   /* engine: nothing is delivered any more; io resets instead of closing */
 };
 
 /* io, after a receive: whether it filled the room it had. */
 static inline void nest__chan_received(struct nest__chan *chan, bool full) {
-    chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE;
+    chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE | NEST__CHAN_CUT;
     chan->state |= full ? NEST__CHAN_MORE : 0;
 }
 
@@ -142,7 +170,8 @@ enum {
     NEST__READY = 8 /* in the ready list */,
     NEST__STOPPING = 16,
     NEST__UNREAD = 32 /* input was left when it ended */,
-    NEST__LINGERING = 64 /* ended and delivered: only waits for the client to close */
+    NEST__LINGERING = 64 /* ended and delivered: only waits for the client to close */,
+    NEST__EXPIRED = 128 /* a wait of this action was cut by its time: it ends with NEST_TIMEOUT */
 };
 
 struct nest_session { /* one line of cache; user variables lie in a parallel slab */
@@ -150,9 +179,10 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     struct nest__work *work; /* borrowed while not idle, else NULL */
     nest__ref self;
     struct nest__chan c0;
-    uint32_t deadline, wheel_next, wheel_prev; /* one deadline; a wheel's or a list's links */
-    uint32_t next;                             /* free list, ready list */
-    uint16_t active;                           /* reserved for a known active set; 0 */
+    uint32_t deadline, wheel_next,
+        wheel_prev;  /* io's: the one deadline, and its place in the wheel */
+    uint32_t next;   /* free list, ready list */
+    uint16_t active; /* reserved for a known active set; 0 */
     uint8_t last, phase, reason, prio, flags, loop;
     union {                 /* the crew's own */
         void *waiter;       /* while NEST__WAITING: who waits at the door */
@@ -180,7 +210,8 @@ struct nest__out {
     const void *p;
     uint64_t n;
 };
-enum nest__address_kind { NEST__TCP4, NEST__TCP6, NEST__UNIX, NEST__SCRIPT };
+/* PIPE: no socket; read from fd, written to by nest__chan_out. */
+enum nest__address_kind { NEST__TCP4, NEST__TCP6, NEST__UNIX, NEST__SCRIPT, NEST__PIPE };
 struct nest__arrival {
     int fd;
     uint8_t kind;
@@ -190,6 +221,7 @@ struct nest__arrival {
 /* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled -----
  *     nest__on_open(s)                    before START
  *     nest__on_take(s, rule, bytes, n)    a pattern rule was decided; before its action
+ *     nest__on_timer(s, timer)            a TIMEOUT rule fires; before its action
  *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before a wait
  *     nest__on_states(s)                  after START, and at read points whose states or last seen
  *                                         state differ from those of the read point before
@@ -202,7 +234,15 @@ enum {
     NEST__WANT_AGAIN = 4 /* the visit's budget is spent; call nest__pump again with the rest */,
     NEST__WANT_END = 8 /* ended: deliver what is queued, close, nest__released */
 };
-enum nest__event { NEST__EVENT_EOF, NEST__EVENT_RESET, NEST__EVENT_DRAIN };
+enum nest__event {
+    NEST__EVENT_EOF,
+    NEST__EVENT_RESET,
+    NEST__EVENT_DRAIN, /* the server stops: ends now if it is between messages, else after this one
+                        */
+    NEST__EVENT_CUT,   /* drainTimeout is over: ends now; what is queued is dropped */
+    NEST__EVENT_EXPIRED, /* s->deadline has come: a TIMEOUT rule, or the end. May come early or
+                            late; the engine looks at the time itself */
+};
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
 
 /* Slot, gen and the vars slab are set. */
@@ -210,6 +250,10 @@ unsigned nest__open(nest_session *, const struct nest__arrival *);
 unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 /* While an action runs or waits (phase NEST__ACTING) it only notes the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
+/* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing comes before it; 0: never. io asks
+ * when it leaves a session that is not at the door to wait for the client (after its sends), and
+ * may be late in looking: only the last answer counts. Not for lingering, which is io's. */
+uint32_t nest__deadline(nest_session *);
 uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: use io's buffer */
 /* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
  * its running action reads from (for a door that lets others use the buffer). */
@@ -237,20 +281,67 @@ int nest__current_rule(void);
 nest_session *nest__current_session(void);
 
 /* -- io: the door ---------------------------------------------------------------------------- */
-enum nest__what { NEST__DRAINED /* until at most `mark` bytes are queued */ };
+/* Time is in milliseconds since an unknown beginning, modulo 2^32. As a deadline 0 is "never", and
+ * what would be 0 is 1. */
+uint32_t nest__now(void); /* of this visit; cheap */
+static inline bool nest__reached(uint32_t deadline, uint32_t now) {
+    return (int32_t)(now - deadline) >= 0;
+}
+static inline uint32_t nest__after(uint32_t now, uint32_t ms) {
+    return now + ms == 0 ? 1 : now + ms;
+}
+enum nest__what {
+    NEST__DRAINED, /* until at most `mark` bytes are queued. 0 */
+    NEST__INPUT,   /* until all output has left, and then bytes were received into `into`, at most
+                      `room`: how many; 0: end of file (noted: NEST__CHAN_EOF). io notes what it
+                      received by nest__chan_received; the rest is the engine's */
+    NEST__TIME,    /* until `deadline`; output leaves meanwhile. 0 */
+    NEST__WORK /* until work(arg) has run where it may block: on a helper thread in loops, at once
+                  elsewhere. Never cut short. Its result (>= 0, or its own -errno) */
+};
 struct nest__wait {
     enum nest__what what;
     struct nest__chan *chan;
     uint64_t mark;
+    uint8_t *into; /* not in a lent window: the engine owns (nest__own) before it asks */
+    uint32_t room;
+    uint32_t deadline; /* 0: none */
+    int (*work)(void *);
+    void *arg;
 };
-/* Waits; the only function of this side that the engine enters from inside an action. In loops the
- * action keeps its stack and the loop goes on on another. 0, -ECONNRESET, -ECANCELED, -ENOMEM.
- * The engine marks the session gone or cut itself: io calls no nest__event from inside. */
+/* Waits; the only function of this side that the engine enters from inside an action. Output that
+ * is queued is sent first, as far as it goes. In loops the action keeps its stack and the loop goes
+ * on on another, and only if there is really something to wait for. Results < 0: -ECONNRESET,
+ * -ETIMEDOUT (the deadline; of DRAINED, INPUT), -ECANCELED (drainTimeout is over), -ENOMEM. The
+ * engine marks the session itself: io calls no nest__event from inside. */
 int nest__wait(nest_session *, const struct nest__wait *);
+/* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
+ */
+bool nest__input_ready(const struct nest__chan *);
+/* nest_block_begin, nest_block_end ($block) are of this side too: in loops the action goes on on a
+ * helper thread, and comes back; elsewhere it just goes on. The helper has a carrier of its own, on
+ * which this action is the running one. */
 /* Sends now what the kernel takes, without waiting. 0 or -ECONNRESET. */
 int nest__push(nest_session *, struct nest__chan *);
 /* The peer of a channel as text, into `to`. */
 void nest__peer_text(const struct nest__chan *, char *to, size_t size);
+
+/* -- files: beneath fileRoot; descriptors and bytes, no session, no model. They may block, unless
+ * `cached`: then -EAGAIN rather than wait for a disk. ---------------------------------------- */
+int nest__files_open(void); /* fileRoot, at start; said why; 0 or -errno */
+/* 0 and all of *file, or -errno. */
+int nest__file_open(const char *path, bool cached, nest_file *file);
+/* Bytes; 0 at its end; -errno. */
+int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
+void nest__file_close(int fd);
+/* A file that is being received: beside its place, without a name where the system can. */
+struct nest__upload;
+int nest__upload_begin(const char *path, struct nest__upload **);
+int nest__upload_write(struct nest__upload *, const void *, size_t);
+/* Puts it in its place; sync: and on disk, together with others that wait for the same. Frees it.
+ */
+int nest__upload_commit(struct nest__upload *, bool sync);
+void nest__upload_abandon(struct nest__upload *); /* frees it; nothing is left of it */
 
 /* -- listener -------------------------------------------------------------------------------- */
 struct nest__listener {
@@ -276,6 +367,17 @@ int nest__take_any(struct nest__arrival *);
 /* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork)
  * and before a socket opens; says on stderr what cannot fit; 0 or -errno. */
 int nest__crew_prepare(void);
-int nest__crew_run(void); /* serves until TERM or INT; exit status */
+int nest__crew_run(void); /* serves until TERM or INT; exit status: 0 only if no client was cut */
+/* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
+uint64_t nest__cut(void);
+/* HUP: reads the configuration again and sets what may change (nest__option.reload), all or
+ * nothing, and says what it did. Crews call it where no action is in the middle of reading a
+ * setting, or, with threads, anywhere: what may change is read as it is. */
+void nest__config_reload(void);
+/* Supervisors and other programs: what systemd wants to know (sd_notify(3)); nothing without it.
+ * `state`: "READY=1", "STOPPING=1", "WATCHDOG=1", lines of them. */
+void nest__notify(const char *state);
+uint32_t
+nest__watchdog(void); /* ms between two "WATCHDOG=1" (half of what systemd waits); 0: none */
 
 #endif

@@ -100,7 +100,7 @@ static bool out_fails(nest_session *s) {
 static int out_await(nest_session *s, uint64_t mark) {
     struct nest__carrier *carrier = nest__carrier();
     struct nest__action *action = carrier->action;
-    struct nest__wait wait = {NEST__DRAINED, &s->c0, mark};
+    struct nest__wait wait = {.what = NEST__DRAINED, .chan = &s->c0, .mark = mark};
     int result = nest__wait(s, &wait);
     carrier->action = action; /* other actions may have run meanwhile */
     return result;
