@@ -127,15 +127,14 @@ int nest__wait(nest_session *s, const struct nest__wait *wait) {
     if (result < 0) {
         return result;
     }
-    result = nest__io_await(s, wait->mark);
-    if (result != 0) {
-        return result < 0 ? result : 0;
+    struct loops_waiter here = {.seen = {wait, 0}};
+    if (!nest__io_await(s, &here.seen)) {
+        return here.seen.result;
     }
     if (nest__own(s, NULL) < 0) {
         loops_ready_drop(s);
         return -ENOMEM;
     }
-    struct loops_waiter here = {.seen = {wait->mark, 0}};
     s->waiter = &here;
     s->flags |= NEST__WAITING;
     result = nest__door_leave(&here.context);

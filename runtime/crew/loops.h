@@ -6,6 +6,11 @@
 
 #include "../seam.h"
 
+struct nest__waiter { /* of an action at the door; on its stack, and while it waits s->waiter */
+    const struct nest__wait *wait;
+    int result;
+};
+
 /* -- io supplies. It keeps no state on its stack across calls that may run an action: the loop may
  * go on elsewhere meanwhile, and the old frame later. */
 /* Before anybody can know of the server: from here on no TERM is lost. Most sessions at once; 0:
@@ -17,15 +22,12 @@ int nest__io_start(void); /* 0, or -errno and said why */
 nest_session *nest__io_step(void);
 bool nest__io_done(void); /* stopped, and no session is left */
 int nest__io_status(void);
-/* An action is about to wait: 0: io will tell when at most `mark` bytes are queued, or the
- * session's turn has come; 1: no need to wait; -errno: it must not. */
-int nest__io_await(nest_session *, uint64_t mark);
+
+/* An action is about to wait; its output was pushed. True: nest__io_step will return its session
+ * when the wait is over. False: there is nothing to wait for, or it must not: result is set. */
+bool nest__io_await(nest_session *, struct nest__waiter *);
 
 /* -- crew supplies */
-struct nest__waiter { /* on the stack of the waiting action */
-    uint64_t mark;
-    int result;
-};
 nest_session *nest__slot_take(void);             /* NULL: all are taken */
 void nest__slot_give(nest_session *, bool used); /* used: under a new generation */
 nest_session *nest__slot_at(uint32_t slot);

@@ -216,18 +216,20 @@ static void epoll_receive(nest_session *s) {
 
 /* -- the door */
 
-int nest__io_await(nest_session *s, uint64_t mark) {
+bool nest__io_await(nest_session *s, struct nest__waiter *waiter) {
     if (io.cut) {
-        return -ECANCELED;
+        waiter->result = -ECANCELED;
+        return false;
     }
-    if (nest__out_queued(s, &s->c0) > mark) {
-        return epoll_arm(s, EPOLLOUT) ? 0 : -ENOMEM;
+    if (nest__out_queued(s, &s->c0) > waiter->wait->mark) {
+        waiter->result = -ENOMEM;
+        return epoll_arm(s, EPOLLOUT);
     }
     if (io.sent <= NEST__VISIT_OUT) {
-        return 1;
+        return false;
     }
     nest__ready_add(s); /* a reader as fast as we are must not starve the others */
-    return 0;
+    return true;
 }
 
 static nest_session *epoll_waited(nest_session *s, int result) {
@@ -324,7 +326,7 @@ static nest_session *epoll_event(const struct epoll_event *event) {
     } else if ((s->flags & NEST__WAITING) != 0) {
         int result = nest__push(s, &s->c0);
         const struct nest__waiter *waiter = s->waiter;
-        if (result < 0 || nest__out_queued(s, &s->c0) <= waiter->mark) {
+        if (result < 0 || nest__out_queued(s, &s->c0) <= waiter->wait->mark) {
             return epoll_waited(s, result);
         }
     } else if (nest__out_queued(s, &s->c0) > 0) {

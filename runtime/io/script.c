@@ -85,8 +85,8 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
     return 0;
 }
 
-int nest__io_await(nest_session *s, uint64_t mark) {
-    return nest__out_queued(s, &s->c0) > mark ? 0 : 1;
+bool nest__io_await(nest_session *s, struct nest__waiter *waiter) {
+    return nest__out_queued(s, &s->c0) > waiter->wait->mark;
 }
 
 /* -- conversations */
@@ -189,7 +189,7 @@ static nest_session *script_room(nest_session *s, uint64_t room) {
     }
     const struct nest__waiter *waiter = s->waiter;
     nest__push(s, &s->c0);
-    return nest__out_queued(s, &s->c0) <= waiter->mark ? script_waited(s, 0) : NULL;
+    return nest__out_queued(s, &s->c0) <= waiter->wait->mark ? script_waited(s, 0) : NULL;
 }
 
 static int script_send(uint32_t slot, const uint8_t *bytes, size_t n) {
