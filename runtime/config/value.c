@@ -24,6 +24,23 @@ void nest__size_text(uint32_t value, char to[32]) {
     snprintf(to, 32, "%u", (unsigned)value);
 }
 
+static const struct {
+    const char *name;
+    uint32_t ms;
+} value_units[] = {{"h", 60 * 60 * 1000}, {"m", 60 * 1000}, {"s", 1000}, {"ms", 1}};
+
+static void value_duration_text(uint32_t ms, char to[32]) {
+    unsigned i = 0;
+    if (ms == 0) {
+        nest_strlcpy(to, "none", 32);
+        return;
+    }
+    while (ms % value_units[i].ms != 0) {
+        i++;
+    }
+    snprintf(to, 32, "%u%s", (unsigned)(ms / value_units[i].ms), value_units[i].name);
+}
+
 const char *nest__config_text(const struct nest__option *option, char to[32]) {
     if (option->kind == NEST__TEXT || option->kind == NEST__ADDRESSES) {
         const char *text = *(const char **)option->value;
@@ -31,6 +48,8 @@ const char *nest__config_text(const struct nest__option *option, char to[32]) {
     }
     if (option->kind == NEST__SIZE) {
         nest__size_text(*(uint32_t *)option->value, to);
+    } else if (option->kind == NEST__DURATION) {
+        value_duration_text(*(uint32_t *)option->value, to);
     } else {
         snprintf(to, 32, "%u", (unsigned)*(uint32_t *)option->value);
     }
@@ -88,6 +107,44 @@ static int value_number(const struct nest__option *option, const char *text,
     return 0;
 }
 
+/* "none", or digits and a unit. */
+static int value_duration(const struct nest__option *option, const char *text,
+                          char reason[NEST__VALUE_REASON]) {
+    char least[32], most[32];
+    uint64_t ms = 0;
+    const char *p = text;
+    if (strcmp(text, "none") == 0) {
+        *(uint32_t *)option->value = 0;
+        return 0;
+    }
+    for (; *p >= '0' && *p <= '9'; p++) {
+        ms = ms > UINT32_MAX ? ms : ms * 10 + (uint64_t)(*p - '0');
+    }
+    unsigned i = 0, units = sizeof value_units / sizeof value_units[0];
+    while (i < units && strcmp(p, value_units[i].name) != 0) {
+        i++;
+    }
+    if (text[0] == '\0') {
+        nest_strlcpy(reason, "a value is missing", NEST__VALUE_REASON);
+        return -EINVAL;
+    }
+    if (p == text || i == units) {
+        snprintf(reason, NEST__VALUE_REASON,
+                 "'%.40s' is not a duration; write 500ms, 30s, 5m, 1h, or none", text);
+        return -EINVAL;
+    }
+    ms *= value_units[i].ms;
+    if (ms < option->least || ms > option->most) {
+        value_duration_text(option->least, least);
+        value_duration_text(option->most, most);
+        snprintf(reason, NEST__VALUE_REASON,
+                 "%.40s is out of range; the least is %s, the most %s, or none", text, least, most);
+        return -EINVAL;
+    }
+    *(uint32_t *)option->value = (uint32_t)ms;
+    return 0;
+}
+
 static int value_addresses(const char *text, char reason[NEST__VALUE_REASON]) {
     struct nest__endpoint all[NEST__LISTEN_MAX];
     const char *before = nest__config.listen;
@@ -101,6 +158,9 @@ int nest__value_set(const struct nest__option *option, const char *text, bool co
                     char reason[NEST__VALUE_REASON]) {
     if (option->kind == NEST__NUMBER || option->kind == NEST__SIZE) {
         return value_number(option, text, reason);
+    }
+    if (option->kind == NEST__DURATION) {
+        return value_duration(option, text, reason);
     }
     if (option->kind == NEST__ADDRESSES) {
         int error = value_addresses(text, reason);
