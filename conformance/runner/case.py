@@ -8,8 +8,10 @@ import re
 from . import literal, trace
 
 STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
-         'wait')
-_FENCE = re.compile(r'^```([a-z]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
+         'expect-cut', 'wait', 'pass', 'stop', 'reload')
+LONGEST = 10_000        # ms that one step may let pass
+_FENCE = re.compile(r'^```([a-z-]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
+_FILES = ('file-root', 'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent')
 _META = re.compile(r'<!--\s*(cuts|skip|missing):\s*(.*?)\s*-->', re.S)
 _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
 
@@ -31,6 +33,11 @@ class Case:
         self.exit = None        # status with which the server must end before it listens
         self.missing = False    # the specification is not written: it cannot be read
         self.cuts = True
+        self.root = {}          # path -> bytes: what lies beneath fileRoot when the server starts
+        self.links = {}         # path -> where the symbolic link points
+        self.after = {}         # path -> bytes: what has become of it, or has come into being
+        self.absent = set()     # paths that are gone afterwards
+        self.says = []          # patterns that the server's standard error must hold
         self.skips = {}         # listener -> reason
         with open(path, encoding='utf-8', newline='') as file:
             self._read(file.read().replace('\r\n', '\n'))
@@ -64,6 +71,10 @@ class Case:
                 if not body.strip().isdigit():
                     raise CaseError('```exit holds one number')
                 self.exit = int(body)
+            elif kind in _FILES:
+                self._beneath(kind, word, body)
+            elif kind == 'says':
+                self.says += self._lines(body)
             elif kind == 'diagnostics':
                 self.diagnostics = [self._diagnostic(line) for line in self._lines(body)]
         beside = re.search(r'^spec:\s*(\S+)\s*$', text, re.M)
@@ -81,6 +92,24 @@ class Case:
                 raise CaseError('every client needs its trace, every trace its client')
         elif self.talk or self.traces:
             raise CaseError('a conversation beside diagnostics or exit')
+
+    def _beneath(self, kind, path, body):
+        if not path or path.startswith('/') or '..' in path.split('/'):
+            raise CaseError(f'```{kind} needs a path beneath fileRoot')
+        where = {'root': self.root, 'after': self.after}.get(kind.split('-')[-1])
+        if kind == 'file-link':
+            self.links[path] = body.strip()
+        elif kind == 'file-absent':
+            self.absent.add(path)
+        elif path in where:
+            raise CaseError(f'two ```{kind} {path}')
+        elif kind.startswith('bytes'):
+            try:
+                where[path] = literal.parse(' '.join(self._lines(body)))
+            except ValueError as error:
+                raise CaseError(str(error)) from None
+        else:
+            where[path] = body.encode()
 
     def _beside(self, name):
         path = os.path.join(os.path.dirname(self.path), name)
@@ -119,6 +148,17 @@ class Case:
                 return (word, literal.parse(rest))
             except ValueError as error:
                 raise CaseError(str(error)) from None
+        if word == 'pass':
+            time = re.fullmatch(r'(\d+)(ms|s)', rest)
+            if not time or int(time[1]) * (1000 if time[2] == 's' else 1) > LONGEST:
+                raise CaseError(f'pass takes 1ms to {LONGEST // 1000}s: {line}')
+            return (word, int(time[1]) * (1000 if time[2] == 's' else 1))
+        if word == 'stop':
+            if rest not in ('', '1'):
+                raise CaseError(f'stop takes nothing, or 1, the exit status: {line}')
+            return (word, int(rest or 0))
+        if word == 'reload':
+            return (word, rest)
         if rest:
             raise CaseError(f'{word} stands alone: {line}')
         return (word, None)
@@ -151,6 +191,23 @@ class Case:
         """A regular expression for all bytes a client receives."""
         return b''.join(re.escape(argument) if step == 'expect' else b'(?:' + argument + b')'
                         for step, argument in self.steps(client) if step in ('expect', 'expect~'))
+
+    def passes(self):
+        """Milliseconds that pass in it."""
+        return sum(argument for _, step, argument in self.talk if step == 'pass')
+
+    def stops(self):
+        """None, or the status with which the server must end when the case tells it to."""
+        found = [argument for _, step, argument in self.talk if step == 'stop']
+        return max(found) if found else None
+
+    def reloads(self):
+        """Whether it changes the configuration of the running server."""
+        return any(step == 'reload' for _, step, _ in self.talk)
+
+    def is_cut(self, client):
+        """Whether the server may drop output of a client."""
+        return any(step in ('reset', 'expect-cut') for step, _ in self.steps(client))
 
     def resets(self, client=None):
         """Whether a client (or any) resets."""

@@ -104,6 +104,18 @@ class Client:
                 raise ClientError(f'expected {short(want)}\n  received {short(fresh)} within '
                                   f'{PATIENCE} s') from None
 
+    def let_pass(self, ms):
+        """Does nothing but read for at least that time."""
+        until = time.monotonic() + ms / 1000
+        while (left := until - time.monotonic()) > 0:
+            if self.eof or self.stalled:
+                time.sleep(left)
+            else:
+                try:
+                    self._turn(until)
+                except TimeoutError:
+                    return
+
     def expect_pattern(self, pattern):
         """Waits until all that is unseen matches the pattern."""
         until = time.monotonic() + PATIENCE
@@ -129,6 +141,17 @@ class Client:
             raise ClientError('the server reset the connection instead of closing it')
         if len(self.got) != self.seen:
             raise ClientError(f'unexpected {short(self.got[self.seen:])}')
+
+    def expect_cut(self):
+        """Waits for the server to end the connection, in whatever way and after whatever output."""
+        until = time.monotonic() + PATIENCE
+        self.stalled = False
+        try:
+            while not self.eof:
+                self._turn(until)
+        except TimeoutError:
+            raise ClientError(f'the server did not end it within {PATIENCE} s') from None
+        self.dead, self.seen = False, len(self.got)
 
     def half_close(self):
         """Sends end of file."""
@@ -192,9 +215,9 @@ def short(data):
     return text if len(text) <= 300 else f'{text[:140]} ... {text[-140:]} ({len(data)} bytes)'
 
 
-def converse(case, talk, kind, address, sync):
+def converse(case, talk, kind, address, sync, tell=None):
     """Carries all clients of a talk through; {client: bytes received}. `sync`: after every send,
-    wait until the server has received it."""
+    wait until the server has received it. `tell`: carries out what is said to the server."""
     clients = {}
     small = any(step == 'stall' for _, step, _ in talk)
     try:
@@ -204,7 +227,10 @@ def converse(case, talk, kind, address, sync):
         for name, step, argument in talk:
             client = clients[name]
             try:
-                _carry_out(client, step, argument, sync)
+                if step in ('stop', 'reload'):
+                    tell(step, argument)
+                else:
+                    _carry_out(client, step, argument, sync)
             except ClientError as error:
                 who = f'client {name}: ' if name else ''
                 raise ClientError(f'{who}{step}: {error}') from None
@@ -245,6 +271,10 @@ def _carry_out(client, step, argument, sync):
         client.stalled = False
     elif step == 'expect-close':
         client.expect_close()
+    elif step == 'expect-cut':
+        client.expect_cut()
+    elif step == 'pass':
+        client.let_pass(argument)
     elif step == 'wait':
         client.wait_consumed()
 

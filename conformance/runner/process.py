@@ -6,9 +6,10 @@ Must not know: conversations.
 import os
 import re
 import select
+import signal
 import subprocess
 import time
-from . import scratch, trace
+from . import files, scratch, trace
 
 START = 30       # seconds until it must listen
 STOP = 20        # seconds until it must be gone after TERM
@@ -51,6 +52,14 @@ def must_exit(binary, status):
     return sanitizer_report(done.stderr)
 
 
+def unsaid(case, errors):
+    """What a case asks of standard error and that is not there; None."""
+    for pattern in case.says:
+        if re.search(pattern.encode(), errors, re.M) is None:
+            return f'standard error holds nothing like {pattern}'
+    return None
+
+
 class ServerError(Exception):
     """The server did not start, or did not end as it should."""
 
@@ -67,18 +76,23 @@ def kill_all():
 class Server:
     """A running server; a context manager that ends it and raises ServerError if it was unwell."""
 
-    def __init__(self, binary, listen, clients, more=()):
+    def __init__(self, case, binary, listen, clients):
+        self.case = case
         base = self.folder = scratch.make('serve')
+        self.told = False               # to stop; it may then end when it likes
+        self.config = os.path.join(base, 'config')
         self.trace_path = os.path.join(base, 'trace')
         self.unix = os.path.join(base, 'socket')
         names = {'tcp4': '127.0.0.1:0', 'tcp6': '[::1]:0', 'unix': 'unix:' + self.unix}
         addresses = ' '.join(names[kind] for kind in listen)
         command = [binary, '--set', f'listen={addresses}', '--set', f'maxClients={clients}']
-        for option in more:
-            command += ['--set', option]
+        if case.reloads():
+            open(self.config, 'wb').close()
+            command += ['--config', self.config]
+        root = files.make(case, base)
         self.errors = open(os.path.join(base, 'stderr'), 'w+b')
         open(self.trace_path, 'wb').close()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=base,
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=root,
                                         stdout=subprocess.PIPE, stderr=self.errors,
                                         env=clean_environment(self.trace_path))
         _running.add(self.process)
@@ -107,10 +121,11 @@ class Server:
                 raise ServerError(f'its first line does not name its address: {text.strip()}')
             self.addresses[kind] = self.unix if kind == 'unix' else int(found.group(1))
 
-    def said(self):
-        """What it wrote to stderr."""
+    def said(self, most=3000):
+        """The end of what it wrote to stderr, or all."""
         with open(self.errors.name, 'rb') as file:
-            return file.read().decode(errors='replace')[-3000:]
+            text = file.read().decode(errors='replace')
+        return text if most is None else text[-most:]
 
     def alive(self):
         """Whether it still runs."""
@@ -132,13 +147,36 @@ class Server:
             time.sleep(wait)
             wait = min(wait * 2, 0.1)
 
-    def stop(self):
-        """Ends it by TERM; None, or what was wrong with it."""
-        wrong = None
+    def tell(self, what, argument=None):
+        """Carries out a step that is for the server."""
         if not self.alive():
+            if what == 'stop' and self.told:
+                return
+            raise ServerError(f'{what}: the server has ended')
+        if what == 'stop':
+            self.told = True
+            self.process.terminate()
+            return
+        said = len(self.said(None))
+        with open(self.config, 'w', encoding='utf-8') as file:
+            file.write(argument + '\n')
+        self.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + START
+        while '\n' not in self.said(None)[said:]:
+            if time.monotonic() > end:
+                raise ServerError(f'reload: it said nothing within {START} s')
+            time.sleep(0.01)
+
+    def stop(self):
+        """Ends it by TERM, or waits for it if that was done; None, or what was wrong with it."""
+        wrong, status = None, 0
+        if not self.alive() and not self.told:
             wrong = f'the server ended by itself with status {self.process.returncode}'
         else:
-            self.process.terminate()
+            if self.told:
+                status = self.case.stops()
+            else:
+                self.process.terminate()
             try:
                 self.process.wait(STOP)
             except subprocess.TimeoutExpired:
@@ -146,11 +184,13 @@ class Server:
                 self.process.kill()
                 self.process.wait(STOP)
             else:
-                if self.process.returncode != 0:
-                    wrong = f'exit status {self.process.returncode} after TERM'
+                if self.process.returncode != status:
+                    wrong = (f'exit status {self.process.returncode} after TERM'
+                             + (f', not {status}' if status else ''))
         with open(self.errors.name, 'rb') as file:
             errors = file.read()
         report = sanitizer_report(errors)
+        wrong = wrong or unsaid(self.case, errors) or files.wrong(self.case, self.folder)
         self._forget()
         if report:
             return report

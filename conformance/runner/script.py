@@ -6,10 +6,11 @@ Must not know: sockets, how the server was built.
 import os
 import re
 import subprocess
-from . import literal, scratch, trace, variants
-from .process import clean_environment, sanitizer_report
+from . import files, literal, scratch, trace, variants
+from .process import clean_environment, sanitizer_report, unsaid
 
 TIME = 120
+STOPS = 24      # cuts of a conversation in which the server stops: each needs a script of its own
 
 
 class Conversation:
@@ -20,10 +21,10 @@ class Conversation:
         self.out, self.closed = b'', False
 
 
-def write_script(case):
-    """The commands, and {conversation number: Conversation}."""
+def write_script(case, cuts):
+    """The commands for [(label, talk)], and {conversation number: Conversation}."""
     commands, talks = [], {}
-    for label, talk in (variants.all_of(case.talk) if case.cuts else [('whole', case.talk)]):
+    for label, talk in cuts:
         numbers = {}
         for client in case.clients():
             numbers[client] = len(talks) + 1
@@ -44,6 +45,13 @@ def write_script(case):
                 commands.append(f'room {number} 0')
             elif step == 'resume':
                 commands.append(f'room {number} -')
+            elif step == 'pass':
+                commands.append(f'pass {argument}')
+            elif step == 'stop':
+                commands.append('drain')
+            elif step == 'expect-cut':
+                commands.append(f'room {number} -')
+                ended.add(client)
             elif step == 'expect-close':
                 ended.add(client)
         for client in case.clients():
@@ -54,20 +62,35 @@ def write_script(case):
 
 def run(case, server):
     """None, or what went wrong."""
-    commands, talks = write_script(case)
+    cuts = list(variants.all_of(case.talk)) if case.cuts else [('whole', case.talk)]
+    if case.stops() is None:
+        return _run(case, server, cuts)
+    for cut in variants.sample(cuts, STOPS):
+        wrong = _run(case, server, [cut])
+        if wrong:
+            return wrong
+    return None
+
+
+def _run(case, server, cuts):
+    commands, talks = write_script(case, cuts)
+    status = case.stops() or 0
     with scratch.folder('script') as folder:
         path = os.path.join(folder, 'trace')
         try:
             done = subprocess.run([server], input=commands, capture_output=True, timeout=TIME,
-                                  cwd=folder, env=clean_environment(path))
+                                  cwd=files.make(case, folder), env=clean_environment(path))
         except subprocess.TimeoutExpired:
             return f'the script did not end within {TIME} s ({len(talks)} conversations)'
         report = sanitizer_report(done.stderr)
         if report:
             return report
-        if done.returncode != 0:
-            return (f'exit status {done.returncode}\n'
+        if done.returncode != status:
+            return (f'exit status {done.returncode}{f", not {status}" if status else ""}\n'
                     + done.stderr.decode(errors='replace')[-2000:])
+        wrong = unsaid(case, done.stderr) or files.wrong(case, folder)
+        if wrong:
+            return wrong + '\n' + done.stderr.decode(errors='replace')[-2000:]
         try:
             with open(path, 'rb') as file:
                 traces = trace.parse_server(file.read())
@@ -107,13 +130,14 @@ def judge(case, talk, lines):
         return wrong
     if not talk.closed:
         return 'it was never closed'
-    reset = case.resets(talk.client)
+    cut = case.is_cut(talk.client)
     expected = case.expected(talk.client)
-    if re.fullmatch(expected + (b'.*' if reset else b''), talk.out, re.S) is None:
+    if re.fullmatch(expected + (b'.*' if cut else b''), talk.out, re.S) is None:
         return (f'output differs\n  expected: {literal.escape(expected)[:400]} (as a pattern)'
                 f'\n  actual:   {literal.escape(talk.out)[:400]}')
-    if not reset and trace.output(lines) != talk.out:
+    replied = trace.output(lines)
+    if replied[:len(talk.out)] != talk.out or not (cut or len(replied) == len(talk.out)):
         return ('what was delivered is not what was replied'
-                f'\n  replied:   {literal.escape(trace.output(lines))[:400]}'
+                f'\n  replied:   {literal.escape(replied)[:400]}'
                 f'\n  delivered: {literal.escape(talk.out)[:400]}')
     return None

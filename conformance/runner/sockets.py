@@ -13,36 +13,45 @@ from .process import Server, ServerError
 CROWD = 16
 CUTS = 4
 MOST = 64        # maxClients where the load does not set it
+SLOW = 1500      # ms: conversations that last longer are cut in script alone
 SETTLE = 15      # seconds for the server's END actions after the last client left
 
 
 def run(case, binary, kinds):
     """[(cell, None or what went wrong)] for one case and one server. `kinds`: listeners."""
-    results = []
-    results += _with_server(binary, kinds, MOST, [
-        (kind, lambda server, kind=kind: _listener(case, server, kind)) for kind in kinds])
     first = kinds[0]
+    if case.stops() is not None:        # a server for each conversation
+        results = []
+        for kind in kinds:
+            results += _with_server(case, binary, [kind], MOST, [
+                (kind, lambda server, kind=kind: _one(case, server, kind, case.talk))])
+        return results + _with_server(case, binary, [first], MOST, [
+            ('crowd', lambda server: _crowd(case, server, first))])
+    results = _with_server(case, binary, kinds, MOST, [
+        (kind, lambda server, kind=kind: _listener(case, server, kind)) for kind in kinds])
+    if case.reloads():
+        return results
     loads = [('crowd', lambda server: _crowd(case, server, first)),
              ('bystanders', lambda server: _bystanders(case, server, first))]
-    results += _with_server(binary, [first], MOST, loads)
+    results += _with_server(case, binary, [first], MOST, loads)
     few = len(case.clients())
-    results += _with_server(binary, [first], few, [
+    results += _with_server(case, binary, [first], few, [
         ('limit+1', lambda server: _sequence(case, server, first, few + 1))])
     return results
 
 
-def _with_server(binary, kinds, most, cells):
+def _with_server(case, binary, kinds, most, cells):
     """Runs cells against one server; whatever ails the server ails its last cell too."""
     results = []
     try:
-        server = Server(binary, kinds, most)
+        server = Server(case, binary, kinds, most)
     except ServerError as error:
         return [(name, str(error)) for name, _ in cells]
     try:
         for name, cell in cells:
             try:
                 wrong = cell(server)
-            except (ClientError, ValueError, OSError) as error:
+            except (ClientError, ServerError, ValueError, OSError) as error:
                 wrong = str(error)
             results.append((name, wrong))
             if wrong and not server.alive():
@@ -61,7 +70,7 @@ def _with_server(binary, kinds, most, cells):
 def _listener(case, server, kind):
     """Whole, then a sample of cuts, one conversation after the other."""
     talks = [('whole', case.talk)]
-    if case.cuts:
+    if case.cuts and case.passes() <= SLOW:
         talks += list(variants.some_of(case.talk, CUTS))
     for label, talk in talks:
         wrong = _one(case, server, kind, talk, sync=label != 'whole' or not case.cuts)
@@ -74,7 +83,7 @@ def _one(case, server, kind, talk, sync=False):
     """One conversation on a server that has no other; None, or what went wrong."""
     before = set(server.traces(0, 0))
     try:
-        received = converse(case, talk, kind, server.addresses[kind], sync)
+        received = converse(case, talk, kind, server.addresses[kind], sync, server.tell)
     except ClientError as error:
         new = _fresh(server, before, len(case.clients()), 1)
         shown = [trace.show(line, 160) for lines in new.values() for line in lines][-8:]
@@ -102,7 +111,7 @@ def _judge(case, traces, received, times, strangers=False):
                 near = max(left, key=lambda lines: _agreement(case.traces[name], lines))
                 return who + trace.difference(case.traces[name], near)
             left.remove(fits)
-            if received is not None and not case.resets(name) \
+            if received is not None and not case.is_cut(name) \
                     and len([n for n in case.clients()
                              if case.traces[n] == case.traces[name]]) == 1 \
                     and trace.output(fits) != received[name]:
@@ -133,12 +142,21 @@ def _crowd(case, server, kind):
     before = set(server.traces(0, 0))
     wrong = []
     times = max(1, CROWD // len(case.clients()))
+    together = threading.Barrier(times, timeout=clients.PATIENCE)
+
+    def tell(what, argument):           # once, when all have come so far
+        if together.wait() == 0:
+            server.tell(what, argument)
+        together.wait()
 
     def one():
         try:
-            converse(case, case.talk, kind, server.addresses[kind], sync=not case.cuts)
-        except (ClientError, OSError) as error:
+            converse(case, case.talk, kind, server.addresses[kind], not case.cuts, tell)
+        except (ClientError, ServerError, OSError) as error:
             wrong.append(str(error))
+            together.abort()
+        except threading.BrokenBarrierError:
+            wrong.append('others did not come so far')
 
     threads = [threading.Thread(target=one) for _ in range(times)]
     for thread in threads:
@@ -165,7 +183,7 @@ def _bystanders(case, server, kind):
         resetting = Client(kind, address)
         resetting.send(first)
         resetting.reset()
-        received = converse(case, case.talk, kind, address, sync=not case.cuts)
+        received = converse(case, case.talk, kind, address, not case.cuts)
         halves.seen = None
         _drain(halves)
     finally:

@@ -1,7 +1,7 @@
 """Traces: the lines that a server with the trace feature writes, and those a case expects.
 
-A line is a tuple: ('open',), ('take', name, bytes), ('reply', bytes), ('states', names, last),
-('end', reason). Expected traces also have ('reply~', regex) and ('reply...',): any output or none.
+A line is a tuple: ('open',), ('take', name, bytes), ('timeout', name), ('reply', bytes),
+('states', names, last), ('end', reason). Expected traces also have ('reply~', regex) and ('reply...',): any output or none.
 Neighbouring replies are one, because how an action cuts its output is not part of the language.
 Must not know: how the server was run.
 """
@@ -22,6 +22,8 @@ def parse_line(text, expected=False):
         found = _TAKE.match(text)
         if found:
             return ('take', found.group(1), literal.parse(found.group(2)))
+    if word == 'timeout' and rest:
+        return ('timeout', rest)
     if word == 'reply':
         if expected and rest == '...':
             return ('reply...',)

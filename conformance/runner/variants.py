@@ -44,11 +44,12 @@ def one_cut(talk, client, offset):
 
 
 def sample(numbers, most):
-    """At most `most` of the numbers, evenly, the first and the last among them."""
+    """At most `most` of a sequence, evenly, the first and the last among them."""
     numbers = list(numbers)
     if len(numbers) <= most:
         return numbers
-    return sorted({numbers[i * (len(numbers) - 1) // (most - 1)] for i in range(most)})
+    chosen = sorted({i * (len(numbers) - 1) // (most - 1) for i in range(most)})
+    return [numbers[i] for i in chosen]
 
 
 def lengths(talk):

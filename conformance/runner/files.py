@@ -1,0 +1,71 @@
+"""What lies beneath fileRoot: put there for a server, and looked at when it has ended.
+
+Beside the root lies `outside/secret`, which no server may ever show or change. Must not know:
+conversations, servers.
+"""
+
+import os
+from . import literal
+
+SECRET = b'outside of fileRoot\n'
+
+
+def make(case, base):
+    """The root, a new folder in `base`, with what the case puts there; its path."""
+    outside = os.path.join(base, 'outside')
+    os.mkdir(outside)
+    with open(os.path.join(outside, 'secret'), 'wb') as file:
+        file.write(SECRET)
+    root = os.path.join(base, 'root')
+    os.mkdir(root)
+    for path, data in case.root.items():
+        whole = os.path.join(root, path)
+        if path.endswith('/'):
+            os.makedirs(whole, exist_ok=True)
+            continue
+        os.makedirs(os.path.dirname(whole), exist_ok=True)
+        with open(whole, 'wb') as file:
+            file.write(data)
+    for path, target in case.links.items():
+        whole = os.path.join(root, path)
+        os.makedirs(os.path.dirname(whole), exist_ok=True)
+        os.symlink(target, whole)
+    return root
+
+
+def wrong(case, base):
+    """What is not as the case says when the server has ended; None."""
+    with open(os.path.join(base, 'outside', 'secret'), 'rb') as file:
+        if file.read() != SECRET or os.listdir(os.path.join(base, 'outside')) != ['secret']:
+            return 'what lies outside of fileRoot has changed'
+    wanted = {path: data for path, data in {**case.root, **case.after}.items()
+              if path not in case.absent and not path.endswith('/')}
+    root = os.path.join(base, 'root')
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            whole = os.path.join(folder, name)
+            path = os.path.relpath(whole, root)
+            if os.path.islink(whole):
+                if case.links.get(path) != os.readlink(whole):
+                    return f'{path} has become a link'
+                continue
+            with open(whole, 'rb') as file:
+                found[path] = file.read()
+    for path in sorted(set(wanted) | set(found)):
+        if path not in found:
+            return f'the file {path} is missing'
+        if path not in wanted:
+            return f'the file {path} was left: {_short(found[path])}'
+        if found[path] != wanted[path]:
+            return (f'the file {path} differs\n  expected: {_short(wanted[path])}'
+                    f'\n  found:    {_short(found[path])}')
+    for path in case.links:
+        if not os.path.islink(os.path.join(root, path)) and path not in found:
+            return f'the link {path} is gone'
+    return None
+
+
+def _short(data):
+    text = literal.escape(data[:200])
+    return text if len(data) <= 200 else f'{text} ... ({len(data)} bytes)'
