@@ -2,6 +2,7 @@
  *
  *   ID open
  *   ID take NAME "bytes"
+ *   ID timeout NAME
  *   ID reply "bytes"
  *   ID states A B last=B
  *   ID end closed
@@ -110,6 +111,10 @@ void nest__trace_open(nest_session *s) {
 
 void nest__trace_take(nest_session *s, const struct nest__rule *rule, const void *bytes, size_t n) {
     trace_line(s, "take", rule->name, bytes, n);
+}
+
+void nest__trace_timer(nest_session *s, const struct nest__timer *timer) {
+    trace_line(s, "timeout", timer->name, NULL, 0);
 }
 
 void nest__trace_reply(nest_session *s, const void *bytes, size_t n) {

@@ -171,6 +171,9 @@ fn functions(m: &Machine, w: &mut Writer) -> Vec<String> {
         function(m, w, &name, &rule.action);
         all.push(name);
     }
+    for (i, timer) in m.timers.iter().enumerate() {
+        function(m, w, &names::timer(m, i), &timer.action);
+    }
     if let Some(action) = &m.end {
         function(m, w, &names::special(m, "END"), action);
     }
@@ -200,6 +203,10 @@ fn dispatch(m: &Machine, rules: &[String], w: &mut Writer) {
     }
     for (i, name) in rules.iter().enumerate() {
         case(&i.to_string(), name);
+    }
+    for i in 0..m.timers.len() {
+        // NEST__ACT_TIMER of runtime/seam.h.
+        case(&format!("-3 - {i}"), &names::timer(m, i));
     }
     if m.end.is_some() {
         case("-2", &names::special(m, "END"));

@@ -28,6 +28,11 @@ pub fn rule(m: &Machine, rule: usize) -> String {
     format!("{}_rule_{rule}", m.name)
 }
 
+/// The function of a TIMEOUT rule.
+pub fn timer(m: &Machine, timer: usize) -> String {
+    format!("{}_timeout_{timer}", m.name)
+}
+
 /// The function of START or END.
 pub fn special(m: &Machine, name: &str) -> String {
     format!("{}_{name}", m.name)

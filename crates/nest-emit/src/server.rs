@@ -2,12 +2,22 @@
 
 use crate::tables;
 use crate::writer::{Writer, string};
-use nest_machine::options::Value;
-use nest_machine::{Cond, Framing, Machine, RunOption};
+use nest_machine::options::{LONGEST, Value};
+use nest_machine::{Cond, Framing, Logging, Machine, RunOption};
 
 /// Features by the names that the runtime's list of files uses.
 pub fn features(m: &Machine) -> Vec<&'static str> {
-    let all = [("trace", m.features.trace), ("peer", m.features.peer)];
+    let f = &m.features;
+    let all = [
+        ("trace", f.trace),
+        ("peer", f.peer),
+        ("timeout", f.timeout),
+        ("log", f.log != Logging::Errors),
+        ("files", f.files),
+        ("blocks", f.blocks),
+        ("helpers", f.files || f.blocks),
+        ("inetd", m.settings.inetd),
+    ];
     all.into_iter()
         .filter(|(_, on)| *on)
         .map(|(name, _)| name)
@@ -27,6 +37,11 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     w.line(&format!("#define NEST__NFA_STATES {}", sizes.nfa_states));
     let messages = u8::from(m.settings.framing == Framing::Message);
     w.line(&format!("#define NEST__MESSAGES {messages}"));
+    w.line(&format!("#define NEST__TIMERS {}", m.timers.len()));
+    let pipes = u8::from(m.settings.inetd);
+    w.line(&format!("#define NEST__PIPES {pipes}"));
+    let requests = u8::from(m.features.log == Logging::Requests);
+    w.line(&format!("#define NEST__LOG_REQUESTS {requests}"));
     w.end("sizes");
     w.line("\n#include \"runtime/seam.h\"");
     hooks(m, &mut w);
@@ -42,47 +57,65 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     w.begin("matchers");
     tables::emit(m, &mut w);
     active(m, &mut w);
+    timers(m, &mut w);
     w.end("matchers");
     identity(m, &mut w);
     options(m, &mut w);
     w.finish()
 }
 
+/// A join point: its name, its parameters, the arguments that hand them on.
+const POINTS: &[(&str, &str, &str)] = &[
+    ("open", "nest_session *s", "s"),
+    (
+        "take",
+        "nest_session *s, const struct nest__rule *rule, const uint8_t *bytes, uint32_t n",
+        "s, rule, bytes, n",
+    ),
+    (
+        "timer",
+        "nest_session *s, const struct nest__timer *timer",
+        "s, timer",
+    ),
+    (
+        "reply",
+        "nest_session *s, const void *bytes, size_t n",
+        "s, bytes, n",
+    ),
+    ("states", "nest_session *s", "s"),
+    ("end", "nest_session *s", "s"),
+];
+
+/// Advice: a feature, and the join points at which `nest__FEATURE_POINT` of its header is called,
+/// in this order.
+const ADVICE: &[(&str, &[&str])] = &[
+    ("peer", &["open"]),
+    ("timeout", &["open"]),
+    ("log", &["open", "take", "reply", "end"]),
+    (
+        "trace",
+        &["open", "take", "timer", "reply", "states", "end"],
+    ),
+];
+
 /// The join points, with the calls of what is selected.
 fn hooks(m: &Machine, w: &mut Writer) {
-    let points = [
-        ("open", "nest_session *s", "s"),
-        (
-            "take",
-            "nest_session *s, const struct nest__rule *rule, const uint8_t *bytes, uint32_t n",
-            "s, rule, bytes, n",
-        ),
-        (
-            "reply",
-            "nest_session *s, const void *bytes, size_t n",
-            "s, bytes, n",
-        ),
-        ("states", "nest_session *s", "s"),
-        ("end", "nest_session *s", "s"),
-    ];
+    let on = features(m);
+    let selected = || ADVICE.iter().filter(|(feature, _)| on.contains(feature));
     w.begin("join points");
-    if m.features.trace {
-        w.line("#include \"runtime/feature/trace.h\"");
+    for (feature, _) in selected() {
+        w.line(&format!("#include \"runtime/feature/{feature}.h\""));
     }
-    if m.features.peer {
-        w.line("#include \"runtime/feature/peer.h\"");
-    }
-    for (point, parameters, arguments) in points {
+    for (point, parameters, arguments) in POINTS {
         w.line(&format!(
             "static inline void nest__on_{point}({parameters}) {{"
         ));
-        let peer = m.features.peer && point == "open";
-        if peer {
-            w.line("    nest__peer_open(s);");
+        let mut called = false;
+        for (feature, _) in selected().filter(|(_, points)| points.contains(point)) {
+            w.line(&format!("    nest__{feature}_{point}({arguments});"));
+            called = true;
         }
-        if m.features.trace {
-            w.line(&format!("    nest__trace_{point}({arguments});"));
-        } else if !peer {
+        if !called {
             for argument in arguments.split(", ") {
                 w.line(&format!("    (void){argument};"));
             }
@@ -119,6 +152,43 @@ fn active(m: &Machine, w: &mut Writer) {
         i += same;
     }
     w.line("    return n;");
+    w.line("}");
+}
+
+/// `nest__timers` and `nest__spec_timer`: tried from the shortest on, so the first that holds is
+/// the one.
+fn timers(m: &Machine, w: &mut Writer) {
+    w.line("\nconst struct nest__timer nest__timers[] = {");
+    for timer in &m.timers {
+        w.line(&format!(
+            "    {{{}, {}, {}, {}}},",
+            string(&timer.label),
+            string(&timer.file),
+            timer.line,
+            timer.after
+        ));
+    }
+    if m.timers.is_empty() {
+        w.line("    {\"none\", \"\", 0, 1}, /* never active */");
+    }
+    w.line("};");
+    w.line("int nest__spec_timer(uint64_t states, unsigned last) {");
+    w.line("    (void)states;");
+    w.line("    (void)last;");
+    let mut order: Vec<usize> = (0..m.timers.len()).collect();
+    order.sort_by_key(|i| m.timers[*i].after);
+    for i in order {
+        let cond = &m.timers[i].cond;
+        if *cond == Cond::True {
+            w.line(&format!("    return {i};"));
+            w.line("}");
+            return;
+        }
+        w.line(&format!("    if ({}) {{", condition(cond)));
+        w.line(&format!("        return {i};"));
+        w.line("    }");
+    }
+    w.line("    return -1;");
     w.line("}");
 }
 
@@ -193,18 +263,20 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
         Value::Number { least, most } => ("NEST__NUMBER", least, most),
         Value::Size { least, most } => ("NEST__SIZE", least, most),
         Value::Addresses => ("NEST__ADDRESSES", 0, 0),
+        Value::Duration => ("NEST__DURATION", 1, LONGEST),
         _ => ("NEST__TEXT", 0, 0),
     };
-    let initial = if option.initial.is_empty() {
+    let initial = if info.value == Value::Addresses && option.initial.is_empty() {
         "NULL".to_string()
     } else {
         string(&option.initial)
     };
     format!(
-        "    {{{}, {kind}, &nest__config.{}, {least}, {most}, {initial},\n     {}}},\n",
+        "    {{{}, {kind}, &nest__config.{}, {least}, {most}, {initial},\n     {}, {}}},\n",
         string(info.name),
         field(info.name),
-        string(info.doc)
+        string(info.doc),
+        info.reload
     )
 }
 

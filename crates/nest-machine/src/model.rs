@@ -4,7 +4,8 @@
 //! 64-bit mask. **Rules** are pattern rules in matching order (of equals the lower number wins);
 //! START and END are actions apart. A rule is active when its [`Cond`] holds over the states and
 //! the state marked last. Its **matcher** is the [`Dfa`] if the pattern fits the budget, else the
-//! ordered [`Nfa`]; both decide alike. **Actions** are C text plus the places ([`Use`]) where
+//! ordered [`Nfa`]; both decide alike. **Timers** are TIMEOUT rules, in a list of their own; of
+//! those whose condition holds the shortest fires first, of equals the lower number. **Actions** are C text plus the places ([`Use`]) where
 //! something else must stand; an emitter replaces exactly those and leaves the rest untouched.
 
 use crate::directives::Directive;
@@ -24,6 +25,8 @@ pub struct Machine {
     pub states: Vec<String>,
     /// Pattern rules in matching order.
     pub rules: Vec<Rule>,
+    /// TIMEOUT rules, as they are written.
+    pub timers: Vec<Timer>,
     /// START's action.
     pub start: Option<Action>,
     /// END's action.
@@ -86,6 +89,23 @@ pub struct Rule {
     pub nfa: Nfa,
     /// The DFA, if it fits the budget.
     pub dfa: Option<Dfa>,
+    /// What runs.
+    pub action: Action,
+}
+
+/// A TIMEOUT rule.
+#[derive(Clone, Debug)]
+pub struct Timer {
+    /// `line N`.
+    pub label: String,
+    /// The file of its TIMEOUT.
+    pub file: String,
+    /// The line of its TIMEOUT.
+    pub line: usize,
+    /// When it is active.
+    pub cond: Cond,
+    /// Milliseconds of silence.
+    pub after: u32,
     /// What runs.
     pub action: Action,
 }
@@ -350,6 +370,18 @@ pub enum Framing {
     Message,
 }
 
+/// `%option logging`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Logging {
+    /// What goes wrong, and what actions log.
+    #[default]
+    Errors,
+    /// A line for each connection too.
+    Connections,
+    /// And one for each message.
+    Requests,
+}
+
 /// All options, settled.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -361,6 +393,10 @@ pub struct Settings {
     pub framing: Framing,
     /// Patterns ignore case.
     pub caseless: bool,
+    /// The connection comes from inetd.
+    pub inetd: bool,
+    /// What is logged of itself.
+    pub logging: Logging,
     /// The server's name unless an option says another.
     pub name: String,
     /// What a running server may be told, and with what it starts.
@@ -376,6 +412,8 @@ impl Settings {
             max_clients: ModelKind::Event.row().clients,
             framing: Framing::Stream,
             caseless: false,
+            inetd: false,
+            logging: Logging::Errors,
             name: name.to_string(),
             run: Vec::new(),
         }
@@ -398,4 +436,12 @@ pub struct Features {
     pub trace: bool,
     /// `$peer()` is used: addresses are kept.
     pub peer: bool,
+    /// `$timeout` is used: a connection has an idle limit of its own.
+    pub timeout: bool,
+    /// Files are sent or received.
+    pub files: bool,
+    /// `$block` is used.
+    pub blocks: bool,
+    /// Connections, or messages too, are logged.
+    pub log: Logging,
 }

@@ -1,8 +1,11 @@
 //! The one table of options: what `%option` takes, what a running server takes, what comes later.
 
-use crate::model::{Framing, ModelKind, RunOption, Settings};
+mod words;
+
+use crate::model::{Framing, Logging, ModelKind, RunOption, Settings};
 use nest_diag::{Code, Diagnostic, Span, nearest};
 use nest_syntax::ast::{Name, OptionDecl};
+pub use words::{duration, is_address, size};
 
 /// What an option's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub enum Value {
     },
     /// One word or quoted text.
     Text,
+    /// Milliseconds: a number with ms, s, m or h, or `none`; at most [`LONGEST`].
+    Duration,
     /// One or more addresses.
     Addresses,
     /// One of these words.
@@ -46,6 +51,8 @@ pub struct OptionInfo {
     pub default: &'static str,
     /// Whether a running server takes it (config.nest, environment, command line).
     pub run: bool,
+    /// Whether HUP changes it in a running server; else it needs a restart.
+    pub reload: bool,
     /// Whether `%option` takes it (`maxClients` is given behind the model).
     pub spec: bool,
     /// One line.
@@ -53,6 +60,9 @@ pub struct OptionInfo {
 }
 
 const M: u32 = 1 << 20;
+
+/// The longest duration there is: 24h, in ms.
+pub const LONGEST: u32 = 24 * 60 * 60 * 1000;
 
 const fn o(
     name: &'static str,
@@ -66,8 +76,22 @@ const fn o(
         value,
         default,
         run,
+        reload: false,
         spec: true,
         doc,
+    }
+}
+
+/// An option that a running server takes, and changes when it is told HUP.
+const fn live(
+    name: &'static str,
+    value: Value,
+    default: &'static str,
+    doc: &'static str,
+) -> OptionInfo {
+    OptionInfo {
+        reload: true,
+        ..o(name, value, default, true, doc)
     }
 }
 
@@ -109,14 +133,14 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         default: "",
         run: true,
+        reload: false,
         spec: false,
         doc: "most simultaneous clients; more wait until one leaves",
     },
-    o(
+    live(
         "serverName",
         Value::Text,
         "",
-        true,
         "the server's name, nest_server_name() in actions",
     ),
     o(
@@ -134,7 +158,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         Value::Addresses,
         "",
         true,
-        "addresses in place of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path",
+        "addresses in place of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd",
     ),
     o(
         "inputBuffer",
@@ -146,24 +170,22 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "most bytes of one message; beyond it the connection ends",
     ),
-    o(
+    live(
         "outputBuffer",
         Value::Size {
             least: 64,
             most: 1024 * M,
         },
         "64K",
-        true,
         "bytes queued for a client before its action waits",
     ),
-    o(
+    live(
         "keepLimit",
         Value::Size {
             least: 0,
             most: 1024 * M,
         },
         "64K",
-        true,
         "bytes a connection may $keep",
     ),
     o(
@@ -180,27 +202,76 @@ pub const OPTIONS: &[OptionInfo] = &[
         false,
         "patterns match letters of both cases",
     ),
+    o(
+        "inetd",
+        Value::Flag,
+        "",
+        false,
+        "inetd or its like listens, and hands over connections or its socket",
+    ),
+    live(
+        "readTimeout",
+        Value::Duration,
+        "30s",
+        "from the first byte of a message until it is whole",
+    ),
+    live(
+        "writeTimeout",
+        Value::Duration,
+        "30s",
+        "how long output may wait for its client",
+    ),
+    live(
+        "idleTimeout",
+        Value::Duration,
+        "5m",
+        "how long a client may send nothing between messages",
+    ),
+    live(
+        "lingerTimeout",
+        Value::Duration,
+        "2s",
+        "how long a closed connection waits for a client that still sends",
+    ),
+    live(
+        "drainTimeout",
+        Value::Duration,
+        "5s",
+        "how long a server that stops lets its clients finish",
+    ),
+    o(
+        "helpers",
+        Value::Number { least: 1, most: 64 },
+        "4",
+        true,
+        "most threads of an event server for files and $block",
+    ),
+    o(
+        "fileRoot",
+        Value::Text,
+        "",
+        true,
+        "the directory beneath which files are; \"\": the working directory",
+    ),
+    o(
+        "logging",
+        Value::Word(&["errors", "connections", "requests"]),
+        "errors",
+        false,
+        "what is logged: errors; a line for each connection too; and one for each message",
+    ),
     o("preforkServer", Value::Later, "", false, ""),
     o("uringServer", Value::Later, "", false, ""),
     o("fiberServer", Value::Later, "", false, ""),
-    o("inetd", Value::Later, "", false, ""),
-    o("readTimeout", Value::Later, "", true, ""),
-    o("writeTimeout", Value::Later, "", true, ""),
-    o("idleTimeout", Value::Later, "", true, ""),
-    o("lingerTimeout", Value::Later, "", true, ""),
-    o("drainTimeout", Value::Later, "", true, ""),
     o("dispatchers", Value::Later, "", true, ""),
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
-    o("helpers", Value::Later, "", true, ""),
     o("fileCache", Value::Later, "", true, ""),
-    o("fileRoot", Value::Later, "", true, ""),
     o("priorities", Value::Later, "", false, ""),
     o("quota", Value::Later, "", true, ""),
     o("overload", Value::Later, "", true, ""),
     o("mode", Value::Later, "", false, ""),
     o("profiling", Value::Later, "", false, ""),
-    o("logging", Value::Later, "", false, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("tls", Value::Later, "", false, ""),
     o("user", Value::Later, "", false, ""),
@@ -256,7 +327,7 @@ pub fn settle(
             );
             continue;
         }
-        if !check_words(info, decl, out) {
+        if !words::check(info, decl, out) {
             continue;
         }
         let words: Vec<&str> = decl.values.iter().map(|v| v.text.as_str()).collect();
@@ -276,9 +347,21 @@ pub fn settle(
             Value::Word(_) if info.name == "framing" && words[0] == "message" => {
                 settings.framing = Framing::Message;
             }
+            Value::Word(_) if info.name == "logging" => {
+                settings.logging = match words[0] {
+                    "connections" => Logging::Connections,
+                    "requests" => Logging::Requests,
+                    _ => Logging::Errors,
+                };
+            }
             Value::Flag if info.name == "caseless" => settings.caseless = true,
+            Value::Flag if info.name == "inetd" => settings.inetd = true,
             Value::Flag | Value::Word(_) | Value::Later => {}
-            Value::Number { .. } | Value::Size { .. } | Value::Text | Value::Addresses => {
+            Value::Number { .. }
+            | Value::Size { .. }
+            | Value::Duration
+            | Value::Text
+            | Value::Addresses => {
                 initial.push((info.name, words.join(" ")));
             }
         }
@@ -301,6 +384,21 @@ pub fn settle(
 
 fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnostic>) {
     let given = |name: &str| seen.iter().find(|(i, _)| i.name == name).map(|(_, d)| d);
+    if let Some(inetd) = given("inetd") {
+        for name in ["standAlone", "serverPort", "listen"] {
+            if let Some(other) = given(name) {
+                out.push(
+                    Diagnostic::new(
+                        Code::E0604,
+                        other.name.span,
+                        format!("`{name}` beside `inetd`"),
+                    )
+                    .label(inetd.name.span, "inetd listens in the server's place")
+                    .help("write addresses into inetd's own configuration"),
+                );
+            }
+        }
+    }
     if let (Some(port), Some(listen)) = (given("serverPort"), given("listen")) {
         out.push(
             Diagnostic::new(
@@ -318,6 +416,7 @@ fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<R
     OPTIONS
         .iter()
         .filter(|o| o.run && o.value != Value::Later)
+        .filter(|o| !(settings.inetd && matches!(o.name, "serverPort" | "listen")))
         .map(|info| {
             let given = initial
                 .iter()
@@ -345,139 +444,5 @@ fn unknown(name: &Name) -> Diagnostic {
     match nearest(&name.text, OPTIONS.iter().map(|o| o.name)) {
         Some(n) => d.help(format!("did you mean `{n}`?")),
         None => d,
-    }
-}
-
-/// Whether number and range of the words fit; says what does not.
-fn check_words(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnostic>) -> bool {
-    let mut bad = |span: Span, what: String, help: String| {
-        out.push(Diagnostic::new(Code::E0602, span, what).help(help));
-        false
-    };
-    let (least, most) = match info.value {
-        Value::Flag => (0, 0),
-        Value::Addresses => (1, 16),
-        _ => (1, 1),
-    };
-    let n = decl.values.len();
-    if n < least {
-        return bad(
-            decl.name.span,
-            format!("%option {} lacks its value", info.name),
-            usage(info),
-        );
-    }
-    if n > most {
-        return bad(
-            decl.values[most].span,
-            format!("%option {} takes {most} value(s), here are {n}", info.name),
-            usage(info),
-        );
-    }
-    match info.value {
-        Value::Model(kind) => {
-            let word = &decl.values[0];
-            match word.text.parse::<u32>() {
-                Ok(n) if (1..=kind.most_clients()).contains(&n) => true,
-                _ => bad(
-                    word.span,
-                    format!("`{}` is no number of clients", word.text),
-                    format!("a number from 1 to {}", kind.most_clients()),
-                ),
-            }
-        }
-        Value::Number { least, most } => {
-            let word = &decl.values[0];
-            match word.text.parse::<u32>() {
-                Ok(n) if (least..=most).contains(&n) => true,
-                _ => bad(
-                    word.span,
-                    format!("`{}` is no value for {}", word.text, info.name),
-                    format!("a number from {least} to {most}"),
-                ),
-            }
-        }
-        Value::Size { least, most } => {
-            let word = &decl.values[0];
-            match size(&word.text) {
-                Some(n) if (u64::from(least)..=u64::from(most)).contains(&n) => true,
-                _ => bad(
-                    word.span,
-                    format!("`{}` is no value for {}", word.text, info.name),
-                    format!(
-                        "bytes from {least} to {}, as in 512, 8K, 1M",
-                        show_size(most)
-                    ),
-                ),
-            }
-        }
-        Value::Word(words) => {
-            let word = &decl.values[0];
-            words.contains(&word.text.as_str())
-                || bad(
-                    word.span,
-                    format!("`{}` is no value for {}", word.text, info.name),
-                    format!("one of: {}", words.join(", ")),
-                )
-        }
-        Value::Addresses => decl.values.iter().all(|w| {
-            is_address(&w.text)
-                || bad(
-                    w.span,
-                    format!("`{}` is no address", w.text),
-                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path".to_string(),
-                )
-        }),
-        Value::Text | Value::Flag | Value::Later => true,
-    }
-}
-
-fn usage(info: &OptionInfo) -> String {
-    match info.value {
-        Value::Model(_) => format!("%option {} N, most simultaneous clients", info.name),
-        Value::Flag => format!("%option {} stands alone", info.name),
-        _ => info.doc.to_string(),
-    }
-}
-
-/// Whether the text has the form of an address (whether it can be bound shows at run time).
-#[must_use]
-pub fn is_address(text: &str) -> bool {
-    if let Some(path) = text.strip_prefix("unix:") {
-        return !path.is_empty() && path.len() < 108;
-    }
-    let Some((host, port)) = text.rsplit_once(':') else {
-        return false;
-    };
-    let host_fits = host == "*"
-        || host.parse::<std::net::Ipv4Addr>().is_ok()
-        || host
-            .strip_prefix('[')
-            .and_then(|h| h.strip_suffix(']'))
-            .is_some_and(|h| h.parse::<std::net::Ipv6Addr>().is_ok());
-    host_fits && port.parse::<u16>().is_ok()
-}
-
-/// `8K` as bytes.
-#[must_use]
-pub fn size(text: &str) -> Option<u64> {
-    let (digits, unit) = match text.chars().last()? {
-        'k' | 'K' => (&text[..text.len() - 1], 1u64 << 10),
-        'm' | 'M' => (&text[..text.len() - 1], 1 << 20),
-        'g' | 'G' => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1),
-    };
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse::<u64>().ok()?.checked_mul(unit)
-}
-
-fn show_size(n: u32) -> String {
-    match n {
-        n if n != 0 && n % (1 << 30) == 0 => format!("{}G", n >> 30),
-        n if n != 0 && n % M == 0 => format!("{}M", n >> 20),
-        n if n != 0 && n % 1024 == 0 => format!("{}K", n >> 10),
-        n => n.to_string(),
     }
 }

@@ -105,6 +105,10 @@ pub fn resolve(
     let features = Features {
         trace: overrides.trace,
         peer: all.iter().any(|a| uses(a, "peer")),
+        timeout: all.iter().any(|a| uses(a, "timeout")),
+        files: false,
+        blocks: all.iter().any(|a| uses(a, "block")),
+        log: settings.logging,
     };
     assignments(sources, spec, cx.out);
     // What is dropped for an error may be what uses and sets.
@@ -119,6 +123,7 @@ pub fn resolve(
             .map(|c| Code::at(sources, c.span))
             .collect(),
         rules,
+        timers: Vec::new(),
         start,
         end,
         locals,

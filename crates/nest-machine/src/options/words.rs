@@ -1,0 +1,171 @@
+//! The words behind an option's name: whether they are values of its kind, and which.
+
+use super::{LONGEST, OptionInfo, Value};
+use nest_diag::{Code, Diagnostic, Span};
+use nest_syntax::ast::OptionDecl;
+
+/// Whether number and range of the words fit; says what does not.
+pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnostic>) -> bool {
+    let mut bad = |span: Span, what: String, help: String| {
+        out.push(Diagnostic::new(Code::E0602, span, what).help(help));
+        false
+    };
+    let (least, most) = match info.value {
+        Value::Flag => (0, 0),
+        Value::Addresses => (1, 16),
+        _ => (1, 1),
+    };
+    let n = decl.values.len();
+    if n < least {
+        return bad(
+            decl.name.span,
+            format!("%option {} lacks its value", info.name),
+            usage(info),
+        );
+    }
+    if n > most {
+        return bad(
+            decl.values[most].span,
+            format!("%option {} takes {most} value(s), here are {n}", info.name),
+            usage(info),
+        );
+    }
+    match info.value {
+        Value::Model(kind) => {
+            let word = &decl.values[0];
+            match word.text.parse::<u32>() {
+                Ok(n) if (1..=kind.most_clients()).contains(&n) => true,
+                _ => bad(
+                    word.span,
+                    format!("`{}` is no number of clients", word.text),
+                    format!("a number from 1 to {}", kind.most_clients()),
+                ),
+            }
+        }
+        Value::Number { least, most } => {
+            let word = &decl.values[0];
+            match word.text.parse::<u32>() {
+                Ok(n) if (least..=most).contains(&n) => true,
+                _ => bad(
+                    word.span,
+                    format!("`{}` is no value for {}", word.text, info.name),
+                    format!("a number from {least} to {most}"),
+                ),
+            }
+        }
+        Value::Size { least, most } => {
+            let word = &decl.values[0];
+            match size(&word.text) {
+                Some(n) if (u64::from(least)..=u64::from(most)).contains(&n) => true,
+                _ => bad(
+                    word.span,
+                    format!("`{}` is no value for {}", word.text, info.name),
+                    format!(
+                        "bytes from {least} to {}, as in 512, 8K, 1M",
+                        show_size(most)
+                    ),
+                ),
+            }
+        }
+        Value::Duration => {
+            let word = &decl.values[0];
+            match duration(&word.text) {
+                Some(_) => true,
+                None => bad(
+                    word.span,
+                    format!("`{}` is no value for {}", word.text, info.name),
+                    "a time from 1ms to 24h, as in 500ms, 30s, 5m, 1h, or none".to_string(),
+                ),
+            }
+        }
+        Value::Word(words) => {
+            let word = &decl.values[0];
+            words.contains(&word.text.as_str())
+                || bad(
+                    word.span,
+                    format!("`{}` is no value for {}", word.text, info.name),
+                    format!("one of: {}", words.join(", ")),
+                )
+        }
+        Value::Addresses => decl.values.iter().all(|w| {
+            is_address(&w.text)
+                || bad(
+                    w.span,
+                    format!("`{}` is no address", w.text),
+                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd".to_string(),
+                )
+        }),
+        Value::Text | Value::Flag | Value::Later => true,
+    }
+}
+
+fn usage(info: &OptionInfo) -> String {
+    match info.value {
+        Value::Model(_) => format!("%option {} N, most simultaneous clients", info.name),
+        Value::Flag => format!("%option {} stands alone", info.name),
+        _ => info.doc.to_string(),
+    }
+}
+
+/// `30s` as milliseconds, from 1 to [`LONGEST`]; `none` as 0.
+#[must_use]
+pub fn duration(text: &str) -> Option<u32> {
+    if text == "none" {
+        return Some(0);
+    }
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let unit: u64 = match &text[digits..] {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60 * 1000,
+        "h" => 60 * 60 * 1000,
+        _ => return None,
+    };
+    let ms = text[..digits].parse::<u64>().ok()?.checked_mul(unit)?;
+    u32::try_from(ms).ok().filter(|n| (1..=LONGEST).contains(n))
+}
+
+/// Whether the text has the form of an address (whether it can be bound shows at run time).
+#[must_use]
+pub fn is_address(text: &str) -> bool {
+    if text == "systemd" {
+        return true;
+    }
+    if let Some(path) = text.strip_prefix("unix:") {
+        return !path.is_empty() && path.len() < 108;
+    }
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let host_fits = host == "*"
+        || host.parse::<std::net::Ipv4Addr>().is_ok()
+        || host
+            .strip_prefix('[')
+            .and_then(|h| h.strip_suffix(']'))
+            .is_some_and(|h| h.parse::<std::net::Ipv6Addr>().is_ok());
+    host_fits && port.parse::<u16>().is_ok()
+}
+
+/// `8K` as bytes.
+#[must_use]
+pub fn size(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 1u64 << 10),
+        'm' | 'M' => (&text[..text.len() - 1], 1 << 20),
+        'g' | 'G' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+fn show_size(n: u32) -> String {
+    match n {
+        n if n != 0 && n % (1 << 30) == 0 => format!("{}G", n >> 30),
+        n if n != 0 && n % (1 << 20) == 0 => format!("{}M", n >> 20),
+        n if n != 0 && n % 1024 == 0 => format!("{}K", n >> 10),
+        n => n.to_string(),
+    }
+}
