@@ -69,6 +69,8 @@ files! {
     "door/stacks.c" Crew("loops");
     "door/door.c" Crew("loops");
     "crew/loops.h" Crew("loops");
+    "io/wheel.h" Crew("loops");
+    "io/wheel.c" Crew("loops");
     "io/epoll.c" Io("epoll");
     "io/command.h" Io("script");
     "io/command.c" Io("script");

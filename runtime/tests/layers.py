@@ -10,8 +10,9 @@ PARTS = {
     "engine": ["engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
                "engine/output.c", "engine/session.c", "engine/directives.c"],
     "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],
-    "epoll": ["io/epoll.c"],
-    "script": ["io/command.c", "io/script.c"],
+    "wheel": ["io/wheel.c"],
+    "epoll": ["io/wheel.c", "io/epoll.c"],
+    "script": ["io/command.c", "io/wheel.c", "io/script.c"],
 }
 SIZES = {"RULES": 10, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0}
 # what compilers put in by themselves

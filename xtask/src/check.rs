@@ -89,6 +89,7 @@ const STEPS: &[Step] = &[
             "make",
             "-C",
             "runtime/tests",
+            "wheel",
             "cuts",
             "faults",
             "sockets",

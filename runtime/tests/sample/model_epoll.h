@@ -14,6 +14,7 @@
 #include "../../engine/session.c"
 #include "../../engine/directives.c"
 #include "../../io/peer.c"
+#include "../../io/wheel.c"
 #include "../../io/epoll.c"
 #include "../../listener/endpoint.c"
 #include "../../listener/listener.c"

@@ -15,6 +15,7 @@
 #include "../../engine/session.c"
 #include "../../engine/directives.c"
 #include "../../listener/endpoint.c"
+#include "../../io/wheel.c"
 #include "../../io/command.c"
 #include "../../io/script.c"
 #include "../../door/stacks.c"
