@@ -56,6 +56,9 @@ files! {
     "feature/peer.h" With("peer");
     "feature/peer.c" With("peer");
     "null/peer.c" Without("peer");
+    "feature/timeout.h" With("timeout");
+    "feature/timeout.c" With("timeout");
+    "null/timeout.c" Without("timeout");
     "engine/engine.h" All;
     "engine/work.c" All;
     "engine/output.c" All;

@@ -90,7 +90,8 @@ void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */
 enum {
     NEST__ACT_START = -1,
     NEST__ACT_END = -2,
-    NEST__ACT_TIMER = -3 /* less the timer's number */
+    NEST__ACT_TIMER = -3,      /* less the timer's number */
+    NEST__ACT_NONE = -0x7fffff /* nest__current_rule: no action runs */
 };
 void nest__spec_act(nest_session *, void *vars, int rule); /* rule number, or one of the above */
 int nest__spec_startup(int argc, char **argv);             /* < 0: go on; else exit status */
@@ -182,7 +183,8 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     uint32_t deadline, wheel_next,
         wheel_prev;  /* io's: the one deadline, and its place in the wheel */
     uint32_t next;   /* free list, ready list */
-    uint16_t active; /* reserved for a known active set; 0 */
+    uint8_t clock; /* engine: what `deadline` is the end of; 0: something has happened since */
+    uint8_t spare;
     uint8_t last, phase, reason, prio, flags, loop;
     union {                 /* the crew's own */
         void *waiter;       /* while NEST__WAITING: who waits at the door */
@@ -221,7 +223,7 @@ struct nest__arrival {
 /* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled -----
  *     nest__on_open(s)                    before START
  *     nest__on_take(s, rule, bytes, n)    a pattern rule was decided; before its action
- *     nest__on_timer(s, timer)            a TIMEOUT rule fires; before its action
+ *     nest__on_timer(s, &timer)           a TIMEOUT rule fires; before its action
  *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before a wait
  *     nest__on_states(s)                  after START, and at read points whose states or last seen
  *                                         state differ from those of the read point before
@@ -251,9 +253,14 @@ unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 /* While an action runs or waits (phase NEST__ACTING) it only notes the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
 /* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing comes before it; 0: never. io asks
- * when it leaves a session that is not at the door to wait for the client (after its sends), and
- * may be late in looking: only the last answer counts. Not for lingering, which is io's. */
+ * when it leaves a session that is not at the door to wait for the client (after its sends), stores
+ * every answer, 0 too, in s->deadline (the engine has no other memory of it, and answers the same
+ * until something has happened), and may be late in looking. Not for lingering, which is io's.
+ * While output waits only writeTimeout runs: nothing is read then, so no client is late, and a
+ * TIMEOUT rule's clock begins when the output has left. */
 uint32_t nest__deadline(nest_session *);
+/* The idle limit of this connection (feature/timeout.c, null/timeout.c). */
+uint32_t nest__idle_limit(const nest_session *);
 uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: use io's buffer */
 /* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
  * its running action reads from (for a door that lets others use the buffer). */
@@ -275,10 +282,14 @@ void *nest__vars(const nest_session *); /* crew: its place in the slab; NULL if 
 /* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts the connections that a crash
  * took with it, so that opened is the sum of all. */
 extern _Atomic uint64_t *nest__ended;
-/* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* whose action runs on
- * this carrier, <= -3 if none; and its session, NULL if none. */
+/* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* (TIMEOUT: less its
+ * number) whose action runs on this carrier; and its session, NULL if none. */
 int nest__current_rule(void);
 nest_session *nest__current_session(void);
+/* Who moves an action to another carrier ($block) takes it off this thread's, and puts it on that
+ * of the thread on which it goes on. At most one runs on a carrier. */
+struct nest__action *nest__action_take(void); /* NULL: none runs */
+void nest__action_put(struct nest__action *);
 
 /* -- io: the door ---------------------------------------------------------------------------- */
 /* Time is in milliseconds since an unknown beginning, modulo 2^32. As a deadline 0 is "never", and
@@ -315,6 +326,8 @@ struct nest__wait {
  * -ETIMEDOUT (the deadline; of DRAINED, INPUT), -ECANCELED (drainTimeout is over), -ENOMEM. The
  * engine marks the session itself: io calls no nest__event from inside. */
 int nest__wait(nest_session *, const struct nest__wait *);
+/* A stop has begun, so that NEST__EVENT_DRAIN has come or will come. From any thread. */
+bool nest__stopping(void);
 /* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
  */
 bool nest__input_ready(const struct nest__chan *);

@@ -11,13 +11,24 @@
 int nest__current_rule(void) {
     const struct nest__carrier *carrier = nest__carrier();
     const struct nest__action *action = carrier == NULL ? NULL : carrier->action;
-    return action == NULL ? -3 : action->rule;
+    return action == NULL ? NEST__ACT_NONE : action->rule;
 }
 
 nest_session *nest__current_session(void) {
     const struct nest__carrier *carrier = nest__carrier();
     const struct nest__action *action = carrier == NULL ? NULL : carrier->action;
     return action == NULL ? NULL : action->session;
+}
+
+struct nest__action *nest__action_take(void) {
+    struct nest__carrier *carrier = nest__carrier();
+    struct nest__action *action = carrier->action;
+    carrier->action = NULL;
+    return action;
+}
+
+void nest__action_put(struct nest__action *action) {
+    nest__carrier()->action = action;
 }
 
 /* Runs one action to its end, however often it waits. */
@@ -209,7 +220,8 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     s->states = (uint64_t)1 << NEST__START_STATE;
     s->work = NULL;
     s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
-    s->active = 0;
+    s->clock = 0;
+    s->spare = 0;
     s->last = NEST_NO_STATE;
     s->reason = NEST_OPEN;
     s->prio = 0;

@@ -61,6 +61,10 @@ int nest__wait(nest_session *s, const struct nest__wait *wait) {
     return error != 0 && atomic_load(&nest__stop) == NEST__CUT_OFF ? -ECANCELED : error;
 }
 
+bool nest__stopping(void) {
+    return atomic_load(&nest__stop) != NEST__GO_ON;
+}
+
 int nest__push(nest_session *s, struct nest__chan *chan) {
     int error = 0;
     while (error == 0 && nest__out_queued(s, chan) > 0) {

@@ -232,6 +232,10 @@ bool nest__io_await(nest_session *s, struct nest__waiter *waiter) {
     return true;
 }
 
+bool nest__stopping(void) {
+    return io.stopping;
+}
+
 static nest_session *epoll_waited(nest_session *s, int result) {
     ((struct nest__waiter *)s->waiter)->result = result;
     return s;

@@ -89,6 +89,10 @@ bool nest__io_await(nest_session *s, struct nest__waiter *waiter) {
     return nest__out_queued(s, &s->c0) > waiter->wait->mark;
 }
 
+bool nest__stopping(void) {
+    return script_drain != NEST__NO_SLOT;
+}
+
 /* -- conversations */
 
 static void script_closed(nest_session *s) {

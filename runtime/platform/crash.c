@@ -33,6 +33,7 @@ static const char *crash_name(int signal) {
 
 static void crash_place(struct nest__line *line) {
     int rule = nest__current_rule();
+    int timer = NEST__ACT_TIMER - rule;
     if (rule == NEST__ACT_START) {
         nest__line_add(line, " in START");
     } else if (rule == NEST__ACT_END) {
@@ -44,6 +45,12 @@ static void crash_place(struct nest__line *line) {
         nest__line_add(line, nest__rules[rule].file);
         nest__line_char(line, ':');
         nest__line_number(line, nest__rules[rule].line);
+        nest__line_char(line, ')');
+    } else if (NEST__TIMERS > 0 && rule <= NEST__ACT_TIMER && timer < NEST__TIMERS) {
+        nest__line_add(line, " in TIMEOUT rule ");
+        nest__line_add(line, nest__timers[timer].name);
+        nest__line_add(line, " (");
+        nest__line_add(line, nest__timers[timer].file);
         nest__line_char(line, ')');
     } else {
         nest__line_add(line, " outside of actions");

@@ -14,7 +14,8 @@ PARTS = {
     "epoll": ["io/wheel.c", "io/epoll.c"],
     "script": ["io/command.c", "io/wheel.c", "io/script.c"],
 }
-SIZES = {"RULES": 10, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0}
+SIZES = {"RULES": 10, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0,
+         "TIMERS": 1, "PIPES": 0}
 # what compilers put in by themselves
 COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",
              "memmove", "memcmp", "bcmp", "strlen"}

@@ -6,6 +6,9 @@ static inline void nest__on_take(nest_session *s, const struct nest__rule *rule,
                                  uint32_t n) {
     (void)s, (void)rule, (void)p, (void)n;
 }
+static inline void nest__on_timer(nest_session *s, const struct nest__timer *timer) {
+    (void)s, (void)timer;
+}
 static inline void nest__on_reply(nest_session *s, const void *p, size_t n) {
     (void)s, (void)p, (void)n;
 }

@@ -8,6 +8,9 @@ static inline void nest__on_take(nest_session *s, const struct nest__rule *rule,
                                  uint32_t n) {
     nest__trace_take(s, rule, p, n);
 }
+static inline void nest__on_timer(nest_session *s, const struct nest__timer *timer) {
+    nest__trace_timer(s, timer);
+}
 static inline void nest__on_reply(nest_session *s, const void *p, size_t n) {
     nest__trace_reply(s, p, n);
 }

@@ -6,6 +6,7 @@
 #include "../../platform/log.c"
 #include "../../platform/crash.c"
 #include "../../null/peer.c"
+#include "../../null/timeout.c"
 #include "../../feature/trace.c"
 #include "../../engine/work.c"
 #include "../../engine/threads.c"

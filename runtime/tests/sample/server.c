@@ -6,6 +6,8 @@
 #define NEST__PARTS 6
 #define NEST__THREAD_ROOM 96
 #define NEST__NFA_STATES 48
+#define NEST__TIMERS 0
+#define NEST__PIPES 0
 #ifndef NEST__MESSAGES
 #define NEST__MESSAGES 0
 #endif
@@ -40,12 +42,26 @@ unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__
 }
 
 const struct nest__option nest__options[] = {
-    {"maxClients", NEST__NUMBER, &nest__config.max_clients, 1, 1000000, "1000", "clients at once"},
-    {"inputBuffer", NEST__SIZE, &nest__config.input_buffer, 16, 1u << 30, "8K", "longest message"},
-    {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 1, 1u << 30, "64K", "queued output"},
-    {"keepLimit", NEST__SIZE, &nest__config.keep_limit, 0, 1u << 30, "64K", "$keep of a client"},
-    {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port"},
-    {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name"},
-    {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 0, NULL, "where it listens"},
+    {"maxClients", NEST__NUMBER, &nest__config.max_clients, 1, 1000000, "1000", "clients at once",
+     false},
+    {"inputBuffer", NEST__SIZE, &nest__config.input_buffer, 16, 1u << 30, "8K", "longest message",
+     false},
+    {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 1, 1u << 30, "64K", "queued output",
+     true},
+    {"keepLimit", NEST__SIZE, &nest__config.keep_limit, 0, 1u << 30, "64K", "$keep of a client",
+     true},
+    {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port", false},
+    {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name", true},
+    {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 0, NULL, "where it listens", false},
+    {"readTimeout", NEST__DURATION, &nest__config.read_timeout, 1, NEST__LONGEST, "30s",
+     "for a message", true},
+    {"writeTimeout", NEST__DURATION, &nest__config.write_timeout, 1, NEST__LONGEST, "30s",
+     "for output", true},
+    {"idleTimeout", NEST__DURATION, &nest__config.idle_timeout, 1, NEST__LONGEST, "5m",
+     "between messages", true},
+    {"lingerTimeout", NEST__DURATION, &nest__config.linger_timeout, 1, NEST__LONGEST, "2s",
+     "for a client to close", true},
+    {"drainTimeout", NEST__DURATION, &nest__config.drain_timeout, 1, NEST__LONGEST, "5s",
+     "for a stop", true},
 };
 const unsigned nest__option_count = sizeof nest__options / sizeof nest__options[0];

@@ -1,0 +1,56 @@
+/* timeout.c: idle limits that actions set, each for its own connection.
+ *
+ * Join point: open. Called by the engine for the limit, by actions to set it. State: a slab of one
+ * limit a slot, made at first use; of the process. Must not know when a connection is idle. */
+#include "timeout.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+/* In the slab: 0 is idleTimeout, as its pages come; else the limit and 1. */
+
+/* scope: process, shared by its threads; set once. A slot's limit is its session's own. */
+static uint32_t *_Atomic timeout_slab;
+
+void nest__timeout_open(nest_session *s) {
+    uint32_t *slab = atomic_load(&timeout_slab);
+    if (slab != NULL) {
+        slab[s->self.slot] = 0;
+    }
+}
+
+/* The slab, made by whoever is first; NULL: no memory. */
+static uint32_t *timeout_limits(void) {
+    uint32_t *slab = atomic_load(&timeout_slab);
+    if (slab == NULL) {
+        size_t size = (size_t)nest__config.max_clients * sizeof *slab;
+        void *made = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (made == MAP_FAILED) {
+            return NULL;
+        }
+        if (atomic_compare_exchange_strong(&timeout_slab, &slab, made)) {
+            return made;
+        }
+        munmap(made, size); /* another thread was first: slab is its */
+    }
+    return slab;
+}
+
+void nest_timeout(nest_session *s, uint32_t ms) {
+    uint32_t *slab = timeout_limits();
+    if (slab == NULL) { /* no connection goes on under another limit than it was given */
+        s->flags |= NEST__CUT;
+        s->c0.state |= NEST__CHAN_GONE;
+        errno = ENOMEM;
+        return;
+    }
+    slab[s->self.slot] = (ms < NEST__LONGEST ? ms : NEST__LONGEST) + 1;
+}
+
+uint32_t nest__idle_limit(const nest_session *s) {
+    const uint32_t *slab = atomic_load_explicit(&timeout_slab, memory_order_relaxed);
+    uint32_t limit = slab == NULL ? 0 : slab[s->self.slot];
+    return limit == 0 ? nest__config.idle_timeout : limit - 1;
+}
