@@ -16,7 +16,30 @@ pub enum For {
     With(&'static str),
     /// Servers that do not.
     Without(&'static str),
+    /// Servers for which both hold.
+    Both(&'static For, &'static For),
+    /// Servers for which it does not hold.
+    Not(&'static For),
 }
+
+impl For {
+    /// Whether a server with this io, crew and features needs it.
+    fn holds(&self, io: &str, crew: &str, features: &[&str]) -> bool {
+        match *self {
+            All => true,
+            Io(name) => name == io,
+            Crew(name) => name == crew,
+            Sockets => io != "script",
+            With(name) => features.contains(&name),
+            Without(name) => !features.contains(&name),
+            Both(a, b) => a.holds(io, crew, features) && b.holds(io, crew, features),
+            Not(a) => !a.holds(io, crew, features),
+        }
+    }
+}
+
+/// Actions move to helper threads: `$block` in a loop. `script` has no threads.
+const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
 
 /// One file of the runtime.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +62,7 @@ macro_rules! files {
     };
 }
 
-use For::{All, Crew, Io, Sockets, With, Without};
+use For::{All, Both, Crew, Io, Not, Sockets, With, Without};
 
 files! {
     "nest.h" All;
@@ -83,7 +106,12 @@ files! {
     "listener/endpoint.h" All;
     "listener/endpoint.c" All;
     "listener/listener.c" Sockets;
+    "crew/carrier.h" Crew("loops");
+    "crew/helpers.h" Crew("loops");
     "crew/loops.c" Crew("loops");
+    "null/carrier.c" Both(&Crew("loops"), &Not(&BLOCKS_MOVE));
+    "crew/helpers.c" Both(&Io("epoll"), &With("helpers"));
+    "null/helpers.c" Both(&Crew("loops"), &Without("helpers"));
     "crew/process.c" Crew("process");
     "crew/thread.c" Crew("thread");
     "config/config.h" All;
@@ -97,14 +125,7 @@ files! {
 pub fn needed(io: &str, crew: &str, features: &[&str]) -> Vec<&'static File> {
     FILES
         .iter()
-        .filter(|f| match f.needed {
-            All => true,
-            Io(name) => name == io,
-            Crew(name) => name == crew,
-            Sockets => io != "script",
-            With(name) => features.contains(&name),
-            Without(name) => !features.contains(&name),
-        })
+        .filter(|f| f.needed.holds(io, crew, features))
         .collect()
 }
 

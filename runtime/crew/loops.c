@@ -5,6 +5,7 @@
 #include "loops.h"
 #include "../engine/engine.h" /* the size of a carrier, nothing else */
 #include "../platform/platform.h"
+#include "carrier.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -24,10 +25,6 @@ static uint32_t loops_slots, loops_ever, loops_taken, loops_free = NEST__NO_SLOT
 static uint32_t loops_ready = NEST__NO_SLOT, loops_ready_last, loops_ready_count;
 static _Atomic uint64_t loops_ended[NEST_REASONS];
 _Atomic uint64_t *nest__ended = loops_ended;
-
-struct nest__carrier *nest__carrier(void) {
-    return loops_carrier;
-}
 
 void *nest__vars(const nest_session *s) {
     return loops_stride == 0 ? NULL : loops_vars + s->self.slot * loops_stride;
@@ -180,6 +177,7 @@ int nest__crew_prepare(void) {
                   (unsigned)loops_slots, nest__spec_vars_size);
         return -ENOMEM;
     }
+    nest__carrier_enter(loops_carrier);
     if (nest__door_prepare(loops_run) < 0) {
         nest__say("cannot start: no memory for stacks");
         return -ENOMEM;

@@ -22,6 +22,8 @@
 #include "../../door/stacks.c"
 #include "../../door/door.c"
 #include "../../crew/loops.c"
+#include "../../null/carrier.c"
+#include "../../null/helpers.c"
 #include "../../config/value.c"
 #include "../../config/config.c"
 #include "../../main.c"
