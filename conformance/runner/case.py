@@ -8,8 +8,8 @@ import re
 from . import literal, trace
 
 STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
-         'expect-cut', 'wait', 'pass', 'stop', 'reload')
-LONGEST = 10_000        # ms that one step may let pass
+         'expect-cut', 'wait', 'pass', 'after', 'stop', 'reload')
+LONGEST = 10_000        # ms that one step may let pass on sockets
 _FENCE = re.compile(r'^```([a-z-]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
 _FILES = ('file-root', 'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent')
 _META = re.compile(r'<!--\s*(cuts|skip|missing):\s*(.*?)\s*-->', re.S)
@@ -92,6 +92,9 @@ class Case:
                 raise CaseError('every client needs its trace, every trace its client')
         elif self.talk or self.traces:
             raise CaseError('a conversation beside diagnostics or exit')
+        if 'sockets' not in self.skips and any(
+                argument > LONGEST for _, step, argument in self.talk if step == 'pass'):
+            raise CaseError(f'on sockets a step lets at most {LONGEST // 1000}s pass')
 
     def _beneath(self, kind, path, body):
         if not path or path.startswith('/') or '..' in path.split('/'):
@@ -129,8 +132,8 @@ class Case:
                 raise CaseError('cuts: knows only none')
             self.cuts = False
         else:
-            if word not in ('tcp', 'unix'):
-                raise CaseError('skip: knows only tcp and unix')
+            if word not in ('tcp', 'unix', 'sockets'):
+                raise CaseError('skip: knows only tcp, unix and sockets')
             self.skips[word] = reason.strip()
 
     @staticmethod
@@ -148,11 +151,11 @@ class Case:
                 return (word, literal.parse(rest))
             except ValueError as error:
                 raise CaseError(str(error)) from None
-        if word == 'pass':
-            time = re.fullmatch(r'(\d+)(ms|s)', rest)
-            if not time or int(time[1]) * (1000 if time[2] == 's' else 1) > LONGEST:
-                raise CaseError(f'pass takes 1ms to {LONGEST // 1000}s: {line}')
-            return (word, int(time[1]) * (1000 if time[2] == 's' else 1))
+        if word in ('pass', 'after'):
+            time = re.fullmatch(r'(\d+)(ms|s|m|h)', rest)
+            if not time:
+                raise CaseError(f'{word} takes a time, as in 300ms: {line}')
+            return (word, int(time[1]) * {'ms': 1, 's': 1000, 'm': 60_000, 'h': 3600_000}[time[2]])
         if word == 'stop':
             if rest not in ('', '1'):
                 raise CaseError(f'stop takes nothing, or 1, the exit status: {line}')

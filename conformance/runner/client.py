@@ -15,6 +15,7 @@ from . import literal
 
 PATIENCE = 20            # seconds for any one step
 SILENCE = 5              # seconds without a byte after which a pattern that does not match won't
+COARSE = 30              # ms by which a server's clock and ours may differ
 _SIOCOUTQ = 0x5411
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNABORTED)
 
@@ -36,6 +37,7 @@ class Client:
         if small:                       # a window that a stalled client fills soon
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.sock.settimeout(PATIENCE)
+        self.spoke = self.heard = time.monotonic()
         try:
             self.sock.connect({'tcp4': ('127.0.0.1', address), 'tcp6': ('::1', address),
                                'unix': address}[kind])
@@ -67,6 +69,7 @@ class Client:
                 if error.errno not in _GONE:
                     raise
                 self.dead = self.eof = True
+            self.heard = time.monotonic()
         if writable:
             try:
                 data = data[self.sock.send(data):]
@@ -80,7 +83,8 @@ class Client:
 
     def send(self, data):
         """Sends all of it, unless the server has closed."""
-        until = time.monotonic() + PATIENCE
+        self.spoke = time.monotonic()
+        until = self.spoke + PATIENCE
         try:
             while data and not self.shut:
                 data = self._turn(until, data)
@@ -115,6 +119,13 @@ class Client:
                     self._turn(until)
                 except TimeoutError:
                     return
+
+    def after(self, ms):
+        """What was received last came no sooner than that after what was sent last. This can be
+        said of every machine: the server's clock starts when it receives."""
+        took = (self.heard - self.spoke) * 1000
+        if took < ms - COARSE:
+            raise ClientError(f'the server did it {took:.0f} ms after the last bytes, not {ms}')
 
     def expect_pattern(self, pattern):
         """Waits until all that is unseen matches the pattern."""
@@ -273,6 +284,8 @@ def _carry_out(client, step, argument, sync):
         client.expect_close()
     elif step == 'expect-cut':
         client.expect_cut()
+    elif step == 'after':
+        client.after(argument)
     elif step == 'pass':
         client.let_pass(argument)
     elif step == 'wait':

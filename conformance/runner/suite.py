@@ -74,6 +74,8 @@ class Suite:
         if model == 'script':
             wrong = script.run(case, binary)
             return [(model, 'failed' if wrong else 'passed', wrong)]
+        if 'sockets' in case.skips:
+            return [(model, 'skipped', case.skips['sockets'])]
         kinds, cells = [], []
         for kind in ('tcp4', 'tcp6', 'unix'):
             reason = case.skips.get('unix' if kind == 'unix' else 'tcp')
