@@ -76,8 +76,8 @@ static inline nest_bytes nest_text(const char *text) {
 /* n bytes with a NUL behind them, until the next of these two or the action's end; NULL if they do
  * not come: nothing is taken. EMSGSIZE beyond inputBuffer. */
 char *nest_read(nest_session *, size_t n);
-/* Up to and without "\n" or "\r\n", at most `max` bytes before that; else EMSGSIZE, nothing taken.
- */
+/* Up to and without "\n" or "\r\n", at most `max` bytes before that, or as many as inputBuffer holds
+ * if that is less; else EMSGSIZE, nothing taken. */
 char *nest_read_line(nest_session *, size_t max);
 /* n bytes into `to`, straight from the connection where they are many. How many: fewer than n only
  * at end of file; or -1. */
@@ -111,6 +111,20 @@ int nest_file_open(nest_session *, const char *path, nest_file *);
  * connection. */
 int64_t nest_file_reply_path(nest_session *, const char *path, uint64_t offset, uint64_t length);
 int64_t nest_file_reply_open(nest_session *, nest_file *, uint64_t offset, uint64_t length);
+/* nest_file_reply(session, what, offset, length): `what` is a path, a nest_file or the address of
+ * one. */
+static inline int64_t nest_file_reply_value(nest_session *s, nest_file file, uint64_t offset,
+                                            uint64_t length) {
+    return nest_file_reply_open(s, &file, offset, length);
+}
+#ifndef __cplusplus /* C++ has overloads; they are at the end */
+#define nest_file_reply(session, what, offset, length)                                             \
+    _Generic((what),                                                                               \
+        char *: nest_file_reply_path,                                                              \
+        const char *: nest_file_reply_path,                                                        \
+        nest_file *: nest_file_reply_open,                                                         \
+        nest_file: nest_file_reply_value)(session, what, offset, length)
+#endif
 /* Receives `length` bytes (NEST_WHOLE: until end of file) into a file beneath fileRoot: written
  * beside it and then put in its place, so that who looks sees the old file or the new one. How many
  * bytes; or -1 and errno, with the old file as it was: as for input, ENOSPC, EACCES, EXDEV, …; of
@@ -123,6 +137,13 @@ int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, uns
  * allows may be called in it. */
 void nest_block_begin(nest_session *);
 void nest_block_end(nest_session *);
+/* Where errno is, asked anew at each call. It differs between threads, and a block changes the
+ * thread in the middle of a function, which compilers take for impossible: they ask once and keep
+ * the address. So in servers with blocks errno in actions is this; a C file beside them that calls
+ * nest_block_begin has it by
+ *     #undef errno
+ *     #define errno (*nest_errno()) */
+int *nest_errno(void);
 
 /* -- the match ---------------------------------------------------------------------------------
  * n: 0 is the whole match, 1.. the elements of the rule's pattern. Outside a pattern rule, or
@@ -166,6 +187,16 @@ size_t nest_strlcpy(char *to, const char *from, size_t size);
 size_t nest_strlcat(char *to, const char *from, size_t size);
 
 #ifdef __cplusplus
+}
+inline int64_t nest_file_reply(nest_session *s, const char *path, uint64_t offset,
+                               uint64_t length) {
+    return nest_file_reply_path(s, path, offset, length);
+}
+inline int64_t nest_file_reply(nest_session *s, nest_file *file, uint64_t offset, uint64_t length) {
+    return nest_file_reply_open(s, file, offset, length);
+}
+inline int64_t nest_file_reply(nest_session *s, nest_file file, uint64_t offset, uint64_t length) {
+    return nest_file_reply_open(s, &file, offset, length);
 }
 #endif
 #endif
