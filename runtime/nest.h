@@ -76,8 +76,8 @@ static inline nest_bytes nest_text(const char *text) {
 /* n bytes with a NUL behind them, until the next of these two or the action's end; NULL if they do
  * not come: nothing is taken. EMSGSIZE beyond inputBuffer. */
 char *nest_read(nest_session *, size_t n);
-/* Up to and without "\n" or "\r\n", at most `max` bytes before that, or as many as inputBuffer holds
- * if that is less; else EMSGSIZE, nothing taken. */
+/* Up to and without "\n" or "\r\n", at most `max` bytes before that, or what inputBuffer holds if
+ * that is less; else EMSGSIZE, nothing taken. */
 char *nest_read_line(nest_session *, size_t max);
 /* n bytes into `to`, straight from the connection where they are many. How many: fewer than n only
  * at end of file; or -1. */
