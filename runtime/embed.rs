@@ -105,6 +105,12 @@ files! {
     "io/blocking.c" Io("blocking");
     "listener/endpoint.h" All;
     "listener/endpoint.c" All;
+    "listener/listener.h" All;
+    "listener/take.c" Sockets;
+    "listener/systemd.c" Sockets;
+    "listener/inetd.c" With("inetd");
+    "null/inetd.c" Without("inetd");
+    "null/systemd.c" Io("script");
     "listener/listener.c" Sockets;
     "crew/carrier.h" Crew("loops");
     "crew/helpers.h" Crew("loops");

@@ -3,6 +3,7 @@
  * The last part of server.c but the tables. State: none of its own. Must not know the model: it
  * asks the crew. */
 #include "config/config.h"
+#include "listener/listener.h"
 #include "platform/platform.h"
 
 #include <stdio.h>
@@ -119,6 +120,7 @@ int main(int argc, char **argv) {
         nest__say("cannot start: %s", strerror(-error));
         return MAIN_FAILED;
     }
+    nest__inetd_begin();
     if (nest__config_read(argc, argv, &request) != 0) {
         return MAIN_USAGE;
     }
@@ -134,6 +136,9 @@ int main(int argc, char **argv) {
     if (request == NEST__CHECK) {
         nest__config_print();
         return EXIT_SUCCESS;
+    }
+    if (nest__systemd_begin() != 0 || nest__inetd_take() != 0) {
+        return MAIN_FAILED;
     }
     int status = main_startup(argc, argv);
     if (status >= 0) {

@@ -98,16 +98,16 @@ int nest__spec_startup(int argc, char **argv);             /* < 0: go on; else e
 
 /* -- configuration: values of run-time options, filled by config/ before anything else runs -- */
 enum { NEST__LISTEN_MAX = 16 };
-struct nest__config {
+struct nest__config { /* atomic: what a running server may read again while threads look at it */
     uint32_t max_clients;
-    uint32_t input_buffer;  /* bytes */
-    uint32_t output_buffer; /* bytes */
-    uint32_t keep_limit;    /* bytes */
+    uint32_t input_buffer;          /* bytes */
+    _Atomic uint32_t output_buffer; /* bytes */
+    _Atomic uint32_t keep_limit;    /* bytes */
     uint32_t server_port;
-    const char *server_name;
+    const char *_Atomic server_name; /* an old text stays valid */
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
-    uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
+    _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
     uint32_t helpers;      /* most helper threads of a loop, >= 1 */
     const char *file_root; /* "": the working directory */
 };
@@ -117,7 +117,7 @@ enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES, 
 struct nest__option { /* generated from the compiler's one table of options */
     const char *name;
     enum nest__option_kind kind;
-    void *value; /* uint32_t * or const char ** in nest__config */
+    void *value; /* in nest__config: uint32_t * or const char **, if `reload` of _Atomic ones */
     uint32_t least, most;
     const char *initial; /* as the specification or the default has it */
     const char *help;
@@ -130,6 +130,9 @@ extern const unsigned nest__option_count;
 typedef struct nest__ref {
     uint32_t slot, gen;
 } nest__ref; /* the only name others may keep */
+
+/* PIPE: perhaps no socket: read(2) from fd, write(2) to nest__chan_out, nothing is shut down. */
+enum nest__address_kind { NEST__TCP4, NEST__TCP6, NEST__UNIX, NEST__SCRIPT, NEST__PIPE };
 
 struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
     int32_t fd;     /* script: the conversation's number */
@@ -146,6 +149,12 @@ enum {
     NEST__CHAN_LATE = 16, /* and in more than one go: time has passed, and more may have come */
     NEST__CHAN_CUT = 32   /* engine: nothing is delivered any more; io resets instead of closing */
 };
+
+extern int nest__pipe_out; /* listener/inetd.c: where a PIPE's output goes */
+/* What is sent goes here: a pair of pipes has two descriptors. */
+static inline int nest__chan_out(const struct nest__chan *chan) {
+    return NEST__PIPES && chan->kind == NEST__PIPE ? nest__pipe_out : chan->fd;
+}
 
 /* io, after a receive: whether it filled the room it had. */
 static inline void nest__chan_received(struct nest__chan *chan, bool full) {
@@ -181,9 +190,9 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     nest__ref self;
     struct nest__chan c0;
     uint32_t deadline, wheel_next,
-        wheel_prev;  /* io's: the one deadline, and its place in the wheel */
-    uint32_t next;   /* free list, ready list */
-    uint8_t clock; /* engine: what `deadline` is the end of; 0: something has happened since */
+        wheel_prev; /* io's: the one deadline, and its place in the wheel */
+    uint32_t next;  /* free list, ready list */
+    uint8_t clock;  /* engine: what `deadline` is the end of; 0: something has happened since */
     uint8_t spare;
     uint8_t last, phase, reason, prio, flags, loop;
     union {                 /* the crew's own */
@@ -212,8 +221,6 @@ struct nest__out {
     const void *p;
     uint64_t n;
 };
-/* PIPE: no socket; read from fd, written to by nest__chan_out. */
-enum nest__address_kind { NEST__TCP4, NEST__TCP6, NEST__UNIX, NEST__SCRIPT, NEST__PIPE };
 struct nest__arrival {
     int fd;
     uint8_t kind;
@@ -360,21 +367,36 @@ void nest__upload_abandon(struct nest__upload *); /* frees it; nothing is left o
 struct nest__listener {
     int fd;
     uint8_t kind;
+    bool given; /* from systemd or inetd: never shut down; who waits there is the next server's */
     char name[112]; /* "127.0.0.1:8080", "[::]:8080", "unix:/path" */
 };
 extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 extern unsigned nest__listener_count;
-int nest__listen_open(void);   /* opens all of nest__config; says on stderr what failed; -errno */
-void nest__listen_stop(void);  /* new clients are refused, whoever is in accept wakes with EINVAL */
-void nest__listen_close(void); /* closes all; removes Unix sockets' files that it made */
+/* Opens all of nest__config; says on stderr what failed; -errno. Of several, or given ones, accept
+ * never blocks from here on. */
+int nest__listen_open(void);
+void nest__listen_close(void);      /* closes all; removes Unix sockets' files that it made */
 int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks; -errno */
+/* A stop: new clients are refused, whoever waits in take or take_any wakes. Who is in the queue of
+ * a listener of ours is still to be served: take, take_any hand them out and never wait, and say
+ * -EINVAL when there is none left. True: all queues are empty. Where carriers are processes, the
+ * supervisor calls it again whenever one has ended, until it is true: who still waits then needs
+ * another worker. */
+bool nest__listen_stop(void);
 /* Accepts one connection into *arrival. `nonblocking`: for the connection. 0; -EAGAIN: none;
- * -EINVAL: the listener was shut down; another -errno that ends no listener (ECONNABORTED is
- * retried inside; EINTR is not: the caller has a flag to look at). */
+ * -EINVAL: a stop, and nobody waits here any more; another -errno that ends no listener
+ * (ECONNABORTED is retried inside; EINTR is not: the caller has a flag to look at). */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
-/* Waits for a connection of any listener; of several they must be nonblocking, and -EAGAIN says
- * that another carrier was faster. */
+/* Waits for a connection of any listener; of several, -EAGAIN says that another carrier was faster.
+ */
 int nest__take_any(struct nest__arrival *);
+/* inetd's nowait: the one connection that this server is for. True once, and then there are no
+ * listeners, and max_clients is 1: the crew serves it where it is, without another process, and
+ * ends when it has. `nonblocking`: for the connection. */
+bool nest__take_only(struct nest__arrival *, bool nonblocking);
+/* inetd's wait: ms that a server without any client waits before it ends as if by TERM; 0: for
+ * ever. */
+uint32_t nest__listen_patience(void);
 
 /* -- crew ------------------------------------------------------------------------------------ */
 /* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork)

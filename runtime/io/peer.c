@@ -11,7 +11,8 @@ void nest__peer_text(const struct nest__chan *chan, char *to, size_t size) {
     socklen_t length = sizeof address;
     int saved = errno;
     if (getpeername(chan->fd, (struct sockaddr *)(void *)&address, &length) == -1) {
-        nest_strlcpy(to, "gone", size); /* a reset takes the address along */
+        /* A reset takes the address along. */
+        nest_strlcpy(to, NEST__PIPES && chan->kind == NEST__PIPE ? "pipe" : "gone", size);
     } else {
         nest__address_text((const struct sockaddr *)(const void *)&address, to, size);
     }

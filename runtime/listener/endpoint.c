@@ -48,6 +48,10 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
         return endpoint_refuse(reason, text, "is too long for an address");
     }
     memcpy(to->name, text, n);
+    if (strcmp(to->name, "systemd") == 0) {
+        to->systemd = true;
+        return 0;
+    }
     if (strncmp(to->name, "unix:", 5) == 0) {
         return endpoint_unix(to->name + 5, to, reason);
     }
@@ -55,8 +59,8 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     int port = colon == NULL ? -1 : endpoint_port(colon + 1);
     if (port == -1) {
         return endpoint_refuse(reason, to->name,
-                               "is no address: write 127.0.0.1:8080, [::1]:8080, *:8080 or "
-                               "unix:/path, with a port of 0 to 65535");
+                               "is no address: write 127.0.0.1:8080, [::1]:8080, *:8080, "
+                               "unix:/path or systemd, with a port of 0 to 65535");
     }
     nest_strlcpy(host, to->name, (size_t)(colon - to->name) + 1);
     size_t length = strlen(host);
@@ -104,6 +108,11 @@ int nest__endpoints(struct nest__endpoint to[NEST__LISTEN_MAX],
         int error = nest__endpoint_parse(text, n, &to[count], reason);
         if (error != 0) {
             return error;
+        }
+        for (int i = 0; i < count; i++) {
+            if (to[i].systemd && to[count].systemd) {
+                return endpoint_refuse(reason, "systemd", "is there twice: it means all sockets");
+            }
         }
         count++;
         text += n;

@@ -13,6 +13,7 @@ enum { NEST__ENDPOINT_REASON = 256 };
 
 struct nest__endpoint {
     uint8_t kind;    /* enum nest__address_kind */
+    bool systemd;    /* what systemd passes on: no address yet */
     bool everywhere; /* "*": IPv6 and IPv4 on one socket, or IPv4 where there is no IPv6 */
     socklen_t length;
     union {
@@ -23,7 +24,8 @@ struct nest__endpoint {
     char name[128]; /* as it was written */
 };
 
-/* Reads "127.0.0.1:8080", "[::1]:8080", "*:8080" or "unix:/path". 0; -EINVAL and the reason. */
+/* Reads "127.0.0.1:8080", "[::1]:8080", "*:8080", "unix:/path" or "systemd".
+ * 0; -EINVAL and the reason. */
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *,
                          char reason[NEST__ENDPOINT_REASON]);
 /* Those of nest__config, in order: how many; -EINVAL and the reason. */

@@ -1,15 +1,14 @@
-/* listener.c: where connections come from: listening sockets, TCP and Unix.
+/* listener.c: where connections come from: listening sockets, TCP and Unix, ours or given.
  *
- * Opened by main, used by crews and epoll. State: the process's listeners; a process that inherits
+ * Opened and closed by main. State: the process's listeners; a process that inherits
  * them by fork uses them, but only their maker removes files. Must not know sessions or models. */
 #include "../platform/platform.h"
 #include "endpoint.h"
+#include "listener.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -131,21 +130,39 @@ static int listener_unix(const struct sockaddr_un *address, unsigned index) {
     return fd;
 }
 
-/* The name with the port that the kernel chose. */
-static void listener_name(struct nest__listener *l, const struct nest__endpoint *address) {
+uint8_t nest__socket_kind(int fd, char *name, size_t size) {
     struct sockaddr_storage bound = {0};
-    socklen_t length = sizeof bound;
+    socklen_t length = sizeof bound, one = sizeof(int);
     struct sockaddr *any = (struct sockaddr *)(void *)&bound;
-    if (l->kind == NEST__UNIX || getsockname(l->fd, any, &length) == -1) {
-        nest_strlcpy(l->name, address->name, sizeof l->name);
-        return;
+    const struct sockaddr_un *local = (const struct sockaddr_un *)(const void *)&bound;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)&bound;
+    int only_six = 1;
+    if (getsockname(fd, any, &length) == -1) {
+        return NEST__PIPE;
     }
-    nest__address_text(any, l->name, sizeof l->name);
-    if (address->everywhere && l->kind == NEST__TCP6) {
-        char *port = strrchr(l->name, ':'); /* "[::]:8080" would say: not IPv4 */
-        l->name[0] = '*';
-        memmove(l->name + 1, port, strlen(port) + 1);
+    if (any->sa_family == AF_UNIX) {
+        size_t path = length > offsetof(struct sockaddr_un, sun_path)
+                          ? length - offsetof(struct sockaddr_un, sun_path)
+                          : 0;
+        struct nest__line line = {name, 0, size - 1};
+        nest__line_add(&line, path == 0 ? "unix" : "unix:");
+        for (size_t i = 0; i < path && (i == 0 || local->sun_path[i] != '\0'); i++) {
+            nest__line_char(&line, local->sun_path[i] < ' ' ? '@' : local->sun_path[i]);
+        }
+        name[line.n] = '\0';
+        return NEST__UNIX;
     }
+    if (any->sa_family != AF_INET && any->sa_family != AF_INET6) {
+        return NEST__PIPE;
+    }
+    nest__address_text(any, name, size);
+    if (any->sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) &&
+        getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, &one) != -1 && only_six == 0) {
+        char *port = strrchr(name, ':'); /* "[::]:8080" would say: not IPv4 */
+        name[0] = '*';
+        memmove(name + 1, port, strlen(port) + 1);
+    }
+    return any->sa_family == AF_INET ? NEST__TCP4 : NEST__TCP6;
 }
 
 static int listener_open_one(const struct nest__endpoint *address) {
@@ -167,12 +184,15 @@ static int listener_open_one(const struct nest__endpoint *address) {
     if (l->fd < 0) {
         return listener_complain(address->name, -l->fd);
     }
-    listener_name(l, address);
+    if (l->kind == NEST__UNIX || nest__socket_kind(l->fd, l->name, sizeof l->name) == NEST__PIPE) {
+        nest_strlcpy(l->name, address->name, sizeof l->name);
+    }
+    l->given = false;
     nest__listener_count++;
     return 0;
 }
 
-int nest__listen_open(void) {
+static int listener_open_all(void) {
     struct nest__endpoint addresses[NEST__LISTEN_MAX];
     char reason[NEST__ENDPOINT_REASON];
     int count = nest__endpoints(addresses, reason);
@@ -181,90 +201,49 @@ int nest__listen_open(void) {
         return count;
     }
     for (int i = 0; i < count; i++) {
-        int error = listener_open_one(&addresses[i]);
+        int error =
+            addresses[i].systemd ? nest__systemd_listen() : listener_open_one(&addresses[i]);
         if (error != 0) {
-            nest__listen_close();
             return error;
         }
     }
     return 0;
 }
 
-void nest__listen_stop(void) {
-    for (unsigned i = 0; i < nest__listener_count; i++) {
-        shutdown(nest__listeners[i].fd, SHUT_RD);
+int nest__listen_open(void) {
+    bool given = false;
+    int error = nest__inetd_listen();
+    if (error == 1) {
+        error = listener_open_all();
     }
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        given = given || nest__listeners[i].given;
+    }
+    if (error == 0 && (error = nest__take_prepare(given)) != 0) {
+        nest__say("cannot listen: %s", strerror(-error));
+    }
+    if (error != 0) {
+        nest__listen_close();
+    }
+    return error;
+}
+
+void nest__listener_unlink(unsigned index) {
+    struct stat file;
+    const char *path = listener_files[index].address.sun_path;
+    if (listener_files[index].maker == getpid() && lstat(path, &file) != -1 &&
+        file.st_dev == listener_files[index].device && file.st_ino == listener_files[index].inode) {
+        unlink(path); /* still ours: nobody has replaced it meanwhile */
+    }
+    listener_files[index].maker = 0;
 }
 
 void nest__listen_close(void) {
     for (unsigned i = 0; i < nest__listener_count; i++) {
-        struct stat file;
-        const char *path = listener_files[i].address.sun_path;
         close(nest__listeners[i].fd);
-        if (nest__listeners[i].kind == NEST__UNIX && listener_files[i].maker == getpid() &&
-            lstat(path, &file) != -1 && file.st_dev == listener_files[i].device &&
-            file.st_ino == listener_files[i].inode) {
-            unlink(path); /* still ours: nobody has replaced it meanwhile */
-        }
+        nest__listener_unlink(i);
     }
     nest__listener_count = 0;
-}
-
-int nest__listen_nonblocking(void) {
-    for (unsigned i = 0; i < nest__listener_count; i++) {
-        int flags = fcntl(nest__listeners[i].fd, F_GETFL);
-        if (flags == -1 || fcntl(nest__listeners[i].fd, F_SETFL, flags | O_NONBLOCK) == -1) {
-            return -errno;
-        }
-    }
-    return 0;
-}
-
-int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool nonblocking) {
-    int flags = SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0);
-    for (;;) {
-        int fd = accept4(l->fd, NULL, NULL, flags);
-        if (fd != -1) {
-            arrival->fd = fd;
-            arrival->kind = l->kind;
-            arrival->listener = (uint8_t)(l - nest__listeners);
-            return 0;
-        }
-        switch (errno) { /* an error of the connection that was waiting, not of the listener */
-        case ECONNABORTED:
-        case ENETDOWN:
-        case EPROTO:
-        case ENOPROTOOPT:
-        case EHOSTDOWN:
-        case ENONET:
-        case EHOSTUNREACH:
-        case EOPNOTSUPP:
-        case ENETUNREACH:
-        case EPERM: /* a packet filter */
-            continue;
-        default:
-            return -errno;
-        }
-    }
-}
-
-int nest__take_any(struct nest__arrival *arrival) {
-    struct pollfd ready[NEST__LISTEN_MAX];
-    unsigned n = nest__listener_count;
-    if (n == 1) {
-        return nest__take(&nest__listeners[0], arrival, false);
-    }
-    for (unsigned i = 0; i < n; i++) {
-        ready[i] = (struct pollfd){.fd = nest__listeners[i].fd, .events = POLLIN};
-    }
-    if (poll(ready, n, -1) == -1) {
-        return -errno;
-    }
-    int error = -EAGAIN;
-    for (unsigned i = 0; i < n && error == -EAGAIN; i++) {
-        if (ready[i].revents != 0) {
-            error = nest__take(&nest__listeners[i], arrival, false);
-        }
-    }
-    return error;
+    nest__take_close();
+    nest__inetd_close();
 }

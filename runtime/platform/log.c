@@ -1,6 +1,7 @@
 /* log.c: lines for operators, one write each, on stderr.
  *
- * Called by every part that must say something, and by actions ($log). No state. What comes from
+ * Called by every part that must say something, and by actions ($log). State: whether
+ * stderr is not for us, of the process. What comes from
  * clients cannot forge a line: control bytes are escaped. A stderr that is closed or full never
  * stops the server. */
 #include "platform.h"
@@ -10,9 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { LOG_TEXT = 1000, LOG_LINE = 4096 /* PIPE_BUF: never mixed with others' */ };
+
+static int log_system = -1; /* a socket, in place of stderr */
 
 void nest__write(int fd, const void *bytes, size_t n) {
     const char *p = bytes;
@@ -31,10 +35,42 @@ void nest__write(int fd, const void *bytes, size_t n) {
     errno = saved;
 }
 
+/* syslog(3) would do, but not in a signal handler, from where a crash is reported. */
+void nest__syslog(void) {
+    if (log_system == -1) {
+        log_system = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    }
+}
+
+/* "NAME: text" or "time level text", and a newline, as "<daemon.level>NAME[PID]: text". */
+static void log_syslog(const char *bytes, size_t n) {
+    struct sockaddr_un log = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+    char text[LOG_LINE];
+    struct nest__line line = {text, 0, sizeof text};
+    size_t name = strlen(nest__spec_name);
+    nest__line_add(&line, "<30>"); /* daemon, info */
+    nest__line_add(&line, nest__spec_name);
+    nest__line_char(&line, '[');
+    nest__line_number(&line, (uint64_t)getpid());
+    nest__line_add(&line, "]: ");
+    if (n > name + 2 && memcmp(bytes, nest__spec_name, name) == 0 && bytes[name] == ':') {
+        bytes += name + 2;
+        n -= name + 2;
+    }
+    while (n > 0 && *bytes != '\n') {
+        nest__line_char(&line, *bytes++);
+        n--;
+    }
+    (void)sendto(log_system, text, line.n, MSG_NOSIGNAL, (struct sockaddr *)(void *)&log,
+                 sizeof log);
+}
+
 void nest__tell(int fd, const void *bytes, size_t n) {
     struct pollfd room = {.fd = fd, .events = POLLOUT};
     int saved = errno;
-    if (poll(&room, 1, 0) == 1) {
+    if (fd == STDERR_FILENO && log_system != -1) {
+        log_syslog(bytes, n);
+    } else if (poll(&room, 1, 0) == 1) {
         nest__write(fd, bytes, n);
     }
     errno = saved;

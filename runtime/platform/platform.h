@@ -11,6 +11,8 @@
 
 /* -- system.c ---------------------------------------------------------------------------------- */
 uint64_t nest__clock_ms(void); /* monotonic, no system call where the vdso has it */
+/* The same clock, cheaper, behind it by a tick of the system at most (10 ms). */
+uint64_t nest__clock_coarse_ms(void);
 /* Opens /dev/null on 0, 1, 2 where they are closed, so that no connection gets their numbers;
  * ignores SIGPIPE. First thing in main. 0 or -errno. */
 int nest__stdio_secure(void);
@@ -24,6 +26,9 @@ int nest__parent_watch(int signal, pid_t parent);
 /* Input waits in the socket: closing it now would reset the connection. Asks only if output took
  * its time since the last receive: a request answered at once does not pay for it. */
 bool nest__input_waits(const struct nest__chan *);
+/* No new TCP connection begins on a listening socket; those that are being made are completed.
+ * Where the system cannot, nothing happens. */
+void nest__connections_refuse(int fd);
 /* -- address.c: async-signal-safe -------------------------------------------------------------- */
 enum { NEST__ADDRESS_TEXT = 128 };
 /* "192.0.2.1:4711", "[2001:db8::1]:4711" (RFC 5952), "unix". */
@@ -46,6 +51,9 @@ void nest__write(int fd, const void *, size_t);
 /* The same for a line of at most PIPE_BUF bytes, but drops it rather than wait: a reader that has
  * stopped reading stops no server. */
 void nest__tell(int fd, const void *, size_t);
+/* From here on what is told on stderr goes to the system's log, if there is one: stderr is a
+ * client's. */
+void nest__syslog(void);
 /* -- crash.c ----------------------------------------------------------------------------------- */
 /* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line, then lets them end the process. Constant
  * texts: `who` ("worker", "server"), `consequence` ("only this client is lost"). */

@@ -12,12 +12,23 @@
 #include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
+#include <linux/filter.h>
 #include <sys/prctl.h>
 #endif
 
 uint64_t nest__clock_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t nest__clock_coarse_ms(void) {
+    struct timespec now;
+#if defined(__linux__)
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
@@ -81,4 +92,19 @@ int nest__parent_watch(int signal, pid_t parent) {
     (void)signal;
 #endif
     return getppid() == parent ? 0 : -ESRCH;
+}
+
+void nest__connections_refuse(int fd) {
+#if defined(__linux__)
+    struct sock_filter drop_syn[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),           /* TCP's flags: */
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1), /* SYN: a client that begins */
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    struct sock_fprog program = {sizeof drop_syn / sizeof drop_syn[0], drop_syn};
+    (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+#else
+    (void)fd;
+#endif
 }

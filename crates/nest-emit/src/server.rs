@@ -16,12 +16,17 @@ pub fn features(m: &Machine) -> Vec<&'static str> {
         ("files", f.files),
         ("blocks", f.blocks),
         ("helpers", f.files || f.blocks),
-        ("inetd", m.settings.inetd),
+        ("inetd", inetd(m)),
     ];
     all.into_iter()
         .filter(|(_, on)| *on)
         .map(|(name, _)| name)
         .collect()
+}
+
+/// Whether connections come from inetd: a script has none at all.
+fn inetd(m: &Machine) -> bool {
+    m.settings.inetd && m.settings.model.row().io != "script"
 }
 
 /// server.c.
@@ -38,7 +43,7 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     let messages = u8::from(m.settings.framing == Framing::Message);
     w.line(&format!("#define NEST__MESSAGES {messages}"));
     w.line(&format!("#define NEST__TIMERS {}", m.timers.len()));
-    let pipes = u8::from(m.settings.inetd);
+    let pipes = u8::from(inetd(m));
     w.line(&format!("#define NEST__PIPES {pipes}"));
     let requests = u8::from(m.features.log == Logging::Requests);
     w.line(&format!("#define NEST__LOG_REQUESTS {requests}"));

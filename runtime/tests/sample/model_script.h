@@ -16,6 +16,8 @@
 #include "../../engine/session.c"
 #include "../../engine/directives.c"
 #include "../../listener/endpoint.c"
+#include "../../null/inetd.c"
+#include "../../null/systemd.c"
 #include "../../io/wheel.c"
 #include "../../io/command.c"
 #include "../../io/script.c"

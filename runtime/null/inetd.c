@@ -1,0 +1,25 @@
+/* inetd.c, without the option: the server listens itself. No state. */
+#include "../listener/listener.h"
+
+void nest__inetd_begin(void) {
+}
+
+int nest__inetd_take(void) {
+    return 0;
+}
+
+int nest__inetd_listen(void) {
+    return 1;
+}
+
+void nest__inetd_close(void) {
+}
+
+bool nest__take_only(struct nest__arrival *arrival, bool nonblocking) {
+    (void)arrival, (void)nonblocking;
+    return false;
+}
+
+uint32_t nest__listen_patience(void) {
+    return 0;
+}
