@@ -149,7 +149,6 @@ nest_session *nest__wheel_take(uint32_t now) {
         wheel_unlink(s);
         if (s->deadline != 0) {
             if (nest__reached(s->deadline, now)) {
-                s->deadline = 0;
                 return s;
             }
             wheel_link(s, wheel_time(s->deadline));

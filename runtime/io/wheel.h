@@ -18,8 +18,8 @@ static inline void nest__wheel_new(nest_session *s) {
 void nest__wheel_set(nest_session *, uint32_t deadline, uint32_t now);
 /* It has none any more, and is in no wheel: its record may be used again. */
 void nest__wheel_drop(nest_session *);
-/* The next session whose deadline has come, which then has none and is in no wheel; NULL: no other,
- * or there is so much to sort that the rest waits for the next call: nest__wheel_next says so. */
+/* The next session whose deadline has come; it keeps it, and is in no wheel. NULL: no other, or
+ * there is so much to sort that the rest waits for the next call: nest__wheel_next says so. */
 nest_session *nest__wheel_take(uint32_t now);
 /* Until when nothing is due: the very next deadline, or where there are many, perhaps a moment
  * before it; it may have come already. 0: never. */

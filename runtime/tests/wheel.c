@@ -70,7 +70,7 @@ static void take_all(unsigned count) {
         if (!nest__reached(wanted[s->self.slot], now)) {
             fail("taken early", s->self.slot, wanted[s->self.slot]);
         }
-        if (s->deadline != 0 || s->wheel_prev != NEST__NO_SLOT) {
+        if (s->deadline != wanted[s->self.slot] || s->wheel_prev != NEST__NO_SLOT) {
             fail("taken, and still in the wheel", s->deadline, 0);
         }
         wanted[s->self.slot] = 0;
