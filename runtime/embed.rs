@@ -74,6 +74,15 @@ files! {
     "platform/system.c" All;
     "platform/log.c" All;
     "platform/crash.c" All;
+    "platform/files.h" With("files");
+    "platform/files.c" With("files");
+    "file/file.h" With("files");
+    "file/root.c" With("files");
+    "file/file.c" With("files");
+    "file/upload.h" With("files");
+    "file/upload.c" With("files");
+    "file/commit.c" With("files");
+    "null/files.c" Without("files");
     "feature/trace.h" With("trace");
     "feature/trace.c" With("trace");
     "feature/peer.h" With("peer");

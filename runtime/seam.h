@@ -358,6 +358,9 @@ void nest__file_close(int fd);
 struct nest__upload;
 int nest__upload_begin(const char *path, struct nest__upload **);
 int nest__upload_write(struct nest__upload *, const void *, size_t);
+/* It is whole and will be committed with sync: whoever commits before takes it along. Does not
+ * wait; nest__upload_commit must follow. */
+void nest__upload_offer(struct nest__upload *);
 /* Puts it in its place; sync: and on disk, together with others that wait for the same. Frees it.
  */
 int nest__upload_commit(struct nest__upload *, bool sync);

@@ -5,6 +5,7 @@
 #include "../../platform/date.c"
 #include "../../platform/log.c"
 #include "../../platform/crash.c"
+#include "../../null/files.c"
 #include "../../null/peer.c"
 #include "../../null/timeout.c"
 #include "../../feature/trace.c"

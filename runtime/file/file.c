@@ -1,0 +1,59 @@
+/* file.c: opens and reads regular files beneath fileRoot.
+ *
+ * Called by the engine, on a loop (`cached`) or where it may block. No state. Must not know
+ * sessions, nor who waits. */
+#include "file.h"
+#include "../platform/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A pipe would wait for a writer, and a device might do more than wait. */
+static int file_open(const char *path, bool cached, struct stat *about) {
+    int fd = nest__file_find(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, cached);
+    if (fd < 0) {
+        return fd;
+    }
+    int error = 0;
+    if (fstat(fd, about) == -1) {
+        error = -errno;
+    } else if (!S_ISREG(about->st_mode) && !S_ISDIR(about->st_mode)) {
+        error = -ENXIO;
+    }
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+int nest__file_open(const char *path, bool cached, nest_file *file) {
+    struct stat about;
+    int fd = file_open(path, cached, &about);
+    if (fd < 0) {
+        return fd;
+    }
+    *file = (nest_file){.size = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0,
+                        .mtime = about.st_mtim,
+                        .inode = about.st_ino,
+                        .fd = fd,
+                        .mode = about.st_mode};
+    return 0;
+}
+
+int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached) {
+    if (cached) {
+        return nest__read_cached(fd, to, n, at);
+    }
+    ssize_t got;
+    do {
+        got = pread(fd, to, n, (off_t)at);
+    } while (got == -1 && errno == EINTR);
+    return got == -1 ? -errno : got;
+}
+
+void nest__file_close(int fd) {
+    close(fd);
+}

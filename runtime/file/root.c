@@ -1,0 +1,113 @@
+/* root.c: fileRoot, and how a path beneath it is found and none outside.
+ *
+ * Called by file/'s others, and by main at the start. State: fileRoot's descriptor and what the
+ * system can do, of the process, set once. Must not know sessions.
+ *
+ * Linux 5.6 resolves the whole path beneath a directory: links and ".." are followed as long as
+ * they stay inside. Elsewhere, or where a sandbox forbids that call, the path is walked name by
+ * name, and ".." and links are refused. */
+#include "file.h"
+#include "../platform/files.h"
+#include "../platform/platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROOT_TRIES = 64 /* while names change under a path with ".." */ };
+
+static int root_fd = -1;
+static bool root_beneath, root_cached;
+
+int nest__files_open(void) {
+    const char *path = nest__config.file_root;
+    const char *name = path == NULL || path[0] == '\0' ? "." : path;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    root_fd = open(name, nest__directory_flags());
+    if (root_fd == -1) {
+        int error = errno;
+        nest__say("cannot start: fileRoot %s: %s", name, strerror(error));
+        return -error;
+    }
+    sigaction(SIGXFSZ, &ignore, NULL); /* a file that grows too large is an error, EFBIG */
+    int probe = nest__open_beneath(root_fd, ".", nest__directory_flags(), false);
+    root_beneath = probe >= 0;
+    if (!root_beneath) {
+        nest__say("files: no openat2 here (%s): links beneath fileRoot are not followed",
+                  strerror(-probe));
+        return 0;
+    }
+    close(probe);
+    probe = nest__open_beneath(root_fd, ".", nest__directory_flags(), true);
+    root_cached = probe != -EINVAL;
+    if (probe >= 0) {
+        close(probe);
+    }
+    return 0;
+}
+
+/* Name by name. `path` is relative. */
+static int root_walk(const char *path, int flags) {
+    int at = root_fd;
+    for (;;) {
+        char name[256]; /* no system has longer ones */
+        size_t n = strcspn(path, "/");
+        const char *rest = path + n + strspn(path + n, "/");
+        bool last = path[n] == '\0';
+        if (n >= sizeof name) {
+            errno = ENAMETOOLONG;
+            break;
+        }
+        memcpy(name, path, n);
+        name[n] = '\0';
+        if (strcmp(name, "..") == 0) {
+            errno = EXDEV;
+            break;
+        }
+        int how = last ? flags : nest__directory_flags();
+        if (!last && *rest == '\0') { /* "name/" */
+            how = flags | O_DIRECTORY;
+            last = true;
+        }
+        int fd = openat(at, name, how | O_NOFOLLOW | O_CLOEXEC);
+        if (fd == -1) {
+            break;
+        }
+        if (at != root_fd) {
+            close(at);
+        }
+        if (last) {
+            return fd;
+        }
+        at = fd;
+        path = rest;
+    }
+    int error = errno;
+    if (at != root_fd) {
+        close(at);
+    }
+    return -error;
+}
+
+int nest__file_find(const char *path, int flags, bool cached) {
+    if (path[0] == '\0') {
+        return -ENOENT;
+    }
+    path += strspn(path, "/");
+    if (path[0] == '\0') {
+        path = ".";
+    }
+    if (!root_beneath) {
+        return cached ? -EAGAIN : root_walk(path, flags);
+    }
+    if (cached) {
+        return root_cached ? nest__open_beneath(root_fd, path, flags | O_CLOEXEC, true) : -EAGAIN;
+    }
+    int fd = -EAGAIN;
+    for (int i = 0; i < ROOT_TRIES && fd == -EAGAIN; i++) {
+        fd = nest__open_beneath(root_fd, path, flags | O_CLOEXEC, false);
+    }
+    return fd;
+}

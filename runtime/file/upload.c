@@ -1,0 +1,187 @@
+/* upload.c: a file that is being received: beside its place, then in it.
+ *
+ * Called by the engine where it may block. State: a counter and what the system can do, of the
+ * process. Must not know sessions.
+ *
+ * It has no name until it is whole, where the system has files without: who stops in the middle,
+ * killed or not, leaves nothing. Elsewhere, and between the two steps of replacing a file, it is
+ * called ".nest-upload-PID-NUMBER" beside its place; a server that is killed may leave one, which
+ * anybody may delete. The mode is the replaced file's, so that what was private stays so, else 0666
+ * less the umask; a link is replaced, not followed. */
+#include "upload.h"
+#include "../platform/files.h"
+#include "../platform/platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Divides a path in the directory's, which is new, and the last name, which lies in `path`. */
+static int upload_divide(const char *path, char **directory, const char **name) {
+    const char *slash = strrchr(path, '/');
+    *name = slash == NULL ? path : slash + 1;
+    if (path[0] == '\0') {
+        return -ENOENT;
+    }
+    if ((*name)[0] == '\0' || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0) {
+        return -EISDIR;
+    }
+    size_t n = (size_t)(*name - path);
+    *directory = malloc(n + 2);
+    if (*directory == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(*directory, path, n);
+    memcpy(*directory + n, n == 0 ? "." : "", n == 0 ? 2 : 1);
+    return 0;
+}
+
+/* The next name that is not taken, which `make` takes. */
+static int upload_beside(struct nest__upload *u, int (*make)(struct nest__upload *)) {
+    static _Atomic unsigned long long number;
+    for (;;) {
+        snprintf(u->beside, sizeof u->beside, ".nest-upload-%ld-%llu", (long)getpid(),
+                 (unsigned long long)atomic_fetch_add(&number, 1) + 1);
+        int result = make(u);
+        if (result >= 0) {
+            return result;
+        }
+        if (result != -EEXIST) {
+            u->beside[0] = '\0';
+            return result;
+        }
+    }
+}
+
+static int upload_make_named(struct nest__upload *u) {
+    int fd =
+        openat(u->directory, u->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return fd == -1 ? -errno : fd;
+}
+
+static int upload_make_name(struct nest__upload *u) {
+    return nest__name_nameless(u->fd, u->directory, u->beside);
+}
+
+/* Whether a file without a name can be given one here, which takes /proc on most systems. `fd`: any
+ * that is open. */
+static bool upload_nameless(int fd) {
+    enum { UNKNOWN, YES, NO };
+    static _Atomic int known = UNKNOWN;
+    if (atomic_load(&known) == UNKNOWN) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        atomic_store(&known, access(path, F_OK) == 0 ? YES : NO);
+    }
+    return atomic_load(&known) == YES;
+}
+
+/* Opens the new file, with the mode that it will have. */
+static int upload_open(struct nest__upload *u) {
+    struct stat old, directory;
+    bool replaces = fstatat(u->directory, u->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!replaces && errno != ENOENT) {
+        return -errno;
+    }
+    if (replaces && S_ISDIR(old.st_mode)) {
+        return -EISDIR;
+    }
+    if (replaces && !S_ISREG(old.st_mode) && !S_ISLNK(old.st_mode)) {
+        return -ENXIO;
+    }
+    if (fstat(u->directory, &directory) == -1) {
+        return -errno;
+    }
+    u->device = directory.st_dev;
+    u->inode = directory.st_ino;
+    u->fd = upload_nameless(u->directory) ? nest__open_nameless(u->directory) : -ENOSYS;
+    if (u->fd == -ENOSYS) {
+        u->fd = upload_beside(u, upload_make_named);
+    }
+    if (u->fd < 0) {
+        int error = u->fd;
+        u->fd = -1;
+        return error;
+    }
+    if (replaces && S_ISREG(old.st_mode) && fchmod(u->fd, old.st_mode & 0777) == -1) {
+        return -errno;
+    }
+    return 0;
+}
+
+int nest__upload_begin(const char *path, struct nest__upload **upload) {
+    const char *name;
+    char *directory = NULL;
+    int error = upload_divide(path, &directory, &name);
+    if (error != 0) {
+        return error;
+    }
+    size_t n = strlen(name) + 1;
+    struct nest__upload *u = malloc(sizeof *u + n);
+    if (u == NULL) {
+        free(directory);
+        return -ENOMEM;
+    }
+    memset(u, 0, sizeof *u);
+    memcpy(u->name, name, n);
+    u->fd = -1;
+    u->directory = nest__file_find(directory, nest__directory_flags(), false);
+    free(directory);
+    error = u->directory < 0 ? u->directory : upload_open(u);
+    if (error != 0) {
+        nest__upload_abandon(u);
+        return error;
+    }
+    *upload = u;
+    return 0;
+}
+
+int nest__upload_write(struct nest__upload *u, const void *bytes, size_t n) {
+    const char *p = bytes;
+    while (n > 0) {
+        ssize_t written = write(u->fd, p, n);
+        if (written == -1 && errno != EINTR) {
+            return -errno;
+        }
+        if (written > 0) {
+            p += written;
+            n -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+int nest__upload_name(struct nest__upload *u) {
+    return u->beside[0] != '\0' ? 0 : upload_beside(u, upload_make_name);
+}
+
+int nest__upload_place(struct nest__upload *u) {
+    int fd = u->fd;
+    u->fd = -1;
+    if (fd != -1 && close(fd) == -1 && errno != EINTR) { /* file systems of networks tell now */
+        return -errno;
+    }
+    if (renameat(u->directory, u->beside, u->directory, u->name) == -1) {
+        return -errno;
+    }
+    u->beside[0] = '\0';
+    return 0;
+}
+
+void nest__upload_abandon(struct nest__upload *u) {
+    if (u->beside[0] != '\0') {
+        unlinkat(u->directory, u->beside, 0);
+    }
+    if (u->fd != -1) {
+        close(u->fd);
+    }
+    if (u->directory >= 0) {
+        close(u->directory);
+    }
+    free(u);
+}

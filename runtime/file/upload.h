@@ -1,0 +1,28 @@
+/* upload.h: what upload.c and commit.c share: a file on its way to its place. */
+#ifndef NEST_UPLOAD_H
+#define NEST_UPLOAD_H
+
+#include "file.h"
+
+#include <sys/types.h>
+
+enum { NEST__UPLOAD_NAME = 64 };
+struct nest__upload {
+    struct nest__upload *next; /* commit.c's list */
+    int directory;             /* of its place; names only */
+    int fd;                    /* -1: closed */
+    bool offered, settled;     /* commit.c's: in its list; result is known */
+    bool finished;             /* commit.c's: the group is; under its lock */
+    int result;
+    dev_t device; /* of the directory: who has the same needs one fsync */
+    ino_t inode;
+    char beside[NEST__UPLOAD_NAME]; /* the name that it has until it is in its place; "": none */
+    char name[];                    /* of its place */
+};
+
+/* So that it has a name, in its directory and on disk with it. 0 or -errno. */
+int nest__upload_name(struct nest__upload *);
+/* From beside its place into it; it has a name. 0 or -errno. */
+int nest__upload_place(struct nest__upload *);
+
+#endif

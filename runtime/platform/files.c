@@ -1,0 +1,138 @@
+/* files.c: what systems offer for files in ways of their own. Called by file/ alone. No state. */
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+/* As the kernel's headers have them, which need not be installed. */
+struct files_how {
+    uint64_t flags, mode, resolve;
+};
+enum {
+    FILES_OPENAT2 = 437,
+    FILES_NO_MAGICLINKS = 0x02,
+    FILES_BENEATH = 0x08,
+    FILES_CACHED = 0x20, /* Linux 5.12 */
+    FILES_NOWAIT = 0x08, /* preadv2: RWF_NOWAIT, Linux 4.14 */
+};
+
+int nest__directory_flags(void) {
+    return O_PATH | O_DIRECTORY | O_CLOEXEC;
+}
+
+int nest__open_beneath(int root, const char *path, int flags, bool cached) {
+    struct files_how how = {.flags = (uint64_t)(unsigned)(flags | O_LARGEFILE),
+                            .resolve = FILES_BENEATH | FILES_NO_MAGICLINKS};
+    if ((flags & O_PATH) != 0) {
+        how.flags = (uint64_t)(unsigned)flags; /* which takes few others beside it */
+    }
+    if (cached) {
+        how.resolve |= FILES_CACHED;
+    }
+    long fd = syscall(FILES_OPENAT2, root, path, &how, sizeof how);
+    return fd == -1 ? -errno : (int)fd;
+}
+
+/* Its content is memory, if swapped out perhaps, like the server's own. */
+static bool files_in_memory(int fd) {
+    const uint32_t tmpfs = 0x01021994, ramfs = 0x858458f6;
+    struct statfs system;
+    return fstatfs(fd, &system) == 0 &&
+           ((uint32_t)system.f_type == tmpfs || (uint32_t)system.f_type == ramfs);
+}
+
+int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
+    struct iovec vector = {to, n};
+    ssize_t got = preadv2(fd, &vector, 1, (off_t)at, FILES_NOWAIT);
+    if (got >= 0) {
+        return got;
+    }
+    if (errno != EOPNOTSUPP) {
+        return errno == EINTR || errno == ENOSYS || errno == EINVAL ? -EAGAIN : -errno;
+    }
+    /* File systems without this way of asking are those of memory, and of networks and programs,
+     * for which a loop must not wait. */
+    if (!files_in_memory(fd)) {
+        return -EAGAIN;
+    }
+    got = pread(fd, to, n, (off_t)at);
+    return got == -1 ? -errno : got;
+}
+
+int nest__open_nameless(int directory) {
+    int fd = openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (fd != -1) {
+        return fd;
+    }
+    /* What kernels and file systems say that do not know the flag. */
+    return errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL ? -ENOSYS : -errno;
+}
+
+int nest__name_nameless(int fd, int directory, const char *name) {
+    char path[64];
+    if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0) { /* Linux 6.10, or the superuser */
+        return 0;
+    }
+    if (errno != ENOENT) {
+        return -errno;
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) == 0) {
+        return 0;
+    }
+    return errno == ENOENT ? -ENOSYS : -errno;
+}
+
+void nest__write_out(int fd) {
+    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* fsync tells of errors */
+}
+
+#else
+
+int nest__directory_flags(void) {
+#if defined(O_SEARCH)
+    return O_SEARCH | O_DIRECTORY | O_CLOEXEC;
+#else
+    return O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+#endif
+}
+
+int nest__open_beneath(int root, const char *path, int flags, bool cached) {
+    (void)root;
+    (void)path;
+    (void)flags;
+    (void)cached;
+    return -ENOSYS;
+}
+
+int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
+    (void)fd;
+    (void)to;
+    (void)n;
+    (void)at;
+    return -EAGAIN;
+}
+
+int nest__open_nameless(int directory) {
+    (void)directory;
+    return -ENOSYS;
+}
+
+int nest__name_nameless(int fd, int directory, const char *name) {
+    (void)fd;
+    (void)directory;
+    (void)name;
+    return -ENOSYS;
+}
+
+void nest__write_out(int fd) {
+    (void)fd;
+}
+
+#endif
