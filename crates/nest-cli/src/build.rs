@@ -73,7 +73,7 @@ impl Recipe<'_> {
             }
         }
         let compiler = Compiler::new(self.cc)?;
-        let compiled = compile(self.spec, self.trace, inputs)?;
+        let compiled = compile(self.spec, self.more, self.trace, inputs)?;
         let name = if source::is_stdin(&self.spec.file) {
             "server".to_owned()
         } else {

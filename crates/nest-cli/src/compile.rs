@@ -22,7 +22,7 @@ struct Outcome {
 
 /// `nest check`.
 pub fn check(args: &Check) -> Result<ExitCode, Failure> {
-    let outcome = outcome(&args.spec, false, &mut BTreeSet::new());
+    let outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
     match args.format {
         Format::Json => term::print(render_json(&outcome.sources, &outcome.diagnostics)),
         Format::Text => {
@@ -38,13 +38,15 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Compiles; findings go to standard error. `inputs` gets every file that was read or asked for.
+/// Compiles; findings go to standard error. `more`: C files that belong to the server. `inputs`
+/// gets every file that was read or asked for.
 pub fn compile(
     spec: &Spec,
+    more: &[PathBuf],
     trace: bool,
     inputs: &mut BTreeSet<PathBuf>,
 ) -> Result<Machine, Failure> {
-    let outcome = outcome(spec, trace, inputs);
+    let outcome = outcome(spec, more, trace, inputs);
     if !outcome.diagnostics.is_empty() {
         term::say(render_text(
             &outcome.sources,
@@ -56,7 +58,7 @@ pub fn compile(
     outcome.machine.ok_or(Failure::Said)
 }
 
-fn outcome(spec: &Spec, trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome {
+fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome {
     if !source::is_stdin(&spec.file) {
         inputs.insert(spec.file.clone());
     }
@@ -78,6 +80,12 @@ fn outcome(spec: &Spec, trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome 
     let overrides = Overrides {
         model: spec.model.clone(),
         trace,
+        // What cannot be read is the C compiler's to say.
+        beside: more
+            .iter()
+            .filter_map(|file| std::fs::read(file).ok())
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .collect(),
     };
     let mut files = Files::new(&source.name);
     let compiled = nest_machine::compile(&source.name, &source.text, &mut files, &overrides);

@@ -18,7 +18,7 @@ use crate::term::{self, Failure};
 
 /// `nest gen`.
 pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
-    let machine = compile(&args.spec, args.trace, &mut BTreeSet::new())?;
+    let machine = compile(&args.spec, &[], args.trace, &mut BTreeSet::new())?;
     let files = nest_emit::emit(&machine);
     let dir = &args.output;
     let ours = ours(dir)?;

@@ -64,6 +64,7 @@ impl Printer {
                 let data = rest.strip_prefix('"')?.strip_suffix('"')?;
                 writeln!(text, "{style}->{style:#} {}", self.shorten(data, used))
             }
+            "timeout" => writeln!(text, "{style}--{style:#} silence  {FAINT}{rest}{FAINT:#}"),
             "states" => {
                 let (states, last) = rest.rsplit_once("last=")?;
                 let last = if last == "-" {
@@ -146,6 +147,10 @@ mod tests {
             "    1    START A, last A\n"
         );
         assert_eq!(plain(None, "1 states START last=-"), "    1    START\n");
+        assert_eq!(
+            plain(None, "1 timeout line 9"),
+            "    1 -- silence  line 9\n"
+        );
         assert_eq!(plain(None, "1 end closed"), "    1 end  closed\n");
     }
 

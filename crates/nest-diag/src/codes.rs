@@ -85,6 +85,7 @@ codes! {
     E0208 Error "a rule name used twice";
     E0209 Error "no rule at all";
     E0210 Error "a Lex habit";
+    E0211 Error "a TIMEOUT that is not one";
     E0301 Error "a pattern element that is a bare word";
     E0302 Error "a macro name inside a longer element";
     E0303 Error "a quantifier with nothing to repeat";
@@ -108,6 +109,9 @@ codes! {
     E0405 Error "an undeclared state in a directive";
     E0406 Error "a format that does not fit its arguments";
     E0407 Error "a directive that has no meaning here";
+    E0408 Error "a time without its unit";
+    E0409 Error "a directive inside $block";
+    E0410 Error "a $block that is left";
     E0501 Error "a per-connection variable that cannot be one";
     E0502 Error "C that cannot be read";
     E0503 Error "a main in the start-up section";

@@ -21,6 +21,10 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     w.line("#undef strlcat");
     w.line("#define strlcpy nest_strlcpy /* not every C library has them */");
     w.line("#define strlcat nest_strlcat");
+    if m.features.blocks && m.settings.model.row().crew == "loops" {
+        w.line("#undef errno");
+        w.line("#define errno (*nest_errno()) /* nest.h says why */");
+    }
     user_part(m, &mut w);
     let rules: Vec<String> = functions(m, &mut w);
     dispatch(m, &rules, &mut w);

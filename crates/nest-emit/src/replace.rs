@@ -24,6 +24,11 @@ pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> Strin
         match &u.what {
             What::Variable(i) => edits.put(u.at.clone(), variable(m, *i, context)),
             What::Dollar => edits.put(u.at.clone(), "$".to_string()),
+            What::Milliseconds(ms) => edits.put(u.at.clone(), format!("{ms}u")),
+            What::Block { close } => {
+                edits.put(u.at.clone(), "{ nest_block_begin(nest_self);".to_string());
+                edits.insert(close + 1, " nest_block_end(nest_self); }");
+            }
             What::Part(n) => edits.put(u.at.clone(), format!("nest_part(nest_self, {n})")),
             What::Directive {
                 directive,
@@ -104,6 +109,11 @@ fn call(
             edits.put(head.clone(), c.to_string());
             let comma = if args.args.is_empty() { "" } else { ", " };
             edits.insert(args.open + 1, &format!("nest_self{comma}"));
+            if let Form::Filled { least, rest } = directive.form {
+                for value in &rest[args.args.len() - least..] {
+                    edits.insert(args.close, &format!(", {value}"));
+                }
+            }
             for arg in &args.args {
                 if let ArgKind::Level(level) = arg.kind {
                     edits.put(arg.at.clone(), level.to_string());

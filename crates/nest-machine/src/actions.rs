@@ -2,9 +2,11 @@
 //!
 //! Must not know: what stands in their place in the emitted C.
 
+use crate::blocks;
 use crate::ctext::{self, Kind, Token};
 use crate::directives::{self, DIRECTIVES, Directive, Form};
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
+use crate::options;
 use crate::scope::{self, Names, Place};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
 use nest_syntax::ast::CText;
@@ -30,7 +32,7 @@ pub struct Context<'a> {
 pub enum Owner {
     /// A pattern rule with so many parts.
     Rule(usize),
-    /// START or END.
+    /// START, END or TIMEOUT.
     Special(&'static str),
 }
 
@@ -48,6 +50,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     scan.all();
     let (mut uses, hidden) = (scan.uses, scan.hidden);
     let plain = without_directives(&text.text, &uses);
+    blocks::check(cx, text, &tokens, &uses, &plain);
     for (at, index) in scope::uses(cx.parser, &plain, Place::Body, cx.variables) {
         let inside = |r: &Range<usize>| r.start <= at.start && at.end <= r.end;
         if !hidden.iter().any(inside) && !uses.iter().any(|u| inside(&u.at)) {
@@ -75,6 +78,10 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
         let said = Diagnostic::new(Diag::E0404, span, format!("`{word}` in {place}"));
         let directive = directives::find(&word[1..]).filter(|d| !d.c.is_empty());
         out.push(match directive {
+            Some(d) if d.form == Form::Block => said.help(
+                "call nest_block_begin(self) and nest_block_end(self) of nest.h in a function that an \
+                 action gave $self",
+            ),
             Some(d) if d.form == Form::Global => said.help(format!("call {}() of nest.h", d.c)),
             Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => said.help(format!(
                 "call {}(self, …) of nest.h in a function that an action gave $self",
@@ -85,11 +92,15 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The text with every directive's head made a name of the same length, so that a C parser can
-/// read it.
+/// The text with every directive's head made a name of the same length, and that of `$block` an
+/// `if`, so that a C parser can read it.
 fn without_directives(text: &str, uses: &[Use]) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for u in uses {
+        if let What::Block { .. } = u.what {
+            bytes[u.at.clone()].copy_from_slice(b"if(1) ");
+            continue;
+        }
         bytes[u.at.start] = b'_';
         if let What::Dollar = u.what {
             bytes[u.at.start + 1] = b'_';
@@ -204,6 +215,7 @@ impl Scan<'_, '_> {
                 let what = format!("{word} is not in this version");
                 return self.say(Diag::E0005, &at, what, "");
             }
+            (Form::Block, _) => return self.block(i, &at),
             (Form::Plain | Form::Return, _) => None,
             (_, None) => {
                 let what = format!("{word} lacks its arguments in parentheses");
@@ -221,6 +233,54 @@ impl Scan<'_, '_> {
                 call: args,
             },
         });
+    }
+
+    /// `$block {`.
+    fn block(&mut self, i: usize, at: &Range<usize>) {
+        let Some(close) = ctext::closing(self.tokens, i + 1) else {
+            let what = "$block lacks its braces".to_string();
+            let help = "it is written $block { … }";
+            return self.say(Diag::E0403, at, what, help);
+        };
+        self.uses.push(Use {
+            at: at.clone(),
+            what: What::Block { close },
+        });
+    }
+
+    /// `5s`, `cold ? 1m : 10s`, or milliseconds as C counts them: literals become uses. Whether it
+    /// may stand there.
+    fn duration(&mut self, directive: &Directive, at: &Range<usize>) -> bool {
+        let inside = |t: &&Token| at.start <= t.at.start && t.at.end <= at.end;
+        let tokens: Vec<Token> = self.tokens.iter().filter(inside).cloned().collect();
+        let none = self.word(at) == "none" && directive.name == "timeout";
+        let help = "write the unit, as in 500ms, 30s, 5m, 1h";
+        let mut fits = true;
+        for token in &tokens {
+            let word = self.word(&token.at);
+            let digits = word.trim_start_matches(|c: char| c.is_ascii_digit());
+            let with_unit = matches!(digits, "ms" | "s" | "m" | "h");
+            match options::duration(&word) {
+                Some(ms) if (token.kind == Kind::Number && ms > 0) || none => {
+                    self.uses.push(Use {
+                        at: token.at.clone(),
+                        what: What::Milliseconds(ms),
+                    });
+                }
+                _ if token.kind == Kind::Number && with_unit => {
+                    let what = format!("`{word}` is not from 1ms to 24h");
+                    self.say(Diag::E0408, &token.at, what, "");
+                    fits = false;
+                }
+                _ if token.kind == Kind::Number && tokens.len() == 1 => {
+                    let what = format!("${}({word}): {word} of what?", directive.name);
+                    self.say(Diag::E0408, &token.at, what, help);
+                    fits = false;
+                }
+                _ => {}
+            }
+        }
+        fits
     }
 
     /// The number of a part, checked.
@@ -251,8 +311,9 @@ impl Scan<'_, '_> {
     ) -> Option<Args> {
         let (least, most) = match form {
             Form::Call { least, most } => (least, most),
+            Form::Filled { least, rest } => (least, least + rest.len()),
             Form::Global => (0, 0),
-            Form::OfPart | Form::OneState => (1, 1),
+            Form::OfPart | Form::OneState | Form::Duration => (1, 1),
             Form::Log => (2, usize::MAX),
             _ => (1, usize::MAX),
         };
@@ -346,6 +407,7 @@ impl Scan<'_, '_> {
                 self.hidden.push(at.clone());
                 self.state(directive, &word, at).map(ArgKind::State)
             }
+            Form::Duration => self.duration(directive, at).then_some(ArgKind::Expression),
             Form::Log if index == 0 => {
                 let level = match word.as_str() {
                     "error" => "NEST_ERROR",

@@ -201,6 +201,26 @@ pub fn call(tokens: &[Token], head: usize) -> Option<Call> {
     None
 }
 
+/// Where the brace closes that token `open` opens; none if it is no `{`, or is never closed.
+#[must_use]
+pub fn closing(tokens: &[Token], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for token in tokens.get(open..)? {
+        match token.kind {
+            Kind::Punct(b'{') => depth += 1,
+            _ if depth == 0 => return None,
+            Kind::Punct(b'}') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(token.at.start);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Arguments of a call.
 #[derive(Clone, Debug)]
 pub struct Call {

@@ -17,6 +17,17 @@ pub enum Form {
         /// Most arguments.
         most: usize,
     },
+    /// The same; arguments that may be left out, and what stands for them then.
+    Filled {
+        /// Fewest arguments.
+        least: usize,
+        /// For each further one.
+        rest: &'static [&'static str],
+    },
+    /// One argument: a duration, or C's milliseconds.
+    Duration,
+    /// `$block { … }`.
+    Block,
     /// A call without the session (`$date()`).
     Global,
     /// One argument: the number of a part.
@@ -232,17 +243,99 @@ pub const DIRECTIVES: &[Directive] = &[
         "$date()",
         "the HTTP date",
     ),
-    d("read", Form::Later, "", "$read(n)", ""),
-    d("readLine", Form::Later, "", "$readLine(max)", ""),
-    d("readInto", Form::Later, "", "$readInto(buf, n)", ""),
-    d("skip", Form::Later, "", "$skip(n)", ""),
-    d("pending", Form::Later, "", "$pending()", ""),
-    d("fileReply", Form::Later, "", "$fileReply(path)", ""),
-    d("fileOpen", Form::Later, "", "$fileOpen(path, &info)", ""),
-    d("fileReceive", Form::Later, "", "$fileReceive(path)", ""),
-    d("timeout", Form::Later, "", "$timeout(d)", ""),
-    d("sleep", Form::Later, "", "$sleep(d)", ""),
-    d("block", Form::Later, "", "$block { … }", ""),
+    d(
+        "read",
+        Form::Call { least: 1, most: 1 },
+        "nest_read",
+        "$read(n)",
+        "the next n bytes",
+    ),
+    d(
+        "readLine",
+        Form::Filled {
+            least: 0,
+            rest: &["SIZE_MAX"],
+        },
+        "nest_read_line",
+        "$readLine(max)",
+        "the next line",
+    ),
+    d(
+        "readInto",
+        Form::Call { least: 2, most: 2 },
+        "nest_read_into",
+        "$readInto(buffer, n)",
+        "the next n bytes, into a buffer",
+    ),
+    d(
+        "skip",
+        Form::Call { least: 1, most: 1 },
+        "nest_skip",
+        "$skip(n)",
+        "drops the next n bytes",
+    ),
+    d(
+        "pending",
+        Form::Call { least: 0, most: 0 },
+        "nest_pending",
+        "$pending()",
+        "whether input is waiting",
+    ),
+    d(
+        "sleep",
+        Form::Duration,
+        "nest_sleep",
+        "$sleep(5s)",
+        "a pause of this connection",
+    ),
+    d(
+        "timeout",
+        Form::Duration,
+        "nest_timeout",
+        "$timeout(30s)",
+        "this connection's idle limit",
+    ),
+    d(
+        "draining",
+        Form::Call { least: 0, most: 0 },
+        "nest_draining",
+        "$draining()",
+        "whether the server is stopping",
+    ),
+    d(
+        "fileOpen",
+        Form::Call { least: 2, most: 2 },
+        "nest_file_open",
+        "$fileOpen(path, &info)",
+        "opens a file and says what it is",
+    ),
+    d(
+        "fileReply",
+        Form::Filled {
+            least: 1,
+            rest: &["0", "NEST_WHOLE"],
+        },
+        "nest_file_reply",
+        "$fileReply(path or info, offset, length)",
+        "queues a file",
+    ),
+    d(
+        "fileReceive",
+        Form::Filled {
+            least: 1,
+            rest: &["NEST_WHOLE", "0"],
+        },
+        "nest_file_receive",
+        "$fileReceive(path, length, NEST_SYNC)",
+        "receives a file",
+    ),
+    d(
+        "block",
+        Form::Block,
+        "nest_block_begin",
+        "$block { … }",
+        "code that blocks, beside the loop",
+    ),
     d("lock", Form::Later, "", "$lock { … }", ""),
     d("recovered", Form::Later, "", "$recovered()", ""),
     d("join", Form::Later, "", "$join(g)", ""),
@@ -254,11 +347,16 @@ pub const DIRECTIVES: &[Directive] = &[
     d("readAny", Form::Later, "", "$readAny(…)", ""),
     d("startTLS", Form::Later, "", "$startTLS()", ""),
     d("priority", Form::Later, "", "$priority(n)", ""),
-    d("draining", Form::Later, "", "$draining()", ""),
 ];
 
 /// The directive of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Directive> {
     DIRECTIVES.iter().find(|d| d.name == name)
+}
+
+/// Whether the directive may stand inside `$block`.
+#[must_use]
+pub fn in_block(directive: &Directive) -> bool {
+    matches!(directive.name, "len" | "ptr" | "log" | "id" | "peer")
 }

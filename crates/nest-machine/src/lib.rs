@@ -4,6 +4,7 @@
 //! actions. Must not know: the C that is emitted around it, files, the command line.
 
 mod actions;
+mod blocks;
 mod cmacros;
 mod csections;
 mod ctext;
@@ -27,6 +28,8 @@ pub struct Overrides {
     pub model: Option<String>,
     /// Compile the trace feature in (`nest run --trace`, the conformance suite).
     pub trace: bool,
+    /// The text of the C files that are compiled with it: functions that they name are compiled in.
+    pub beside: Vec<String>,
 }
 
 /// The outcome of [`compile`].

@@ -154,6 +154,13 @@ pub enum What {
     Dollar,
     /// `$n`.
     Part(u32),
+    /// A duration, in milliseconds.
+    Milliseconds(u32),
+    /// `$block`, up to the `}` at `close`.
+    Block {
+        /// Offset of its `}`.
+        close: usize,
+    },
     /// A directive.
     Directive {
         /// Which.

@@ -1,7 +1,10 @@
 //! From syntax to machine: names to numbers, patterns to automata, actions read.
 
 use crate::actions::{self, Context, Owner};
-use crate::model::{Action, ArgKind, Code, Cond, Features, Machine, ModelKind, Rule, What};
+use crate::ctext::{self, Kind};
+use crate::model::{
+    Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Timer, What,
+};
 use crate::whole::{self, Refused};
 use crate::{Overrides, options, scope};
 use crate::{cmacros, csections};
@@ -88,28 +91,32 @@ pub fn resolve(
         parser: &mut parser,
     };
     let (mut start, mut end) = (None, None);
-    let mut rules = Vec::new();
+    let (mut rules, mut timers) = (Vec::new(), Vec::new());
     for rule in &spec.rules {
         match &rule.kind {
             RuleKind::Start => special(&mut start, rule, "START", &mut cx),
             RuleKind::End => special(&mut end, rule, "END", &mut cx),
+            RuleKind::Timeout(after) => timers.extend(r.timer(rule, after, &mut cx)),
             RuleKind::Pattern(pattern) => rules.extend(r.rule(rule, pattern, &mut cx)),
         }
     }
     let all: Vec<&Action> = rules
         .iter()
         .map(|r: &Rule| &r.action)
+        .chain(timers.iter().map(|t: &Timer| &t.action))
         .chain(&start)
         .chain(&end)
         .collect();
-    let features = Features {
-        trace: overrides.trace,
-        peer: all.iter().any(|a| uses(a, "peer")),
-        timeout: all.iter().any(|a| uses(a, "timeout")),
-        files: false,
-        blocks: all.iter().any(|a| uses(a, "block")),
-        log: settings.logging,
-    };
+    let c: Vec<&str> = prologues
+        .iter()
+        .copied()
+        .chain(&spec.locals)
+        .chain(&spec.startup)
+        .chain(spec.rules.iter().map(|rule| &rule.action))
+        .map(|c| c.text.as_str())
+        .chain(overrides.beside.iter().map(String::as_str))
+        .collect();
+    let features = features(&all, &c, overrides, settings.logging);
     assignments(sources, spec, cx.out);
     // What is dropped for an error may be what uses and sets.
     if !cx.out.iter().any(Diagnostic::is_error) {
@@ -123,7 +130,7 @@ pub fn resolve(
             .map(|c| Code::at(sources, c.span))
             .collect(),
         rules,
-        timers: Vec::new(),
+        timers,
         start,
         end,
         locals,
@@ -131,6 +138,28 @@ pub fn resolve(
         settings,
         features,
         states,
+    }
+}
+
+/// What the actions use by directives, and all C by name.
+fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging) -> Features {
+    let used = |directive: &str| actions.iter().any(|a| uses(a, directive));
+    let named = |begin: &str| {
+        c.iter().any(|text| {
+            ctext::tokens(text)
+                .iter()
+                .any(|t| t.kind == Kind::Name && text[t.at.clone()].starts_with(begin))
+        })
+    };
+    let blocks = |a: &&Action| a.uses.iter().any(|u| matches!(u.what, What::Block { .. }));
+    let files = ["fileOpen", "fileReply", "fileReceive"];
+    Features {
+        trace: overrides.trace,
+        peer: used("peer"),
+        timeout: used("timeout") || named("nest_timeout"),
+        files: files.into_iter().any(used) || named("nest_file_"),
+        blocks: actions.iter().any(blocks) || named("nest_block_"),
+        log,
     }
 }
 
@@ -294,6 +323,32 @@ impl Resolver<'_> {
             parts_used,
             nfa,
             dfa,
+            action,
+        })
+    }
+
+    fn timer(&mut self, rule: &ast::Rule, after: &Name, cx: &mut Context<'_>) -> Option<Timer> {
+        let conds: Vec<Cond> = rule
+            .conditions
+            .iter()
+            .map(|c| self.cond(c, cx.out, 0))
+            .collect();
+        let action = actions::action(cx, &rule.action, Owner::Special("TIMEOUT"));
+        let line = self.sources.position(rule.span.file, rule.span.start).0;
+        let Some(ms) = options::duration(&after.text).filter(|ms| *ms > 0) else {
+            let what = format!("`{}` is no time to wait", after.text);
+            cx.out.push(
+                Diagnostic::new(Diag::E0211, after.span, what)
+                    .help("a time from 1ms to 24h, as in 500ms, 30s, 5m, 1h"),
+            );
+            return None;
+        };
+        Some(Timer {
+            label: format!("line {line}"),
+            file: self.sources.file(rule.span.file).name.clone(),
+            line,
+            cond: and(conds),
+            after: ms,
             action,
         })
     }

@@ -35,6 +35,14 @@ pub fn parser() -> Parser {
     parser
 }
 
+/// What makes a body a function; as many bytes stand in front of it in [`body`]'s tree.
+pub const BODY: &str = "void f(void) {";
+
+/// The tree of a function's body.
+pub fn body(parser: &mut Parser, code: &str) -> Option<tree_sitter::Tree> {
+    parser.parse(format!("{BODY}{code}\n}}"), None)
+}
+
 /// Every use of a name of `names` in `code`, by position.
 pub fn uses(
     parser: &mut Parser,
@@ -46,7 +54,7 @@ pub fn uses(
         return Vec::new();
     }
     let (before, after) = match place {
-        Place::Body => ("void f(void) {", "\n}"),
+        Place::Body => (BODY, "\n}"),
         Place::Initialiser => ("int f = ", "\n;"),
     };
     let text = format!("{before}{code}{after}");

@@ -82,7 +82,7 @@ pub enum MacroBody {
 /// A rule, its multistates already and-ed into `conditions`.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// START, END, or a pattern.
+    /// START, END, TIMEOUT, or a pattern.
     pub kind: RuleKind,
     /// Conditions of the enclosing multistates, outermost first, then its own. All must hold.
     /// Shared: a multistate's condition is one tree, however many rules it encloses.
@@ -102,6 +102,8 @@ pub enum RuleKind {
     Start,
     /// The END rule.
     End,
+    /// A TIMEOUT rule: what stands in its parentheses, as written.
+    Timeout(Name),
     /// A pattern rule.
     Pattern(Pattern),
 }

@@ -118,7 +118,7 @@ impl Parser<'_> {
         } else if let Some(brace) = lookahead::special(&self.r) {
             self.special(start, brace);
         } else if lookahead::timeout(&self.r) {
-            self.timeout();
+            self.timeout(start, None);
         } else if !lookahead::taken_name(&self.r, self.names)
             && cond::starts_here(&self.r, self.names)
         {
@@ -150,18 +150,46 @@ impl Parser<'_> {
         });
     }
 
-    fn timeout(&mut self) {
-        let start = self.r.at;
-        let end = self.r.ident_end(start);
-        self.r.report(
-            Code::E0005,
-            start,
-            end,
-            "TIMEOUT rules are not in this version",
-            "`%option idleTimeout` and `%option readTimeout` end a silent connection",
-        );
-        self.r.at = end;
-        self.skip_rule();
+    /// `TIMEOUT(duration)` and its action. Whether it is a duration is not asked here.
+    fn timeout(&mut self, start: usize, condition: Option<Arc<Cond>>) {
+        let word = self.r.at;
+        let open = self.r.after_blanks(self.r.ident_end(word));
+        let rest = &self.r.bytes[open + 1..self.r.end];
+        let Some(length) = rest
+            .iter()
+            .position(|b| matches!(b, b')' | b'{' | b'"' | b'\n'))
+            .filter(|n| rest[*n] == b')')
+        else {
+            self.r.report(
+                Code::E0211,
+                open,
+                open + 1,
+                "TIMEOUT's parenthesis is not closed",
+                "write `TIMEOUT(30s) { action }`",
+            );
+            self.skip_rule();
+            return;
+        };
+        let inside = rest[..length].trim_ascii_start().len();
+        let from = open + 1 + length - inside;
+        let to = from + rest[..length].trim_ascii().len();
+        let duration = self.r.name(from, to);
+        self.r.at = open + 1 + length + 1;
+        let span = self.r.span(start, self.r.at);
+        self.r.gap(true);
+        if self.r.peek() != Some(b'{') {
+            self.no_action(span);
+            return;
+        }
+        let Some(action) = self.action() else { return };
+        let conditions = self.conditions(condition);
+        self.rules.push(Rule {
+            kind: RuleKind::Timeout(duration),
+            conditions,
+            name: None,
+            action,
+            span,
+        });
     }
 
     /// A rule or multistate that starts with a condition.
@@ -183,7 +211,7 @@ impl Parser<'_> {
             return;
         }
         if lookahead::timeout(&self.r) {
-            self.timeout();
+            self.timeout(start, condition);
         } else {
             self.body(start, condition);
         }
@@ -294,6 +322,14 @@ impl Parser<'_> {
     fn body(&mut self, start: usize, condition: Option<Arc<Cond>>) {
         let name = self.rule_name();
         let from = self.r.at;
+        if let Some(name) = name.as_ref().filter(|_| lookahead::timeout(&self.r)) {
+            self.r.diags.push(
+                Diagnostic::new(Code::E0211, name.span, "a TIMEOUT rule has no name")
+                    .help("traces and messages call it by its line"),
+            );
+            self.timeout(start, condition);
+            return;
+        }
         let Ok((pattern, ending)) = pattern::rule(&mut self.r, self.names) else {
             self.skip_rule();
             return;

@@ -108,16 +108,14 @@ A: "a" {
 }
 %decode x(y)
 %%
-TIMEOUT(5s) { f(); }
 "a" { }
 x"##,
             &[
                 "E0005 1:1 `%shared` `%shared` is not in this version",
                 "E0005 2:1 `%timer` `%timer` is not in this version",
                 "E0005 5:1 `%decode` `%decode` is not in this version",
-                "E0005 7:1 `TIMEOUT` TIMEOUT rules are not in this version",
-                "E0301 9:1 `x` `x` is no macro",
-                "E0205 9:1 `x` the rule has no action",
+                "E0301 8:1 `x` `x` is no macro",
+                "E0205 8:1 `x` the rule has no action",
             ],
         ),
         (
@@ -127,6 +125,14 @@ x"##,
 "a" { }
 "##,
             &["E0005 1:1 `%worker` `%worker` is not in this version"],
+        ),
+        (
+            "%%\nTIMEOUT(5s { f(); }\nslow = TIMEOUT(5s) { }\nTIMEOUT(5s)\n\"a\" { }\n",
+            &[
+                "E0211 2:8 `(` TIMEOUT's parenthesis is not closed",
+                "E0211 3:1 `slow` a TIMEOUT rule has no name",
+                "E0205 4:1 `TIMEOUT(5s)` the rule has no action [5:1 the next rule starts here]",
+            ],
         ),
     ]);
 }

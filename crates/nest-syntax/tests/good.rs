@@ -190,6 +190,23 @@ fn rules() {
 }
 
 #[test]
+fn timeouts() {
+    let text = "%state A B\n%%\nTIMEOUT(5s) { 1; }\nA: TIMEOUT ( 200ms ) { 2; }\nA {\n\
+                TIMEOUT(1m) /* why */ { 3; }\n!B: TIMEOUT(1h)\n{ 4; } }\n\"x\"\nTIMEOUT(2s) { 5; }\n\
+                (START) { TIMEOUT(any thing) { 6; } }\n";
+    let (sources, spec, diags) = nest_syntax::parse("m", text, &mut Files::default());
+    assert_eq!(
+        findings(&sources, &diags),
+        ["E0205 9:1 `\"x\"` the rule has no action [10:1 the next rule starts here]"]
+    );
+    assert_eq!(
+        dump(&spec),
+        "state A B\nTIMEOUT(5s) { 1; }\nA: TIMEOUT(200ms) { 2; }\nA: TIMEOUT(1m) { 3; }\n\
+         A: !B: TIMEOUT(1h) { 4; }\nTIMEOUT(2s) { 5; }\nSTART: TIMEOUT(any thing) { 6; }\n"
+    );
+}
+
+#[test]
 fn per_connection_declarations() {
     let text = "%state S\n%%\nint n = 1, *p = &n;\nchar a[] = \"x;{\", b = ';';\n%{ struct s { int i; }; %}\n\
                 size_t k;\nvoid (*f)(int, char *);\nstruct t { int j; } t1 = { .j = 2 };\nunsigned\n  long u;\n\

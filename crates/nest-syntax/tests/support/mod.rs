@@ -112,6 +112,9 @@ fn rule(rule: &Rule) -> String {
     match &rule.kind {
         RuleKind::Start => out.push_str("START"),
         RuleKind::End => out.push_str("END"),
+        RuleKind::Timeout(after) => {
+            let _ = write!(out, "TIMEOUT({})", after.text);
+        }
         RuleKind::Pattern(p) => out.push_str(&pattern(p)),
     }
     let _ = write!(out, " {{{}}}", rule.action.text);
