@@ -94,6 +94,9 @@ files! {
     "engine/engine.h" All;
     "engine/work.c" All;
     "engine/output.c" All;
+    "engine/clock.c" All;
+    "engine/wait.c" All;
+    "engine/input.c" All;
     "engine/threads.c" All;
     "engine/matcher.c" All;
     "engine/parts.c" All;

@@ -51,8 +51,10 @@ char *nest_part(nest_session *s, unsigned n) {
     nest_bytes part = part_in_place(s, n);
     char *text = nest__arena_take(s, part.n + 1);
     if (text == NULL) { /* never NULL: actions do not ask. The connection ends with this action */
-        s->flags |= NEST__CUT;
-        s->c0.state |= NEST__CHAN_GONE;
+        struct nest__action *action = nest__acting(s);
+        if (action != NULL) {
+            action->lost = true;
+        }
         nothing[0] = '\0';
         errno = ENOMEM;
         return nothing;

@@ -20,6 +20,13 @@ struct nest__match {
     } rules[NEST__RULES];
     uint16_t threads[NEST__THREAD_ROOM];
 };
+enum nest__clock {                   /* what s->deadline is the end of */
+                   NEST__CLOCK_NONE, /* of nothing: something has happened since it was answered */
+                   NEST__CLOCK_IDLE,
+                   NEST__CLOCK_TIMER,
+                   NEST__CLOCK_READ,
+                   NEST__CLOCK_WRITE
+};
 enum nest__verdict { NEST__DECIDED, NEST__NO_MATCH, NEST__UNDECIDED, NEST__OVERFLOWED };
 
 /* The action that runs: lies on the stack that runs it, so that it survives a wait. */
@@ -29,8 +36,10 @@ struct nest__action {
     int rule;
     const uint8_t *p; /* the message: in the window's buffer or in the session's rest */
     uint32_t n;
-    bool parsed;                /* ends is valid */
-    bool copied;                /* copies is valid */
+    bool parsed; /* ends is valid */
+    bool copied; /* copies is valid */
+    bool lost;   /* a part had no memory: the session may not be marked on a helper */
+    bool took;   /* unread input was taken */
     uint32_t ends[NEST__PARTS]; /* of each element, relative to p */
     char *copies[NEST__PARTS + 1];
 };
@@ -53,6 +62,12 @@ struct nest__work { /* borrowed from the carrier while a session is not idle */
     uint32_t rest_cap, rest_at, rest_n;
     uint8_t *out; /* queued output */
     size_t out_cap, out_at, out_n;
+    size_t out_mark; /* of these bytes, the oldest, the client must take its part in writeTimeout */
+    uint32_t out_since; /* from here on; out_mark is 0 before anybody asked */
+    uint32_t since;     /* while matching: when the message's first byte was looked at */
+    uint32_t paused;    /* while output is awaited: since when nothing is read */
+    char *text;         /* what nest_read and nest_read_line give to an action */
+    size_t text_cap;
     struct nest__block *arena;
     struct nest__kept *kept;
     size_t kept_n;
@@ -87,11 +102,15 @@ struct nest__carrier {
     struct nest__scratch scratch;
 };
 
+enum { NEST__BEHIND_REST = 4096 }; /* room for what comes behind a message of inputBuffer bytes */
+
 /* -- work.c */
 struct nest__work *nest__borrow(nest_session *); /* its block, taken if it has none; NULL: ENOMEM */
 void nest__settle(nest_session *);               /* gives it back if the session is idle */
 int nest__rest_room(struct nest__work *, uint32_t cap); /* the rest moves to the block's start */
 int nest__rest_add(nest_session *, const uint8_t *, uint32_t);
+/* The same behind a running action's message, which stays: room for `n` unread bytes in all. */
+int nest__rest_behind(nest_session *, struct nest__action *, uint32_t n);
 char *nest__arena_take(nest_session *, size_t); /* NULL: ENOMEM */
 void nest__arena_clear(struct nest__work *);    /* keeps a block, so that warm requests need none */
 void nest__kept_free(struct nest__work *);
@@ -113,12 +132,74 @@ void nest__parts_find(struct nest__action *, struct nest__scratch *);
 
 /* -- output.c */
 void nest__out_drop(nest_session *);
+/* Room for up to n > 0 bytes behind the queue, at *p; waits while it is full. How many, or -1. A
+ * wait may pass before nest__out_added is given the same p: it knows where the bytes belong then.
+ */
+int64_t nest__out_space(nest_session *, size_t n, uint8_t **p);
+void nest__out_added(nest_session *, const uint8_t *p, size_t n);
+
+/* -- clock.c */
+/* When the batch that waits is overdue; begins one if nobody asked before. 0: never. */
+uint32_t nest__out_deadline(nest_session *);
+bool nest__out_overdue(nest_session *);
+
+/* -- wait.c */
+/* A directive fails because nest__fails. -1, errno. */
+int nest__refuse(nest_session *);
+/* A directive fails, and every later one of its action; its connection ends with it. -1, errno. */
+int nest__cut_short(nest_session *, int error);
+/* Until at most `mark` bytes are queued. 0, or -1 and errno. */
+int nest__await_output(nest_session *, uint64_t mark);
+/* NEST__INPUT. How many; 0: end of file; -1 and errno. */
+int64_t nest__await_input(nest_session *, uint8_t *into, uint32_t room, uint32_t deadline);
+/* NEST__WORK. What work returned: no failure of the connection. */
+int nest__await_work(nest_session *, int (*work)(void *), void *arg);
+
+/* -- input.c */
+/* Whether input may not be taken now; errno says why. */
+bool nest__input_fails(nest_session *);
+/* The next unread bytes, at most `most`, in place; waits for some. How many; 0: end of file; -1 and
+ * errno. They stay there until the action waits for input again, and unread until taken. */
+int64_t nest__input_chunk(nest_session *, uint64_t most, const uint8_t **p);
+void nest__input_taken(nest_session *, uint32_t n);
 
 /* The action of this session, NULL if none runs. */
 static inline struct nest__action *nest__acting(const nest_session *s) {
     struct nest__carrier *carrier = nest__carrier();
     struct nest__action *action = carrier == NULL ? NULL : carrier->action;
     return action != NULL && action->session == s ? action : NULL;
+}
+
+/* A directive cannot do what it should: an earlier one of this action was cut short, or nobody is
+ * there any more. */
+static inline bool nest__fails(const nest_session *s, const struct nest__action *action) {
+    return (s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0 || (s->flags & NEST__CUT) != 0 ||
+           (action != NULL && action->lost);
+}
+
+/* The unread bytes, wherever they are. window: what is being worked on, NULL if there is none. */
+static inline const uint8_t *nest__unread_bytes(const nest_session *s,
+                                                const struct nest__window *window, uint32_t *n) {
+    if (window != NULL && window->lent) {
+        *n = window->n;
+        return window->p;
+    }
+    if (s->work == NULL || s->work->rest_n == 0) {
+        *n = 0;
+        return NULL;
+    }
+    *n = s->work->rest_n;
+    return s->work->rest + s->work->rest_at;
+}
+
+static inline void nest__consume(nest_session *s, struct nest__window *window, uint32_t n) {
+    if (window != NULL && window->lent) {
+        window->p += n;
+        window->n -= n;
+    } else if (n > 0) {
+        s->work->rest_at += n;
+        s->work->rest_n -= n;
+    }
 }
 
 #endif

@@ -28,7 +28,13 @@ void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
     work->out_n -= (size_t)n;
     if (work->out_n == 0) {
         work->out_at = 0;
+        work->out_mark = 0;
         nest__settle(s);
+    } else if (n < work->out_mark) {
+        work->out_mark -= (size_t)n;
+    } else { /* the batch has left: what waits now is the next */
+        work->out_mark = work->out_n;
+        work->out_since = nest__now();
     }
 }
 
@@ -41,6 +47,7 @@ void nest__out_drop(nest_session *s) {
     if (s->work != NULL) {
         s->work->out_at = 0;
         s->work->out_n = 0;
+        s->work->out_mark = 0;
     }
 }
 
@@ -72,40 +79,6 @@ static int64_t out_room(struct nest__work *work, size_t n) {
     return (int64_t)n;
 }
 
-/* This directive fails, and every later one of its action. Unless the server stops, which ends the
- * connection anyway, it ends with the action: nothing may follow where bytes are missing. */
-static int out_cut(nest_session *s, int error) {
-    s->flags |= NEST__CUT;
-    if (error != -ECANCELED) {
-        s->c0.state |= NEST__CHAN_GONE;
-        nest__out_drop(s);
-    }
-    errno = -error;
-    return -1;
-}
-
-static bool out_fails(nest_session *s) {
-    if ((s->c0.state & NEST__CHAN_GONE) != 0) {
-        errno = ECONNRESET;
-        return true;
-    }
-    if ((s->flags & NEST__CUT) != 0) {
-        errno = ECANCELED;
-        return true;
-    }
-    return false;
-}
-
-/* At the door until at most `mark` bytes are queued. 0 or -errno. */
-static int out_await(nest_session *s, uint64_t mark) {
-    struct nest__carrier *carrier = nest__carrier();
-    struct nest__action *action = carrier->action;
-    struct nest__wait wait = {.what = NEST__DRAINED, .chan = &s->c0, .mark = mark};
-    int result = nest__wait(s, &wait);
-    carrier->action = action; /* other actions may have run meanwhile */
-    return result;
-}
-
 /* Where an item is now: a wait may have moved the message that it lies in. */
 static const uint8_t *out_source(const struct nest__action *action, const uint8_t *message,
                                  const void *p) {
@@ -113,11 +86,40 @@ static const uint8_t *out_source(const struct nest__action *action, const uint8_
     return action != NULL && offset < action->n ? action->p + offset : p;
 }
 
+int64_t nest__out_space(nest_session *s, size_t n, uint8_t **p) {
+    if (nest__fails(s, nest__acting(s))) {
+        return nest__refuse(s);
+    }
+    for (;;) {
+        struct nest__work *work = nest__borrow(s);
+        int64_t room = work == NULL ? -ENOMEM : out_room(work, n);
+        if (room < 0) {
+            return nest__cut_short(s, (int)room);
+        }
+        if (room > 0) {
+            *p = work->out + work->out_at + work->out_n;
+            return room;
+        }
+        if (nest__await_output(s, nest__config.output_buffer / 2) < 0) {
+            return -1;
+        }
+    }
+}
+
+void nest__out_added(nest_session *s, const uint8_t *p, size_t n) {
+    struct nest__work *work = s->work;
+    uint8_t *end = work->out + work->out_at + work->out_n;
+    if (end != p) { /* the queue has become empty meanwhile, and begins at its front again */
+        memmove(end, p, n);
+    }
+    work->out_n += n;
+}
+
 int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
     struct nest__action *action = nest__acting(s);
     const uint8_t *message = action == NULL ? NULL : action->p;
-    if (out_fails(s)) {
-        return -1;
+    if (nest__fails(s, action)) {
+        return nest__refuse(s);
     }
     for (size_t i = 0; i < count; i++) {
         size_t n = items[i].p == NULL ? 0 : items[i].n;
@@ -129,15 +131,16 @@ int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
             struct nest__work *work = nest__borrow(s);
             int64_t room = work == NULL ? -ENOMEM : out_room(work, n - done);
             if (room == 0) {
-                room = out_await(s, nest__config.output_buffer / 2);
+                if (nest__await_output(s, nest__config.output_buffer / 2) < 0) {
+                    return -1;
+                }
             } else if (room > 0) {
                 memcpy(work->out + work->out_at + work->out_n,
                        out_source(action, message, items[i].p) + done, (size_t)room);
                 work->out_n += (size_t)room;
                 done += (size_t)room;
-            }
-            if (room < 0) {
-                return out_cut(s, (int)room);
+            } else {
+                return nest__cut_short(s, (int)room);
             }
         }
     }
@@ -174,11 +177,11 @@ static int out_format(nest_session *s, struct nest__work *work, size_t n, const 
 
 int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
     struct nest__work *work;
-    if (out_fails(s)) {
-        return -1;
+    if (nest__fails(s, nest__acting(s))) {
+        return nest__refuse(s);
     }
     if ((work = nest__borrow(s)) == NULL) {
-        return out_cut(s, -ENOMEM);
+        return nest__cut_short(s, -ENOMEM);
     }
     size_t queued = work->out_n;
     va_list again;
@@ -186,19 +189,19 @@ int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
     int length = out_format(s, work, OUT_FIRST / 2, format, again);
     va_end(again);
     if (length <= 0 || work->out_n > queued) {
-        return length < 0 ? out_cut(s, -errno) : 0;
+        return length < 0 ? nest__cut_short(s, -errno) : 0;
     }
     if ((size_t)length + queued <=
         nest__config.output_buffer) { /* fits, and now its size is known */
         va_copy(again, arguments);
         length = out_format(s, work, (size_t)length, format, again);
         va_end(again);
-        return length < 0 ? out_cut(s, -errno) : 0;
+        return length < 0 ? nest__cut_short(s, -errno) : 0;
     }
     char *text =
         malloc((size_t)length + 1); /* before a wait: arguments may point into the message */
     if (text == NULL) {
-        return out_cut(s, -ENOMEM);
+        return nest__cut_short(s, -ENOMEM);
     }
     vsnprintf(text, (size_t)length + 1, format, arguments);
     int result = nest_reply_bytes(s, text, (size_t)length);
@@ -215,9 +218,9 @@ int nest_replyf(nest_session *s, const char *format, ...) {
 }
 
 int nest_flush(nest_session *s) {
-    if (out_fails(s)) {
-        return -1;
+    if (nest__fails(s, nest__acting(s))) {
+        return nest__refuse(s);
     }
     int result = nest__push(s, &s->c0);
-    return result < 0 ? out_cut(s, result) : 0;
+    return result < 0 ? nest__cut_short(s, result) : 0;
 }

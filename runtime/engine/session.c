@@ -1,7 +1,7 @@
 /* session.c: a session's life: START, read points, actions, END.
  *
  * Called by io and crews. State: the session's record. Makes no system call, and enters the layer
- * below nowhere but at the door (output.c). Must not know where bytes come from. */
+ * below nowhere but at the door (wait.c). Must not know where bytes come from. */
 #include "engine.h"
 
 #include <errno.h>
@@ -31,8 +31,8 @@ void nest__action_put(struct nest__action *action) {
     nest__carrier()->action = action;
 }
 
-/* Runs one action to its end, however often it waits. */
-static void session_act(nest_session *s, struct nest__window *window, int rule, const uint8_t *p,
+/* Runs one action to its end, however often it waits. True: it has taken unread input. */
+static bool session_act(nest_session *s, struct nest__window *window, int rule, const uint8_t *p,
                         uint32_t n) {
     struct nest__action action; /* ends and copies are filled when they are asked for */
     action.session = s;
@@ -42,18 +42,27 @@ static void session_act(nest_session *s, struct nest__window *window, int rule, 
     action.n = n;
     action.parsed = false;
     action.copied = false;
+    action.lost = false;
+    action.took = false;
     s->phase = NEST__ACTING;
     nest__carrier()->action = &action;
     if (rule >= 0) {
         nest__on_take(s, &nest__rules[rule], p, n);
+    } else if (NEST__TIMERS > 0 && rule <= NEST__ACT_TIMER) {
+        nest__on_timer(s, &nest__timers[NEST__ACT_TIMER - rule]);
     }
     nest__spec_act(s, nest__vars(s), rule);
     nest__carrier()->action = NULL;
     s->phase = NEST__READING;
     s->flags &= (uint8_t)~NEST__CUT;
+    s->clock = NEST__CLOCK_NONE;
+    if (action.lost) {
+        s->c0.state |= NEST__CHAN_GONE;
+    }
     if (s->work != NULL) {
         nest__arena_clear(s->work);
     }
+    return action.took;
 }
 
 static unsigned session_wants(nest_session *s) {
@@ -63,6 +72,12 @@ static unsigned session_wants(nest_session *s) {
     }
     nest__settle(s);
     return wants;
+}
+
+static void session_drop_undeliverable(nest_session *s) {
+    if ((s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0) {
+        nest__out_drop(s);
+    }
 }
 
 static unsigned session_end(nest_session *s, struct nest__window *window, enum nest_reason reason) {
@@ -77,12 +92,10 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
     }
     if (reason == NEST_GONE) {
         s->c0.state |= NEST__CHAN_GONE;
-        nest__out_drop(s);
     }
+    session_drop_undeliverable(s);
     session_act(s, NULL, NEST__ACT_END, NULL, 0);
-    if ((s->c0.state & NEST__CHAN_GONE) != 0) {
-        nest__out_drop(s);
-    }
+    session_drop_undeliverable(s);
     nest__on_end(s);
     atomic_fetch_add_explicit(&nest__ended[reason], 1, memory_order_relaxed);
     s->phase = NEST__ENDED;
@@ -90,31 +103,6 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
         nest__kept_free(s->work);
     }
     return session_wants(s);
-}
-
-/* The unread bytes, wherever they are. */
-static const uint8_t *session_unread(const nest_session *s, const struct nest__window *window,
-                                     uint32_t *n) {
-    if (window->lent) {
-        *n = window->n;
-        return window->p;
-    }
-    if (s->work == NULL || s->work->rest_n == 0) {
-        *n = 0;
-        return NULL;
-    }
-    *n = s->work->rest_n;
-    return s->work->rest + s->work->rest_at;
-}
-
-static void session_consume(nest_session *s, struct nest__window *window, uint32_t n) {
-    if (window->lent) {
-        window->p += n;
-        window->n -= n;
-    } else if (n > 0) {
-        s->work->rest_at += n;
-        s->work->rest_n -= n;
-    }
 }
 
 /* Keeps an unfinished match, so that no byte is looked at twice. */
@@ -126,6 +114,7 @@ static int session_keep_match(nest_session *s, const struct nest__match *match) 
     if (!work->matching) {
         memcpy(&work->match, match, sizeof *match);
         work->matching = true;
+        work->since = nest__now();
     }
     return 0;
 }
@@ -137,13 +126,13 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
     struct nest__match *match = &carrier->match;
     bool eof = (s->c0.state & NEST__CHAN_EOF) != 0;
     uint32_t n;
-    const uint8_t *p = session_unread(s, window, &n);
+    const uint8_t *p = nest__unread_bytes(s, window, &n);
     if (s->work != NULL && s->work->matching) {
         match = &s->work->match;
     } else {
         uint16_t active[NEST__RULES];
         unsigned count = nest__spec_active(s->states, s->last, active);
-        if (count == 0) {
+        if (count == 0 && (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {
             session_end(s, window, NEST_STUCK);
             return NEST__NO_MATCH;
         }
@@ -172,16 +161,35 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
     if (s->work != NULL) {
         s->work->matching = false;
     }
-    session_consume(s, window, *taken);
+    nest__consume(s, window, *taken);
     session_act(s, window, rule, p, *taken);
     if (NEST__MESSAGES) { /* what the match left is dropped */
-        session_unread(s, window, &n);
-        session_consume(s, window, n);
+        nest__unread_bytes(s, window, &n);
+        nest__consume(s, window, n);
     }
     if (s->states != states || s->last != last) {
         nest__on_states(s);
     }
     return verdict;
+}
+
+/* Why it goes no further, NEST_OPEN if it does: a wait that was cut short says so before all else,
+ * as what the action said afterwards is about that. */
+static enum nest_reason session_over(const nest_session *s) {
+    if ((s->c0.state & NEST__CHAN_GONE) != 0) {
+        return NEST_GONE;
+    }
+    if ((s->flags & NEST__EXPIRED) != 0) {
+        return NEST_TIMEOUT;
+    }
+    if ((s->c0.state & NEST__CHAN_CUT) != 0) {
+        return NEST_SHUTDOWN;
+    }
+    if ((s->flags & NEST__CLOSING) != 0) {
+        return NEST_CLOSED;
+    }
+    /* the server stops: a message that has begun may still be finished */
+    return s->work != NULL && s->work->matching ? NEST_OPEN : NEST_SHUTDOWN;
 }
 
 /* From a read point on: messages, until bytes or budget are used up or the session ends. */
@@ -194,20 +202,18 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
     for (unsigned messages = 1;; messages++) {
         uint32_t taken = 0;
         uint32_t unread;
-        if ((s->flags & NEST__CLOSING) != 0) {
-            return session_end(s, window, NEST_CLOSED);
-        }
-        if ((s->c0.state & NEST__CHAN_GONE) != 0) {
-            return session_end(s, window, NEST_GONE);
-        }
-        if ((s->flags & NEST__STOPPING) != 0) {
-            return session_end(s, window, NEST_SHUTDOWN);
+        if ((s->flags & (NEST__CLOSING | NEST__STOPPING | NEST__EXPIRED)) != 0 ||
+            (s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0) {
+            enum nest_reason reason = session_over(s);
+            if (reason != NEST_OPEN) {
+                return session_end(s, window, reason);
+            }
         }
         if (session_message(s, window, nest__carrier(), &taken) != NEST__DECIDED) {
             return session_wants(s);
         }
         bytes += taken;
-        session_unread(s, window, &unread);
+        nest__unread_bytes(s, window, &unread);
         if (unread > 0 && (messages >= NEST__VISIT_MESSAGES || bytes >= NEST__VISIT_IN ||
                            nest__out_queued(s, &s->c0) >= full)) {
             return session_wants(s) | NEST__WANT_AGAIN;
@@ -215,12 +221,68 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
     }
 }
 
+/* The pattern rules that are active are still these. */
+static bool session_same_rules(const nest_session *s, uint64_t states, unsigned last) {
+    uint16_t before[NEST__RULES], after[NEST__RULES];
+    unsigned count = nest__spec_active(states, last, before);
+    return nest__spec_active(s->states, s->last, after) == count &&
+           memcmp(before, after, count * sizeof before[0]) == 0;
+}
+
+/* The message that has begun is looked at again, by the rules that are active now. */
+static void session_rematch(nest_session *s) {
+    uint16_t active[NEST__RULES];
+    unsigned count = nest__spec_active(s->states, s->last, active);
+    s->work->matching = count > 0 && s->work->rest_n > 0;
+    if (s->work->matching) {
+        nest__match_begin(&s->work->match, active, count);
+    }
+}
+
+static unsigned session_timer(nest_session *s, int timer) {
+    struct nest__window none = {NULL, 0, false};
+    uint64_t states = s->states;
+    uint8_t last = s->last;
+    uint32_t begun = nest__now();
+    bool took = session_act(s, &none, NEST__ACT_TIMER - timer, NULL, 0);
+    if (s->work != NULL && s->work->matching) {
+        s->work->since += nest__now() - begun; /* nothing was read meanwhile */
+        if (took || !session_same_rules(s, states, last)) {
+            session_rematch(s);
+        }
+    }
+    if (s->states != states || s->last != last) {
+        nest__on_states(s);
+    }
+    return session_run(s, &none);
+}
+
+/* The time that nest__deadline said may have come. */
+static unsigned session_expired(nest_session *s) {
+    struct nest__window none = {NULL, 0, false};
+    if (nest__out_queued(s, &s->c0) > 0) {
+        if (!nest__out_overdue(s)) {
+            return session_wants(s);
+        }
+        s->c0.state |= NEST__CHAN_CUT;
+        return session_end(s, &none, NEST_TIMEOUT);
+    }
+    if (s->clock == NEST__CLOCK_NONE || s->clock == NEST__CLOCK_WRITE || s->deadline == 0 ||
+        !nest__reached(s->deadline, nest__now())) {
+        return session_wants(s);
+    }
+    if (NEST__TIMERS > 0 && s->clock == NEST__CLOCK_TIMER) {
+        return session_timer(s, nest__spec_timer(s->states, s->last));
+    }
+    return session_end(s, &none, NEST_TIMEOUT);
+}
+
 unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
     s->states = (uint64_t)1 << NEST__START_STATE;
     s->work = NULL;
     s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
-    s->clock = 0;
+    s->clock = NEST__CLOCK_NONE;
     s->spare = 0;
     s->last = NEST_NO_STATE;
     s->reason = NEST_OPEN;
@@ -247,6 +309,9 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
 unsigned nest__pump(nest_session *s, struct nest__chan *chan, struct nest__window *window) {
     (void)chan;
     if (s->phase == NEST__READING) {
+        if (window->n > 0) {
+            s->clock = NEST__CLOCK_NONE;
+        }
         if (!window->lent && window->n > 0) { /* received behind the rest */
             s->work->rest_n += window->n;
             window->n = 0;
@@ -272,14 +337,21 @@ unsigned nest__event(nest_session *s, enum nest__event event) {
     case NEST__EVENT_DRAIN:
         s->flags |= NEST__STOPPING;
         break;
+    case NEST__EVENT_CUT:
+        s->flags |= NEST__STOPPING;
+        s->c0.state |= NEST__CHAN_CUT;
+        break;
+    case NEST__EVENT_EXPIRED:
+        break;
     }
     if (s->phase == NEST__READING) {
-        return session_run(s, &none);
+        return event == NEST__EVENT_EXPIRED ? session_expired(s) : session_run(s, &none);
     }
     if (s->phase == NEST__ENDED) {
-        if ((s->c0.state & NEST__CHAN_GONE) != 0) {
-            nest__out_drop(s);
+        if (event == NEST__EVENT_EXPIRED && nest__out_overdue(s)) {
+            s->c0.state |= NEST__CHAN_CUT;
         }
+        session_drop_undeliverable(s);
         return session_wants(s);
     }
     return 0;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORK_BEHIND_REST = 4096, WORK_ARENA = 4096, WORK_ARENA_KEPT = 64 * 1024 };
+enum { WORK_ARENA = 4096, WORK_ARENA_KEPT = 64 * 1024 };
 
 struct nest__work *nest__borrow(nest_session *s) {
     if (s->work == NULL) {
@@ -37,6 +37,7 @@ static void work_free(struct nest__work *work) {
     }
     free(work->rest);
     free(work->out);
+    free(work->text);
     free(work);
 }
 
@@ -65,7 +66,7 @@ void nest__released(nest_session *s) {
         nest__kept_free(work);
         nest__arena_clear(work);
         work->rest_n = 0;
-        work->out_n = 0;
+        nest__out_drop(s);
         work->matching = false;
         nest__settle(s);
     }
@@ -80,13 +81,9 @@ void nest__carrier_clear(struct nest__carrier *carrier) {
     memset(carrier, 0, sizeof *carrier);
 }
 
-int nest__rest_room(struct nest__work *work, uint32_t cap) {
-    if (work->rest_at > 0) {
-        memmove(work->rest, work->rest + work->rest_at, work->rest_n);
-        work->rest_at = 0;
-    }
-    if (cap < nest__config.input_buffer + WORK_BEHIND_REST) {
-        cap = nest__config.input_buffer + WORK_BEHIND_REST;
+static int work_rest_grow(struct nest__work *work, uint32_t cap) {
+    if (cap < nest__config.input_buffer + NEST__BEHIND_REST) {
+        cap = nest__config.input_buffer + NEST__BEHIND_REST;
     }
     if (work->rest_cap < cap) {
         uint8_t *rest = realloc(work->rest, cap);
@@ -97,6 +94,37 @@ int nest__rest_room(struct nest__work *work, uint32_t cap) {
         work->rest_cap = cap;
     }
     return 0;
+}
+
+int nest__rest_room(struct nest__work *work, uint32_t cap) {
+    if (work->rest_at > 0) {
+        memmove(work->rest, work->rest + work->rest_at, work->rest_n);
+        work->rest_at = 0;
+    }
+    return work_rest_grow(work, cap);
+}
+
+int nest__rest_behind(nest_session *s, struct nest__action *action, uint32_t n) {
+    struct nest__work *work = nest__borrow(s);
+    uint32_t message = action->n;
+    if (work == NULL) {
+        return -ENOMEM;
+    }
+    if (work->rest_cap >= n && work->rest_at <= work->rest_cap - n) {
+        return 0;
+    }
+    if (message > 0) {
+        memmove(work->rest, action->p, message);
+    }
+    if (work->rest_n > 0) {
+        memmove(work->rest + message, work->rest + work->rest_at, work->rest_n);
+    }
+    work->rest_at = message;
+    int error = work_rest_grow(work, message + n);
+    if (message > 0) {
+        action->p = work->rest;
+    }
+    return error;
 }
 
 int nest__rest_add(nest_session *s, const uint8_t *p, uint32_t n) {
@@ -127,17 +155,21 @@ int nest__own(nest_session *s, struct nest__window *window) {
     if (window == NULL || !window->lent) {
         return 0;
     }
-    /* Message and unread bytes lie one behind the other. */
     uint32_t message = action == NULL ? 0 : action->n;
-    if (message + window->n > 0) {
-        if (nest__rest_add(s, message > 0 ? action->p : window->p, message + window->n) < 0) {
+    if (message == 0 && window->n > 0) {
+        if (nest__rest_add(s, window->p, window->n) < 0) {
             return -ENOMEM;
         }
-        s->work->rest_at = message;
-        s->work->rest_n -= message;
-        if (action != NULL) {
-            action->p = s->work->rest;
+    } else if (message > 0) { /* nothing is unread but the window; its front may have been taken */
+        struct nest__work *work = nest__borrow(s);
+        if (work == NULL || nest__rest_room(work, message + window->n) < 0) {
+            return -ENOMEM;
         }
+        memcpy(work->rest, action->p, message);
+        memcpy(work->rest + message, window->p, window->n);
+        work->rest_at = message;
+        work->rest_n = window->n;
+        action->p = work->rest;
     }
     *window = (struct nest__window){NULL, 0, false};
     return 0;

@@ -61,6 +61,15 @@ int nest__wait(nest_session *s, const struct nest__wait *wait) {
     return error != 0 && atomic_load(&nest__stop) == NEST__CUT_OFF ? -ECANCELED : error;
 }
 
+/* Of this visit; its own clock is finer than any deadline. */
+uint32_t nest__now(void) {
+    return (uint32_t)nest__clock_ms();
+}
+
+bool nest__input_ready(const struct nest__chan *chan) {
+    return nest__input_waits(chan);
+}
+
 bool nest__stopping(void) {
     return atomic_load(&nest__stop) != NEST__GO_ON;
 }
@@ -129,7 +138,7 @@ void nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         if (nest__out_queued(s, &s->c0) > 0 && blocking_drain(s, &s->c0, 0) != 0) {
             bool cut = atomic_load(&nest__stop) == NEST__CUT_OFF;
             window = (struct nest__window){0};
-            want = nest__event(s, cut ? NEST__EVENT_DRAIN : NEST__EVENT_RESET);
+            want = nest__event(s, cut ? NEST__EVENT_CUT : NEST__EVENT_RESET);
         } else if ((want & NEST__WANT_AGAIN) != 0) {
             want = nest__pump(s, &s->c0, &window);
         } else if (window.lent && window.n > 0 && nest__own(s, &window) != 0) {
@@ -137,6 +146,9 @@ void nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             want = nest__event(s, NEST__EVENT_RESET);
         } else if (atomic_load(&nest__stop) != NEST__GO_ON) {
             want = nest__event(s, NEST__EVENT_DRAIN);
+            if ((want & NEST__WANT_END) == 0) { /* in a message; receives fail from here on */
+                want = nest__event(s, NEST__EVENT_CUT);
+            }
         } else {
             want = blocking_receive(s, &window, buffer);
         }

@@ -232,6 +232,15 @@ bool nest__io_await(nest_session *s, struct nest__waiter *waiter) {
     return true;
 }
 
+/* Of this visit; its own clock is finer than any deadline. */
+uint32_t nest__now(void) {
+    return (uint32_t)nest__clock_ms();
+}
+
+bool nest__input_ready(const struct nest__chan *chan) {
+    return nest__input_waits(chan);
+}
+
 bool nest__stopping(void) {
     return io.stopping;
 }

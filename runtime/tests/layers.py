@@ -8,7 +8,8 @@ from harness import check, finish
 
 PARTS = {
     "engine": ["engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
-               "engine/output.c", "engine/session.c", "engine/directives.c"],
+               "engine/output.c", "engine/clock.c", "engine/wait.c", "engine/input.c",
+               "engine/session.c", "engine/directives.c"],
     "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],
     "wheel": ["io/wheel.c"],
     "epoll": ["io/wheel.c", "io/epoll.c"],

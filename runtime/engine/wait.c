@@ -1,0 +1,99 @@
+/* wait.c: an action waits: for its client, for a while, for work elsewhere.
+ *
+ * Called by the engine's directives. State: the session's marks of a wait that was cut short. The
+ * only file that goes through the door. Must not know how anybody waits. */
+#include "engine.h"
+
+#include <errno.h>
+
+static int wait_at_door(nest_session *s, const struct nest__wait *wait) {
+    struct nest__action *action = nest__carrier()->action;
+    int result = nest__wait(s, wait);
+    nest__carrier()->action = action; /* other actions may have run meanwhile */
+    return result;
+}
+
+int nest__refuse(nest_session *s) {
+    errno = (s->c0.state & NEST__CHAN_GONE) != 0 ? ECONNRESET : ECANCELED;
+    return -1;
+}
+
+int nest__cut_short(nest_session *s, int error) {
+    s->flags |= NEST__CUT;
+    if (error == -ETIMEDOUT) {
+        s->flags |= NEST__EXPIRED;
+    } else if (error == -ECANCELED) {
+        s->flags |= NEST__STOPPING;
+        s->c0.state |= NEST__CHAN_CUT;
+        nest__out_drop(s);
+    } else { /* nothing may follow where bytes are missing */
+        s->c0.state |= NEST__CHAN_GONE;
+        nest__out_drop(s);
+    }
+    errno = -error;
+    return -1;
+}
+
+/* The client does not take what it was sent. */
+static int wait_unsent(nest_session *s) {
+    s->c0.state |= NEST__CHAN_CUT;
+    nest__out_drop(s);
+    return nest__cut_short(s, -ETIMEDOUT);
+}
+
+int nest__await_output(nest_session *s, uint64_t mark) {
+    for (;;) {
+        struct nest__wait wait = {
+            .what = NEST__DRAINED, .chan = &s->c0, .mark = mark, .deadline = nest__out_deadline(s)};
+        int result = wait_at_door(s, &wait);
+        if (result == 0) {
+            return 0;
+        }
+        if (result != -ETIMEDOUT) {
+            return nest__cut_short(s, result);
+        }
+        if (nest__out_deadline(s) == wait.deadline) { /* else another batch has begun */
+            return wait_unsent(s);
+        }
+    }
+}
+
+int64_t nest__await_input(nest_session *s, uint8_t *into, uint32_t room, uint32_t deadline) {
+    struct nest__wait wait = {
+        .what = NEST__INPUT, .chan = &s->c0, .into = into, .room = room, .deadline = deadline};
+    int result = wait_at_door(s, &wait);
+    return result < 0 ? nest__cut_short(s, result) : result;
+}
+
+int nest__await_work(nest_session *s, int (*work)(void *), void *arg) {
+    struct nest__wait wait = {.what = NEST__WORK, .chan = &s->c0, .work = work, .arg = arg};
+    return wait_at_door(s, &wait);
+}
+
+/* A pause ends early only to see that output is overdue. */
+int nest_sleep(nest_session *s, uint32_t ms) {
+    if (nest__fails(s, nest__acting(s))) {
+        return nest__refuse(s);
+    }
+    while (ms > 0) {
+        uint32_t now = nest__now(), due = nest__out_deadline(s);
+        uint32_t until = nest__after(now, ms < NEST__LONGEST ? ms : NEST__LONGEST);
+        if (due != 0 && nest__reached(due, now)) {
+            return wait_unsent(s);
+        }
+        if (due != 0 && !nest__reached(until, due)) {
+            until = due;
+        }
+        struct nest__wait wait = {.what = NEST__TIME, .chan = &s->c0, .deadline = until};
+        int result = wait_at_door(s, &wait);
+        if (result < 0) {
+            return nest__cut_short(s, result);
+        }
+        ms = until - now < ms ? ms - (until - now) : 0;
+    }
+    return 0;
+}
+
+bool nest_draining(nest_session *s) {
+    return (s->flags & NEST__STOPPING) != 0 || nest__stopping();
+}
