@@ -157,5 +157,8 @@ int main(int argc, char **argv) {
     if (sockets) {
         main_stopped();
     }
+    if (status == NEST__ABANDONED) {
+        _exit(MAIN_FAILED);
+    }
     return status;
 }

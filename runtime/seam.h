@@ -406,6 +406,9 @@ uint32_t nest__listen_patience(void);
  * and before a socket opens; says on stderr what cannot fit; 0 or -errno. */
 int nest__crew_prepare(void);
 int nest__crew_run(void); /* serves until TERM or INT; exit status: 0 only if no client was cut */
+/* crew_run, in place of 1: actions still run, so that the process must end without exit handlers,
+ * which could wait for them. */
+enum { NEST__ABANDONED = -1 };
 /* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
 uint64_t nest__cut(void);
 /* HUP: reads the configuration again and sets what may change (nest__option.reload), all or
