@@ -182,8 +182,8 @@ static enum nest_reason session_over(const nest_session *s) {
     if ((s->flags & NEST__EXPIRED) != 0) {
         return NEST_TIMEOUT;
     }
-    if ((s->c0.state & NEST__CHAN_CUT) != 0) {
-        return NEST_SHUTDOWN;
+    if ((s->c0.state & NEST__CHAN_CUT) != 0) { /* drainTimeout is over; or a reply broke off */
+        return (s->flags & NEST__STOPPING) != 0 ? NEST_SHUTDOWN : NEST_CLOSED;
     }
     if ((s->flags & NEST__CLOSING) != 0) {
         return NEST_CLOSED;
