@@ -74,6 +74,7 @@ files! {
     "platform/system.c" All;
     "platform/log.c" All;
     "platform/crash.c" All;
+    "platform/notify.c" All;
     "platform/files.h" With("files");
     "platform/files.c" With("files");
     "file/file.h" With("files");
@@ -136,6 +137,7 @@ files! {
     "config/value.h" All;
     "config/value.c" All;
     "config/config.c" All;
+    "config/reload.c" All;
     "main.c" All;
 }
 

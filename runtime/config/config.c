@@ -1,10 +1,10 @@
 /* config.c: settings from the table, config.nest, the environment and the arguments.
  *
- * Called by main, before anything else runs. State: the process's settings (nest__config) and where
- * each comes from, read-only once read. Must not know what an option is for, but that serverPort
- * and listen exclude each other. */
+ * Called by main, before anything else runs, and by reload.c. State: the process's settings and
+ * where each comes from; where the sources are. What is read is put in force only if nothing is
+ * wrong with any of it. Must not know what an option is for, but that serverPort and listen exclude
+ * each other. */
 #include "config.h"
-#include "value.h"
 #include "../listener/endpoint.h"
 #include "../platform/platform.h"
 
@@ -12,13 +12,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
 enum { CONFIG_LINE = 4096 };
 
-static char (*config_origins)[96]; /* per option; "": as built */
-static unsigned config_faults;     /* said so far */
+struct nest__setting *nest__settings;
+
+static struct nest__setting *config_next; /* being read */
+static unsigned config_faults;            /* said so far, of these */
+static struct {                           /* as they were at the start */
+    int count;
+    char **arguments;
+    const char *name; /* of the file, as it was given */
+    char *file;       /* absolute: start-up code may change the directory */
+    bool required;
+} config_from;
 
 /* The number of edits that make one name of the other, cases aside; for "did you mean". */
 static unsigned config_distance(const char *a, const char *b) {
@@ -73,11 +83,11 @@ static void config_set(const char *place, const char *name, const char *value, b
     char reason[NEST__VALUE_REASON];
     for (unsigned i = 0; i < nest__option_count; i++) {
         if (config_same(nest__options[i].name, name, any_case)) {
-            if (nest__value_set(&nest__options[i], value, true, reason) != 0) {
+            if (nest__value_read(&nest__options[i], value, &config_next[i].value, reason) != 0) {
                 config_faults++;
                 nest__say("%s: %s: %s", place, nest__options[i].name, reason);
             } else {
-                nest_strlcpy(config_origins[i], place, sizeof config_origins[i]);
+                nest_strlcpy(config_next[i].origin, place, sizeof config_next[i].origin);
             }
             return;
         }
@@ -125,13 +135,14 @@ static int config_read(FILE *file, char line[CONFIG_LINE]) {
     return n == 0 && c == EOF ? -1 : n;
 }
 
-static void config_file(const char *path, bool required) {
+static void config_file(void) {
+    const char *path = config_from.name;
     char line[CONFIG_LINE];
     unsigned number = 0;
     int n;
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen(config_from.file, "re");
     if (file == NULL) {
-        if (required || errno != ENOENT) {
+        if (config_from.required || errno != ENOENT) {
             config_faults++;
             nest__say("cannot read %s: %s", path, strerror(errno));
         }
@@ -244,68 +255,128 @@ static void config_arguments(int argc, char **argv, enum nest__request *request,
 
 /* A port given at run time beside addresses would be silently without effect. */
 static void config_exclude(void) {
-    const char *port = "", *listen = "";
+    const struct nest__setting *port = NULL, *listen = NULL;
     for (unsigned i = 0; i < nest__option_count; i++) {
         if (nest__options[i].value == &nest__config.server_port) {
-            port = config_origins[i];
+            port = &config_next[i];
         } else if (nest__options[i].value == &nest__config.listen) {
-            listen = config_origins[i];
+            listen = &config_next[i];
         }
     }
-    if (port[0] == '\0' || nest__config.listen == NULL) {
+    if (port == NULL || listen == NULL || port->origin[0] == '\0' || listen->value.text == NULL) {
         return;
     }
     struct nest__endpoint all[NEST__LISTEN_MAX];
     char reason[NEST__ENDPOINT_REASON];
-    int count = nest__endpoints(all, reason);
+    int count = nest__endpoints(listen->value.text, 0, all, reason);
     for (int i = 0; i < count; i++) {
-        if (all[i].kind != NEST__UNIX &&
-            ntohs(all[i].kind == NEST__TCP4
-                      ? all[i].socket.four.sin_port
-                      : all[i].socket.six.sin6_port) == nest__config.server_port) {
+        if (!all[i].systemd && all[i].kind != NEST__UNIX &&
+            ntohs(all[i].kind == NEST__TCP4 ? all[i].socket.four.sin_port
+                                            : all[i].socket.six.sin6_port) == port->value.number) {
             return; /* they agree */
         }
     }
     config_faults++;
     nest__say("%s: serverPort has no place beside listen, which is '%.200s' (%s); give one of them",
-              port, nest__config.listen, listen[0] != '\0' ? listen : "built in");
+              port->origin, listen->value.text,
+              listen->origin[0] != '\0' ? listen->origin : "built in");
 }
 
-int nest__config_read(int argc, char **argv, enum nest__request *request) {
-    const char *file = NULL;
+static void config_initial(void) {
     char reason[NEST__VALUE_REASON];
-    *request = NEST__SERVE;
-    config_origins = calloc(nest__option_count, sizeof *config_origins);
-    if (config_origins == NULL) {
-        nest__say("no memory is left");
-        return -ENOMEM;
-    }
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];
         if (option->initial != NULL &&
-            nest__value_set(option, option->initial, false, reason) != 0) {
+            nest__value_read(option, option->initial, &config_next[i].value, reason) != 0) {
             config_faults++;
             nest__say("%s: option %s: %s", nest__spec_file, option->name, reason);
         }
     }
+}
+
+struct nest__setting *nest__settings_read(void) {
+    enum nest__request request; /* said at the start */
+    struct nest__setting *read = calloc(nest__option_count, sizeof *read);
+    if (read == NULL) {
+        nest__say("no memory is left");
+        return NULL;
+    }
+    config_next = read;
+    config_faults = 0;
+    config_initial();
+    config_file();
+    config_environment();
+    config_arguments(config_from.count, config_from.arguments, &request, NULL);
+    if (config_faults == 0) {
+        config_exclude();
+    }
+    config_next = NULL;
+    if (config_faults > 0) {
+        nest__settings_free(read);
+        return NULL;
+    }
+    return read;
+}
+
+void nest__settings_free(struct nest__setting *settings) {
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        free(settings[i].value.text);
+    }
+    free(settings);
+}
+
+/* Start-up code gets the arguments too, and may change their order. 0 or -ENOMEM. */
+static int config_remember(int argc, char **argv, const char *file) {
+    char here[4096];
+    const char *name = file != NULL ? file : "config.nest";
+    size_t n = (size_t)argc * sizeof *argv;
+    config_from.name = name;
+    config_from.required = file != NULL;
+    config_from.count = argc;
+    config_from.arguments = malloc(n + 1);
+    if (name[0] != '/' && getcwd(here, sizeof here) != NULL) {
+        size_t size = strlen(here) + strlen(name) + 2;
+        config_from.file = malloc(size);
+        if (config_from.file != NULL) {
+            snprintf(config_from.file, size, "%s/%s", here, name);
+        }
+    } else {
+        config_from.file = strdup(name);
+    }
+    if (config_from.arguments == NULL || config_from.file == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(config_from.arguments, argv, n);
+    return 0;
+}
+
+int nest__config_read(int argc, char **argv, enum nest__request *request) {
+    const char *file = NULL;
+    int error = 0;
+    *request = NEST__SERVE;
     config_arguments(argc, argv, request, &file);
     if (*request == NEST__HELP || *request == NEST__VERSION) {
         return 0;
     }
-    config_file(file != NULL ? file : "config.nest", file != NULL);
-    config_environment();
-    config_arguments(argc, argv, request, NULL);
-    if (config_faults == 0) {
-        config_exclude();
+    error = config_remember(argc, argv, file);
+    if (error == 0 && (nest__settings = nest__settings_read()) == NULL) {
+        return -EINVAL; /* said */
     }
-    return config_faults == 0 ? 0 : -EINVAL;
+    for (unsigned i = 0; i < nest__option_count && error == 0; i++) {
+        error = nest__value_use(&nest__options[i], &nest__settings[i].value);
+    }
+    if (error != 0) {
+        nest__say("no memory is left");
+    }
+    return error;
 }
 
 void nest__config_print(void) {
     for (unsigned i = 0; i < nest__option_count; i++) {
         char room[32];
-        const char *text = nest__config_text(&nest__options[i], room);
+        const struct nest__setting *setting = &nest__settings[i];
+        const char *text = nest__value_text(&nest__options[i], &setting->value, room);
         printf(text[0] != '\0' ? "%s %s  # %s\n" : "# %s is not set%s: %s\n", nest__options[i].name,
-               text, config_origins[i][0] != '\0' ? config_origins[i] : "built in");
+               text, setting->origin[0] != '\0' ? setting->origin : "built in");
     }
 }

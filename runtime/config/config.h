@@ -1,8 +1,8 @@
-/* config.h: what main asks of the configuration. */
+/* config.h: what main asks of the configuration, and what its files share. */
 #ifndef NEST_CONFIG_H
 #define NEST_CONFIG_H
 
-#include "../seam.h"
+#include "value.h"
 
 enum nest__request { NEST__SERVE, NEST__CHECK, NEST__HELP, NEST__VERSION };
 
@@ -12,9 +12,17 @@ enum nest__request { NEST__SERVE, NEST__CHECK, NEST__HELP, NEST__VERSION };
 int nest__config_read(int argc, char **argv, enum nest__request *);
 /* The effective settings and where they come from, on stdout. */
 void nest__config_print(void);
-/* "8K", "64M", "1000": as the option is written. `to` holds 32 bytes; texts are returned as they
- * are. */
-const char *nest__config_text(const struct nest__option *, char to[32]);
-void nest__size_text(uint32_t value, char to[32]);
+void nest__size_text(uint32_t value, char to[32]);     /* "8K", "64M", "1000" */
+void nest__duration_text(uint32_t value, char to[32]); /* "30s", "5m", "none" */
+
+/* -- between config.c and reload.c ------------------------------------------------------------ */
+struct nest__setting {
+    struct nest__value value;
+    char origin[96]; /* "": as built */
+};
+extern struct nest__setting *nest__settings; /* per option: read last without a mistake */
+/* Reads all sources again: a setting per option; NULL: said on stderr what is wrong. */
+struct nest__setting *nest__settings_read(void);
+void nest__settings_free(struct nest__setting *);
 
 #endif

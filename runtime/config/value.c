@@ -1,6 +1,7 @@
-/* value.c: reads and writes the value of one option.
+/* value.c: reads and shows the value of one option, and puts it in force.
  *
- * Called by config.c. No state. Must not know where a value comes from. */
+ * Called by config.c and reload.c. State: the texts that were ever in force, of the process. Must
+ * not know where a value comes from. */
 #include "config.h"
 #include "value.h"
 #include "../platform/platform.h"
@@ -9,8 +10,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct value_kept {
+    struct value_kept *next;
+    char text[];
+} * value_texts;
 
 void nest__size_text(uint32_t value, char to[32]) {
     static const char units[] = {'G', 'M', 'K'};
@@ -29,7 +36,7 @@ static const struct {
     uint32_t ms;
 } value_units[] = {{"h", 60 * 60 * 1000}, {"m", 60 * 1000}, {"s", 1000}, {"ms", 1}};
 
-static void value_duration_text(uint32_t ms, char to[32]) {
+void nest__duration_text(uint32_t ms, char to[32]) {
     unsigned i = 0;
     if (ms == 0) {
         nest_strlcpy(to, "none", 32);
@@ -41,17 +48,21 @@ static void value_duration_text(uint32_t ms, char to[32]) {
     snprintf(to, 32, "%u%s", (unsigned)(ms / value_units[i].ms), value_units[i].name);
 }
 
-const char *nest__config_text(const struct nest__option *option, char to[32]) {
-    if (option->kind == NEST__TEXT || option->kind == NEST__ADDRESSES) {
-        const char *text = *(const char **)option->value;
-        return text != NULL ? text : "";
+static bool value_is_text(const struct nest__option *option) {
+    return option->kind == NEST__TEXT || option->kind == NEST__ADDRESSES;
+}
+
+const char *nest__value_text(const struct nest__option *option, const struct nest__value *value,
+                             char to[32]) {
+    if (value_is_text(option)) {
+        return value->text != NULL ? value->text : "";
     }
     if (option->kind == NEST__SIZE) {
-        nest__size_text(*(uint32_t *)option->value, to);
+        nest__size_text(value->number, to);
     } else if (option->kind == NEST__DURATION) {
-        value_duration_text(*(uint32_t *)option->value, to);
+        nest__duration_text(value->number, to);
     } else {
-        snprintf(to, 32, "%u", (unsigned)*(uint32_t *)option->value);
+        snprintf(to, 32, "%u", (unsigned)value->number);
     }
     return to;
 }
@@ -67,7 +78,7 @@ static void value_range(const struct nest__option *option, char least[32], char 
 }
 
 /* Digits, and K, M or G behind a size. */
-static int value_number(const struct nest__option *option, const char *text,
+static int value_number(const struct nest__option *option, const char *text, uint32_t *to,
                         char reason[NEST__VALUE_REASON]) {
     char least[32], most[32];
     uint64_t number = 0;
@@ -103,18 +114,18 @@ static int value_number(const struct nest__option *option, const char *text,
                  text, least, most);
         return -EINVAL;
     }
-    *(uint32_t *)option->value = (uint32_t)number;
+    *to = (uint32_t)number;
     return 0;
 }
 
 /* "none", or digits and a unit. */
-static int value_duration(const struct nest__option *option, const char *text,
+static int value_duration(const struct nest__option *option, const char *text, uint32_t *to,
                           char reason[NEST__VALUE_REASON]) {
     char least[32], most[32];
     uint64_t ms = 0;
     const char *p = text;
     if (strcmp(text, "none") == 0) {
-        *(uint32_t *)option->value = 0;
+        *to = 0;
         return 0;
     }
     for (; *p >= '0' && *p <= '9'; p++) {
@@ -135,52 +146,89 @@ static int value_duration(const struct nest__option *option, const char *text,
     }
     ms *= value_units[i].ms;
     if (ms < option->least || ms > option->most) {
-        value_duration_text(option->least, least);
-        value_duration_text(option->most, most);
+        nest__duration_text(option->least, least);
+        nest__duration_text(option->most, most);
         snprintf(reason, NEST__VALUE_REASON,
                  "%.40s is out of range; the least is %s, the most %s, or none", text, least, most);
         return -EINVAL;
     }
-    *(uint32_t *)option->value = (uint32_t)ms;
+    *to = (uint32_t)ms;
     return 0;
 }
 
-static int value_addresses(const char *text, char reason[NEST__VALUE_REASON]) {
+int nest__value_read(const struct nest__option *option, const char *text, struct nest__value *to,
+                     char reason[NEST__VALUE_REASON]) {
     struct nest__endpoint all[NEST__LISTEN_MAX];
-    const char *before = nest__config.listen;
-    nest__config.listen = text;
-    int count = text[0] == '\0' ? 0 : nest__endpoints(all, reason);
-    nest__config.listen = before;
-    return count < 0 ? count : 0;
-}
-
-int nest__value_set(const struct nest__option *option, const char *text, bool copy,
-                    char reason[NEST__VALUE_REASON]) {
     if (option->kind == NEST__NUMBER || option->kind == NEST__SIZE) {
-        return value_number(option, text, reason);
+        return value_number(option, text, &to->number, reason);
     }
     if (option->kind == NEST__DURATION) {
-        return value_duration(option, text, reason);
+        return value_duration(option, text, &to->number, reason);
     }
     if (option->kind == NEST__ADDRESSES) {
-        int error = value_addresses(text, reason);
-        if (error != 0) {
-            return error;
+        int count = text[0] == '\0' ? 0 : nest__endpoints(text, 0, all, reason);
+        if (count < 0) {
+            return count;
         }
     } else if (option->most > 0 && strlen(text) > option->most) {
         snprintf(reason, NEST__VALUE_REASON, "the text is too long; %u bytes are the most",
                  (unsigned)option->most);
         return -EINVAL;
     }
-    const char **place = option->value;
-    if (text[0] == '\0' && option->kind == NEST__ADDRESSES) {
-        *place = NULL;
-        return 0;
-    }
-    *place = copy ? strdup(text) : text;
-    if (*place == NULL) {
+    bool none = text[0] == '\0' && option->kind == NEST__ADDRESSES;
+    char *copy = none ? NULL : strdup(text);
+    if (copy == NULL && !none) {
         nest_strlcpy(reason, "no memory is left", NEST__VALUE_REASON);
         return -ENOMEM;
+    }
+    free(to->text);
+    to->text = copy;
+    return 0;
+}
+
+bool nest__value_same(const struct nest__option *option, const struct nest__value *a,
+                      const struct nest__value *b) {
+    if (!value_is_text(option)) {
+        return a->number == b->number;
+    }
+    return a->text == NULL || b->text == NULL ? a->text == b->text : strcmp(a->text, b->text) == 0;
+}
+
+/* The text that stays; NULL: no memory. */
+static const char *value_keep(const char *text) {
+    struct value_kept *kept = value_texts;
+    while (kept != NULL && strcmp(kept->text, text) != 0) {
+        kept = kept->next;
+    }
+    if (kept == NULL) {
+        size_t n = strlen(text) + 1;
+        kept = malloc(sizeof *kept + n);
+        if (kept == NULL) {
+            return NULL;
+        }
+        memcpy(kept->text, text, n);
+        kept->next = value_texts;
+        value_texts = kept;
+    }
+    return kept->text;
+}
+
+int nest__value_use(const struct nest__option *option, const struct nest__value *value) {
+    if (!value_is_text(option) && option->reload) {
+        atomic_store_explicit((_Atomic uint32_t *)option->value, value->number,
+                              memory_order_relaxed);
+    } else if (!value_is_text(option)) {
+        *(uint32_t *)option->value = value->number;
+    } else {
+        const char *kept = value->text != NULL ? value_keep(value->text) : NULL;
+        if (kept == NULL && value->text != NULL) {
+            return -ENOMEM;
+        }
+        if (option->reload) { /* its bytes are to be seen with it */
+            atomic_store_explicit((const char *_Atomic *)option->value, kept, memory_order_release);
+        } else {
+            *(const char **)option->value = kept;
+        }
     }
     return 0;
 }

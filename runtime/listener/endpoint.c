@@ -90,13 +90,13 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     return 0;
 }
 
-int nest__endpoints(struct nest__endpoint to[NEST__LISTEN_MAX],
+int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NEST__LISTEN_MAX],
                     char reason[NEST__ENDPOINT_REASON]) {
-    const char *text = nest__config.listen;
+    const char *text = list;
     int count = 0;
     if (text == NULL || text[0] == '\0') {
         char everywhere[16];
-        int n = snprintf(everywhere, sizeof everywhere, "*:%u", (unsigned)nest__config.server_port);
+        int n = snprintf(everywhere, sizeof everywhere, "*:%u", (unsigned)port);
         int error = nest__endpoint_parse(everywhere, (size_t)n, &to[0], reason);
         return error == 0 ? 1 : error;
     }

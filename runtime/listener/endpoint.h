@@ -28,7 +28,9 @@ struct nest__endpoint {
  * 0; -EINVAL and the reason. */
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *,
                          char reason[NEST__ENDPOINT_REASON]);
-/* Those of nest__config, in order: how many; -EINVAL and the reason. */
-int nest__endpoints(struct nest__endpoint[NEST__LISTEN_MAX], char reason[NEST__ENDPOINT_REASON]);
+/* Those of a list, in order, or if it is NULL all interfaces and this port: how many; -EINVAL and
+ * the reason. */
+int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint[NEST__LISTEN_MAX],
+                    char reason[NEST__ENDPOINT_REASON]);
 
 #endif

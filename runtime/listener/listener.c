@@ -195,7 +195,7 @@ static int listener_open_one(const struct nest__endpoint *address) {
 static int listener_open_all(void) {
     struct nest__endpoint addresses[NEST__LISTEN_MAX];
     char reason[NEST__ENDPOINT_REASON];
-    int count = nest__endpoints(addresses, reason);
+    int count = nest__endpoints(nest__config.listen, nest__config.server_port, addresses, reason);
     if (count < 0) {
         nest__say("cannot listen: %s", reason);
         return count;

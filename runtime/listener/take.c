@@ -101,6 +101,9 @@ bool nest__listen_stop(void) {
     if (first && take_wake != -1) {
         nest__write(take_wake, &one, sizeof one);
     }
+    if (first) {
+        nest__notify("STOPPING=1");
+    }
     return all;
 }
 

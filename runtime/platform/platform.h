@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 /* -- system.c ---------------------------------------------------------------------------------- */
+uint64_t nest__clock_us(void); /* monotonic */
 uint64_t nest__clock_ms(void); /* monotonic, no system call where the vdso has it */
 /* The same clock, cheaper, behind it by a tick of the system at most (10 ms). */
 uint64_t nest__clock_coarse_ms(void);

@@ -5,6 +5,7 @@
 #include "../../platform/date.c"
 #include "../../platform/log.c"
 #include "../../platform/crash.c"
+#include "../../platform/notify.c"
 #include "../../null/files.c"
 #include "../../null/peer.c"
 #include "../../null/timeout.c"
@@ -33,4 +34,5 @@
 #include "../../null/helpers.c"
 #include "../../config/value.c"
 #include "../../config/config.c"
+#include "../../config/reload.c"
 #include "../../main.c"

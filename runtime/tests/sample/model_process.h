@@ -5,6 +5,7 @@
 #include "../../platform/date.c"
 #include "../../platform/log.c"
 #include "../../platform/crash.c"
+#include "../../platform/notify.c"
 #include "../../null/files.c"
 #include "../../null/peer.c"
 #include "../../null/timeout.c"
@@ -28,4 +29,5 @@
 #include "../../crew/process.c"
 #include "../../config/value.c"
 #include "../../config/config.c"
+#include "../../config/reload.c"
 #include "../../main.c"

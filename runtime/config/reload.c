@@ -1,0 +1,86 @@
+/* reload.c: HUP: the configuration is read again, and put in force while the server runs.
+ *
+ * Called by crews, of one thread. All or nothing: a mistake leaves everything as it was. State: the
+ * process's settings. Must not know what an option is for. */
+#include "../platform/platform.h"
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* "idleTimeout 10s (was 5m)" */
+static void reload_show(struct nest__line *line, const struct nest__option *option,
+                        const struct nest__value *now, const struct nest__value *before) {
+    char room[32];
+    const char *text = nest__value_text(option, now, room);
+    nest__line_add(line, option->name);
+    nest__line_char(line, ' ');
+    nest__line_add(line, text[0] != '\0' ? text : "as built");
+    text = nest__value_text(option, before, room);
+    nest__line_add(line, " (was ");
+    nest__line_add(line, text[0] != '\0' ? text : "not set");
+    nest__line_char(line, ')');
+}
+
+/* All that a running server changes; what it cannot stays as it was, and is said each time. */
+static int reload_use(struct nest__setting *read, struct nest__line *line) {
+    unsigned changed = 0;
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        const struct nest__option *option = &nest__options[i];
+        struct nest__setting *now = &nest__settings[i];
+        if (!option->reload || nest__value_same(option, &read[i].value, &now->value)) {
+            continue;
+        }
+        int error = nest__value_use(option, &read[i].value);
+        if (error != 0) {
+            return error;
+        }
+        nest__line_add(line, changed++ == 0 ? ": " : ", ");
+        reload_show(line, option, &read[i].value, &now->value);
+        struct nest__setting before = *now;
+        *now = read[i];
+        read[i] = before; /* to be freed */
+    }
+    if (changed == 0) {
+        nest__line_add(line, ": nothing has changed");
+    }
+    return 0;
+}
+
+static void reload_postponed(const struct nest__setting *read, struct nest__line *line) {
+    unsigned postponed = 0;
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        const struct nest__option *option = &nest__options[i];
+        const struct nest__value *now = &nest__settings[i].value;
+        if (!option->reload && !nest__value_same(option, &read[i].value, now)) {
+            nest__line_add(line, postponed++ == 0 ? "; only after a restart: " : ", ");
+            reload_show(line, option, &read[i].value, now);
+        }
+    }
+}
+
+void nest__config_reload(void) {
+    char text[1000], state[64];
+    struct nest__line line = {text, 0, sizeof text - 1};
+    struct nest__line reloading = {state, 0, sizeof state - 1};
+    nest__line_add(&reloading, "RELOADING=1\nMONOTONIC_USEC=");
+    nest__line_number(&reloading, nest__clock_us());
+    state[reloading.n] = '\0';
+    nest__notify(state);
+    struct nest__setting *read = nest__settings_read();
+    if (read == NULL) {
+        nest__say("the configuration was read again, and has mistakes: everything stays as it was");
+    } else {
+        nest__line_add(&line, "the configuration was read again");
+        int error = reload_use(read, &line);
+        reload_postponed(read, &line);
+        text[line.n] = '\0';
+        if (error != 0) {
+            nest__say("%s; and then no memory was left", text);
+        } else {
+            nest__say("%s", text);
+        }
+        nest__settings_free(read);
+    }
+    nest__notify("READY=1");
+}

@@ -1,0 +1,65 @@
+/* notify.c: tells systemd, or whoever started the server in its way, how it is (sd_notify(3)).
+ *
+ * Called by main, reload.c and crews; a datagram, and nothing without NOTIFY_SOCKET. No state but
+ * the environment, which start-up code and supervised processes share. No library is needed. */
+#include "platform.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+void nest__notify(const char *state) {
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int saved = errno;
+    if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof to.sun_path) {
+        return; /* vsock: and other systems' */
+    }
+    size_t n = strlen(path);
+    memcpy(to.sun_path, path, n);
+    if (path[0] == '@') {
+        to.sun_path[0] = '\0'; /* an abstract name: its length counts */
+    }
+    struct timeval most = {.tv_sec = 1}; /* who started us does not read: no reason to hang */
+    int beat = strncmp(state, "WATCHDOG=", 9) == 0 ? MSG_DONTWAIT : 0;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd != -1) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+        (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL | beat,
+                     (const struct sockaddr *)(const void *)&to,
+                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
+        close(fd);
+    }
+    errno = saved;
+}
+
+/* A decimal number of 1 to most; 0: it is none. */
+static unsigned long long notify_number(const char *text, unsigned long long most) {
+    char *end;
+    if (text == NULL || text[0] < '1' || text[0] > '9') {
+        return 0;
+    }
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    return *end != '\0' || errno != 0 || number > most ? 0 : number;
+}
+
+/* Meant for this process, or for the one that supervises it, whose health is ours. */
+static bool notify_ours(const char *pid) {
+    unsigned long long number = notify_number(pid, INT32_MAX);
+    return pid == NULL || number == (unsigned long long)getpid() ||
+           number == (unsigned long long)getppid();
+}
+
+uint32_t nest__watchdog(void) {
+    unsigned long long us = notify_number(getenv("WATCHDOG_USEC"), UINT64_MAX / 2);
+    unsigned long long ms = us / 2000;
+    if (us == 0 || !notify_ours(getenv("WATCHDOG_PID"))) {
+        return 0;
+    }
+    return ms == 0 ? 1 : ms > NEST__LONGEST ? NEST__LONGEST : (uint32_t)ms;
+}
