@@ -98,6 +98,8 @@ files! {
     "engine/clock.c" All;
     "engine/wait.c" All;
     "engine/input.c" All;
+    "engine/files.c" With("files");
+    "null/opened.c" Without("files");
     "engine/threads.c" All;
     "engine/matcher.c" All;
     "engine/parts.c" All;

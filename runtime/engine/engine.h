@@ -71,6 +71,7 @@ struct nest__work { /* borrowed from the carrier while a session is not idle */
     struct nest__block *arena;
     struct nest__kept *kept;
     size_t kept_n;
+    struct nest__opened *opened; /* files that the running action has open */
     bool matching; /* match is of the unread bytes */
     struct nest__match match;
 };
@@ -162,6 +163,10 @@ bool nest__input_fails(nest_session *);
  * errno. They stay there until the action waits for input again, and unread until taken. */
 int64_t nest__input_chunk(nest_session *, uint64_t most, const uint8_t **p);
 void nest__input_taken(nest_session *, uint32_t n);
+
+/* -- files.c */
+/* The action has ended; before its arena is cleared. */
+void nest__opened_close(struct nest__work *);
 
 /* The action of this session, NULL if none runs. */
 static inline struct nest__action *nest__acting(const nest_session *s) {

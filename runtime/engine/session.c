@@ -60,6 +60,7 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
         s->c0.state |= NEST__CHAN_GONE;
     }
     if (s->work != NULL) {
+        nest__opened_close(s->work);
         nest__arena_clear(s->work);
     }
     return action.took;

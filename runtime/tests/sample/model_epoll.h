@@ -10,6 +10,7 @@
 #include "../../null/peer.c"
 #include "../../null/timeout.c"
 #include "../../engine/work.c"
+#include "../../null/opened.c"
 #include "../../engine/threads.c"
 #include "../../engine/matcher.c"
 #include "../../engine/parts.c"

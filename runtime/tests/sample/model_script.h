@@ -11,6 +11,7 @@
 #include "../../null/timeout.c"
 #include "../../feature/trace.c"
 #include "../../engine/work.c"
+#include "../../null/opened.c"
 #include "../../engine/threads.c"
 #include "../../engine/matcher.c"
 #include "../../engine/parts.c"
