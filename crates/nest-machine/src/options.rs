@@ -399,6 +399,9 @@ fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnos
             }
         }
     }
+    if given("inetd").is_some() {
+        return;
+    }
     if let (Some(port), Some(listen)) = (given("serverPort"), given("listen")) {
         out.push(
             Diagnostic::new(

@@ -336,7 +336,10 @@ impl Resolver<'_> {
         let action = actions::action(cx, &rule.action, Owner::Special("TIMEOUT"));
         let line = self.sources.position(rule.span.file, rule.span.start).0;
         let Some(ms) = options::duration(&after.text).filter(|ms| *ms > 0) else {
-            let what = format!("`{}` is no time to wait", after.text);
+            let what = match after.text.as_str() {
+                "" => "TIMEOUT lacks its time".to_string(),
+                text => format!("`{text}` is no time to wait"),
+            };
             cx.out.push(
                 Diagnostic::new(Diag::E0211, after.span, what)
                     .help("a time from 1ms to 24h, as in 500ms, 30s, 5m, 1h"),

@@ -31,7 +31,7 @@ const SPECS: [&str; 4] = [
 ];
 
 /// Pieces that matter to the parser.
-const PIECES: [&str; 44] = [
+const PIECES: [&str; 45] = [
     "{",
     "}",
     "(",
@@ -75,6 +75,7 @@ const PIECES: [&str; 44] = [
     "START",
     "END {",
     "TIMEOUT(",
+    "TIMEOUT(5s)",
     "#if\n",
 ];
 
