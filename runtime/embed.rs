@@ -117,6 +117,8 @@ files! {
     "io/command.c" Io("script");
     "io/script.c" Io("script");
     "io/blocking.h" Io("blocking");
+    "io/watch.h" Io("blocking");
+    "io/watch.c" Io("blocking");
     "io/blocking.c" Io("blocking");
     "listener/endpoint.h" All;
     "listener/endpoint.c" All;
@@ -133,6 +135,10 @@ files! {
     "null/carrier.c" Both(&Crew("loops"), &Not(&BLOCKS_MOVE));
     "crew/helpers.c" Both(&Io("epoll"), &With("helpers"));
     "null/helpers.c" Both(&Crew("loops"), &Without("helpers"));
+    "crew/patience.h" Io("blocking");
+    "crew/patience.c" Io("blocking");
+    "crew/process.h" Crew("process");
+    "crew/worker.c" Crew("process");
     "crew/process.c" Crew("process");
     "crew/thread.c" Crew("thread");
     "config/config.h" All;

@@ -2,22 +2,20 @@
  *
  * Called by main. What a connection costs beyond its own calls was paid before it came: a worker
  * takes one, serves it and ends, and the supervisor forks the next.
- * State: the book of slots is the supervisor's alone. Shared is what workers tell: which seat of
- * the spares is still taken, and how a slot's connection ended. Each word has one writer and every
- * value of it is valid, so that a worker may die at any instruction. Must not know the language,
- * nor how bytes are read.
+ * State: the book of slots is the supervisor's alone; what workers tell it is in process.h. Must
+ * not know the language, nor how bytes are read.
  *
- * Opened is the sum of ended and crashed: a worker that gave up its seat has a connection, and its
+ * Opened is the sum of ended and crashed: a worker that gave up its place has a connection, and its
  * slot says how that ended, or does not: then it crashed. */
-#include "../engine/engine.h"
+#include "process.h"
 #include "../io/blocking.h"
 #include "../platform/platform.h"
+#include "patience.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -27,235 +25,191 @@
 #include <unistd.h>
 
 enum {
-    PROCESS_SPARES = 16,
-    PROCESS_CUT_S = 4,        /* after a stop's begin, connections are cut off */
-    PROCESS_STOP_MS = 5000,   /* and workers that go on all the same are killed */
+    PROCESS_GRACE_MS = 1000,  /* after the cut; workers that go on all the same are killed */
     PROCESS_DESCRIPTORS = 16, /* beside the listeners: a connection, libraries */
     PROCESS_BACKOFF_MS = 100,
     PROCESS_BACKOFF_MOST_MS = 5000,
+    PROCESS_NUDGE_MS = 20, /* until workers with old settings are told again to go */
 };
 
-_Atomic uint64_t *nest__ended; /* the supervisor's: all; a worker's: its slot's */
-
-struct process_shared {
-    _Atomic uint32_t asked;                 /* for more spares, since the supervisor last counted */
-    _Atomic uint32_t seats[PROCESS_SPARES]; /* slot + 1 of a worker that has no connection yet */
-    _Atomic uint64_t ended[][NEST_REASONS]; /* per slot */
-};
 struct process_slot {
     pid_t pid; /* 0: free */
     uint32_t gen, next_free;
-    uint8_t seat;
+    uint8_t place;
+    bool stale;  /* told to go: the configuration has changed */
+    bool killed; /* by the stop */
 };
 
+struct nest__shared *nest__shared;
+struct nest__watch *nest__watch;
+
 static struct {
-    struct process_shared *shared;
     struct process_slot *slots;
     _Atomic uint64_t totals[NEST_REASONS];
+    uint64_t cut;
     uint32_t free_slot, live, used; /* used: slots that were ever taken */
     int signals, asks;              /* descriptors: signalfd, eventfd */
     sigset_t before;                /* the mask that workers get back */
     pid_t pid;
     unsigned failures;   /* in a row: forks that failed, workers that died without a connection */
     uint64_t not_before; /* the next fork, after failures */
-    bool stopping;
 } process_crew;
 
-static nest_session process_session;
-static struct nest__carrier *process_carrier;
-static void *process_vars;
-static uint8_t *process_buffer;
-/* The connection that this worker serves, -1 before it has one. Volatile: the handler reads it. */
-static volatile sig_atomic_t process_fd = -1;
-
-struct nest__carrier *nest__carrier(void) {
-    return process_carrier;
+pid_t nest__supervisor(void) {
+    return process_crew.pid;
 }
 
-void *nest__vars(const nest_session *s) {
-    (void)s;
-    return process_vars;
+void nest__supervisor_ask(void) {
+    uint64_t one = 1;
+    nest__write(process_crew.asks, &one, sizeof one);
 }
 
-static uint32_t process_target(void) {
-    return nest__config.max_clients < PROCESS_SPARES ? nest__config.max_clients : PROCESS_SPARES;
+void nest__watch_wake(void) {
+    nest__supervisor_ask();
 }
 
-static uint32_t process_spares(void) {
+uint64_t nest__cut(void) {
+    return process_crew.cut;
+}
+
+uint32_t nest__spares_target(void) {
+    return nest__config.max_clients < NEST__SPARES ? nest__config.max_clients : NEST__SPARES;
+}
+
+uint32_t nest__spares(void) {
     uint32_t count = 0;
-    for (unsigned seat = 0; seat < PROCESS_SPARES; seat++) {
-        count += atomic_load(&process_crew.shared->seats[seat]) != 0;
+    for (unsigned place = 0; place < NEST__SPARES; place++) {
+        count += atomic_load(&nest__shared->spares[place]) != 0;
     }
     return count;
 }
 
-/* -- the worker ---------------------------------------------------------------------------------
+/* -- forking -------------------------------------------------------------------------------------
  */
 
-/* A worker without a connection ends; one with a connection is waked from whatever it waits in.
- * Nothing is lost between a look at nest__stop and a blocking call: a socket that was shut down
- * stays so, and the call returns. A signal after accept, but before process_fd is set, ends the
- * worker too: that connection's START has not begun, it fares like those still in the queue. */
-static void process_on_stop(int signal) {
-    int saved = errno;
-    (void)signal;
-    if (process_fd == -1) {
-        _exit(EXIT_SUCCESS);
-    }
-    if (atomic_load(&nest__stop) == NEST__GO_ON) {
-        atomic_store(&nest__stop, NEST__DRAIN);
-        shutdown(process_fd, SHUT_RD);
-        alarm(PROCESS_CUT_S);
-    }
-    errno = saved;
-}
-
-static void process_on_alarm(int signal) {
-    int saved = errno;
-    (void)signal;
-    atomic_store(&nest__stop, NEST__CUT_OFF);
-    shutdown(process_fd, SHUT_RDWR);
-    alarm(PROCESS_STOP_MS / 1000 - PROCESS_CUT_S); /* SA_RESETHAND: the next one ends the process */
-    errno = saved;
-}
-
-/* Gives up the seat; the supervisor is waked only if fewer than half are left. It asks again after
- * whoever counts last, so no shortage goes unnoticed. */
-static void process_unseat(unsigned seat) {
-    struct process_shared *shared = process_crew.shared;
-    uint64_t one = 1;
-    atomic_store(&shared->seats[seat], 0);
-    if (process_spares() * 2 < process_target() && atomic_exchange(&shared->asked, 1) == 0) {
-        nest__write(process_crew.asks, &one, sizeof one);
-    }
-}
-
-static _Noreturn void process_worker(uint32_t slot, unsigned seat) {
-    struct sigaction stop = {.sa_handler = process_on_stop};
-    struct sigaction cut = {.sa_handler = process_on_alarm, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct nest__arrival arrival;
-    nest__ended = process_crew.shared->ended[slot];
-    process_session.self = (nest__ref){slot, process_crew.slots[slot].gen};
-    nest__crash_install("worker", "only this client is lost");
-    sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGALRM, &cut, NULL);
-    sigaction(SIGINT, &ignore, NULL); /* of a terminal: the supervisor has it too, and says TERM */
-    if (nest__parent_watch(SIGTERM, process_crew.pid) != 0) {
-        _exit(EXIT_SUCCESS);
-    }
-    sigprocmask(SIG_SETMASK, &process_crew.before, NULL);
-    memset(process_buffer, 0, nest__config.input_buffer); /* its pages, ahead of the client */
-    int error;
-    do {
-        error = nest__take_any(&arrival);
-    } while (error == -EAGAIN || error == -EINTR);
-    if (error != 0) {
-        _exit(error == -EINVAL ? EXIT_SUCCESS : EXIT_FAILURE);
-    }
-    process_fd = arrival.fd;
-    process_unseat(seat);
-    nest__serve(&process_session, &arrival, process_buffer);
-    close(arrival.fd);
-    nest__released(&process_session);
-    fflush(NULL);        /* what actions printed */
-    _exit(EXIT_SUCCESS); /* not exit: what start-up code registered is the supervisor's to run */
-}
-
-/* -- the supervisor -----------------------------------------------------------------------------
- */
-
-static void process_backoff(void) {
-    uint64_t delay = PROCESS_BACKOFF_MS;
+/* ms until the next try. */
+static uint32_t process_backoff(void) {
+    uint32_t delay = PROCESS_BACKOFF_MS;
     for (unsigned i = 0; i < process_crew.failures && delay < PROCESS_BACKOFF_MOST_MS; i++) {
         delay *= 2;
     }
+    delay = delay < PROCESS_BACKOFF_MOST_MS ? delay : PROCESS_BACKOFF_MOST_MS;
     process_crew.failures++;
     process_crew.not_before = nest__clock_ms() + delay;
+    return delay;
 }
 
-/* 0, or -errno if there is no process. The seat is taken before the fork: the worker may be done
+/* 0, or -errno if there is no process. The place is taken before the fork: the worker may be done
  * before the parent goes on. */
-static int process_fork(unsigned seat) {
-    struct process_shared *shared = process_crew.shared;
+static int process_fork(unsigned place) {
     uint32_t slot = process_crew.free_slot;
     struct process_slot *entry = &process_crew.slots[slot];
-    memset(shared->ended[slot], 0, sizeof shared->ended[slot]);
-    atomic_store(&shared->seats[seat], slot + 1);
+    memset(&nest__shared->told[slot], 0, sizeof nest__shared->told[slot]);
+    atomic_store(&nest__shared->spares[place], slot + 1);
     pid_t pid = fork();
     if (pid == 0) {
-        process_worker(slot, seat);
+        nest__worker(slot, entry->gen, place, &process_crew.before);
     }
     if (pid == -1) {
         int error = errno;
-        atomic_store(&shared->seats[seat], 0);
+        atomic_store(&nest__shared->spares[place], 0);
         return -error;
     }
     process_crew.free_slot = entry->next_free;
     process_crew.live++;
     process_crew.used = slot < process_crew.used ? process_crew.used : slot + 1;
     entry->pid = pid;
-    entry->seat = (uint8_t)seat;
+    entry->place = (uint8_t)place;
+    entry->stale = false;
+    entry->killed = false;
     return 0;
 }
 
 /* Forks until the spares are complete. While there is no free slot nobody needs to ask: the next
  * worker that ends wakes the supervisor. */
 static void process_replenish(void) {
-    struct process_shared *shared = process_crew.shared;
     if (process_crew.failures > 0 && nest__clock_ms() < process_crew.not_before) {
         return;
     }
-    atomic_store(&shared->asked, 0);
-    for (unsigned seat = 0; seat < process_target(); seat++) {
+    atomic_store(&nest__shared->asked, 0);
+    for (unsigned place = 0; place < nest__spares_target(); place++) {
         if (process_crew.live == nest__config.max_clients) {
-            atomic_store(&shared->asked, 1);
+            atomic_store(&nest__shared->asked, 1);
             return;
         }
-        if (atomic_load(&shared->seats[seat]) == 0) {
-            int error = process_fork(seat);
+        if (atomic_load(&nest__shared->spares[place]) == 0) {
+            int error = process_fork(place);
             if (error != 0) {
-                if (process_crew.failures == 0) {
-                    nest__say("cannot fork a worker: %s; trying again", strerror(-error));
+                bool first = process_crew.failures == 0;
+                uint32_t delay = process_backoff();
+                if (first) {
+                    nest__say("cannot fork a worker: %s; the next try is in %u ms",
+                              strerror(-error), (unsigned)delay);
                 }
-                process_backoff();
                 return;
             }
         }
     }
 }
 
-/* Counts how a worker's connection ended. False: it died before it had one. */
+/* -- the end of workers --------------------------------------------------------------------------
+ */
+
+/* A report of its own, if the worker could not write one (platform/crash.c). */
+static void process_mourn(pid_t pid, int status) {
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    switch (number) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+    case SIGABRT:
+    case SIGTRAP:
+        break;
+    case 0:
+        nest__say("worker %ld exited with status %d in an action, and its client is lost",
+                  (long)pid, WEXITSTATUS(status));
+        break;
+    default:
+        nest__say("worker %ld was ended by signal %d (%s), and its client is lost", (long)pid,
+                  number, strsignal(number));
+        break;
+    }
+}
+
+/* Counts how a worker's connection ended. False: it died before it had one, and should not have. */
 static bool process_account(uint32_t slot, int status) {
     struct process_slot *entry = &process_crew.slots[slot];
-    struct process_shared *shared = process_crew.shared;
-    if (atomic_load(&shared->seats[entry->seat]) == slot + 1) {
-        atomic_store(&shared->seats[entry->seat], 0);
-        if (!process_crew.stopping && process_crew.failures == 0) {
-            nest__say("worker %ld ended before it had a client (%s %d); forking another",
-                      (long)entry->pid, WIFSIGNALED(status) ? "signal" : "status",
-                      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-        }
-        return false;
+    struct nest__told *told = &nest__shared->told[slot];
+    atomic_store(&told->seat.deadline, 0);
+    if (atomic_load(&nest__shared->spares[entry->place]) == slot + 1) {
+        atomic_store(&nest__shared->spares[entry->place], 0);
+        return entry->stale || nest__stopping() || status == 0;
     }
     unsigned reason = NEST_OPEN; /* its worker took END along */
     for (unsigned i = NEST_OPEN + 1; i < NEST_REASONS; i++) {
-        reason = atomic_load(&shared->ended[slot][i]) != 0 ? i : reason;
+        reason = atomic_load(&told->ended[i]) != 0 ? i : reason;
     }
     atomic_fetch_add(&process_crew.totals[reason], 1);
+    process_crew.cut += atomic_load(&told->cut) != 0 || (entry->killed && reason == NEST_OPEN);
     process_crew.failures = 0;
+    if (reason == NEST_OPEN && !entry->killed) {
+        process_mourn(entry->pid, status);
+    }
     return true;
 }
 
 static void process_reap(void) {
-    int status;
-    pid_t pid;
-    bool failed = false;
+    int status, failure = 0;
+    pid_t pid, failed = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (uint32_t slot = 0; slot < process_crew.used; slot++) {
             struct process_slot *entry = &process_crew.slots[slot];
             if (entry->pid == pid) { /* else a child of start-up code */
-                failed = !process_account(slot, status) || failed;
+                if (!process_account(slot, status)) {
+                    failed = pid;
+                    failure = status;
+                }
                 entry->pid = 0;
                 entry->gen++;
                 entry->next_free = process_crew.free_slot;
@@ -265,61 +219,195 @@ static void process_reap(void) {
             }
         }
     }
-    if (failed) { /* once, however many died together */
-        process_backoff();
+    if (failed != 0) { /* once, however many died together */
+        bool first = process_crew.failures == 0;
+        uint32_t delay = process_backoff();
+        if (first) {
+            nest__say("worker %ld ended before it had a client (%s %d); the next is forked in %u "
+                      "ms",
+                      (long)failed, WIFSIGNALED(failure) ? "signal" : "status",
+                      WIFSIGNALED(failure) ? WTERMSIG(failure) : WEXITSTATUS(failure),
+                      (unsigned)delay);
+        }
     }
 }
+
+/* -- telling workers -----------------------------------------------------------------------------
+ */
 
 static void process_kill(int signal) {
     for (uint32_t slot = 0; slot < process_crew.used; slot++) {
         if (process_crew.slots[slot].pid != 0) {
+            process_crew.slots[slot].killed = signal == SIGKILL;
             kill(process_crew.slots[slot].pid, signal);
         }
     }
 }
 
-/* Sleeps until something is to be done; true: TERM or INT came. Signals are read from a descriptor,
- * so none can come between a look and the sleep. */
-static bool process_sleep(int timeout) {
+/* Workers without a connection that were forked before the configuration changed. `mark`: it has
+ * changed now. They are told until they have gone: a signal may come just before a call that
+ * waits. How many are left. */
+static uint32_t process_refresh(bool mark) {
+    uint32_t left = 0;
+    for (unsigned place = 0; place < NEST__SPARES; place++) {
+        uint32_t taken = atomic_load(&nest__shared->spares[place]);
+        struct process_slot *entry = taken == 0 ? NULL : &process_crew.slots[taken - 1];
+        if (entry != NULL && entry->pid != 0) {
+            entry->stale = entry->stale || mark;
+            if (entry->stale) {
+                left++;
+                kill(entry->pid, SIGHUP);
+            }
+        }
+    }
+    return left;
+}
+
+/* The watcher's look: rouses whose time has come. ms until the next, -1: none. */
+static int process_look(void) {
+    struct nest__look look = nest__look_begin();
+    for (uint32_t slot = 0; slot < process_crew.used; slot++) {
+        pid_t pid = process_crew.slots[slot].pid;
+        if (pid != 0 && nest__look_at(&look, &nest__shared->told[slot].seat)) {
+            kill(pid, SIGURG);
+        }
+    }
+    return nest__look_end(&look);
+}
+
+/* -- the supervisor ------------------------------------------------------------------------------
+ */
+
+enum process_asked { PROCESS_NOTHING, PROCESS_RELOAD, PROCESS_STOP };
+
+/* Sleeps until something is to be done, at most `timeout` ms (-1: for ever). Signals are read from
+ * a descriptor, so none can come between a look and the sleep. */
+static enum process_asked process_sleep(int timeout) {
     struct pollfd ready[2] = {{.fd = process_crew.signals, .events = POLLIN},
                               {.fd = process_crew.asks, .events = POLLIN}};
     struct signalfd_siginfo info;
     uint64_t asks;
-    bool stop = false;
-    (void)poll(ready, 2, timeout);
-    while (read(process_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        stop = stop || info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+    enum process_asked asked = PROCESS_NOTHING;
+    if (poll(ready, 2, timeout) <= 0) {
+        return PROCESS_NOTHING;
     }
-    (void)!read(process_crew.asks, &asks, sizeof asks);
-    return stop;
+    while (ready[0].revents != 0 &&
+           read(process_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
+            asked = PROCESS_STOP;
+        } else if (info.ssi_signo == SIGHUP && asked != PROCESS_STOP) {
+            asked = PROCESS_RELOAD;
+        }
+    }
+    if (ready[1].revents != 0) {
+        (void)!read(process_crew.asks, &asks, sizeof asks);
+    }
+    return asked;
+}
+
+static uint64_t process_ended(void) {
+    uint64_t ended = 0;
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        ended += atomic_load(&process_crew.totals[reason]);
+    }
+    return ended;
+}
+
+/* Until TERM or INT, or nobody needs the server. */
+static void process_work(void) {
+    struct nest__patience patience = {0};
+    uint32_t limit = nest__listen_patience(), stale = 0;
+    for (;;) {
+        process_reap();
+        process_replenish();
+        int timeout = process_look(); /* idle: no wake-up at all */
+        if (process_crew.failures > 0 && nest__spares() < nest__spares_target()) {
+            uint64_t now = nest__clock_ms();
+            int left = now < process_crew.not_before ? (int)(process_crew.not_before - now) : 0;
+            timeout = nest__sooner(timeout, left);
+        }
+        if (stale > 0) {
+            stale = process_refresh(false);
+            timeout = stale > 0 ? nest__sooner(timeout, PROCESS_NUDGE_MS) : timeout;
+        }
+        bool busy = process_crew.live > nest__spares();
+        if (nest__patience_over(&patience, limit, busy, process_ended(), &timeout)) {
+            return;
+        }
+        switch (process_sleep(timeout)) {
+        case PROCESS_STOP:
+            return;
+        case PROCESS_RELOAD:
+            nest__config_reload();
+            stale = process_refresh(true);
+            break;
+        case PROCESS_NOTHING:
+            break;
+        }
+    }
+}
+
+static void process_phase(enum nest__stop_phase phase) {
+    atomic_store(&nest__stop, (int)phase); /* workers forked from here on have it from here */
+    atomic_store(&nest__shared->stop, (int)phase);
+    process_kill(SIGTERM);
+}
+
+/* Until all workers have ended, at most `ms` (0: no limit) and until the next TERM. Clients that
+ * still wait in queues get workers. True: all have ended. */
+static bool process_await(uint32_t ms, bool serve) {
+    uint64_t begin = nest__clock_ms();
+    for (;;) {
+        process_reap();
+        if (serve && !nest__listen_stop()) {
+            process_replenish();
+        }
+        if (process_crew.live == 0) {
+            return true;
+        }
+        int timeout = process_look();
+        if (ms > 0) {
+            uint64_t spent = nest__clock_ms() - begin;
+            if (spent >= ms) {
+                return false;
+            }
+            timeout = nest__sooner(timeout, (int)(ms - spent));
+        }
+        if (process_sleep(timeout) == PROCESS_STOP) {
+            return false;
+        }
+    }
 }
 
 static void process_stop(void) {
-    uint64_t deadline = nest__clock_ms() + PROCESS_STOP_MS;
-    process_crew.stopping = true;
-    nest__listen_stop();
-    process_kill(SIGTERM);
-    for (process_reap(); process_crew.live > 0; process_reap()) {
-        uint64_t now = nest__clock_ms();
-        if (now >= deadline || process_sleep((int)(deadline - now))) {
+    atomic_store(&nest__stop, NEST__DRAIN);
+    atomic_store(&nest__shared->stop, NEST__DRAIN); /* before listeners say that there is a stop */
+    (void)nest__listen_stop();
+    process_phase(NEST__DRAIN);
+    if (!process_await(nest__config.drain_timeout, true)) {
+        process_phase(NEST__CUT_OFF);
+        if (!process_await(PROCESS_GRACE_MS, false)) {
             process_kill(SIGKILL);
-            deadline = now + PROCESS_STOP_MS;
+            (void)process_await(0, false);
         }
     }
 }
 
 /* Before anybody can know that the server is there, so that no TERM meets the default action. */
 static int process_signals(void) {
+    static const int mine_all[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
+    static const int workers_all[] = {SIGTERM, SIGHUP, SIGALRM, SIGURG};
     struct sigaction normal = {.sa_handler = SIG_DFL};
     sigset_t mine;
     sigemptyset(&mine);
-    sigaddset(&mine, SIGCHLD);
-    sigaddset(&mine, SIGTERM);
-    sigaddset(&mine, SIGINT);
+    for (size_t i = 0; i < sizeof mine_all / sizeof mine_all[0]; i++) {
+        sigaddset(&mine, mine_all[i]);
+    }
     sigaction(SIGCHLD, &normal, NULL); /* ignored, it would take the children's statuses along */
     sigprocmask(SIG_BLOCK, &mine, &process_crew.before);
-    sigdelset(&process_crew.before, SIGTERM);
-    sigdelset(&process_crew.before, SIGALRM);
+    for (size_t i = 0; i < sizeof workers_all / sizeof workers_all[0]; i++) {
+        sigdelset(&process_crew.before, workers_all[i]);
+    }
     process_crew.pid = getpid();
     process_crew.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
     process_crew.asks = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -327,9 +415,7 @@ static int process_signals(void) {
 }
 
 int nest__crew_prepare(void) {
-    size_t shared = sizeof *process_crew.shared +
-                    nest__config.max_clients * sizeof process_crew.shared->ended[0];
-    int protection = PROT_READ | PROT_WRITE;
+    size_t shared = sizeof *nest__shared + nest__config.max_clients * sizeof nest__shared->told[0];
     int error = nest__processes_budget();
     if (error == 0) {
         error = nest__descriptors_budget(NEST__LISTEN_MAX + PROCESS_DESCRIPTORS);
@@ -337,19 +423,15 @@ int nest__crew_prepare(void) {
     if (error != 0) {
         return error;
     }
-    process_crew.shared = mmap(NULL, shared, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    process_carrier = mmap(NULL, sizeof *process_carrier, protection,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    nest__shared = mmap(NULL, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     process_crew.slots = calloc(nest__config.max_clients, sizeof *process_crew.slots);
-    process_vars = nest__spec_vars_size > 0 ? calloc(1, nest__spec_vars_size) : NULL;
-    process_buffer = malloc(nest__config.input_buffer);
-    if (process_crew.shared == MAP_FAILED || (void *)process_carrier == MAP_FAILED ||
-        process_crew.slots == NULL || process_buffer == NULL ||
-        (nest__spec_vars_size > 0 && process_vars == NULL)) {
+    if ((void *)nest__shared == MAP_FAILED || process_crew.slots == NULL ||
+        nest__worker_prepare() != 0) {
         nest__say("no memory for %u clients; lower maxClients or inputBuffer",
                   (unsigned)nest__config.max_clients);
         return -ENOMEM;
     }
+    nest__watch = &nest__shared->watch;
     for (uint32_t slot = 0; slot < nest__config.max_clients; slot++) {
         process_crew.slots[slot].next_free = slot + 1;
     }
@@ -361,25 +443,23 @@ int nest__crew_prepare(void) {
     return error;
 }
 
+/* inetd's nowait: no supervisor, no other process. */
+static int process_only(const struct nest__arrival *arrival) {
+    sigset_t mask = process_crew.before;
+    sigdelset(&mask, SIGINT);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    process_crew.cut = nest__worker_only(arrival);
+    return process_crew.cut > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int nest__crew_run(void) {
-    if (nest__listener_count > 1 && nest__listen_nonblocking() != 0) {
-        nest__say("cannot start: %s", strerror(errno));
-        return EXIT_FAILURE;
+    struct nest__arrival arrival;
+    if (nest__take_only(&arrival, false)) {
+        return process_only(&arrival);
     }
-    for (;;) {
-        int timeout = -1; /* idle: no wake-up at all */
-        process_replenish();
-        if (process_crew.failures > 0 && process_spares() < process_target()) {
-            uint64_t now = nest__clock_ms();
-            timeout = now < process_crew.not_before ? (int)(process_crew.not_before - now) : 0;
-        }
-        if (process_sleep(timeout)) {
-            break;
-        }
-        process_reap();
-    }
+    process_work();
     process_stop();
     close(process_crew.signals);
     close(process_crew.asks);
-    return EXIT_SUCCESS;
+    return process_crew.cut > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

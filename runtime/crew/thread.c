@@ -1,11 +1,14 @@
-/* thread.c: threads made ahead, as many as clients are allowed, all in accept.
+/* thread.c: threads made ahead, as many as clients are allowed, all in accept; main minds the time
+ * and the signals.
  *
- * Called by main. State: a seat per thread, its own but for `fd`, which the stop looks at under the
+ * Called by main. State: a seat per thread, its own but for `fd`, which main looks at under the
  * seat's lock: whoever holds it knows that the number is still this connection's. Must not know the
  * language, nor how bytes are read. */
 #include "../engine/engine.h"
 #include "../io/blocking.h"
+#include "../io/watch.h"
 #include "../platform/platform.h"
+#include "patience.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,8 +27,7 @@
 
 enum {
     THREAD_STACK = 256 * 1024, /* beside thread-local storage; a guard page is below */
-    THREAD_CUT_MS = 4000,      /* after a stop's begin, connections are cut off */
-    THREAD_STOP_MS = 5000,     /* and threads that go on all the same end with the process */
+    THREAD_GRACE_MS = 1000,    /* after the cut; threads that go on end with the process */
     THREAD_RETRY_MS = 100,
     THREAD_DESCRIPTORS = 16, /* beside connections and listeners */
 };
@@ -34,8 +36,10 @@ _Atomic uint64_t *nest__ended;
 
 struct thread_seat {
     alignas(64) nest_session session;
+    struct nest__seat limit;
     pthread_mutex_t lock;
-    int fd; /* under lock; -1: no connection */
+    int fd;       /* under lock; -1: no connection */
+    uint8_t kind; /* of it */
     pthread_t thread;
     struct nest__carrier *carrier;
     void *vars;
@@ -44,13 +48,24 @@ struct thread_seat {
 
 static struct {
     _Atomic uint64_t ended[NEST_REASONS];
+    _Atomic uint64_t cut;
+    struct nest__watch watch;
     struct thread_seat *seats;
-    uint32_t count;        /* threads made */
-    _Atomic uint32_t live; /* of them, not ended yet */
-    int signals, over;     /* descriptors: signalfd; eventfd, written by the last thread */
-    pthread_mutex_t gate;  /* held until the listeners are open */
-} thread_crew = {.gate = PTHREAD_MUTEX_INITIALIZER};
+    uint32_t count;            /* threads made */
+    _Atomic uint32_t live;     /* of them, not ended yet */
+    int signals, wake;         /* descriptors: signalfd; eventfd for main */
+    pthread_mutex_t gate;      /* held until the listeners are open */
+    struct nest__arrival only; /* inetd's, before the gate opens */
+    bool has_only;
+    _Atomic bool scarce; /* what accept needs was short, and that has been said */
+    _Atomic uint32_t resting;
+    pthread_mutex_t rest_lock;
+    pthread_cond_t rest; /* of threads that wait for what is short: a connection has ended */
+} thread_crew = {.gate = PTHREAD_MUTEX_INITIALIZER,
+                 .rest_lock = PTHREAD_MUTEX_INITIALIZER,
+                 .rest = PTHREAD_COND_INITIALIZER};
 
+struct nest__watch *nest__watch = &thread_crew.watch;
 static _Thread_local struct thread_seat *thread_self;
 
 struct nest__carrier *nest__carrier(void) {
@@ -61,13 +76,60 @@ void *nest__vars(const nest_session *s) {
     return thread_crew.seats[s->self.slot].vars;
 }
 
+struct nest__seat *nest__seat(void) {
+    return nest__rouse_fd == -1 ? &thread_self->limit : NULL; /* pipes: it minds its time itself */
+}
+
+void nest__watch_wake(void) {
+    uint64_t one = 1;
+    nest__write(thread_crew.wake, &one, sizeof one);
+}
+
+uint64_t nest__cut(void) {
+    return atomic_load(&thread_crew.cut);
+}
+
 /* -- a thread -----------------------------------------------------------------------------------
  */
 
-static void thread_seat_fd(struct thread_seat *seat, int fd) {
+static void thread_seat_fd(struct thread_seat *seat, int fd, uint8_t kind) {
     pthread_mutex_lock(&seat->lock);
     seat->fd = fd;
+    seat->kind = kind;
     pthread_mutex_unlock(&seat->lock);
+}
+
+/* Until a connection has ended, or it is time to try again. Said once, until it goes again. */
+static void thread_rest(int error) {
+    struct timespec until;
+    if (!atomic_exchange(&thread_crew.scarce, true)) {
+        nest__say("cannot take clients for now: %s; they wait", strerror(-error));
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += THREAD_RETRY_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    atomic_fetch_add(&thread_crew.resting, 1);
+    pthread_mutex_lock(&thread_crew.rest_lock);
+    (void)pthread_cond_timedwait(&thread_crew.rest, &thread_crew.rest_lock, &until);
+    pthread_mutex_unlock(&thread_crew.rest_lock);
+    atomic_fetch_sub(&thread_crew.resting, 1);
+}
+
+static void thread_serve(struct thread_seat *seat, const struct nest__arrival *arrival) {
+    thread_seat_fd(seat, arrival->fd, arrival->kind); /* a stop from here on sees it, one before
+                                                         is seen */
+    bool cut = nest__serve(&seat->session, arrival, seat->buffer);
+    thread_seat_fd(seat, -1, 0);
+    close(arrival->fd);
+    nest__released(&seat->session);
+    seat->session.self.gen++;
+    if (cut) {
+        atomic_fetch_add(&thread_crew.cut, 1);
+    }
+    if (atomic_load(&thread_crew.resting) > 0) {
+        pthread_cond_signal(&thread_crew.rest);
+    }
 }
 
 /* The C library gives a thread its part of the heap at its first allocation: now, ahead of the
@@ -80,29 +142,30 @@ static void thread_warm(void) {
 static void *thread_main(void *argument) {
     struct thread_seat *seat = argument;
     struct nest__arrival arrival;
-    uint64_t one = 1;
+    int error = 0;
     pthread_mutex_lock(&thread_crew.gate);
     pthread_mutex_unlock(&thread_crew.gate);
     thread_self = seat;
     nest__crash_enter();
     thread_warm();
-    while (atomic_load(&nest__stop) == NEST__GO_ON) {
-        int error = nest__take_any(&arrival);
+    if (thread_crew.has_only) {
+        thread_serve(seat, &thread_crew.only);
+        error = -EINVAL;
+    }
+    while (error != -EINVAL && atomic_load(&nest__stop) != NEST__CUT_OFF) {
+        error = nest__take_any(&arrival);
         if (error == 0) {
-            thread_seat_fd(seat, arrival.fd); /* a stop from here on sees it, one before is seen */
-            nest__serve(&seat->session, &arrival, seat->buffer);
-            thread_seat_fd(seat, -1);
-            close(arrival.fd);
-            nest__released(&seat->session);
-            seat->session.self.gen++;
+            if (atomic_load_explicit(&thread_crew.scarce, memory_order_relaxed)) {
+                atomic_store(&thread_crew.scarce, false);
+            }
+            thread_serve(seat, &arrival);
         } else if (error != -EAGAIN && error != -EINTR && error != -EINVAL) {
-            (void)poll(NULL, 0,
-                       THREAD_RETRY_MS); /* descriptors or memory of the system are short */
+            thread_rest(error); /* descriptors or memory of the system are short */
         }
     }
     nest__crash_leave();
     if (atomic_fetch_sub(&thread_crew.live, 1) == 1) {
-        nest__write(thread_crew.over, &one, sizeof one);
+        nest__watch_wake();
     }
     return NULL;
 }
@@ -169,16 +232,27 @@ static int thread_spawn(void) {
     return -error;
 }
 
-/* Threads inherit the mask: TERM and INT come to the descriptor alone. */
+/* For nest__rouse: interrupts what restarts. */
+static void thread_on_rouse(int signal) {
+    (void)signal;
+}
+
+/* Threads inherit the mask: TERM, INT and HUP come to the descriptor alone. */
 static int thread_signals(void) {
+    struct sigaction rouse = {.sa_handler = thread_on_rouse, .sa_flags = (int)SA_RESTART};
     sigset_t mine;
+    sigaction(SIGURG, &rouse, NULL);
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGURG);
+    pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
     sigemptyset(&mine);
     sigaddset(&mine, SIGTERM);
     sigaddset(&mine, SIGINT);
+    sigaddset(&mine, SIGHUP);
     int error = pthread_sigmask(SIG_BLOCK, &mine, NULL);
     thread_crew.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
-    thread_crew.over = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return error != 0 ? -error : thread_crew.signals == -1 || thread_crew.over == -1 ? -errno : 0;
+    thread_crew.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return error != 0 ? -error : thread_crew.signals == -1 || thread_crew.wake == -1 ? -errno : 0;
 }
 
 int nest__crew_prepare(void) {
@@ -202,69 +276,159 @@ int nest__crew_prepare(void) {
     return thread_spawn();
 }
 
-/* Wakes whoever waits in a socket. The phase is raised first: a thread that takes its connection
- * after the look at its seat finds it raised. */
-static void thread_raise(int phase, int how) {
-    atomic_store(&nest__stop, phase);
+/* Under the seat's lock. Its thread has not been joined, so that the signal finds it. */
+static void thread_rouse(struct thread_seat *seat) {
+    if (seat->fd != -1 && seat->kind != NEST__PIPE) {
+        nest__rouse(seat->fd);
+        pthread_kill(seat->thread, SIGURG);
+    }
+}
+
+/* Every thread with a connection learns of the phase. It is raised first: a thread that takes its
+ * connection after the look at its seat finds it raised. */
+static void thread_raise(enum nest__stop_phase phase) {
+    uint64_t one = 1;
+    atomic_store(&nest__stop, (int)phase);
+    if (nest__rouse_fd != -1) {
+        nest__write(nest__rouse_fd, &one, sizeof one);
+    }
     for (uint32_t i = 0; i < thread_crew.count; i++) {
         struct thread_seat *seat = &thread_crew.seats[i];
         pthread_mutex_lock(&seat->lock);
-        if (seat->fd != -1) {
-            shutdown(seat->fd, how);
+        thread_rouse(seat);
+        if (phase == NEST__CUT_OFF && seat->fd != -1 && seat->kind != NEST__PIPE) {
+            nest__rouse_cut(seat->fd);
         }
         pthread_mutex_unlock(&seat->lock);
     }
 }
 
-/* Sleeps until `deadline` (0: none). True: TERM or INT came, or all threads have ended. */
-static bool thread_sleep(uint64_t deadline) {
-    struct pollfd ready[2] = {{.fd = thread_crew.signals, .events = POLLIN},
-                              {.fd = thread_crew.over, .events = POLLIN}};
-    for (;;) {
-        struct signalfd_siginfo info;
-        int timeout = -1;
-        if (deadline != 0) {
-            uint64_t now = nest__clock_ms();
-            if (now >= deadline) {
-                return false;
-            }
-            timeout = (int)(deadline - now);
+/* The watcher's look: rouses whose time has come. ms until the next, -1: none. */
+static int thread_look(void) {
+    struct nest__look look = nest__look_begin();
+    for (uint32_t i = 0; i < thread_crew.count; i++) {
+        struct thread_seat *seat = &thread_crew.seats[i];
+        if (nest__look_at(&look, &seat->limit)) {
+            pthread_mutex_lock(&seat->lock);
+            thread_rouse(seat);
+            pthread_mutex_unlock(&seat->lock);
         }
-        if (poll(ready, 2, timeout) > 0) {
-            (void)!read(thread_crew.signals, &info, sizeof info);
-            return true;
+    }
+    return nest__look_end(&look);
+}
+
+enum thread_asked { THREAD_NOTHING, THREAD_RELOAD, THREAD_STOP };
+
+/* Sleeps until something is to be done, at most `timeout` ms (-1: for ever). */
+static enum thread_asked thread_sleep(int timeout) {
+    struct pollfd ready[2] = {{.fd = thread_crew.signals, .events = POLLIN},
+                              {.fd = thread_crew.wake, .events = POLLIN}};
+    struct signalfd_siginfo info;
+    enum thread_asked asked = THREAD_NOTHING;
+    uint64_t wakes;
+    if (poll(ready, 2, timeout) <= 0) {
+        return THREAD_NOTHING;
+    }
+    if (ready[0].revents != 0 &&
+        read(thread_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        asked = info.ssi_signo == SIGHUP ? THREAD_RELOAD : THREAD_STOP;
+    }
+    if (ready[1].revents != 0) {
+        (void)!read(thread_crew.wake, &wakes, sizeof wakes);
+    }
+    return asked;
+}
+
+/* How many connections there are, and whether any has come or gone since. */
+static uint32_t thread_busy(uint64_t *ended) {
+    uint32_t busy = 0;
+    *ended = 0;
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        *ended += atomic_load(&thread_crew.ended[reason]);
+    }
+    for (uint32_t i = 0; i < thread_crew.count; i++) {
+        struct thread_seat *seat = &thread_crew.seats[i];
+        pthread_mutex_lock(&seat->lock);
+        busy += seat->fd != -1;
+        pthread_mutex_unlock(&seat->lock);
+    }
+    return busy;
+}
+
+/* Until TERM, INT, the end of the last thread, or nobody needs the server. */
+static void thread_work(void) {
+    struct nest__patience patience = {0};
+    uint32_t limit = nest__listen_patience();
+    while (atomic_load(&thread_crew.live) > 0) {
+        int timeout = thread_look();
+        if (limit > 0) {
+            uint64_t ended;
+            bool busy = thread_busy(&ended) > 0;
+            if (nest__patience_over(&patience, limit, busy, ended, &timeout)) {
+                return;
+            }
+        }
+        switch (thread_sleep(timeout)) {
+        case THREAD_RELOAD:
+            nest__config_reload();
+            break;
+        case THREAD_STOP:
+            return;
+        case THREAD_NOTHING:
+            break;
         }
     }
 }
 
-/* Threads that do not end take the process with them; main would wait for ever otherwise. */
-static _Noreturn void thread_abandon(void) {
-    nest__listen_close();
-    fflush(NULL);
-    _exit(EXIT_SUCCESS);
+/* Until all threads have ended, at most `ms` (0: no limit) and until the next TERM. */
+static void thread_await(uint32_t ms) {
+    uint64_t begin = nest__clock_ms();
+    while (atomic_load(&thread_crew.live) > 0) {
+        int timeout = thread_look();
+        if (ms > 0) {
+            uint64_t spent = nest__clock_ms() - begin;
+            if (spent >= ms) {
+                return;
+            }
+            timeout = nest__sooner(timeout, (int)(ms - spent));
+        }
+        if (thread_sleep(timeout) == THREAD_STOP) {
+            return;
+        }
+    }
+}
+
+/* Threads whose actions go on take the process with them; main would wait for ever otherwise. */
+static void thread_abandon(void) {
+    uint64_t ended;
+    uint32_t left = thread_busy(&ended);
+    atomic_fetch_add(&thread_crew.cut, left);
+    atomic_fetch_add(&thread_crew.ended[NEST_OPEN], left);
+    nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
+              left == 1 ? "action" : "actions");
 }
 
 int nest__crew_run(void) {
-    if (nest__listener_count > 1 && nest__listen_nonblocking() != 0) {
-        nest__say("cannot start: %s", strerror(errno));
-        return EXIT_FAILURE;
+    thread_crew.has_only = nest__take_only(&thread_crew.only, false);
+    if (thread_crew.has_only && thread_crew.only.kind == NEST__PIPE) {
+        nest__rouse_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     }
     pthread_mutex_unlock(&thread_crew.gate);
-    (void)thread_sleep(0);
-    uint64_t begin = nest__clock_ms();
-    atomic_store(&nest__stop, NEST__DRAIN);
-    nest__listen_stop();
-    thread_raise(NEST__DRAIN, SHUT_RD);
-    if (!thread_sleep(begin + THREAD_CUT_MS)) {
-        thread_raise(NEST__CUT_OFF, SHUT_RDWR);
-        (void)thread_sleep(begin + THREAD_STOP_MS);
+    thread_work();
+    (void)nest__listen_stop();
+    thread_raise(NEST__DRAIN);
+    thread_await(nest__config.drain_timeout);
+    if (atomic_load(&thread_crew.live) > 0) {
+        thread_raise(NEST__CUT_OFF);
+        thread_await(THREAD_GRACE_MS);
     }
     if (atomic_load(&thread_crew.live) > 0) {
         thread_abandon();
+        return NEST__ABANDONED;
     }
     for (uint32_t i = 0; i < thread_crew.count; i++) {
         pthread_join(thread_crew.seats[i].thread, NULL);
         nest__carrier_clear(thread_crew.seats[i].carrier);
     }
-    return EXIT_SUCCESS;
+    return nest__cut() > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,44 +1,122 @@
 /* blocking.c: serves one connection with calls that wait.
  *
  * Called by crew/process.c and crew/thread.c; the engine enters at nest__wait and nest__push.
- * State: the phase of the stop, of the process. A warm request costs a receive and a send. Must not
- * know the language, nor who else is served. */
+ * State: the phase of the stop and what rouses, of the process; whether the stop cut this carrier's
+ * connection. A warm request costs a receive and a send. Must not know the language, nor who else
+ * is served. */
 #include "blocking.h"
 #include "../platform/platform.h"
+#include "watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
-#include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 enum {
     BLOCKING_VECTORS = 16,
-    BLOCKING_LINGER_BYTES = 256 * 1024,
-    BLOCKING_LINGER_MS = 2000,
+    BLOCKING_LINGER_BYTES = 64 * 1024 * 1024,
 };
 
 _Atomic int nest__stop;
+int nest__rouse_fd = -1;
+static _Thread_local bool blocking_was_cut;
 
-/* One send of what is queued. 0, -EAGAIN (only with MSG_DONTWAIT), or the connection's error. */
-static int blocking_send(nest_session *s, struct nest__chan *chan, int flags) {
-    struct nest__out out[BLOCKING_VECTORS];
+uint32_t nest__now(void) {
+    return (uint32_t)nest__clock_coarse_ms();
+}
+
+bool nest__stopping(void) {
+    return atomic_load(&nest__stop) != NEST__GO_ON;
+}
+
+static bool blocking_cut(void) {
+    return atomic_load(&nest__stop) == NEST__CUT_OFF;
+}
+
+/* -- waiting -------------------------------------------------------------------------------------
+ */
+
+void nest__rouse(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags != -1) {
+        (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    }
+}
+
+void nest__rouse_cut(int fd) {
+    shutdown(fd, SHUT_RDWR);
+}
+
+/* Before the carrier looks at what it was roused for: later rousing is not lost. */
+static void blocking_settle(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags != -1 && (flags & O_NONBLOCK) != 0) {
+        (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+}
+
+/* Waits until the descriptor has one of `events` (errors always count), at most until the deadline;
+ * 0: none. What it has; 0: the time is over; -EINTR: roused, or for no reason. */
+static int blocking_poll(int fd, short events, uint32_t deadline) {
+    struct pollfd ready[2] = {{.fd = fd, .events = events},
+                              {.fd = nest__rouse_fd, .events = POLLIN}};
+    int timeout = -1;
+    if (deadline != 0) {
+        uint32_t now = nest__now();
+        timeout = nest__reached(deadline, now) ? 0 : (int)(deadline - now);
+    }
+    int n = poll(ready, nest__rouse_fd == -1 ? 1 : 2, timeout);
+    if (n == 0) {
+        return 0;
+    }
+    if (n > 0 && ready[0].revents != 0) {
+        return ready[0].revents;
+    }
+    if (n > 0) {
+        uint64_t count;
+        (void)!read(nest__rouse_fd, &count, sizeof count);
+    }
+    return -EINTR;
+}
+
+/* -- output --------------------------------------------------------------------------------------
+ */
+
+/* As much as goes without waiting. Pipes know no such call: what a ready one takes for certain. */
+static ssize_t blocking_write(const struct nest__chan *chan, const struct nest__out out[], int n) {
+    if (NEST__PIPES && chan->kind == NEST__PIPE) {
+        struct pollfd ready = {.fd = nest__chan_out(chan), .events = POLLOUT};
+        if (poll(&ready, 1, 0) == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        return write(ready.fd, out[0].p, (size_t)(out[0].n < PIPE_BUF ? out[0].n : PIPE_BUF));
+    }
+    if (n == 1) {
+        return send(chan->fd, out[0].p, (size_t)out[0].n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
     struct iovec vectors[BLOCKING_VECTORS];
+    for (int i = 0; i < n; i++) {
+        vectors[i] = (struct iovec){(void *)(uintptr_t)out[i].p, (size_t)out[i].n};
+    }
+    struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)n};
+    return sendmsg(chan->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* One send of what is queued. 0, -EAGAIN, -ECONNRESET. */
+static int blocking_send(nest_session *s, struct nest__chan *chan) {
+    struct nest__out out[BLOCKING_VECTORS];
     ssize_t sent;
     int n = nest__out_next(s, chan, out, BLOCKING_VECTORS);
     if (n == 0) {
         return 0;
     }
     do {
-        if (n == 1) {
-            sent = send(chan->fd, out[0].p, (size_t)out[0].n, flags | MSG_NOSIGNAL);
-        } else {
-            for (int i = 0; i < n; i++) {
-                vectors[i] = (struct iovec){(void *)(uintptr_t)out[i].p, (size_t)out[i].n};
-            }
-            struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)n};
-            sent = sendmsg(chan->fd, &message, flags | MSG_NOSIGNAL);
-        }
+        sent = blocking_write(chan, out, n);
     } while (sent == -1 && errno == EINTR);
     if (sent == -1) {
         return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : -ECONNRESET;
@@ -48,113 +126,282 @@ static int blocking_send(nest_session *s, struct nest__chan *chan, int flags) {
     return 0;
 }
 
-static int blocking_drain(nest_session *s, struct nest__chan *chan, uint64_t mark) {
-    int error = 0;
-    while (error == 0 && nest__out_queued(s, chan) > mark) {
-        error = blocking_send(s, chan, 0);
+/* Until at most `mark` bytes are queued, within the deadline of the wait, or, without one, of the
+ * session. 0, -ECONNRESET, -ETIMEDOUT, -ECANCELED. */
+static int blocking_drain(nest_session *s, struct nest__chan *chan, uint64_t mark,
+                          const struct nest__wait *wait) {
+    for (;;) {
+        int error = 0;
+        while (error == 0 && nest__out_queued(s, chan) > mark) {
+            error = blocking_send(s, chan);
+        }
+        if (error != -EAGAIN) {
+            return error != 0 && blocking_cut() ? -ECANCELED : error;
+        }
+        if (blocking_cut()) {
+            return -ECANCELED;
+        }
+        uint32_t deadline = wait != NULL ? wait->deadline : (s->deadline = nest__deadline(s));
+        if (blocking_poll(nest__chan_out(chan), POLLOUT, deadline) == 0 &&
+            nest__reached(deadline, nest__now())) {
+            return -ETIMEDOUT;
+        }
     }
-    return error;
-}
-
-int nest__wait(nest_session *s, const struct nest__wait *wait) {
-    int error = blocking_drain(s, wait->chan, wait->mark);
-    return error != 0 && atomic_load(&nest__stop) == NEST__CUT_OFF ? -ECANCELED : error;
-}
-
-/* Of this visit; its own clock is finer than any deadline. */
-uint32_t nest__now(void) {
-    return (uint32_t)nest__clock_ms();
-}
-
-bool nest__input_ready(const struct nest__chan *chan) {
-    return nest__input_waits(chan);
-}
-
-bool nest__stopping(void) {
-    return atomic_load(&nest__stop) != NEST__GO_ON;
 }
 
 int nest__push(nest_session *s, struct nest__chan *chan) {
     int error = 0;
     while (error == 0 && nest__out_queued(s, chan) > 0) {
-        error = blocking_send(s, chan, MSG_DONTWAIT);
+        error = blocking_send(s, chan);
     }
     return error == -EAGAIN ? 0 : error;
 }
 
+/* -- input ---------------------------------------------------------------------------------------
+ */
+
+enum blocking_patience { BLOCKING_WAIT, BLOCKING_LOOK };
+
+static ssize_t blocking_read(const struct nest__chan *chan, uint8_t *p, uint32_t room, int flags) {
+    return NEST__PIPES && chan->kind == NEST__PIPE ? read(chan->fd, p, room)
+                                                   : recv(chan->fd, p, room, flags);
+}
+
+/* Of a carrier that nobody watches. */
+static ssize_t blocking_minded(const struct nest__chan *chan, uint8_t *p, uint32_t room,
+                               uint32_t deadline, enum blocking_patience patience) {
+    uint32_t now = nest__after(nest__now(), 0);
+    int ready = blocking_poll(chan->fd, POLLIN, patience == BLOCKING_LOOK ? now : deadline);
+    if (ready <= 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return blocking_read(chan, p, room, 0);
+}
+
+/* How many bytes; 0: end of file; -EAGAIN: none yet, roused or late; -ECONNRESET. */
+static int64_t blocking_receive(struct nest__chan *chan, uint8_t *p, uint32_t room,
+                                uint32_t deadline, enum blocking_patience patience) {
+    struct nest__seat *seat = nest__seat();
+    ssize_t n;
+    if (seat == NULL) {
+        n = blocking_minded(chan, p, room, deadline, patience);
+    } else if (patience == BLOCKING_LOOK) {
+        n = recv(chan->fd, p, room, MSG_DONTWAIT);
+    } else {
+        nest__watch_begin(seat, deadline);
+        n = recv(chan->fd, p, room, 0);
+        nest__watch_end(seat);
+    }
+    if (n > 0) {
+        nest__chan_received(chan, (uint32_t)n == room);
+        return n;
+    }
+    if (n == 0) {
+        return 0;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        nest__chan_received(chan, false);
+        if (seat != NULL) {
+            blocking_settle(chan->fd);
+        }
+        return -EAGAIN;
+    }
+    return errno == EINTR ? -EAGAIN : -ECONNRESET;
+}
+
+bool nest__input_ready(const struct nest__chan *chan) {
+    int n = 0;
+    return ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
+}
+
+/* -- the door ------------------------------------------------------------------------------------
+ */
+
+static int blocking_input(const struct nest__wait *wait) {
+    for (;;) {
+        int64_t n =
+            blocking_receive(wait->chan, wait->into, wait->room, wait->deadline, BLOCKING_WAIT);
+        if (n > 0) {
+            return (int)n;
+        }
+        if (blocking_cut()) {
+            return -ECANCELED;
+        }
+        if (n == 0) {
+            wait->chan->state |= NEST__CHAN_EOF;
+        }
+        if (n != -EAGAIN) {
+            return (int)n;
+        }
+        if (wait->deadline != 0 && nest__reached(wait->deadline, nest__now())) {
+            return -ETIMEDOUT;
+        }
+    }
+}
+
+/* Output leaves meanwhile. A client that closed its half is still there. */
+static int blocking_sleep(nest_session *s, const struct nest__wait *wait) {
+    struct nest__chan *chan = wait->chan;
+    for (;;) {
+        bool queued = nest__out_queued(s, chan) > 0;
+        int ready = blocking_poll(nest__chan_out(chan), queued ? POLLOUT : 0, wait->deadline);
+        if (blocking_cut()) {
+            return -ECANCELED;
+        }
+        if (ready == 0) {
+            return 0;
+        }
+        if (ready > 0 && (ready & (POLLERR | POLLHUP)) != 0) {
+            return -ECONNRESET;
+        }
+        if (ready > 0 && nest__push(s, chan) != 0) {
+            return -ECONNRESET;
+        }
+    }
+}
+
+static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
+    int error;
+    switch (wait->what) {
+    case NEST__DRAINED:
+        return blocking_drain(s, wait->chan, wait->mark, wait);
+    case NEST__INPUT:
+        error = blocking_drain(s, wait->chan, 0, wait);
+        return error != 0 ? error : blocking_input(wait);
+    case NEST__TIME:
+        error = nest__push(s, wait->chan);
+        return error != 0 ? error : blocking_sleep(s, wait);
+    case NEST__WORK:
+        (void)nest__push(s, wait->chan); /* its failure is found by the next directive */
+        return wait->work(wait->arg);
+    }
+    return 0;
+}
+
+int nest__wait(nest_session *s, const struct nest__wait *wait) {
+    int result = blocking_wait(s, wait);
+    blocking_was_cut = blocking_was_cut || (wait->what != NEST__WORK && result == -ECANCELED);
+    return result;
+}
+
+/* -- a connection's life -------------------------------------------------------------------------
+ */
+
+static unsigned blocking_told(nest_session *s, int error) {
+    switch (error) {
+    case -ETIMEDOUT:
+        return nest__event(s, NEST__EVENT_EXPIRED);
+    case -ECANCELED:
+        blocking_was_cut = true;
+        return nest__event(s, NEST__EVENT_CUT);
+    default:
+        return nest__event(s, NEST__EVENT_RESET);
+    }
+}
+
 /* The next bytes, behind what the session keeps or into the buffer. The buffer is free: the session
  * owns what it has not read. */
-static unsigned blocking_receive(nest_session *s, struct nest__window *window, uint8_t *buffer) {
+static unsigned blocking_next(nest_session *s, struct nest__window *window, uint8_t *buffer,
+                              enum blocking_patience patience) {
     uint32_t room = nest__in_space(s, &s->c0, &window->p);
     window->lent = room == 0;
     if (window->lent) {
         window->p = buffer;
         room = nest__config.input_buffer;
     }
-    ssize_t n = recv(s->c0.fd, window->p, room, 0);
-    window->n = n > 0 ? (uint32_t)n : 0;
+    s->deadline = nest__deadline(s);
+    int64_t n = blocking_receive(&s->c0, window->p, room, s->deadline, patience);
     if (n > 0) {
-        nest__chan_received(&s->c0, (uint32_t)n == room);
+        window->n = (uint32_t)n;
         return nest__pump(s, &s->c0, window);
     }
-    window->lent = false;
-    if (n == -1) {
-        return errno == EINTR ? NEST__WANT_READ : nest__event(s, NEST__EVENT_RESET);
+    *window = (struct nest__window){0};
+    if (blocking_cut()) {
+        return NEST__WANT_READ; /* an end that the stop has made */
     }
-    if (atomic_load(&nest__stop) != NEST__GO_ON) {
-        return NEST__WANT_READ; /* no end of file: the stop has shut the socket down */
+    if (n == 0) {
+        return nest__event(s, NEST__EVENT_EOF);
     }
-    return nest__event(s, NEST__EVENT_EOF);
+    if (n != -EAGAIN) {
+        return nest__event(s, NEST__EVENT_RESET);
+    }
+    return s->deadline != 0 && nest__reached(s->deadline, nest__now())
+               ? nest__event(s, NEST__EVENT_EXPIRED)
+               : NEST__WANT_READ;
 }
 
 /* A last reply must not be destroyed by the reset that unread input causes: says that no more
- * follows, and discards a bounded rest for a bounded time. */
+ * follows, and discards a bounded rest for a bounded time; without lingerTimeout what is there. */
 static void blocking_linger(int fd, uint8_t *buffer) {
-    uint64_t now = nest__clock_ms(), deadline = now + BLOCKING_LINGER_MS;
+    uint32_t now = nest__now(), deadline = nest__after(now, nest__config.linger_timeout);
     size_t discarded = 0;
+    int ready = 1;
     if (shutdown(fd, SHUT_WR) == -1) {
         return;
     }
-    while (discarded < BLOCKING_LINGER_BYTES && now < deadline) {
-        struct pollfd readable = {.fd = fd, .events = POLLIN};
-        int ready = poll(&readable, 1, (int)(deadline - now));
-        if (ready == 1) {
+    while (ready != 0 && discarded < BLOCKING_LINGER_BYTES && !blocking_cut()) {
+        ready = blocking_poll(fd, POLLIN, deadline);
+        if (ready > 0) {
             ssize_t n = recv(fd, buffer, nest__config.input_buffer, MSG_DONTWAIT);
             if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
                 return;
             }
             discarded += n > 0 ? (size_t)n : 0;
-        } else if (ready == 0 || errno != EINTR) {
-            return;
         }
-        now = nest__clock_ms();
     }
 }
 
-void nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
+/* Of what the kernel holds nothing is delivered either: close will reset. */
+static void blocking_reset(int fd) {
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
+/* Delivers, and leaves the socket so that close does what is right. */
+static void blocking_finish(nest_session *s, uint8_t *buffer) {
+    int error;
+    while ((error = blocking_drain(s, &s->c0, 0, NULL)) != 0) {
+        (void)blocking_told(s, error);
+    }
+    if (NEST__PIPES && s->c0.kind == NEST__PIPE) {
+        return;
+    }
+    if ((s->c0.state & NEST__CHAN_CUT) != 0) {
+        blocking_reset(s->c0.fd);
+    } else if (nest__unread(s) || nest__input_waits(&s->c0) ||
+               (nest__stopping() && nest__input_ready(&s->c0))) {
+        blocking_linger(s->c0.fd, buffer);
+    }
+}
+
+bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
+    enum { STOP_UNKNOWN, STOP_LOOKED, STOP_TOLD } told = STOP_UNKNOWN;
+    blocking_was_cut = false;
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
-        if (nest__out_queued(s, &s->c0) > 0 && blocking_drain(s, &s->c0, 0) != 0) {
-            bool cut = atomic_load(&nest__stop) == NEST__CUT_OFF;
+        int error = blocking_cut()                    ? -ECANCELED
+                    : nest__out_queued(s, &s->c0) > 0 ? blocking_drain(s, &s->c0, 0, NULL)
+                                                      : 0;
+        if (error != 0) {
             window = (struct nest__window){0};
-            want = nest__event(s, cut ? NEST__EVENT_CUT : NEST__EVENT_RESET);
+            want = blocking_told(s, error);
         } else if ((want & NEST__WANT_AGAIN) != 0) {
             want = nest__pump(s, &s->c0, &window);
         } else if (window.lent && window.n > 0 && nest__own(s, &window) != 0) {
             window = (struct nest__window){0};
             want = nest__event(s, NEST__EVENT_RESET);
-        } else if (atomic_load(&nest__stop) != NEST__GO_ON) {
+        } else if (nest__stopping() && told == STOP_UNKNOWN) {
+            told = STOP_LOOKED; /* what has come before the stop is answered */
+            want = blocking_next(s, &window, buffer, BLOCKING_LOOK);
+        } else if (nest__stopping() && told == STOP_LOOKED) {
+            told = STOP_TOLD;
             want = nest__event(s, NEST__EVENT_DRAIN);
-            if ((want & NEST__WANT_END) == 0) { /* in a message; receives fail from here on */
-                want = nest__event(s, NEST__EVENT_CUT);
-            }
         } else {
-            want = blocking_receive(s, &window, buffer);
+            want = blocking_next(s, &window, buffer, BLOCKING_WAIT);
         }
     }
-    if (blocking_drain(s, &s->c0, 0) == 0 &&
-        (nest__unread(s) || nest__input_waits(&s->c0) || atomic_load(&nest__stop) == NEST__DRAIN)) {
-        blocking_linger(arrival->fd, buffer);
-    }
+    blocking_finish(s, buffer);
+    return blocking_was_cut;
 }

@@ -5,18 +5,31 @@
 
 #include "../seam.h"
 
+#include <stdatomic.h>
+
 /* What a stop asks of every connection that is served. The crew raises it, never lowers it, and
- * after that shuts the connections' sockets down (for reading; for CUT both ways): calls that are
- * blocked return, and calls not yet made return at once, so none of them can miss it. */
+ * then rouses every carrier that has a connection. */
 enum nest__stop_phase {
     NEST__GO_ON,
-    NEST__DRAIN /* what was replied is delivered */,
+    NEST__DRAIN, /* what has come is answered, and delivered */
     NEST__CUT_OFF
 };
 extern _Atomic int nest__stop; /* lock-free: also set by signal handlers */
 
-/* Serves the connection to its end, but does not close the socket: that, and nest__released, is the
- * caller's. `buffer` has input_buffer bytes and may be used by others afterwards. */
-void nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
+/* Serves the connection to its end, but does not close its descriptors: that, and nest__released,
+ * is the caller's. `buffer` has input_buffer bytes and may be used by others afterwards. True: the
+ * stop has cut it. */
+bool nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
+
+/* How a carrier is roused from its receive, so that it looks at the stop and at its deadline:
+ * nest__rouse on its connection's socket, and after that a signal to its thread whose handler
+ * restarts calls (SA_RESTART). Nothing is lost before the receive, and nothing is cut off by it.
+ * nest__rouse_cut ends every wait, for CUT_OFF. Both are async-signal-safe, and may come late. */
+void nest__rouse(int fd);
+void nest__rouse_cut(int fd);
+
+/* A carrier that nobody watches (nest__seat() is NULL) minds its time itself, a call more for each
+ * receive. An eventfd rouses it, pipes included; -1 in all others. */
+extern int nest__rouse_fd;
 
 #endif
