@@ -231,6 +231,7 @@ struct nest__arrival {
  *     nest__on_open(s)                    before START
  *     nest__on_take(s, rule, bytes, n)    a pattern rule was decided; before its action
  *     nest__on_timer(s, &timer)           a TIMEOUT rule fires; before its action
+ *     nest__on_acted(s, taken)            after every action; bytes that it took behind its match
  *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before a wait
  *     nest__on_states(s)                  after START, and at read points whose states or last seen
  *                                         state differ from those of the read point before

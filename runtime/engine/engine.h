@@ -39,7 +39,8 @@ struct nest__action {
     bool parsed; /* ends is valid */
     bool copied; /* copies is valid */
     bool lost;   /* a part had no memory: the session may not be marked on a helper */
-    bool took;   /* unread input was taken */
+    /* bytes of unread input that it took */
+    uint64_t took;
     uint32_t ends[NEST__PARTS]; /* of each element, relative to p */
     char *copies[NEST__PARTS + 1];
 };

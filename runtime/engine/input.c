@@ -27,7 +27,7 @@ static const uint8_t *input_unread(nest_session *s, uint32_t *n) {
 
 void nest__input_taken(nest_session *s, uint32_t n) {
     struct nest__action *action = nest__acting(s);
-    action->took = action->took || n > 0;
+    action->took += n;
     nest__consume(s, action->window, n);
 }
 
@@ -181,7 +181,7 @@ long nest_read_into(nest_session *s, void *to, size_t n) {
             if (more == 0) {
                 more = nest__await_input(s, (uint8_t *)to + done, room, input_deadline(s, 0));
                 done += more > 0 ? (size_t)more : 0;
-                nest__acting(s)->took = true;
+                nest__acting(s)->took += more > 0 ? (uint64_t)more : 0;
             }
         }
         if (more <= 0) {

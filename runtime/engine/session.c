@@ -43,7 +43,7 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     action.parsed = false;
     action.copied = false;
     action.lost = false;
-    action.took = false;
+    action.took = 0;
     s->phase = NEST__ACTING;
     nest__carrier()->action = &action;
     if (rule >= 0) {
@@ -63,7 +63,8 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
         nest__opened_close(s->work);
         nest__arena_clear(s->work);
     }
-    return action.took;
+    nest__on_acted(s, action.took);
+    return action.took > 0;
 }
 
 static unsigned session_wants(nest_session *s) {

@@ -82,6 +82,7 @@ const POINTS: &[(&str, &str, &str)] = &[
         "nest_session *s, const struct nest__timer *timer",
         "s, timer",
     ),
+    ("acted", "nest_session *s, uint64_t taken", "s, taken"),
     (
         "reply",
         "nest_session *s, const void *bytes, size_t n",
@@ -96,7 +97,7 @@ const POINTS: &[(&str, &str, &str)] = &[
 const ADVICE: &[(&str, &[&str])] = &[
     ("peer", &["open"]),
     ("timeout", &["open"]),
-    ("log", &["open", "take", "reply", "end"]),
+    ("log", &["open", "take", "timer", "acted", "reply", "end"]),
     (
         "trace",
         &["open", "take", "timer", "reply", "states", "end"],
