@@ -112,6 +112,12 @@ files! {
     "crew/loops.h" Crew("loops");
     "io/wheel.h" Crew("loops");
     "io/wheel.c" Crew("loops");
+    "io/epoll.h" Io("epoll");
+    "io/epoll_bytes.c" Io("epoll");
+    "io/epoll_end.c" Io("epoll");
+    "io/epoll_wait.c" Io("epoll");
+    "io/epoll_accept.c" Io("epoll");
+    "io/epoll_stop.c" Io("epoll");
     "io/epoll.c" Io("epoll");
     "io/command.h" Io("script");
     "io/command.c" Io("script");

@@ -12,11 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-struct loops_waiter { /* what io sees comes first */
-    struct nest__waiter seen;
-    struct nest__context context;
-};
-
 static nest_session *loops_slab;
 static uint8_t *loops_vars;
 static size_t loops_stride;
@@ -119,36 +114,61 @@ uint32_t nest__ready_count(void) {
 
 /* -- the door */
 
-int nest__wait(nest_session *s, const struct nest__wait *wait) {
-    int result = nest__push(s, wait->chan);
-    if (result < 0) {
-        return result;
+/* Before an action leaves: it depends on nothing of the loop's, and there is a stack for the loop.
+ */
+static bool loops_free_to_leave(nest_session *s) {
+    return nest__own(s, NULL) == 0 && nest__door_ready() == 0;
+}
+
+bool nest__loops_may_leave(nest_session *s, struct nest__waiter *waiter) {
+    bool work = waiter->wait->what == NEST__WORK;
+    if (work && !loops_free_to_leave(s)) {
+        waiter->result = -ENOMEM;
+        return false;
     }
-    struct loops_waiter here = {.seen = {wait, 0}};
-    if (!nest__io_await(s, &here.seen)) {
-        return here.seen.result;
+    waiter->result = nest__push(s, waiter->wait->chan);
+    if (waiter->result < 0 && !work) { /* who works notices afterwards */
+        return false;
     }
-    if (nest__own(s, NULL) < 0) {
+    if (!nest__io_await(s, waiter)) {
+        return false;
+    }
+    if (!loops_free_to_leave(s)) {
         loops_ready_drop(s);
-        return -ENOMEM;
+        waiter->result = -ENOMEM;
+        return false;
     }
-    s->waiter = &here;
+    return true;
+}
+
+void nest__loops_leave(nest_session *s, struct nest__waiter *waiter) {
+    s->waiter = waiter;
     s->flags |= NEST__WAITING;
-    result = nest__door_leave(&here.context);
+    nest__door_leave(&waiter->context);
+}
+
+void nest__loops_came(nest_session *s) {
     s->flags &= (uint8_t)~NEST__WAITING;
     s->waiter = NULL;
-    if (result < 0) { /* no stack: it has not waited */
-        loops_ready_drop(s);
-        return result;
+}
+
+int nest__wait(nest_session *s, const struct nest__wait *wait) {
+    struct nest__waiter here = {.wait = wait};
+    if (wait->what == NEST__WORK && !loops_free_to_leave(s)) {
+        return wait->work(wait->arg); /* it is done in any case */
     }
-    return here.seen.result;
+    if (nest__loops_may_leave(s, &here)) {
+        nest__loops_leave(s, &here);
+        nest__loops_came(s);
+    }
+    return here.result;
 }
 
 static void loops_run(void) {
     while (!nest__io_done()) {
         nest_session *s = nest__io_step();
         if (s != NULL) {
-            nest__door_resume(&((struct loops_waiter *)s->waiter)->context);
+            nest__door_resume(&((struct nest__waiter *)s->waiter)->context);
         }
     }
 }
@@ -192,6 +212,7 @@ int nest__crew_run(void) {
     }
     nest__crash_install("server", "the server ends");
     nest__door_run();
+    nest__helpers_end();
     nest__carrier_clear(loops_carrier);
     return nest__io_status();
 }

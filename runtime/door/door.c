@@ -45,20 +45,25 @@ static void nest__door_run(void) {
     nest__context_switch(&door_outside, &door_first);
 }
 
-/* Leaves the caller in *here, on its stack, and runs the loop on another until somebody calls
- * nest__door_resume(here). 0; -ENOMEM: there is no other stack. */
-static int nest__door_leave(struct nest__context *here) {
-    struct nest__context fresh, *loop = door_parked;
-    if (loop != NULL) {
-        door_parked = loop->next;
-    } else {
+/* Makes sure that there is a stack for the loop to go on on. 0 or -ENOMEM. */
+static int nest__door_ready(void) {
+    static struct nest__context fresh; /* used up when the switch to it is done */
+    if (door_parked == NULL) {
         if (door_make(&fresh) < 0) {
             return -ENOMEM;
         }
-        loop = &fresh; /* used up when the switch is done */
+        fresh.next = NULL;
+        door_parked = &fresh;
     }
-    nest__context_switch(here, loop);
     return 0;
+}
+
+/* Leaves the caller in *here, on its stack, and runs the loop on another until somebody calls
+ * nest__door_resume(here). nest__door_ready has said yes. */
+static void nest__door_leave(struct nest__context *here) {
+    struct nest__context *loop = door_parked;
+    door_parked = loop->next;
+    nest__context_switch(here, loop);
 }
 
 /* Parks this loop and goes on with an action that waited. Returns when a later wait needs a loop.

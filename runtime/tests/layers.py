@@ -12,7 +12,8 @@ PARTS = {
                "engine/session.c", "engine/directives.c"],
     "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],
     "wheel": ["io/wheel.c"],
-    "epoll": ["io/wheel.c", "io/epoll.c"],
+    "epoll": ["io/epoll_bytes.c", "io/epoll_end.c", "io/epoll_wait.c", "io/epoll_accept.c",
+              "io/epoll_stop.c", "io/epoll.c"],
     "script": ["io/command.c", "io/wheel.c", "io/script.c"],
 }
 SIZES = {"RULES": 10, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0,

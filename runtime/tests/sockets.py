@@ -96,7 +96,8 @@ def stop(binary):
     begun = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     check("at rest", idle.recv(100), b"bye: the server stops\r\n")
-    check("in a message", read_all(half), b"hello\r\nbye: the server stops\r\n")
+    half.sendall(b"O\nWHO\n")
+    check("in a message", read_all(half), b"hello\r\nnobody 1\r\nbye: the server stops\r\n")
     check("what was replied is delivered", len(read_all(slow)), 7 + 8000000 + 2 + 23)
     check("exit", server.process.wait(10), 0)
     check("soon", time.monotonic() - begun < 4, True)
@@ -111,16 +112,73 @@ def stop(binary):
     check("waits for a slow client", server.process.poll(), None)
     begun = time.monotonic()
     status, said = server.stop(signal.SIGINT)
-    check("a second signal ends it", (status, said, time.monotonic() - begun < 3), (0, "", True))
+    check("a second signal ends it", (status, said, time.monotonic() - begun < 3), (1, "", True))
 
-    server = Server(binary)
-    slow = server.connect(SO_RCVBUF=4096)
+    server = Server(binary, "--set", "drainTimeout=1s")
+    slow, half = server.connect(SO_RCVBUF=4096), server.connect()
     slow.sendall(b"BIG 8000000\n")
+    half.sendall(b"WH")
     time.sleep(0.2)
     begun = time.monotonic()
     status, said = server.stop()
-    check("nobody delays it for long", (status, said, 4 < time.monotonic() - begun < 8),
-          (0, "", True))
+    took = time.monotonic() - begun
+    check("nobody delays it for long", (status, said, 0.9 < took < 4), (1, "", True))
+    try:
+        check("who is cut is reset", read_all(half), None)
+    except ConnectionResetError:
+        pass
+
+
+def queued(binary):
+    """Who waits to be taken when the stop begins is served."""
+    server = Server(binary)
+    os.kill(server.process.pid, signal.SIGSTOP)
+    clients = [server.connect() for _ in range(20)]
+    for s in clients:
+        s.sendall(b"WHO\n")
+    server.process.send_signal(signal.SIGTERM)
+    os.kill(server.process.pid, signal.SIGCONT)
+    for s in clients:
+        check("served from the queue", read_all(s),
+              b"hello\r\nnobody 1\r\nbye: the server stops\r\n")
+    check("stops", server.process.wait(10), 0)
+    server.process.communicate()
+
+
+def limits(binary):
+    server = Server(binary, "--set", "idleTimeout=300ms", "--set", "readTimeout=600ms",
+                    "--set", "writeTimeout=500ms", "--set", "lingerTimeout=200ms")
+    begun = time.monotonic()
+    idle, half, slow = server.connect(), server.connect(), server.connect(SO_RCVBUF=4096)
+    slow.sendall(b"BIG 8000000\n")
+    half.sendall(b"W")
+    check("idle", read_all(idle)[:12], b"hello\r\nbye: ")
+    check("idle: after its time", 0.29 < time.monotonic() - begun < 2, True)
+    for byte in b"HOHOHO":
+        half.sendall(bytes([byte]) if byte != ord("\n") else b"")
+        time.sleep(0.05)
+    half.settimeout(5)
+    check("unfinished", b"bye: " in read_all(half), True)
+    check("unfinished: after its time", 0.55 < time.monotonic() - begun < 3, True)
+    try:
+        while slow.recv(1000):
+            time.sleep(0.02)
+            if time.monotonic() - begun > 6:
+                break
+    except ConnectionResetError:
+        pass
+    check("a stalled reader is cut", server.process.poll(), None)
+    status, said = server.stop()
+    check("stops", (status, said), (0, ""))
+
+
+def megabyte(server):
+    """A last reply is read although a megabyte too much was sent before."""
+    for n in (1 << 20, 5 << 20):
+        with server.connect() as s:
+            s.sendall(b"BAD\n")
+            s.sendall(b"x" * n)
+            check("refused", read_all(s), b"hello\r\nbye: no rule matches the input\r\n")
 
 
 def few_descriptors(binary):
@@ -155,11 +213,14 @@ def main():
     for binary in sys.argv[1:]:
         server = Server(binary)
         conversations(server)
+        megabyte(server)
         stalled(server)
         conversations(server)
         check(f"{binary} stops", server.stop(), (0, ""))
         limit(binary)
         stop(binary)
+        queued(binary)
+        limits(binary)
         few_descriptors(binary)
         count += 1
     finish("sockets", count)

@@ -1,0 +1,56 @@
+/* epoll_end.c: how connections end: at once, after lingering, or cut.
+ *
+ * Called by the other files of the epoll io. State: none of its own; who lingers is in the wheel.
+ * Must not know why a session ended. */
+#include "../platform/platform.h"
+#include "epoll.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What a client may still send while its connection lingers: more than both systems hold for a
+ * client that only then begins to read. */
+enum { END_DISCARD = 16 * 1024 * 1024 };
+
+void nest__epoll_release(nest_session *s) {
+    nest__wheel_drop(s);
+    if ((s->c0.state & NEST__CHAN_CUT) != 0) { /* so that the system keeps nothing to deliver */
+        struct linger none = {.l_onoff = 1};
+        (void)setsockopt(s->c0.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    }
+    if (NEST__PIPES && s->c0.kind == NEST__PIPE) {
+        nest__epoll_disarm(s); /* others may have it open: closing it would not do that */
+    }
+    close(s->c0.fd);
+    nest__released(s);
+    nest__slot_give(s, true);
+    nest__epoll_listen(true);
+    if (nest__slots_taken() == 0) {
+        nest__epoll_wake_after(NEST__EPOLL_PATIENCE, nest__listen_patience());
+    }
+}
+
+/* Closing over unread input would destroy what the client has not read. */
+void nest__epoll_finish(nest_session *s) {
+    uint32_t limit = nest__config.linger_timeout;
+    if ((s->c0.state & NEST__CHAN_CUT) != 0 || nest__epoll.cut ||
+        !(nest__unread(s) || nest__input_waits(&s->c0)) || shutdown(s->c0.fd, SHUT_WR) == -1 ||
+        !nest__epoll_arm(s, EPOLLIN)) {
+        nest__epoll_release(s);
+        return;
+    }
+    s->flags |= NEST__LINGERING;
+    s->discarded = 0;
+    nest__epoll_until(s, nest__after(nest__now(), limit)); /* none: for what is there, no longer */
+}
+
+void nest__epoll_discard(nest_session *s) {
+    ssize_t n = recv(s->c0.fd, nest__epoll.buffer, sizeof nest__epoll.buffer, 0);
+    if (n > 0) {
+        s->discarded += (uint64_t)n;
+    }
+    if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR) || s->discarded > END_DISCARD) {
+        nest__epoll_release(s);
+    }
+}
