@@ -41,6 +41,9 @@ impl For {
 /// Actions move to helper threads: `$block` in a loop. `script` has no threads.
 const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
 
+/// Helper threads exist; the work of a `script` is done in its own steps.
+const HELPED: For = Both(&Io("epoll"), &With("helpers"));
+
 /// One file of the runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
@@ -84,6 +87,9 @@ files! {
     "file/upload.c" With("files");
     "file/commit.c" With("files");
     "null/files.c" Without("files");
+    "io/command.h" Io("script");
+    "io/script.h" Io("script");
+    "io/script_faults.c" Io("script"); /* what stands behind it asks the system through it */
     "feature/trace.h" With("trace");
     "feature/trace.c" With("trace");
     "feature/peer.h" With("peer");
@@ -119,9 +125,10 @@ files! {
     "io/epoll_accept.c" Io("epoll");
     "io/epoll_stop.c" Io("epoll");
     "io/epoll.c" Io("epoll");
-    "io/command.h" Io("script");
     "io/command.c" Io("script");
+    "io/jobs.c" Io("script");
     "io/script.c" Io("script");
+    "io/script_steps.c" Io("script");
     "io/blocking.h" Io("blocking");
     "io/watch.h" Io("blocking");
     "io/watch.c" Io("blocking");
@@ -139,8 +146,8 @@ files! {
     "crew/helpers.h" Crew("loops");
     "crew/loops.c" Crew("loops");
     "null/carrier.c" Both(&Crew("loops"), &Not(&BLOCKS_MOVE));
-    "crew/helpers.c" Both(&Io("epoll"), &With("helpers"));
-    "null/helpers.c" Both(&Crew("loops"), &Without("helpers"));
+    "crew/helpers.c" HELPED;
+    "null/helpers.c" Both(&Crew("loops"), &Not(&HELPED));
     "crew/patience.h" Io("blocking");
     "crew/patience.c" Io("blocking");
     "crew/process.h" Crew("process");

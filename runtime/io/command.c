@@ -1,8 +1,10 @@
-/* command.c: the lines of a script: what clients do, and how bytes are written down.
+/* command.c: the lines of a script: what clients do, and what becomes of them.
  *
  * Called by script.c. State: the line being read. Must not know sessions. */
 #include "command.h"
+#include "../platform/platform.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +66,17 @@ static char *command_string(char *p, struct nest__command *command) {
     return p + 1;
 }
 
+/* Whether the next word is this one; then it is skipped. */
+static bool command_word(char **p, const char *word) {
+    size_t n = strlen(word);
+    char *at = *p + strspn(*p, " \t");
+    if (strncmp(at, word, n) != 0 || strcspn(at, " \t\r\n") != n) {
+        return false;
+    }
+    *p = at + n;
+    return true;
+}
+
 /* A decimal number after blanks; NULL, or where it ends. */
 static char *command_count(char *p, uint64_t *value) {
     p += strspn(p, " \t");
@@ -83,12 +96,48 @@ static struct nest__command command_wrong(const char *why) {
     return (struct nest__command){.verb = NEST__COMMAND_WRONG, .why = why};
 }
 
+/* A number from `least` to 2^30 after blanks; NULL, or where it ends. */
+static char *command_number(char *p, uint32_t least, uint32_t *value) {
+    uint64_t number = 0;
+    p = command_count(p, &number);
+    if (p == NULL || number < least || number > 1u << 30) {
+        return NULL;
+    }
+    *value = (uint32_t)number;
+    return p;
+}
+
+/* What stands behind `fail`; NULL, or where it ends. */
+static char *command_fault(char *p, struct nest__command *command) {
+    static const struct {
+        const char *name;
+        int error;
+    } errors[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EACCES", EACCES},
+                  {"EMFILE", EMFILE}, {"ENOMEM", ENOMEM}, {"EDQUOT", EDQUOT}};
+    command->fault = command_word(&p, "memory")  ? NEST__FAULT_MEMORY
+                     : command_word(&p, "stack") ? NEST__FAULT_STACK
+                                                 : NEST__FAULT_FILE;
+    if (command->fault == NEST__FAULT_FILE) {
+        if (!command_word(&p, "file")) {
+            return NULL;
+        }
+        for (unsigned i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+            command->error = command_word(&p, errors[i].name) ? errors[i].error : command->error;
+        }
+        if (command->error == 0) {
+            return NULL;
+        }
+    }
+    return command_number(p, 1, &command->number);
+}
+
 struct nest__command nest__command_read(void) {
-    static const char *const verbs[] = {"open", "in", "eof", "reset", "room", "drain"};
+    static const char *const verbs[] = {"open", "in",      "eof",     "reset", "room",  "drain",
+                                        "pass", "clients", "helpers", "fail",  "reload"};
     struct nest__command command = {.verb = NEST__COMMAND_NOTHING};
     uint64_t who = 0;
     if (getline(&command_line, &command_size, stdin) == -1) {
-        free(command_line);
+        (free)(command_line);
         command_line = NULL;
         command.verb = NEST__COMMAND_END;
         return command;
@@ -105,10 +154,11 @@ struct nest__command nest__command_read(void) {
         }
     }
     if (command.verb == NEST__COMMAND_NOTHING) {
-        return command_wrong("unknown command; open, in, eof, reset, room and drain exist");
+        return command_wrong("unknown command; open, in, eof, reset, room, drain, pass, clients, "
+                             "helpers, fail and reload exist");
     }
     p += n;
-    if (command.verb != NEST__COMMAND_DRAIN) {
+    if (command.verb <= NEST__COMMAND_ROOM) {
         p = command_count(p, &who);
         if (p == NULL || who == 0 || who > UINT32_MAX) {
             return command_wrong("the number of a conversation must follow, from 1");
@@ -126,13 +176,30 @@ struct nest__command nest__command_read(void) {
             return command_wrong("a count of bytes must follow, or - for no limit");
         }
     }
+    if (command.verb == NEST__COMMAND_PASS || command.verb == NEST__COMMAND_CLIENTS) {
+        p = command_number(p, command.verb == NEST__COMMAND_CLIENTS, &command.number);
+        if (p == NULL) {
+            return command_wrong("a number must follow: pass MS, clients N");
+        }
+    }
+    if (command.verb == NEST__COMMAND_HELPERS) {
+        command.number = NEST__NO_HELPERS;
+        p = command_word(&p, "none") ? p : command_number(p, 0, &command.number);
+        if (p == NULL) {
+            return command_wrong("ms must follow, that every piece of work takes, or none");
+        }
+    }
+    if (command.verb == NEST__COMMAND_FAIL && (p = command_fault(p, &command)) == NULL) {
+        return command_wrong("memory N, stack N or file ERROR N must follow; ERROR: EIO ENOSPC "
+                             "EACCES EMFILE ENOMEM EDQUOT");
+    }
     return p[strspn(p, " \t\r\n")] == '\0' ? command
                                            : command_wrong("nothing more may follow on this line");
 }
 
-/* Writes bytes down as a script has them, behind `to`, which has room for 4 characters a byte;
- * where the text ends. */
-char *nest__command_quote(char *to, const uint8_t *bytes, size_t n) {
+/* Writes bytes down as a script has them, behind `to`, which has room for 4 characters a byte and 2
+ * more; where the text ends. */
+static char *command_quote(char *to, const uint8_t *bytes, size_t n) {
     *to++ = '"';
     for (size_t i = 0; i < n; i++) {
         uint8_t c = bytes[i];
@@ -156,4 +223,32 @@ char *nest__command_quote(char *to, const uint8_t *bytes, size_t n) {
     }
     *to++ = '"';
     return to;
+}
+
+static int command_print(uint32_t who, const char *what, const uint8_t *bytes, size_t n) {
+    char *text = (malloc)(4 * n + 64); /* no fault of the script's own */
+    if (text == NULL) {
+        return -ENOMEM;
+    }
+    struct nest__line line = {text, 0, 60};
+    nest__line_number(&line, who);
+    nest__line_char(&line, ' ');
+    nest__line_add(&line, what);
+    char *end = text + line.n;
+    if (bytes != NULL) {
+        *end++ = ' ';
+        end = command_quote(end, bytes, n);
+    }
+    *end++ = '\n';
+    nest__write(1, text, (size_t)(end - text));
+    (free)(text);
+    return 0;
+}
+
+int nest__command_out(uint32_t who, const uint8_t *bytes, size_t n) {
+    return command_print(who, "out", bytes, n);
+}
+
+int nest__command_closed(uint32_t who, bool cut) {
+    return command_print(who, cut ? "cut" : "closed", NULL, 0);
 }

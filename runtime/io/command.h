@@ -1,4 +1,5 @@
-/* command.h: a script's commands, as script.c gets them from command.c. */
+/* command.h: a script's commands and what is said about its conversations, between script.c and
+ * command.c. A simulation supplies these in place of command.c. */
 #ifndef NEST_COMMAND_H
 #define NEST_COMMAND_H
 
@@ -11,23 +12,35 @@ enum nest__verb {
     NEST__COMMAND_RESET,
     NEST__COMMAND_ROOM,
     NEST__COMMAND_DRAIN,
+    NEST__COMMAND_PASS,
+    NEST__COMMAND_CLIENTS,
+    NEST__COMMAND_HELPERS,
+    NEST__COMMAND_FAIL,
+    NEST__COMMAND_RELOAD,
     NEST__COMMAND_NOTHING, /* an empty line, a comment */
     NEST__COMMAND_WRONG,
     NEST__COMMAND_END
 };
+enum nest__fault { NEST__FAULT_MEMORY, NEST__FAULT_STACK, NEST__FAULT_FILE };
+#define NEST__NO_HELPERS UINT32_MAX
 struct nest__command {
     enum nest__verb verb;
     uint32_t who;   /* from 1 */
     uint8_t *bytes; /* in: until the next command is read */
     size_t n;
     uint64_t room;   /* UINT64_MAX: unlimited */
+    uint32_t number; /* pass, helpers: ms; clients: how many; fail: which one from now on */
+    enum nest__fault fault;
+    int error;       /* fail file: as this */
     const char *why; /* WRONG */
 };
 
-extern unsigned nest__command_number;          /* lines read */
-struct nest__command nest__command_read(void); /* the next of stdin */
-/* Writes bytes down as a script has them, behind `to`, which has room for 4 characters a byte and 2
- * more; where the text ends. */
-char *nest__command_quote(char *to, const uint8_t *bytes, size_t n);
+extern unsigned nest__command_number; /* lines read */
+/* The next of stdin. Asked for when everything before it is done: no wait is over, nothing due. */
+struct nest__command nest__command_read(void);
+/* What a conversation's client got: 0, or -ENOMEM: it could not be written down. */
+int nest__command_out(uint32_t who, const uint8_t *bytes, size_t n);
+/* It is closed; `cut`: reset by the server, something may not have been delivered. */
+int nest__command_closed(uint32_t who, bool cut);
 
 #endif

@@ -1,37 +1,25 @@
-/* script.c: conversations come from stdin, answers go to stdout; no socket, no clock, no chance.
+/* script.c: conversations come from commands, answers go to who gave them; no socket, no clock, no
+ * chance.
  *
- * Called by crew/loops.c and, for output, by the engine; also stands for the listener. State: the
- * conversations of this process. Must not know the language. A step is processed completely before
- * the next command is read; an action that waits for its client to take output waits on its stack,
- * and the next commands are read meanwhile.
- *
- *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
- *     C out "bytes" | C closed
- *
- * C counts from 1 in the order of open, and is nest_id. The client takes all output unless `room`,
- * also just before its open, says how many bytes more. At the end of stdin every conversation gets
- * eof, and those whose client does not take the rest are reset. What is lent to the engine is
- * scribbled over as soon as the lease ends, so that a use of it shows. */
-#include "../crew/loops.h"
+ * Called by crew/loops.c and script_steps.c, for output and waits by the engine; also stands for
+ * the listener. State: the conversations of this process. Must not know the language. What is lent
+ * to the engine is scribbled over as soon as the lease ends, so that a use of it shows. An action
+ * that waits does so on its stack; a session keeps nothing on a stack of io's. */
+#include "script.h"
 #include "../platform/platform.h"
-#include "command.h"
+#include "wheel.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { SCRIPT_CONVERSATIONS = 65536 };
-enum script_stage { SCRIPT_COMMANDS, SCRIPT_EOFS, SCRIPT_RESETS, SCRIPT_DONE };
-
-static struct {    /* by slot: C - 1 */
-    uint8_t *sent; /* by the client, and not yet received; with its room */
-    size_t n, cap;
-    uint64_t room;
-    bool eof;
-} script_clients[SCRIPT_CONVERSATIONS];
+static struct script_client *script_clients[SCRIPT_CONVERSATIONS]; /* by number - 1 */
 static uint8_t script_buffer[NEST__VISIT_IN];
-static uint32_t script_lent;                               /* bytes of it in use */
-static uint32_t script_drain = NEST__NO_SLOT, script_next; /* next slot to be told */
-static enum script_stage script_stage;
-static int script_status;
+static uint32_t script_lent; /* bytes of it in use */
+uint32_t script_now = UINT32_MAX - 5000,
+         script_live; /* the time's wrap is near: it must not matter */
+int script_status;
+bool script_over, script_again;
 
 struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 unsigned nest__listener_count;
@@ -50,306 +38,261 @@ void nest__peer_text(const struct nest__chan *chan, char *to, size_t size) {
     to[line.n] = '\0';
 }
 
-/* -- output */
+uint32_t nest__now(void) {
+    return script_now;
+}
 
-static void script_print(uint32_t who, const char *what, const uint8_t *bytes, size_t n) {
-    char *text = malloc(4 * n + 64);
-    if (text == NULL) {
-        nest__say("no memory to print what conversation %u got", (unsigned)who);
-        script_status = 1;
-        return;
+/* -- clients */
+
+struct script_client *script_client(uint32_t who) {
+    return script_clients[who - 1];
+}
+
+static struct script_client *script_client_of(const nest_session *s) {
+    return script_clients[s->c0.fd - 1];
+}
+
+struct script_client *script_client_make(uint32_t who) {
+    struct script_client *client = script_clients[who - 1];
+    if (client == NULL && (client = (malloc)(sizeof *client)) != NULL) {
+        *client = (struct script_client){.room = UINT64_MAX, .slot = NEST__NO_SLOT};
+        script_clients[who - 1] = client;
     }
-    struct nest__line line = {text, 0, 63};
-    nest__line_number(&line, who);
-    nest__line_char(&line, ' ');
-    nest__line_add(&line, what);
-    char *end = text + line.n;
-    if (bytes != NULL) {
-        *end++ = ' ';
-        end = nest__command_quote(end, bytes, n);
+    return client;
+}
+
+int script_send(struct script_client *client, const uint8_t *bytes, size_t n) {
+    size_t need = client->at + client->n + n;
+    if (need > client->cap || client->sent == NULL) {
+        uint8_t *sent = (realloc)(client->sent, need * 2 + 64);
+        if (sent == NULL) {
+            return -ENOMEM;
+        }
+        client->sent = sent;
+        client->cap = need * 2 + 64;
     }
-    *end++ = '\n';
-    nest__write(1, text, (size_t)(end - text));
-    free(text);
+    memcpy(client->sent + client->at + client->n, bytes, n);
+    client->n += n;
+    return 0;
+}
+
+/* What the client has sent, as far as there is room. */
+static uint32_t script_copy(struct script_client *client, uint8_t *to, uint32_t room) {
+    uint32_t n = client->n < room ? (uint32_t)client->n : room;
+    if (n > 0) {
+        memcpy(to, client->sent + client->at, n);
+        client->n -= n;
+        client->at = client->n == 0 ? 0 : client->at + n;
+    }
+    return n;
+}
+
+bool nest__input_ready(const struct nest__chan *chan) {
+    return script_clients[chan->fd - 1]->n > 0;
 }
 
 int nest__push(nest_session *s, struct nest__chan *chan) {
     struct nest__out out[1];
-    uint64_t *room = &script_clients[s->self.slot].room;
-    while (*room > 0 && nest__out_next(s, chan, out, 1) > 0) {
-        uint64_t n = out[0].n < *room ? out[0].n : *room;
-        script_print(s->self.slot + 1, "out", out[0].p, (size_t)n);
-        *room -= *room == UINT64_MAX ? 0 : n;
+    struct script_client *client = script_client_of(s);
+    if (client->reset) {
+        return -ECONNRESET;
+    }
+    while (client->room > 0 && nest__out_next(s, chan, out, 1) > 0) {
+        uint64_t n = out[0].n < client->room ? out[0].n : client->room;
+        if (nest__command_out((uint32_t)chan->fd, out[0].p, (size_t)n) < 0) {
+            nest__say("no memory to print what conversation %d got", (int)chan->fd);
+            script_status = 1;
+        }
+        client->room -= client->room == UINT64_MAX ? 0 : n;
         nest__out_sent(s, chan, n);
     }
     return 0;
 }
 
+/* -- waits */
+
+/* Whether what the action waits for is there; then result is set. */
+static bool script_satisfied(nest_session *s, struct nest__waiter *waiter) {
+    const struct nest__wait *wait = waiter->wait;
+    struct script_client *client = script_client_of(s);
+    waiter->result = 0;
+    switch (wait->what) {
+    case NEST__DRAINED:
+        return nest__out_queued(s, wait->chan) <= wait->mark;
+    case NEST__INPUT:
+        if (nest__out_queued(s, wait->chan) > 0) {
+            return false;
+        }
+        if (client->n > 0) {
+            uint32_t n = script_copy(client, wait->into, wait->room);
+            nest__chan_received(wait->chan, n == wait->room);
+            waiter->result = (int)n;
+        } else if (client->eof) {
+            wait->chan->state |= NEST__CHAN_EOF;
+        } else {
+            return false;
+        }
+        return true;
+    case NEST__TIME:
+    case NEST__WORK:
+        break;
+    }
+    return false;
+}
+
 bool nest__io_await(nest_session *s, struct nest__waiter *waiter) {
-    return nest__out_queued(s, &s->c0) > waiter->wait->mark;
+    const struct nest__wait *wait = waiter->wait;
+    if (wait->what == NEST__WORK) {
+        nest__wheel_drop(s);
+        return script_job_add(s, waiter);
+    }
+    if (script_over) {
+        waiter->result = -ECANCELED;
+        return false;
+    }
+    if (script_satisfied(s, waiter)) {
+        return false;
+    }
+    if (wait->deadline != 0 && nest__reached(wait->deadline, script_now)) {
+        waiter->result = wait->what == NEST__TIME ? 0 : -ETIMEDOUT;
+        return false;
+    }
+    nest__wheel_set(s, wait->deadline, script_now);
+    return true;
 }
 
-uint32_t nest__now(void) {
-    return 1;
-}
-
-bool nest__input_ready(const struct nest__chan *chan) {
-    return script_clients[chan->fd - 1].n > 0;
-}
-
-bool nest__stopping(void) {
-    return script_drain != NEST__NO_SLOT;
+nest_session *script_waited(nest_session *s, int result) {
+    ((struct nest__waiter *)s->waiter)->result = result;
+    nest__wheel_drop(s);
+    return s;
 }
 
 /* -- conversations */
 
+void script_scribble(void) {
+    memset(script_buffer, 0xa5, script_lent);
+    script_lent = 0;
+}
+
 static void script_closed(nest_session *s) {
-    uint32_t slot = s->self.slot;
-    script_print(slot + 1, "closed", NULL, 0);
-    nest__released(s); /* its slot is not used again: numbers stay unique */
-    free(script_clients[slot].sent);
-    script_clients[slot].sent = NULL;
-    script_clients[slot].n = 0;
+    uint32_t who = (uint32_t)s->c0.fd;
+    struct script_client *client = script_clients[who - 1];
+    bool cut = !client->reset && (s->c0.state & NEST__CHAN_CUT) != 0;
+    if (nest__command_closed(who, cut) < 0) {
+        nest__say("no memory to print that conversation %u is closed", (unsigned)who);
+        script_status = 1;
+    }
+    nest__wheel_drop(s);
+    nest__released(s);
+    if (script_again) { /* else numbers stay unique */
+        nest__slot_give(s, true);
+    }
+    (free)(client->sent);
+    (free)(client);
+    script_clients[who - 1] = NULL;
+    script_live--;
 }
 
 /* One receive: what the client has sent, as far as the buffer holds it. */
 static unsigned script_receive(nest_session *s) {
     struct nest__window window = {NULL, 0, false};
     uint32_t room = nest__in_space(s, &s->c0, &window.p);
-    size_t sent = script_clients[s->self.slot].n;
-    uint8_t *bytes = script_clients[s->self.slot].sent;
     if (room == 0) {
         window = (struct nest__window){script_buffer, 0, true};
         room = sizeof script_buffer;
     }
-    window.n = sent < room ? (uint32_t)sent : room;
+    window.n = script_copy(script_client_of(s), window.p, room);
     script_lent = window.lent ? window.n : 0;
-    memcpy(window.p, bytes, window.n);
-    memmove(bytes, bytes + window.n, sent - window.n);
-    script_clients[s->self.slot].n -= window.n;
     nest__chan_received(&s->c0, window.n == room);
     unsigned want = nest__pump(s, &s->c0, &window);
     if (nest__own(s, &window) < 0) {
         want = nest__event(s, NEST__EVENT_RESET);
     }
-    memset(script_buffer, 0xa5, script_lent);
-    script_lent = 0;
+    script_scribble();
     return want;
 }
 
 /* Goes on with a conversation until it must wait for its client. */
 static void script_serve(nest_session *s, unsigned want) {
     struct nest__window none = {NULL, 0, false};
-    uint32_t slot = s->self.slot;
+    struct script_client *client = script_client_of(s);
     for (;;) {
         if ((want & (NEST__WANT_END | NEST__WANT_AGAIN)) != 0) {
             nest__push(s, &s->c0);
         }
-        bool stalled = script_clients[slot].room == 0 && nest__out_queued(s, &s->c0) > 0;
-        if ((want & NEST__WANT_END) != 0) {
-            if (!stalled) {
-                script_closed(s);
-            }
+        bool stalled = nest__out_queued(s, &s->c0) > 0 && (client->room == 0 || client->reset);
+        if ((want & NEST__WANT_END) != 0 && (!stalled || client->reset || script_over)) {
+            script_closed(s);
             return;
         }
         if (stalled) {
-            return;
+            break;
         }
         if ((want & NEST__WANT_AGAIN) != 0) {
             want = nest__pump(s, &s->c0, &none);
-        } else if (script_clients[slot].n > 0) {
+        } else if (client->n > 0) {
             want = script_receive(s);
-        } else if (script_clients[slot].eof && (s->c0.state & NEST__CHAN_EOF) == 0) {
+        } else if (client->eof && (s->c0.state & NEST__CHAN_EOF) == 0) {
             want = nest__event(s, NEST__EVENT_EOF);
         } else {
             nest__push(s, &s->c0);
-            return;
+            break;
         }
     }
+    nest__wheel_set(s, nest__deadline(s), script_now);
 }
 
-static void script_go_on(nest_session *s) {
+void script_take(uint32_t who) {
+    struct nest__arrival arrival = {(int)who, NEST__SCRIPT, 0};
+    nest_session *s = nest__slot_take();
+    script_clients[who - 1]->slot = s->self.slot;
+    script_live++;
+    nest__wheel_new(s);
+    unsigned want = nest__open(s, &arrival);
+    script_serve(s, want);
+}
+
+void script_go_on(nest_session *s) {
     struct nest__window none = {NULL, 0, false};
-    if (s->phase == NEST__READING || s->phase == NEST__ENDED) {
-        unsigned want = nest__pump(s, &s->c0, &none);
+    unsigned want = nest__pump(s, &s->c0, &none);
+    script_serve(s, want);
+}
+
+void script_tell(nest_session *s, enum nest__event event) {
+    bool acting = s->phase == NEST__ACTING;
+    unsigned want = nest__event(s, event);
+    if (!acting) {
         script_serve(s, want);
     }
 }
 
-static nest_session *script_waited(nest_session *s, int result) {
-    ((struct nest__waiter *)s->waiter)->result = result;
-    return s;
-}
-
-static nest_session *script_reset(nest_session *s) {
-    script_clients[s->self.slot].n = 0;
-    if ((s->flags & NEST__WAITING) != 0) {
-        return script_waited(s, -ECONNRESET);
-    }
-    if (s->phase != NEST__FREE) {
-        unsigned want = nest__event(s, NEST__EVENT_RESET);
-        script_serve(s, want);
-    }
-    return NULL;
-}
-
-static nest_session *script_room(nest_session *s, uint64_t room) {
-    script_clients[s->self.slot].room = room;
+nest_session *script_heard(nest_session *s) {
     if ((s->flags & NEST__WAITING) == 0) {
         script_go_on(s);
         return NULL;
     }
-    const struct nest__waiter *waiter = s->waiter;
+    struct nest__waiter *waiter = s->waiter;
     nest__push(s, &s->c0);
-    return nest__out_queued(s, &s->c0) <= waiter->wait->mark ? script_waited(s, 0) : NULL;
+    return script_satisfied(s, waiter) ? script_waited(s, waiter->result) : NULL;
 }
 
-static int script_send(uint32_t slot, const uint8_t *bytes, size_t n) {
-    size_t need = script_clients[slot].n + n;
-    if (need > script_clients[slot].cap || script_clients[slot].sent == NULL) {
-        uint8_t *sent = realloc(script_clients[slot].sent, need * 2 + 64);
-        if (sent == NULL) {
-            return -ENOMEM;
-        }
-        script_clients[slot].sent = sent;
-        script_clients[slot].cap = need * 2 + 64;
+nest_session *script_reset(nest_session *s) {
+    struct script_client *client = script_client_of(s);
+    client->n = 0;
+    client->reset = true;
+    if ((s->flags & NEST__WAITING) != 0 &&
+        ((struct nest__waiter *)s->waiter)->wait->what != NEST__WORK) {
+        return script_waited(s, -ECONNRESET);
     }
-    memcpy(script_clients[slot].sent + script_clients[slot].n, bytes, n);
-    script_clients[slot].n = need;
-    return 0;
-}
-
-/* -- commands */
-
-static nest_session *script_refuse(const char *why) {
-    nest__say("script line %u: %s", nest__command_number, why);
-    script_status = 2;
-    script_stage = SCRIPT_RESETS;
-    script_next = 0;
+    script_tell(s, NEST__EVENT_RESET);
     return NULL;
 }
 
-static nest_session *script_open(uint32_t who) {
-    struct nest__arrival arrival = {(int)who, NEST__SCRIPT, 0};
-    if (script_drain != NEST__NO_SLOT) {
-        return script_refuse("the server is stopping: it takes no more conversations");
+nest_session *script_due(nest_session *s) {
+    if ((s->flags & NEST__WAITING) != 0) {
+        const struct nest__waiter *waiter = s->waiter;
+        return script_waited(s, waiter->wait->what == NEST__TIME ? 0 : -ETIMEDOUT);
     }
-    if (who != nest__slots_ever() + 1) {
-        return script_refuse("conversations are numbered 1, 2, 3, ... in the order of open");
-    }
-    nest_session *s = nest__slot_take();
-    if (s == NULL) {
-        return script_refuse("a script has at most 65536 conversations");
-    }
-    unsigned want = nest__open(s, &arrival);
-    script_serve(s, want);
+    script_tell(s, NEST__EVENT_EXPIRED);
     return NULL;
-}
-
-static nest_session *script_command(void) {
-    struct nest__command command = nest__command_read();
-    if (command.verb == NEST__COMMAND_WRONG) {
-        return script_refuse(command.why);
-    }
-    if (command.verb == NEST__COMMAND_END) {
-        script_stage = SCRIPT_EOFS;
-        script_next = 0;
-        return NULL;
-    }
-    if (command.verb == NEST__COMMAND_OPEN) {
-        return script_open(command.who);
-    }
-    if (command.verb == NEST__COMMAND_DRAIN) {
-        script_drain = 0;
-        return NULL;
-    }
-    if (command.verb == NEST__COMMAND_NOTHING) {
-        return NULL;
-    }
-    if (command.verb == NEST__COMMAND_ROOM && command.who == nest__slots_ever() + 1 &&
-        command.who <= SCRIPT_CONVERSATIONS) {
-        script_clients[command.who - 1].room = command.room; /* for what START has to say */
-        return NULL;
-    }
-    if (command.who > nest__slots_ever()) {
-        return script_refuse("this conversation was not opened");
-    }
-    nest_session *s = nest__slot_at(command.who - 1);
-    if (s->phase == NEST__FREE) {
-        return NULL; /* the server has closed it: nobody hears its client */
-    }
-    switch (command.verb) {
-    case NEST__COMMAND_IN:
-        if (script_send(s->self.slot, command.bytes, command.n) < 0) {
-            return script_refuse("no memory for these bytes");
-        }
-        script_go_on(s);
-        return NULL;
-    case NEST__COMMAND_EOF:
-        script_clients[s->self.slot].eof = true;
-        script_go_on(s);
-        return NULL;
-    case NEST__COMMAND_RESET:
-        return script_reset(s);
-    default:
-        return script_room(s, command.room);
-    }
-}
-
-static void script_stop(nest_session *s) {
-    if (s->phase == NEST__READING || s->phase == NEST__ACTING) {
-        unsigned want = nest__event(s, NEST__EVENT_DRAIN);
-        if (s->phase == NEST__ENDED) {
-            script_serve(s, want);
-        }
-    }
-}
-
-/* -- the loop's side */
-
-nest_session *nest__io_step(void) {
-    memset(script_buffer, 0xa5, script_lent); /* an action waits: the lease is over */
-    script_lent = 0;
-    if (script_drain < nest__slots_ever()) {
-        script_stop(nest__slot_at(script_drain++));
-        return NULL;
-    }
-    if (script_stage == SCRIPT_COMMANDS) {
-        return script_command();
-    }
-    if (script_next == nest__slots_ever()) {
-        script_stage = script_stage == SCRIPT_EOFS ? SCRIPT_RESETS : SCRIPT_DONE;
-        script_next = 0;
-        return NULL;
-    }
-    nest_session *s = nest__slot_at(script_next++);
-    if (script_stage == SCRIPT_RESETS) {
-        return script_reset(s);
-    }
-    if (s->phase != NEST__FREE) {
-        script_clients[s->self.slot].eof = true;
-        script_go_on(s);
-    }
-    return NULL;
-}
-
-bool nest__io_done(void) {
-    return script_stage == SCRIPT_DONE;
-}
-
-int nest__io_status(void) {
-    return script_status;
-}
-
-/* Features keep something for each of maxClients: a script's limit is another. */
-uint32_t nest__io_prepare(void) {
-    nest__config.max_clients = SCRIPT_CONVERSATIONS;
-    return SCRIPT_CONVERSATIONS;
-}
-
-int nest__io_start(void) {
-    for (unsigned i = 0; i < SCRIPT_CONVERSATIONS; i++) {
-        script_clients[i].room = UINT64_MAX;
-    }
-    return 0;
 }

@@ -14,9 +14,10 @@ PARTS = {
     "wheel": ["io/wheel.c"],
     "epoll": ["io/epoll_bytes.c", "io/epoll_end.c", "io/epoll_wait.c", "io/epoll_accept.c",
               "io/epoll_stop.c", "io/epoll.c"],
-    "script": ["io/command.c", "io/wheel.c", "io/script.c"],
+    "script": ["io/script_faults.c", "io/command.c", "io/wheel.c", "io/jobs.c", "io/script.c",
+               "io/script_steps.c"],
 }
-SIZES = {"RULES": 10, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0,
+SIZES = {"RULES": 19, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0,
          "TIMERS": 1, "PIPES": 0}
 # what compilers put in by themselves
 COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",
