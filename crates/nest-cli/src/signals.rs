@@ -54,6 +54,13 @@ pub struct Caught {
     pub to_all: bool,
 }
 
+impl Caught {
+    /// A wish that the server reads its configuration again: HUP, but not a terminal's end.
+    pub fn reloads(self) -> bool {
+        self.number == SIGHUP && !self.to_all
+    }
+}
+
 /// All signals that matter to a supervisor, as they come; SIGCHLD is among them.
 pub fn stream() -> Result<Receiver<Caught>, Failure> {
     let numbers = [&ENDING[..], &[SIGUSR1, SIGUSR2, SIGCHLD]].concat();

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGTERM};
 
 use crate::args::Run;
 use crate::run::command;
@@ -20,8 +21,12 @@ use crate::signals::Caught;
 use crate::term::{self, Failure};
 use crate::trace::Printer;
 
-/// A server stops within 5 seconds; past this it hangs.
+/// A server stops within its drainTimeout, 5 seconds unless it was told otherwise; past this it is
+/// told to leave its clients.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A server that was told to stop at once does so; past this it hangs.
+const AT_ONCE: Duration = Duration::from_secs(3);
 
 /// A trace line has its whole data; one that is longer comes in pieces.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -79,19 +84,31 @@ impl Server {
         }
     }
 
-    /// Ends it: asked first, and killed if it does not hear.
+    /// Ends it: asked first, then told, and killed if it does not hear.
     pub fn stop(&mut self) {
-        self.signal(signal_hook::consts::SIGTERM);
-        let limit = Instant::now() + PATIENCE;
+        if self.stops_within(PATIENCE) {
+            return;
+        }
+        term::note("the old server still serves clients; they are cut off");
+        if self.stops_within(AT_ONCE) {
+            return;
+        }
+        term::note("the old server does not stop; it is killed");
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Asks it to stop; a second time means at once.
+    fn stops_within(&mut self, time: Duration) -> bool {
+        self.signal(SIGTERM);
+        let limit = Instant::now() + time;
         while self.ended().is_none() {
             if Instant::now() > limit {
-                term::note("the old server does not stop; it is killed");
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
+                return false;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+        true
     }
 }
 
@@ -108,10 +125,14 @@ pub fn until_end(mut server: Server, events: &Receiver<Caught>) -> Result<ExitCo
     }
 }
 
-/// Passes a signal on, unless the server has it already.
+/// Passes a signal on, unless the server has it already. A terminal that is gone ends the server,
+/// which itself takes HUP for a wish to read its configuration again.
 pub fn pass_on(server: &Server, caught: Caught) {
-    if caught.number != signal_hook::consts::SIGCHLD && !caught.to_all {
-        server.signal(caught.number);
+    match caught.number {
+        SIGCHLD => {}
+        SIGHUP if caught.to_all => server.signal(SIGTERM),
+        number if !caught.to_all => server.signal(number),
+        _ => {}
     }
 }
 

@@ -73,7 +73,11 @@ fn until_change(
     let mut next = Instant::now() + LOOK;
     loop {
         match events.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(caught) if ENDING.contains(&caught.number) => return Wakes::Ends(caught),
+            Ok(caught)
+                if ENDING.contains(&caught.number) && !(server.is_some() && caught.reloads()) =>
+            {
+                return Wakes::Ends(caught);
+            }
             Ok(caught) => {
                 if let Some(server) = server {
                     supervise::pass_on(server, caught);

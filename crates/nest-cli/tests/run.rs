@@ -165,3 +165,20 @@ fn a_watched_server_follows_its_files() {
     server.signal("INT");
     assert_eq!(server.end().code(), Some(0));
 }
+
+#[test]
+fn hup_makes_a_server_read_its_configuration_again() {
+    for how in [&[][..], &["--trace"], &["--watch"]] {
+        let place = Place::new();
+        place.write("a.nest", GOOD);
+        place.write("config.nest", "serverPort 0\nidleTimeout 1m\n");
+        let mut server = place.start(&[&["run"], how, &["a.nest"]].concat());
+        let port = server.port();
+        place.write("config.nest", "serverPort 0\nidleTimeout 2m\n");
+        server.signal("HUP");
+        server.line_with("idleTimeout");
+        assert_eq!(talk(port, "HI\r\n"), "hello\r\n", "{how:?}");
+        server.signal("TERM");
+        assert_eq!(server.end().code(), Some(0), "{how:?}");
+    }
+}

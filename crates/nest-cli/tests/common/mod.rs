@@ -236,7 +236,9 @@ fn kill(id: u32, name: &str) {
     let signal = match name {
         "TERM" => rustix::process::Signal::TERM,
         "INT" => rustix::process::Signal::INT,
-        _ => rustix::process::Signal::KILL,
+        "HUP" => rustix::process::Signal::HUP,
+        "KILL" => rustix::process::Signal::KILL,
+        other => panic!("no signal {other}"),
     };
     let _ = rustix::process::kill_process(pid, signal);
 }
