@@ -18,7 +18,7 @@ class Conversation:
 
     def __init__(self, label, client):
         self.label, self.client = label, client
-        self.out, self.closed = b'', False
+        self.out, self.closed, self.cut = b'', False, False
 
 
 def write_script(case, cuts):
@@ -119,8 +119,8 @@ def read_output(data, talks):
             raise ValueError(f'something after closing: {line[:200]}')
         if word == 'out':
             talk.out += literal.parse(text)
-        elif word == 'closed':
-            talk.closed = True
+        elif word in ('closed', 'cut'):
+            talk.closed, talk.cut = True, word == 'cut'
 
 
 def judge(case, talk, lines):
@@ -131,6 +131,8 @@ def judge(case, talk, lines):
     if not talk.closed:
         return 'it was never closed'
     cut = case.is_cut(talk.client)
+    if talk.cut and not cut:
+        return 'it was cut off, its output dropped'
     expected = case.expected(talk.client)
     if re.fullmatch(expected + (b'.*' if cut else b''), talk.out, re.S) is None:
         return (f'output differs\n  expected: {literal.escape(expected)[:400]} (as a pattern)'
