@@ -78,6 +78,7 @@ files! {
     "platform/log.c" All;
     "platform/crash.c" All;
     "platform/notify.c" All;
+    "platform/memory.c" All;
     "platform/files.h" With("files");
     "platform/files.c" With("files");
     "file/file.h" With("files");
@@ -98,6 +99,9 @@ files! {
     "feature/timeout.h" With("timeout");
     "feature/timeout.c" With("timeout");
     "null/timeout.c" Without("timeout");
+    "feature/log.h" All;
+    "feature/log.c" With("log");
+    "null/log.c" Without("log");
     "engine/engine.h" All;
     "engine/work.c" All;
     "engine/output.c" All;
@@ -111,6 +115,7 @@ files! {
     "engine/parts.c" All;
     "engine/directives.c" All;
     "engine/session.c" All;
+    "engine/budget.c" All;
     "io/peer.c" Sockets;
     "platform/context.h" Crew("loops");
     "door/stacks.c" Crew("loops");

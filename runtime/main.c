@@ -3,6 +3,7 @@
  * The last part of server.c but the tables. State: none of its own. Must not know the model: it
  * asks the crew. */
 #include "config/config.h"
+#include "feature/log.h"
 #include "listener/listener.h"
 #include "platform/platform.h"
 
@@ -23,11 +24,20 @@ static void main_range(const struct nest__option *option) {
         nest__size_text(option->least, least);
         nest__size_text(option->most, most);
         printf(" (%s to %s)", least, most);
+    } else if (option->kind == NEST__DURATION) {
+        nest__duration_text(option->least, least);
+        nest__duration_text(option->most, most);
+        printf(" (%s to %s, or none)", least, most);
     }
 }
 
+/* At most, whatever they do: what a client has in the engine, and in who serves it. */
+static uint64_t main_memory(bool most) {
+    return nest__config.max_clients * (nest__session_memory(most) + nest__carrier_memory(most));
+}
+
 static void main_help(void) {
-    static const char *const kinds[] = {"N", "SIZE", "TEXT", "ADDRESS ..."};
+    static const char *const kinds[] = {"N", "SIZE", "TEXT", "ADDRESS ...", "DURATION"};
     printf(
         "%s: %s server, made from %s by %s\n\n"
         "usage: %s [--port N] [--set NAME=VALUE] [--config FILE] [--check-config] [-- ARGUMENTS]\n"
@@ -38,24 +48,44 @@ static void main_help(void) {
         "  --check-config     prints the effective settings and where they come from\n"
         "  --help, --version\n"
         "  -- ARGUMENTS       for the server's own start-up code\n\n"
-        "options, lowest precedence first: as built, one 'NAME VALUE' a line in config.nest,\n"
-        "NEST_NAME in the environment (upper case), the arguments\n\n",
+        "Settings come from, later ones win: the specification; config.nest, a line 'NAME VALUE'\n"
+        "each; the environment, as NEST_NAME in capitals; the arguments.\n"
+        "SIZE: bytes, or with K, M, G behind them. DURATION: with ms, s, m, h; or none.\n\n"
+        "  TERM, INT  no new clients, the others finish; what is left after drainTimeout is cut;\n"
+        "             a second time: at once\n"
+        "  HUP        reads the settings again; what is marked + changes in the running server\n\n"
+        "exit status: 0 stopped and no client was cut; 1 some were, or it could not start;\n"
+        "2 wrong usage or settings\n\n",
         nest__spec_name, nest__model_name, nest__spec_file, nest__tool_version, nest__spec_name);
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];
         const char *initial = option->initial != NULL ? option->initial : "";
-        printf("  %s %s\n      %s", option->name, kinds[option->kind], option->help);
+        printf("%c %s %s\n      %s", option->reload ? '+' : ' ', option->name, kinds[option->kind],
+               option->help);
         main_range(option);
         printf("%s%s\n", initial[0] != '\0' ? "; as built: " : "", initial);
     }
 }
 
+static void main_notify(const char *ready) {
+    char state[512];
+    struct nest__line line = {state, 0, sizeof state - 1};
+    nest__line_add(&line, "READY=1\nSTATUS=");
+    ready += strlen(nest__spec_name) + 2;
+    while (*ready != '\n') {
+        nest__line_char(&line, *ready++);
+    }
+    state[line.n] = '\0';
+    nest__notify(state);
+}
+
 /* One line, once clients can connect: tools wait for it. */
 static void main_ready(void) {
-    char text[NEST__LISTEN_MAX * sizeof nest__listeners[0].name + 512], in[32], out[32];
+    char text[NEST__LISTEN_MAX * sizeof nest__listeners[0].name + 512], in[32], out[32], memory[32];
     struct nest__line line = {text, 0, sizeof text - 1};
     nest__size_text(nest__config.input_buffer, in);
     nest__size_text(nest__config.output_buffer, out);
+    nest__memory_text(main_memory(true), memory);
     nest__line_add(&line, nest__spec_name);
     nest__line_add(&line, ": ");
     nest__line_add(&line, nest__model_name);
@@ -70,12 +100,15 @@ static void main_ready(void) {
     nest__line_add(&line, in);
     nest__line_add(&line, " input, ");
     nest__line_add(&line, out);
-    nest__line_add(&line, " output");
+    nest__line_add(&line, " output, ");
+    nest__line_add(&line, memory);
+    nest__line_add(&line, " memory");
     text[line.n] = '\n';
     nest__tell(STDOUT_FILENO, text, line.n + 1);
+    main_notify(text);
 }
 
-/* One line at the end: how many clients there were, and how they ended. */
+/* One line at the end: how many clients there were, how they ended, and how many a stop cut. */
 static void main_stopped(void) {
     char text[512];
     struct nest__line line = {text, 0, sizeof text - 1};
@@ -95,8 +128,21 @@ static void main_stopped(void) {
             nest__line_add(&line, nest__reason_word((enum nest_reason)reason));
         }
     }
+    if (nest__cut() > 0) {
+        nest__line_add(&line, "; ");
+        nest__line_number(&line, nest__cut());
+        nest__line_add(&line, " cut");
+    }
     text[line.n] = '\n';
     nest__tell(STDOUT_FILENO, text, line.n + 1);
+}
+
+static void main_check(void) {
+    char memory[32];
+    nest__config_print();
+    nest__memory_text(main_memory(true), memory);
+    printf("# %u clients need at most %s of memory, beside what actions allocate\n",
+           (unsigned)nest__config.max_clients, memory);
 }
 
 /* What start-up code is given: the program's name, and what stood behind `--`. */
@@ -134,17 +180,19 @@ int main(int argc, char **argv) {
         return EXIT_SUCCESS;
     }
     if (request == NEST__CHECK) {
-        nest__config_print();
+        main_check();
         return EXIT_SUCCESS;
     }
     if (nest__systemd_begin() != 0 || nest__inetd_take() != 0) {
         return MAIN_FAILED;
     }
+    nest__log_prepare();
     int status = main_startup(argc, argv);
     if (status >= 0) {
         return status;
     }
-    if (nest__files_open() != 0 || nest__crew_prepare() != 0 || nest__listen_open() != 0) {
+    if (nest__memory_budget(main_memory(false)) != 0 || nest__files_open() != 0 ||
+        nest__crew_prepare() != 0 || nest__listen_open() != 0) {
         return MAIN_FAILED;
     }
     fflush(NULL); /* before carriers inherit what start-up code left in its buffers */

@@ -277,7 +277,10 @@ int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int 
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
-void nest__released(nest_session *);     /* nothing can name it any more; frees its work block */
+/* Bytes that a client can need, its variables and buffers; `most`: whatever its actions do with
+ * directives; else: whatever clients do by themselves. */
+uint64_t nest__session_memory(bool most);
+void nest__released(nest_session *); /* nothing can name it any more; frees its work block */
 
 /* A carrier runs one action at a time: a process, a thread, a loop. */
 struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, pools of work blocks.
@@ -410,6 +413,9 @@ int nest__crew_run(void); /* serves until TERM or INT; exit status: 0 only if no
 /* crew_run, in place of 1: actions still run, so that the process must end without exit handlers,
  * which could wait for them. */
 enum { NEST__ABANDONED = -1 };
+/* Bytes that serving a client needs beside its session: a stack, a buffer; `most` as in
+ * nest__session_memory. */
+uint64_t nest__carrier_memory(bool most);
 /* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
 uint64_t nest__cut(void);
 /* HUP: reads the configuration again and sets what may change (nest__option.reload), all or

@@ -181,6 +181,10 @@ static void *loops_map(size_t size) {
     return p == MAP_FAILED ? NULL : p;
 }
 
+uint64_t nest__carrier_memory(bool most) {
+    return most ? NEST__STACK_SIZE : 0; /* an action that waits keeps its stack */
+}
+
 int nest__crew_prepare(void) {
     loops_slots = nest__io_prepare();
     if (loops_slots == 0) {

@@ -414,6 +414,11 @@ static int process_signals(void) {
     return process_crew.signals == -1 || process_crew.asks == -1 ? -errno : 0;
 }
 
+uint64_t nest__carrier_memory(bool most) {
+    uint64_t process = 256 * 1024; /* its pages that the supervisor does not share, about */
+    return sizeof(struct nest__carrier) + nest__config.input_buffer + (most ? process : 0);
+}
+
 int nest__crew_prepare(void) {
     size_t shared = sizeof *nest__shared + nest__config.max_clients * sizeof nest__shared->told[0];
     int error = nest__processes_budget();

@@ -255,6 +255,12 @@ static int thread_signals(void) {
     return error != 0 ? -error : thread_crew.signals == -1 || thread_crew.wake == -1 ? -errno : 0;
 }
 
+uint64_t nest__carrier_memory(bool most) {
+    uint64_t stack = most ? THREAD_STACK : 16 * 1024; /* little of it is touched as a rule */
+    return sizeof(struct thread_seat) + sizeof(struct nest__carrier) + nest__config.input_buffer +
+           stack;
+}
+
 int nest__crew_prepare(void) {
     int error = nest__descriptors_budget((uint64_t)nest__config.max_clients + NEST__LISTEN_MAX +
                                          THREAD_DESCRIPTORS);

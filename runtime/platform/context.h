@@ -26,6 +26,16 @@
 #ifdef NEST__CONTEXT_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
+#if defined(__SANITIZE_THREAD__)
+#define NEST__CONTEXT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NEST__CONTEXT_TSAN 1
+#endif
+#endif
+#ifdef NEST__CONTEXT_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
 
 /* Where execution was left; lies on the stack that was left. */
 struct nest__context {
@@ -34,6 +44,7 @@ struct nest__context {
     const void *bottom; /* of its stack, for sanitizers; learnt on the first switch away */
     size_t size;
     void *shadow;
+    void *fiber;
 #ifdef NEST__CONTEXT_UCONTEXT
     ucontext_t registers;
 #endif
@@ -41,23 +52,31 @@ struct nest__context {
 
 /* -- what a sanitizer must be told */
 
+/* Of each thread. A switch may return on another one, so whoever asks for it must ask anew: it is
+ * reached through functions that are not inlined into the switch. */
 static _Thread_local struct nest__context *context_left;
 
-static inline void context_leave(struct nest__context *from, const struct nest__context *to) {
+#ifdef NEST__CONTEXT_TSAN
+__attribute__((no_sanitize_thread))
+#endif
+__attribute__((noinline)) static void
+context_leave(struct nest__context *from, const struct nest__context *to) {
     context_left = from;
 #ifdef NEST__CONTEXT_ASAN
     __sanitizer_start_switch_fiber(&from->shadow, to->bottom, to->size);
-#else
-    (void)to;
 #endif
+#ifdef NEST__CONTEXT_TSAN
+    from->fiber = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(to->fiber, 0);
+#endif
+    (void)to;
 }
 
-static inline void context_arrive(void *shadow) {
+__attribute__((noinline)) static void context_arrive(void *shadow) {
 #ifdef NEST__CONTEXT_ASAN
     __sanitizer_finish_switch_fiber(shadow, &context_left->bottom, &context_left->size);
-#else
-    (void)shadow;
 #endif
+    (void)shadow;
 }
 
 /* -- the switch itself */
@@ -237,6 +256,9 @@ static inline int nest__context_make(struct nest__context *c, void *stack, size_
     c->bottom = stack;
     c->size = size;
     c->shadow = NULL;
+#ifdef NEST__CONTEXT_TSAN
+    c->fiber = __tsan_create_fiber(0);
+#endif
     context_tell_valgrind(stack, size);
     return context_prepare(c, entry);
 }

@@ -42,8 +42,12 @@ void nest__syslog(void) {
     }
 }
 
+bool nest__syslogs(void) {
+    return log_system != -1;
+}
+
 /* "NAME: text" or "time level text", and a newline, as "<daemon.level>NAME[PID]: text". */
-static void log_syslog(const char *bytes, size_t n) {
+static bool log_syslog(const char *bytes, size_t n) {
     struct sockaddr_un log = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
     char text[LOG_LINE];
     struct nest__line line = {text, 0, sizeof text};
@@ -61,19 +65,22 @@ static void log_syslog(const char *bytes, size_t n) {
         nest__line_char(&line, *bytes++);
         n--;
     }
-    (void)sendto(log_system, text, line.n, MSG_NOSIGNAL, (struct sockaddr *)(void *)&log,
-                 sizeof log);
+    return sendto(log_system, text, line.n, MSG_NOSIGNAL, (struct sockaddr *)(void *)&log,
+                  sizeof log) != -1;
 }
 
-void nest__tell(int fd, const void *bytes, size_t n) {
+bool nest__tell(int fd, const void *bytes, size_t n) {
     struct pollfd room = {.fd = fd, .events = POLLOUT};
     int saved = errno;
+    bool told = false;
     if (fd == STDERR_FILENO && log_system != -1) {
-        log_syslog(bytes, n);
+        told = log_syslog(bytes, n);
     } else if (poll(&room, 1, 0) == 1) {
         nest__write(fd, bytes, n);
+        told = true;
     }
     errno = saved;
+    return told;
 }
 
 /* Adds formatted text, made harmless; a text that is too long ends in "...". */
@@ -117,23 +124,27 @@ void nest__say(const char *format, ...) {
     log_emit(&line);
 }
 
-void nest_log(nest_session *s, enum nest_level level, const char *format, ...) {
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    char buffer[LOG_LINE];
-    char stamp[32];
-    struct nest__line line = {buffer, 0, sizeof buffer - 1};
+void nest__line_time(struct nest__line *line) {
     struct timespec now;
     struct tm utc;
-    va_list arguments;
-    int saved = errno;
+    char stamp[32], fraction[16]; /* UTC: lines of a cluster sort by text */
     clock_gettime(CLOCK_REALTIME, &now);
     if (gmtime_r(&now.tv_sec, &utc) != NULL &&
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc) > 0) {
-        char fraction[16]; /* UTC: lines of a cluster sort by text */
-        snprintf(fraction, sizeof fraction, ".%03uZ ", (unsigned)(now.tv_nsec / 1000000) % 1000);
-        nest__line_add(&line, stamp);
-        nest__line_add(&line, fraction);
+        snprintf(fraction, sizeof fraction, ".%03uZ", (unsigned)(now.tv_nsec / 1000000) % 1000);
+        nest__line_add(line, stamp);
+        nest__line_add(line, fraction);
     }
+}
+
+void nest_log(nest_session *s, enum nest_level level, const char *format, ...) {
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    char buffer[LOG_LINE];
+    struct nest__line line = {buffer, 0, sizeof buffer - 1};
+    va_list arguments;
+    int saved = errno;
+    nest__line_time(&line);
+    nest__line_char(&line, ' ');
     nest__line_add(&line, (unsigned)level <= NEST_DEBUG ? names[level] : "info");
     nest__line_char(&line, ' ');
     if (s != NULL) {

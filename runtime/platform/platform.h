@@ -22,6 +22,10 @@ int nest__stdio_secure(void);
 int nest__descriptors_budget(uint64_t need);
 /* The same for one process a client. */
 int nest__processes_budget(void);
+/* The same for memory: `need` bytes, of all clients; what the program has without them is little.
+ */
+int nest__memory_budget(uint64_t need);
+void nest__memory_text(uint64_t bytes, char to[32]); /* "412M": rounded up */
 /* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
 int nest__parent_watch(int signal, pid_t parent);
 /* Input waits in the socket: closing it now would reset the connection. Asks only if output took
@@ -50,11 +54,13 @@ void nest__say(const char *format, ...) NEST_FORMAT(1, 2);
 /* Writes all, waiting if it must, or gives up at the first error. Async-signal-safe. */
 void nest__write(int fd, const void *, size_t);
 /* The same for a line of at most PIPE_BUF bytes, but drops it rather than wait: a reader that has
- * stopped reading stops no server. */
-void nest__tell(int fd, const void *, size_t);
+ * stopped reading stops no server. False: dropped. */
+bool nest__tell(int fd, const void *, size_t);
 /* From here on what is told on stderr goes to the system's log, if there is one: stderr is a
  * client's. */
 void nest__syslog(void);
+bool nest__syslogs(void);
+void nest__line_time(struct nest__line *); /* "2026-11-21T14:38:26.123Z" */
 /* -- crash.c ----------------------------------------------------------------------------------- */
 /* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line, then lets them end the process. Constant
  * texts: `who` ("worker", "server"), `consequence` ("only this client is lost"). */

@@ -1,0 +1,80 @@
+/* memory.c: how much memory this process may have.
+ *
+ * Called by main, once. No state. A limit of the process (ulimit -v), or of its control group. */
+#include "platform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* One number in a file; `otherwise` if there is none. */
+static uint64_t memory_number(const char *path, uint64_t otherwise) {
+    unsigned long long number;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return otherwise;
+    }
+    if (fscanf(file, "%llu", &number) != 1) {
+        number = otherwise; /* "max" */
+    }
+    fclose(file);
+    return number;
+}
+
+/* The least of the limits of this process's control group and of those it is in. */
+static uint64_t memory_group(void) {
+    char line[1024], path[1200];
+    uint64_t least = UINT64_MAX;
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "0::/", 4) != 0) {
+            continue; /* version 1 */
+        }
+        for (char *end = line + strlen(line); end != NULL; end = strrchr(line + 3, '/')) {
+            *end = '\0';
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+            uint64_t limit = memory_number(path, UINT64_MAX);
+            least = limit < least ? limit : least;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return least;
+}
+
+void nest__memory_text(uint64_t bytes, char to[32]) {
+    static const char units[] = "KMGT";
+    unsigned unit = 0;
+    uint64_t n = (bytes + 1023) / 1024;
+    while (n >= 10000 && unit < 3) {
+        n = (n + 1023) / 1024;
+        unit++;
+    }
+    snprintf(to, 32, "%llu%c", (unsigned long long)n, units[unit]);
+}
+
+int nest__memory_budget(uint64_t need) {
+    struct rlimit space;
+    char needed[32], allowed[32];
+    uint64_t limit = memory_group();
+    const char *raise = "memory.max of the control group";
+    if (getrlimit(RLIMIT_AS, &space) != -1 && space.rlim_cur != RLIM_INFINITY &&
+        space.rlim_cur < limit) {
+        limit = space.rlim_cur;
+        raise = "ulimit -v";
+    }
+    if (need <= limit) {
+        return 0;
+    }
+    nest__memory_text(need, needed);
+    nest__memory_text(limit, allowed);
+    nest__say("%u clients that send as much as they may and read nothing need %s of memory, and "
+              "%s are allowed; lower maxClients, inputBuffer or outputBuffer, or raise the limit "
+              "(%s)",
+              (unsigned)nest__config.max_clients, needed, allowed, raise);
+    return -ENOMEM;
+}
