@@ -360,3 +360,28 @@ pub fn find(name: &str) -> Option<&'static Directive> {
 pub fn in_block(directive: &Directive) -> bool {
     matches!(directive.name, "len" | "ptr" | "log" | "id" | "peer")
 }
+
+/// A part of the runtime that only some servers have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Addresses are kept.
+    Peer,
+    /// Connections have idle limits of their own.
+    Timeout,
+    /// Files beneath fileRoot.
+    Files,
+    /// Actions change threads.
+    Blocks,
+}
+
+/// What a function of nest.h needs, and so the directive that becomes it.
+#[must_use]
+pub fn need(c: &str) -> Option<Need> {
+    match c {
+        "nest_peer" => Some(Need::Peer),
+        "nest_timeout" => Some(Need::Timeout),
+        "nest_block_begin" | "nest_block_end" => Some(Need::Blocks),
+        _ if c.starts_with("nest_file_") => Some(Need::Files),
+        _ => None,
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::actions::{self, Context, Owner};
 use crate::ctext::{self, Kind};
+use crate::directives::{self, Need};
 use crate::model::{
     Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Timer, What,
 };
@@ -143,22 +144,27 @@ pub fn resolve(
 
 /// What the actions use by directives, and all C by name.
 fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging) -> Features {
-    let used = |directive: &str| actions.iter().any(|a| uses(a, directive));
-    let named = |begin: &str| {
-        c.iter().any(|text| {
-            ctext::tokens(text)
-                .iter()
-                .any(|t| t.kind == Kind::Name && text[t.at.clone()].starts_with(begin))
+    let used = |need: Need| {
+        actions.iter().flat_map(|a| &a.uses).any(|u| match &u.what {
+            What::Directive { directive, .. } => directives::need(directive.c) == Some(need),
+            What::Block { .. } => need == Need::Blocks,
+            _ => false,
         })
     };
-    let blocks = |a: &&Action| a.uses.iter().any(|u| matches!(u.what, What::Block { .. }));
-    let files = ["fileOpen", "fileReply", "fileReceive"];
+    let named = |need: Need| {
+        c.iter().any(|text| {
+            ctext::tokens(text).iter().any(|t| {
+                t.kind == Kind::Name && directives::need(&text[t.at.clone()]) == Some(need)
+            })
+        })
+    };
     Features {
         trace: overrides.trace,
-        peer: used("peer"),
-        timeout: used("timeout") || named("nest_timeout"),
-        files: files.into_iter().any(used) || named("nest_file_"),
-        blocks: actions.iter().any(blocks) || named("nest_block_"),
+        // A C helper may ask all the same: as long as the connection is there.
+        peer: used(Need::Peer),
+        timeout: used(Need::Timeout) || named(Need::Timeout),
+        files: used(Need::Files) || named(Need::Files),
+        blocks: used(Need::Blocks) || named(Need::Blocks),
         log,
     }
 }
