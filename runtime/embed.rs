@@ -150,6 +150,8 @@ files! {
     "crew/carrier.h" Crew("loops");
     "crew/helpers.h" Crew("loops");
     "crew/loops.c" Crew("loops");
+    "crew/blocks.c" BLOCKS_MOVE;
+    "null/blocks.c" Not(&BLOCKS_MOVE);
     "null/carrier.c" Both(&Crew("loops"), &Not(&BLOCKS_MOVE));
     "crew/helpers.c" HELPED;
     "null/helpers.c" Both(&Crew("loops"), &Not(&HELPED));

@@ -8,5 +8,6 @@
 
 void nest__carrier_enter(struct nest__carrier *); /* of this thread from here on; the caller's */
 void nest__carrier_leave(void);                   /* a helper thread ends: frees what it made */
+void nest__blocks_end(void); /* the loop has ended: frees what it kept for blocks */
 
 #endif

@@ -15,3 +15,6 @@ void nest__carrier_leave(void) {
 struct nest__carrier *nest__carrier(void) {
     return carrier_only;
 }
+
+void nest__blocks_end(void) {
+}

@@ -9,7 +9,10 @@ from harness import check, finish
 PARTS = {
     "engine": ["engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
                "engine/output.c", "engine/clock.c", "engine/wait.c", "engine/input.c",
-               "engine/session.c", "engine/directives.c"],
+               "engine/session.c", "engine/directives.c",
+               "engine/files.c"],
+    "file": ["file/root.c", "file/file.c", "file/upload.c", "file/commit.c"],
+    "helpers": ["crew/helpers.c"],
     "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],
     "wheel": ["io/wheel.c"],
     "epoll": ["io/epoll_bytes.c", "io/epoll_end.c", "io/epoll_wait.c", "io/epoll_accept.c",

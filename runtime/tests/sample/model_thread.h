@@ -13,6 +13,7 @@
 #include "../../feature/timeout.c"
 #include "../../engine/work.c"
 #include "../../null/opened.c"
+#include "../../null/blocks.c"
 #include "../../engine/threads.c"
 #include "../../engine/matcher.c"
 #include "../../engine/parts.c"
