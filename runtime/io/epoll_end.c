@@ -31,26 +31,36 @@ void nest__epoll_release(nest_session *s) {
     }
 }
 
+/* Reads and drops some input. True: there will be no more, or it was enough. */
+static bool end_discard(nest_session *s) {
+    ssize_t n = recv(s->c0.fd, nest__epoll.buffer, sizeof nest__epoll.buffer, 0);
+    s->discarded += n > 0 ? (uint64_t)n : 0;
+    return n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR) || s->discarded > END_DISCARD;
+}
+
 /* Closing over unread input would destroy what the client has not read. */
 void nest__epoll_finish(nest_session *s) {
     uint32_t limit = nest__config.linger_timeout;
     if ((s->c0.state & NEST__CHAN_CUT) != 0 || nest__epoll.cut ||
-        !(nest__unread(s) || nest__input_waits(&s->c0)) || shutdown(s->c0.fd, SHUT_WR) == -1 ||
-        !nest__epoll_arm(s, EPOLLIN)) {
+        !(nest__unread(s) || nest__input_waits(&s->c0)) || shutdown(s->c0.fd, SHUT_WR) == -1) {
+        nest__epoll_release(s);
+        return;
+    }
+    s->discarded = 0;
+    if (limit == 0) { /* what is there, and no longer */
+        while (nest__input_ready(&s->c0) && !end_discard(s)) {
+        }
+    }
+    if (limit == 0 || !nest__epoll_arm(s, EPOLLIN)) {
         nest__epoll_release(s);
         return;
     }
     s->flags |= NEST__LINGERING;
-    s->discarded = 0;
-    nest__epoll_until(s, nest__after(nest__now(), limit)); /* none: for what is there, no longer */
+    nest__epoll_until(s, nest__after(nest__now(), limit));
 }
 
 void nest__epoll_discard(nest_session *s) {
-    ssize_t n = recv(s->c0.fd, nest__epoll.buffer, sizeof nest__epoll.buffer, 0);
-    if (n > 0) {
-        s->discarded += (uint64_t)n;
-    }
-    if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR) || s->discarded > END_DISCARD) {
+    if (end_discard(s)) {
         nest__epoll_release(s);
     }
 }

@@ -18,18 +18,18 @@ nest_session *nest__epoll_waited(nest_session *s, int result) {
     return s;
 }
 
-static bool wait_input(nest_session *s, const struct nest__wait *wait, int *result) {
-    ssize_t n = nest__epoll_recv(wait->chan, wait->into, wait->room);
+static bool wait_input(const struct nest__wait *wait, int *result) {
+    uint32_t room = wait->room < NEST__VISIT_IN ? wait->room : NEST__VISIT_IN; /* the others wait */
+    ssize_t n = nest__epoll_recv(wait->chan, wait->into, room);
     if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
         return false;
     }
     if (n > 0) {
         nest__epoll.spent += (uint32_t)n;
-        nest__chan_received(wait->chan, (uint32_t)n == wait->room);
+        nest__chan_received(wait->chan, (uint32_t)n == room);
     } else if (n == 0) {
         wait->chan->state |= NEST__CHAN_EOF;
     }
-    (void)s;
     *result = n == -1 ? -ECONNRESET : (int)n;
     return true;
 }
@@ -51,7 +51,7 @@ static bool wait_over(nest_session *s, struct nest__waiter *waiter) {
         return reached;
     }
     if (wait->what == NEST__DRAINED ? queued <= wait->mark
-                                    : queued == 0 && wait_input(s, wait, &waiter->result)) {
+                                    : queued == 0 && wait_input(wait, &waiter->result)) {
         return true;
     }
     waiter->result = -ETIMEDOUT;
