@@ -49,6 +49,7 @@ static struct {
     uint64_t cut;
     uint32_t free_slot, live, used; /* used: slots that were ever taken */
     int signals, asks;              /* descriptors: signalfd, eventfd */
+    bool asked;                     /* `asks` was written since the last look */
     sigset_t before;                /* the mask that workers get back */
     pid_t pid;
     unsigned failures;   /* in a row: forks that failed, workers that died without a connection */
@@ -263,8 +264,13 @@ static uint32_t process_refresh(bool mark) {
     return left;
 }
 
-/* The watcher's look: rouses whose time has come. ms until the next, -1: none. */
+/* The watcher: rouses whose time has come. ms until the next, -1: none. */
 static int process_look(void) {
+    int timeout;
+    if (!nest__look_due(process_crew.asked, &timeout)) {
+        return timeout;
+    }
+    process_crew.asked = false;
     struct nest__look look = nest__look_begin();
     for (uint32_t slot = 0; slot < process_crew.used; slot++) {
         pid_t pid = process_crew.slots[slot].pid;
@@ -301,6 +307,7 @@ static enum process_asked process_sleep(int timeout) {
     }
     if (ready[1].revents != 0) {
         (void)!read(process_crew.asks, &asks, sizeof asks);
+        process_crew.asked = true;
     }
     return asked;
 }

@@ -54,6 +54,7 @@ static struct {
     uint32_t count;            /* threads made */
     _Atomic uint32_t live;     /* of them, not ended yet */
     int signals, wake;         /* descriptors: signalfd; eventfd for main */
+    bool asked;                /* `wake` was written since the last look */
     pthread_mutex_t gate;      /* held until the listeners are open */
     struct nest__arrival only; /* inetd's, before the gate opens */
     bool has_only;
@@ -309,8 +310,13 @@ static void thread_raise(enum nest__stop_phase phase) {
     }
 }
 
-/* The watcher's look: rouses whose time has come. ms until the next, -1: none. */
+/* The watcher: rouses whose time has come. ms until the next, -1: none. */
 static int thread_look(void) {
+    int timeout;
+    if (!nest__look_due(thread_crew.asked, &timeout)) {
+        return timeout;
+    }
+    thread_crew.asked = false;
     struct nest__look look = nest__look_begin();
     for (uint32_t i = 0; i < thread_crew.count; i++) {
         struct thread_seat *seat = &thread_crew.seats[i];
@@ -341,6 +347,7 @@ static enum thread_asked thread_sleep(int timeout) {
     }
     if (ready[1].revents != 0) {
         (void)!read(thread_crew.wake, &wakes, sizeof wakes);
+        thread_crew.asked = true;
     }
     return asked;
 }
