@@ -46,6 +46,21 @@ static uint32_t clock_read(nest_session *s, bool matching, uint32_t now) {
     return deadline;
 }
 
+/* Output has left: an unfinished message had no time meanwhile. */
+static void clock_go_on(nest_session *s) {
+    s->clock = NEST__CLOCK_NONE;
+    if (s->work != NULL && s->work->matching) {
+        s->work->since += nest__now() - s->work->paused;
+    }
+}
+
+void nest__clock_bytes(nest_session *s) {
+    if (s->clock == NEST__CLOCK_WRITE) {
+        clock_go_on(s);
+    }
+    s->clock = NEST__CLOCK_NONE;
+}
+
 uint32_t nest__deadline(nest_session *s) {
     struct nest__work *work = s->work;
     bool matching = work != NULL && work->matching;
@@ -60,10 +75,7 @@ uint32_t nest__deadline(nest_session *s) {
         return 0;
     }
     if (s->clock == NEST__CLOCK_WRITE) {
-        s->clock = NEST__CLOCK_NONE;
-        if (matching) { /* nothing was read meanwhile */
-            work->since += nest__now() - work->paused;
-        }
+        clock_go_on(s);
     }
     return s->clock == NEST__CLOCK_NONE ? clock_read(s, matching, nest__now()) : s->deadline;
 }

@@ -144,6 +144,7 @@ void nest__out_added(nest_session *, const uint8_t *p, size_t n);
 /* When the batch that waits is overdue; begins one if nobody asked before. 0: never. */
 uint32_t nest__out_deadline(nest_session *);
 bool nest__out_overdue(nest_session *);
+void nest__clock_bytes(nest_session *); /* bytes have come */
 
 /* -- wait.c */
 /* A directive fails because nest__fails. -1, errno. */
