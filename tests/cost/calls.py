@@ -179,6 +179,9 @@ def check_alone(report, servers):
     expected = ['accept4', 'recv', 'send', 'close']
     for model in SOCKET_MODELS:
         lists, loop = alone(servers[model], model)
+        first = ['accept4', 'write', *expected[1:]]    # wakes who minds the time; none after it does
+        if model != 'event' and lists.count(first) == 1:
+            lists[lists.index(first)] = expected
         wrong = [names for names in lists if names != expected]
         good = not wrong and len(lists) == ALONE
         report.line(good, model, 'from accept to close', ', '.join((wrong or lists)[0]),
