@@ -73,7 +73,7 @@ struct nest__work { /* borrowed from the carrier while a session is not idle */
     struct nest__kept *kept;
     size_t kept_n;
     struct nest__opened *opened; /* files that the running action has open */
-    bool matching; /* match is of the unread bytes */
+    bool matching;               /* match is of the unread bytes */
     struct nest__match match;
 };
 

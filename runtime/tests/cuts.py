@@ -6,12 +6,18 @@ import sys
 from harness import check, finish, quote, script
 
 TEXT = (b"NAME bob\r\nWHO\nECHO \x00\xff tab\t\"\\\r\nSPLIT abc12de.\nSPLIT 9.\r\nSPLIT .\nDATA\nline\n.\r\n.\n"
-        b"KEEP 10\nKEEP 70000\nBIG 300\nFLOOD 20\nECHO \nWHO\r\nQUIT\r\nWHO\n")
+        b"KEEP 10\nKEEP 70000\nBIG 300\nFLOOD 20\nECHO \nWHO\r\n"
+        b"READ 5\nWHO\n\x00READ 0\nLINE 9\r\na line\r\nLINE 4\nfour\nLINE 4\nfour\r\nLINE 0\r\n\nLINE 2\nWHO\n"
+        + b"READ 9999999\nINTO 3\nabcSKIP 8\nQUIT\r\n\r\nINTO 5000\n" + b"i" * 5000 + b"SKIP 5000\n"
+        + b"s" * 5000 + b"NAP 0\nREAD 1000\n" + b"r" * 1000 + b"QUIT\r\nWHO\n")
 LETTERS = bytes(97 + i % 26 for i in range(300))
 OUT = (b"hello\r\nok\r\nbob 1\r\n<\x00\xff tab\t\"\\\r>\r\n"  # greedy: the CR is the text's
        + b"SPLIT |abc|12|de|.|1\r\nSPLIT ||9||.|2\r\nSPLIT ||||.|1\r\ndata 7\r\nkept\r\nno\r\n"
        + LETTERS + b"\r\n" + b"".join(b"bob %d of 20\r\n" % i for i in range(20))
-       + b"<>\r\nbob 2\r\nclosing\r\nbye: closed by the server\r\n")
+       + b"<>\r\nbob 2\r\n[WHO\n\x00] READ 5\n[] READ 0\n[a line] LINE 9\r\n[four] LINE 4\n[four] LINE 4\n"
+       + b"[] LINE 0\r\nnone: size\r\nbob 3\r\nnone: size\r\n[abc] INTO 3\n8 skipped\n\r\n[" + b"i" * 5000
+       + b"] INTO 5000\n5000 skipped\n\r\nyawn\r\nup 0\r\n[" + b"r" * 1000
+       + b"] READ 1000\nclosing\r\nbye: closed by the server\r\n")
 
 # name, input, half-closed?, arguments, the reason it ends, the last answer
 ENDS = [
@@ -113,9 +119,11 @@ def main():
     # message framing: one receive, one message; what the match leaves is dropped
     _, _, out, _ = script(f"{build}/script-message",
                           ["open 1", 'in 1 "WHO\\nWHO\\n"', 'in 1 "WH"', 'in 1 "O\\n"',
-                           'in 1 "ECHO a\\nECHO b"', 'in 1 "QUIT\\n"'])
-    check("message framing", out["1"],
-          b"hello\r\nnobody 1\r\nnobody 2\r\n<a>\r\nclosing\r\nbye: closed by the server\r\n")
+                           'in 1 "ECHO a\\nECHO b"', 'in 1 "READ 2\\nabWHO\\n"',
+                           'in 1 "READ 4\\nw"', 'in 1 "xyzWHO\\n"', 'in 1 "QUIT\\n"'])
+    # what an action takes may come in more than one; what it leaves of the last is dropped too
+    check("message framing", out["1"], b"hello\r\nnobody 1\r\nnobody 2\r\n<a>\r\n[ab] READ 2\n"
+          b"[wxyz] READ 4\nclosing\r\nbye: closed by the server\r\n")
     # what is no script
     for line in ("opne 1", "open 2", "open", "in 1 \"x\"", "open 1 2", "room 1 x"):
         status, _, _, error = script(binaries[0], [line])

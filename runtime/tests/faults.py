@@ -11,7 +11,17 @@ LINES = [
     f"in 1 {quote(b'b' + bytes([10]) + b'KEEP 100' + bytes([10]) + b'SPLIT abc1.' + bytes([10]))}",
     f"in 1 {quote(b'FLOOD 100' + bytes([10]) + b'ECHO ' + b'x' * 6000)}",
     f"in 1 {quote(b'y' * 1000 + bytes([10]) + b'SPLIT ' + b'z' * 6000 + b'.' + bytes([10]))}",
-    "room 2 -", "open 3", f"in 3 {quote(b'WHO' + bytes([10]))}", "eof 1", "reset 2", "drain",
+    "room 2 -", "open 3", f"in 3 {quote(b'WHO' + bytes([10]))}", "eof 1", "reset 2",
+    # reads: in pieces, of what is there, of much; an action that waits asks for its parts behind it
+    "open 4", f"in 4 {quote(b'READ 300' + bytes([10]) + b'12')}", f"in 4 {quote(b'3' * 298 + b'LI')}",
+    f"in 4 {quote(b'NE 20' + bytes([13, 10]) + b'a line')}", f"in 4 {quote(bytes([13, 10]) + b'INTO 4')}",
+    f"in 4 {quote(bytes([10]) + b'1234INTO 6000' + bytes([10]) + b'i' * 1000)}",
+    f"in 4 {quote(b'i' * 5000 + b'SKIP 9000' + bytes([10]))}", f"in 4 {quote(b's' * 9000 + b'READ 8000')}",
+    f"in 4 {quote(bytes([10]) + b'r' * 8000)}",
+    # pauses and TIMEOUT rules
+    f"in 4 {quote(b'LULL 900000' + bytes([10]) + b'NAP 50' + bytes([10]))}", "pass 50",
+    f"in 4 {quote(b'HUSH' + bytes([10]) + b'W')}", "pass 300", f"in 4 {quote(b'TICK' + bytes([10]))}",
+    "pass 1500", "drain",
 ]
 
 
@@ -24,7 +34,7 @@ def main():
 
     status, trace, whole, error = run({})
     check("without a fault", status, 0)
-    check("all end", [t[-1] for t in trace.values()], ["closed"] * 3)
+    check("all end", [t[-1] for t in trace.values()], ["closed"] * 4)
     total = int(re.search(r"allocations (\d+)", error).group(1))
     check("there are allocations to fail", total > 20, True)
     for at in range(1, total + 1):

@@ -19,7 +19,8 @@ SPLIT = re.compile(rb"(SPLIT )([a-z]*?)([0-9]*)([a-z]{0,3})(\.)(\r\n|\n)")
 FRAGMENTS = [b"WHO\n", b"WHO\r\n", b"NAME a\n", b"NAME bob\r\n", b"ECHO hi\n", b"ECHO \r\n", b"SPLIT abc1de.\n",
              b"SPLIT ab.\n", b"SPLIT a1abc.\r\n", b"SPLIT abcd.\n", b"SPLIT 1abcd.\n", b"DATA\n", b"\n.\n", b"\n.\r",
              b"x", b"\n", b"KEEP 3\n", b"QUIT\n", b"STUCK\n", b"W", b"\r", b"BIG 30\n", b"NAME ",
-             b"DATA\r\n.\n.\n", b"DATA\n\n.\n"]
+             b"DATA\r\n.\n.\n", b"DATA\n\n.\n", b"READ 5\n", b"READ 17\n", b"LINE 4\n", b"LINE 20\r\n",
+             b"INTO 9\n", b"SKIP 3\n", b"TICK\n", b"MORE\n"]
 
 
 def take(data, states, most, eof):
@@ -52,8 +53,31 @@ def take(data, states, most, eof):
         return None
 
 
+def read(name, data, n, most, eof):
+    """What an action takes behind its match, and how it answers; None: it waits."""
+    if name == "read":
+        if n > most:
+            return 0, b"none: size"
+        if len(data) >= n:
+            return n, b"[" + data[:n] + b"]"
+        return (0, b"none: eof") if eof else None
+    if name == "line":
+        n = min(n, most)
+        line = data[:n + 2].split(b"\n")[0]
+        if len(line) < len(data[:n + 2]):
+            text = line.removesuffix(b"\r")
+            return (len(line) + 1, b"[" + text + b"]") if len(text) <= n else (0, b"none: size")
+        if len(line) == n + 2 or (len(line) == n + 1 and not line.endswith(b"\r")):
+            return 0, b"none: size"
+        return (0, b"none: eof") if eof else None
+    if len(data) < n and not eof:
+        return None
+    n = min(n, len(data))
+    return n, b"[" + data[:n] + b"]" if name == "into" else b"%d skipped" % n
+
+
 def converse(data, most, eof):
-    """The trace's takes and the reason of the end (None: still open), and what SPLIT answered."""
+    """The trace's takes, the reason of the end (None: still open), what some rules answered."""
     states, takes, splits = set(), [], []
     while True:
         found = take(data, states, most, eof)
@@ -66,6 +90,12 @@ def converse(data, most, eof):
         if name == "split":
             parts = SPLIT.fullmatch(taken).groups()
             splits.append(b"|".join(parts[:5]) + b"|%d\r\n" % len(parts[5]))
+        if name in ("read", "line", "into", "skip"):
+            found = read(name, data, int(re.search(rb"[0-9]+", taken)[0]), most, eof)
+            if found is None:
+                return takes, None, splits
+            data = data[found[0]:]
+            splits.append(found[1])
         if name == "name":
             states.add("NAMED")
         if name == "stuck":
@@ -100,7 +130,7 @@ def main():
             at = 0
             for split in splits:
                 at = out[c].find(split, at) + 1
-                check(f"seed {seed}, conversation {c}: parts {split}", at > 0, True)
+                check(f"seed {seed}, conversation {c}: answer {split}", at > 0, True)
             count += 1
     finish("oracle", count)
 

@@ -1,6 +1,8 @@
-/* hooks_none.h: no advice is enabled: what the compiler emits then. */
+/* hooks_none.h: no advice but that of $timeout: what the compiler emits then. */
+#include "../../feature/timeout.h"
+
 static inline void nest__on_open(nest_session *s) {
-    (void)s;
+    nest__timeout_open(s);
 }
 static inline void nest__on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *p,
                                  uint32_t n) {

@@ -1,7 +1,9 @@
-/* hooks_trace.h: the trace is enabled: what the compiler emits then. */
+/* hooks_trace.h: the trace is enabled beside it: what the compiler emits then. */
+#include "../../feature/timeout.h"
 #include "../../feature/trace.h"
 
 static inline void nest__on_open(nest_session *s) {
+    nest__timeout_open(s);
     nest__trace_open(s);
 }
 static inline void nest__on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *p,

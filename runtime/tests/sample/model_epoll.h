@@ -10,7 +10,7 @@
 #include "../../null/log.c"
 #include "../../null/files.c"
 #include "../../null/peer.c"
-#include "../../null/timeout.c"
+#include "../../feature/timeout.c"
 #include "../../engine/work.c"
 #include "../../null/opened.c"
 #include "../../null/blocks.c"

@@ -2,11 +2,11 @@
  * compiler.
  *
  * SAMPLE_MODEL names the file that lists the model's parts, SAMPLE_HOOKS the hooks'. */
-#define NEST__RULES 10
+#define NEST__RULES 19
 #define NEST__PARTS 6
 #define NEST__THREAD_ROOM 96
 #define NEST__NFA_STATES 48
-#define NEST__TIMERS 0
+#define NEST__TIMERS 4
 #define NEST__PIPES 0
 #ifndef NEST__MESSAGES
 #define NEST__MESSAGES 0
@@ -20,8 +20,8 @@
 #include SAMPLE_TABLES
 /* End tables */
 
-const char *const nest__state_names[] = {"START", "DEFAULT", "NAMED", "DEAD"};
-const unsigned nest__state_count = 4;
+const char *const nest__state_names[] = {"START", "DEFAULT", "NAMED", "DEAD", "TICK", "HUSH"};
+const unsigned nest__state_count = 6;
 const char nest__spec_name[] = "sample";
 const char nest__spec_file[] = "sample.nest";
 const char nest__model_name[] = SAMPLE_NAME;
@@ -39,6 +39,23 @@ unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__
         }
     }
     return n;
+}
+
+/* Two of a second: the first written fires. In HUSH one fires that takes what is unread. */
+const struct nest__timer nest__timers[] = {{"line 90", "sample.nest", 90, 1000},
+                                           {"line 91", "sample.nest", 91, 400},
+                                           {"line 92", "sample.nest", 92, 1000},
+                                           {"line 93", "sample.nest", 93, 300}};
+
+int nest__spec_timer(uint64_t states, unsigned last) {
+    (void)last;
+    if ((states & 1u << 5) != 0) { /* HUSH */
+        return 3;
+    }
+    if ((states & 1u << 4) == 0) { /* TICK */
+        return -1;
+    }
+    return (states & 1u << 2) != 0 ? 1 : 0; /* NAMED */
 }
 
 const struct nest__option nest__options[] = {

@@ -125,6 +125,15 @@ RULES = [
     ("stuck", [text("STUCK"), NL], True),
     ("keep", [text("KEEP "), times(DIGIT, 1, 9), NL], True),
     ("data", [text("DATA"), NL, times(("set", ANY), 0, None, False), text("\n.\n")], False),
+    ("read", [text("READ "), times(DIGIT, 1, 9), NL], True),
+    ("line", [text("LINE "), times(DIGIT, 1, 9), NL], True),
+    ("into", [text("INTO "), times(DIGIT, 1, 9), NL], True),
+    ("skip", [text("SKIP "), times(DIGIT, 1, 9), NL], True),
+    ("nap", [text("NAP "), times(DIGIT, 1, 9), NL], True),
+    ("lull", [text("LULL "), times(DIGIT, 1, 9), NL], True),
+    ("more", [text("MORE"), NL], True),
+    ("tick", [text("TICK"), NL], True),
+    ("hush", [text("HUSH"), NL], True),
 ]
 
 
