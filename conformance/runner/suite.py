@@ -62,6 +62,10 @@ class Suite:
 
     def _model(self, case, model):
         """[(cell, outcome, reason)] of one case in one model."""
+        if model == 'script' and case.reloads():
+            return [(model, 'skipped', 'a script has no configuration to read again')]
+        if model != 'script' and 'sockets' in case.skips:
+            return [(model, 'skipped', case.skips['sockets'])]
         try:
             binary = self.builder.server(case, model)
         except BuildError as error:
@@ -69,13 +73,9 @@ class Suite:
         if case.exit is not None:
             wrong = process.must_exit(binary, case.exit)
             return [(f'{model} exit', 'failed' if wrong else 'passed', wrong)]
-        if model == 'script' and case.reloads():
-            return [(model, 'skipped', 'a script has no configuration to read again')]
         if model == 'script':
             wrong = script.run(case, binary)
             return [(model, 'failed' if wrong else 'passed', wrong)]
-        if 'sockets' in case.skips:
-            return [(model, 'skipped', case.skips['sockets'])]
         kinds, cells = [], []
         for kind in ('tcp4', 'tcp6', 'unix'):
             reason = case.skips.get('unix' if kind == 'unix' else 'tcp')

@@ -47,6 +47,7 @@ class Server:
             if not chunk:
                 raise Failed(f'the server ended before it listened\n{self.said()}')
             line += chunk
+        self.ready = line.decode(errors='replace')
         found = re.search(rb'listening on 127\.0\.0\.1:(\d+)', line)
         if found is None:
             raise Failed(f'its first line names no address: {line!r}')
@@ -57,6 +58,13 @@ class Server:
 
     def __exit__(self, *_):
         self.close()
+
+    def rest(self):
+        """What it wrote to stdout behind its first line, once it has ended."""
+        out = b''
+        while chunk := os.read(self.process.stdout.fileno(), 4096):
+            out += chunk
+        return out.decode(errors='replace')
 
     def said(self):
         """What it wrote to stderr."""

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Real faults: what other clients notice of an attack, and what is left when it is over.
+
+For each model and each attack: the slowest 1 % of other clients' requests may take twice what they
+take undisturbed, measured in the same run by turns; the server keeps within the memory that it
+promised; afterwards no descriptor is left, the counters add up, TERM ends it with status 0. Must not
+know: how anything is attacked or measured.
+"""
+
+import argparse
+import os
+import random
+import resource
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import watch                                                        # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
+from support.report import Report                                   # noqa: E402
+from support.server import Server                                   # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROUNDS, ROUND = 3, 0.4      # pairs of rounds; seconds of each
+AGAIN = 3                   # as often, if noise is to blame
+FLOOR = 20                  # ms: a machine with two processors cannot promise less
+LEAVE = 20                  # seconds for what an attack held to be given back
+DISK = '4m'
+
+
+class Fault:
+    """What is tried: an attack, and under which conditions."""
+
+    def __init__(self, about, attack, count, newcomers=True, options=(), limit=None, disk=False):
+        self.about, self.attack, self.count, self.newcomers = about, attack, count, newcomers
+        self.options, self.limit, self.disk = options, limit, disk
+
+
+def faults(model):
+    """All for a model; counts are what its kind can hold."""
+    many = {'process': 200, 'thread': 1000, 'event': 10_000}[model]
+    some = {'process': 100, 'thread': 200, 'event': 200}[model]
+    room = many + 64
+    roomy = (f'maxClients={room}',)
+    few = (f'maxClients={some + 64}',)
+    return {
+        'silent': Fault(f'{many:,} silent connections', 'silent', many, options=roomy),
+        'slow-head': Fault(f'slowhttptest: {some} slow heads', 'slow-head', some, options=few),
+        'slow-body': Fault(f'slowhttptest: {some} slow bodies', 'slow-body', some, options=few),
+        'slow-range': Fault(f'slowhttptest: {some} range requests', 'slow-range', some, options=few),
+        'slow-read': Fault(f'slowhttptest: {some} slow readers', 'slow-read', some, options=few),
+        'endless': Fault('100 MB without a line end', 'endless', 1),
+        'never-reads': Fault('50 clients that never read', 'never-reads', 50),
+        'flood': Fault('a flood of connections', 'flood', 1),
+        'disk-full': Fault('a disk that is full', 'fills', 1, disk=True),
+        'memory': Fault('RLIMIT_AS reached', 'halves', some, newcomers=False, options=few,
+                        limit='memory'),
+        'descriptors': Fault('RLIMIT_NOFILE reached', 'crowd', 250, newcomers=False,
+                             limit='descriptors'),
+        'kill': Fault('workers killed by SIGKILL', None, 0),
+    }
+
+
+class Attacker:
+    """The attack as a process."""
+
+    def __init__(self, fault, port):
+        self.fault, self.port, self.process, self.made = fault, port, None, 0
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.join(HERE, 'attack.py'), self.fault.attack, str(self.port),
+             str(self.fault.count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ready, _, _ = select.select([self.process.stdout], [], [], 60)
+        if not ready or self.process.stdout.readline() != 'ready\n':
+            self.process.kill()
+            raise Failed('the attack did not come about within 60 s')
+        return self
+
+    def __exit__(self, *_):
+        try:
+            said, _ = self.process.communicate('', 60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise Failed('the attack did not end') from None
+        for line in said.splitlines():
+            word, number = line.split()
+            if word == 'made':
+                self.made += int(number)
+            elif int(number) <= 0:
+                raise Failed('an upload to a full disk was not answered by 507')
+
+
+class Killer:
+    """Kills workers that serve none of the others."""
+
+    def __init__(self, server, others):
+        self.server, self.spared = server, others.pids() | {server.process.pid}
+        self.killed, self.made = 0, 0
+
+    def __enter__(self):
+        for _ in range(5):
+            found = [pid for pid in self.server.family() if pid not in self.spared]
+            if found:
+                try:
+                    os.kill(random.choice(found), signal.SIGKILL)
+                    self.killed += 1
+                except ProcessLookupError:
+                    pass
+                time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def confine(server, limit):
+    """Takes from a running server what it has not got yet, but for a little."""
+    for pid in server.family():
+        if limit == 'descriptors':
+            most = len(os.listdir(f'/proc/{pid}/fd')) + 20
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+        elif limit == 'memory':
+            with open(f'/proc/{pid}/statm', encoding='ascii') as file:
+                size = int(file.read().split()[0]) * resource.getpagesize()
+            resource.prlimit(pid, resource.RLIMIT_AS, (size + (64 << 10),) * 2)
+
+
+def rounds(attacked, others, fault, server):
+    """Medians of the p99s, undisturbed and disturbed, by turns; the most memory it had."""
+    calm, under, most = [], [], 0
+    for _ in range(ROUNDS):
+        calm.append(others.p99(ROUND, fault.newcomers))
+        with attacked():
+            under.append(others.p99(ROUND, fault.newcomers))
+            most = max(most, watch.memory(server))
+    return statistics.median(calm), statistics.median(under), most
+
+
+def given_back(server, before):
+    """Waits until no process has more descriptors than before; what is left otherwise."""
+    end = time.monotonic() + LEAVE
+    while (now := watch.descriptors(server)) > before:
+        if time.monotonic() > end:
+            return f'{now - before} descriptors more than before, {LEAVE} s later'
+        time.sleep(0.1)
+    return None
+
+
+def words(binary, fault):
+    """The command line of its server; on a small disk of its own if it needs one."""
+    if not fault.disk:
+        return [binary]
+    mount = f'mkdir disk && mount -t tmpfs -o size={DISK} none disk && exec "$0" "$@"'
+    alone = ['unshare', '-m'] if os.geteuid() == 0 else ['unshare', '-Urm']
+    return alone + ['sh', '-c', mount, binary]
+
+
+def attempt(binary, model, fault):
+    """One fault; (numbers, what is wrong or None)."""
+    options = fault.options + (('fileRoot=disk',) if fault.disk else ())
+    with Server(words(binary, fault), options=options) as server:
+        others = watch.Others(server)
+        others.p99(0.2, fault.newcomers)
+        if fault.limit:
+            confine(server, fault.limit)
+        before, base = watch.descriptors(server), watch.memory(server)
+        killers = []
+
+        def attacked():
+            if fault.attack:
+                return Attacker(fault, server.port)
+            killers.append(Killer(server, others))
+            return killers[-1]
+
+        for left in reversed(range(AGAIN)):
+            calm, under, most = rounds(attacked, others, fault, server)
+            allowed = max(2 * calm, FLOOR)
+            if under <= allowed or left == 0:
+                break
+        numbers = f'p99 {calm:.2f} -> {under:.2f} ms, {(most - base) / 1024:+.1f} MB'
+        if under > allowed:
+            return numbers, f'p99 {under:.2f} ms, allowed {allowed:.2f}'
+        promised = watch.bound(server.ready)
+        if promised is None:
+            return numbers, f'its first line promises no bound of memory: {server.ready}'
+        if most - base > promised:
+            return numbers, f'{most - base} KB more, promised were {promised:.0f}'
+        left = given_back(server, before)
+        if left:
+            return numbers, left
+        if fault.attack is None and sum(killer.killed for killer in killers) == 0:
+            return numbers, 'nobody could be killed'
+        others.p99(0.2, True)       # newcomers are served, whatever was short before
+        others.close()
+        status = server.stop()
+        count, wrong = watch.adds_up(server.rest())
+        if status != 0:
+            return numbers, f'status {status} after TERM\n{server.said()}'
+        if wrong or count < len(others.clients):
+            return numbers, wrong or f'only {count} clients are counted\n{server.said()}'
+        return f'{numbers}, {count} clients', None
+
+
+def main():
+    """Runs all; the exit status."""
+    names = list(faults('event'))
+    parser = argparse.ArgumentParser(
+        description='Attacks servers of every model, and looks at what others notice.',
+        epilog='environment: NEST is the compiler to use (default: built by cargo)')
+    parser.add_argument('--model', action='append', choices=SOCKET_MODELS)
+    parser.add_argument('--only', action='append', choices=names, help='only this fault')
+    options = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    report = Report('faults')
+    nest = program()
+    with tempfile.TemporaryDirectory(prefix='nest-faults-') as folder:
+        for model in options.model or SOCKET_MODELS:
+            report.heading(f'{model}: other clients, undisturbed -> attacked; memory; all clients')
+            binary = os.path.join(folder, model)
+            run([nest, 'build', os.path.join(HERE, 'faults.nest'), '--model', model, '-o', binary])
+            for name, fault in faults(model).items():
+                if options.only and name not in options.only:
+                    continue
+                try:
+                    numbers, wrong = attempt(binary, model, fault)
+                except Failed as error:
+                    numbers, wrong = '', error
+                report.line(wrong is None, model, fault.about, numbers, wrong or '')
+    return report.close()
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except Failed as error:
+        sys.exit(f'faults: {error}')
