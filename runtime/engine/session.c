@@ -117,6 +117,7 @@ static int session_keep_match(nest_session *s, const struct nest__match *match) 
         memcpy(&work->match, match, sizeof *match);
         work->matching = true;
         work->since = nest__now();
+        s->clock = NEST__CLOCK_NONE; /* output that waited before is none of this message's time */
     }
     return 0;
 }
@@ -201,7 +202,7 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
     if (full > NEST__VISIT_OUT) {
         full = NEST__VISIT_OUT;
     }
-    for (unsigned messages = 1;; messages++) {
+    for (unsigned messages = 0;; messages++) {
         uint32_t taken = 0;
         uint32_t unread;
         if ((s->flags & (NEST__CLOSING | NEST__STOPPING | NEST__EXPIRED)) != 0 ||
@@ -211,15 +212,17 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
                 return session_end(s, window, reason);
             }
         }
+        if (messages > 0) { /* else it would never go on */
+            nest__unread_bytes(s, window, &unread);
+            if (unread > 0 && (messages >= NEST__VISIT_MESSAGES || bytes >= NEST__VISIT_IN ||
+                               nest__out_queued(s, &s->c0) >= full)) {
+                return session_wants(s) | NEST__WANT_AGAIN;
+            }
+        }
         if (session_message(s, window, nest__carrier(), &taken) != NEST__DECIDED) {
             return session_wants(s);
         }
         bytes += taken;
-        nest__unread_bytes(s, window, &unread);
-        if (unread > 0 && (messages >= NEST__VISIT_MESSAGES || bytes >= NEST__VISIT_IN ||
-                           nest__out_queued(s, &s->c0) >= full)) {
-            return session_wants(s) | NEST__WANT_AGAIN;
-        }
     }
 }
 
