@@ -70,10 +70,6 @@ context_leave(struct nest__context *from, const struct nest__context *to) {
 #ifdef NEST__CONTEXT_ASAN
     __sanitizer_start_switch_fiber(&from->shadow, to->bottom, to->size);
 #endif
-#ifdef NEST__CONTEXT_TSAN
-    from->fiber = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(to->fiber, 0);
-#endif
     (void)to;
 }
 
@@ -271,6 +267,10 @@ static inline int nest__context_make(struct nest__context *c, void *stack, size_
 /* Leaves the caller in *from; returns when somebody switches back to it. */
 static inline void nest__context_switch(struct nest__context *from, struct nest__context *to) {
     context_leave(from, to);
+#ifdef NEST__CONTEXT_TSAN /* here: it notes calls and returns, fibre by fibre */
+    from->fiber = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(to->fiber, 0);
+#endif
     context_swap(from, to);
     context_arrive(from->shadow);
 }
