@@ -217,7 +217,8 @@ def starts(exe, model):
     stalled.sendall(b"BIG 90000000\r\n")
     line(stalled)
     seconds, status, out, _ = server.stop()
-    assert status == 0 and seconds < 6 and out.endswith(": 1 shutdown\n"), (seconds, status, out)
+    assert status == 1 and seconds < 6 and out.endswith(": 1 shutdown; 1 cut\n"), \
+        (seconds, status, out)
     few = subprocess.run(["sh", "-c", f"ulimit -n 8; exec {exe} --port 0"], capture_output=True,
                          timeout=10)
     assert few.returncode == 1 and b"descriptors" in few.stderr and few.stdout == b"", few
@@ -231,7 +232,7 @@ def stops(exe, model):
     stalled.sendall(b"BIG 90000000\r\n")
     time.sleep(0.2)
     seconds, status, _, _ = server.stop()
-    assert status == 0 and seconds < 6, (status, seconds)
+    assert status == 1 and seconds < 6, (status, seconds)
     assert rest(idle) == b"bye: the server stops\r\n"
     server = Server(exe, "maxClients=5")
     stalled = server.connect()
@@ -274,7 +275,7 @@ def crashes(exe, model):
     line(s)
     time.sleep(0.2)
     seconds, status, out, err = server.stop()
-    assert status == 0 and seconds < 6, (status, seconds)
+    assert status == 1 and 5.5 < seconds < 8, "drainTimeout, and a second for the action to end"
     assert "stopped after 7 clients: 6 crash, 1 closed" in out, out
     for name in set(signals.values()):
         assert re.search(rf"sample: worker \d+ crashed: {name} in rule big \(sample.nest:\d+\), "
@@ -323,7 +324,8 @@ def costs(exe, model, folder):
     # START, 20 and the last reply; the receive that waits shows when it is resumed
     assert counted.pop("sendto") == 22 and counted.pop("recvfrom") == 21, names
     assert counted.pop("close") == 1 and counted.pop("accept4") in (1, 2), names
-    assert counted == {}, counted
+    # the first deadline wakes who minds the time; the others come later
+    assert counted == {"write": 1}, counted
     os.kill(int(lines[0].split()[0]), signal.SIGTERM)  # strace passes none on
     server.process.communicate(timeout=10)
 
