@@ -195,6 +195,13 @@ static enum nest_reason session_over(const nest_session *s) {
     return s->work != NULL && s->work->matching ? NEST_OPEN : NEST_SHUTDOWN;
 }
 
+/* No rule is active that could ever go on. */
+static bool session_stuck(const nest_session *s) {
+    uint16_t active[NEST__RULES];
+    return nest__spec_active(s->states, s->last, active) == 0 &&
+           (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0);
+}
+
 /* From a read point on: messages, until bytes or budget are used up or the session ends. */
 static unsigned session_run(nest_session *s, struct nest__window *window) {
     uint64_t full = nest__config.output_buffer;
@@ -216,7 +223,8 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
             nest__unread_bytes(s, window, &unread);
             if (unread > 0 && (messages >= NEST__VISIT_MESSAGES || bytes >= NEST__VISIT_IN ||
                                nest__out_queued(s, &s->c0) >= full)) {
-                return session_wants(s) | NEST__WANT_AGAIN;
+                return session_stuck(s) ? session_end(s, window, NEST_STUCK)
+                                        : session_wants(s) | NEST__WANT_AGAIN;
             }
         }
         if (session_message(s, window, nest__carrier(), &taken) != NEST__DECIDED) {
