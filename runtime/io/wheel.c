@@ -32,11 +32,17 @@ static struct {
     uint32_t first[WHEEL_LEVELS][WHEEL_DIGITS];
     uint32_t sorted; /* the bucket, of a level above 0, that wheel.now has come to; 0: none */
     uint32_t count, saved;
+    bool exact; /* known is the deadline of one of them, and the least */
 } wheel;
 
 static uint64_t wheel_time(uint32_t time) {
     int32_t ahead = (int32_t)(time - (uint32_t)wheel.now);
     return ahead > 0 ? wheel.now + (uint32_t)ahead : wheel.now;
+}
+
+/* This one's deadline is another from here on. */
+static void wheel_doubt(uint32_t deadline) {
+    wheel.exact = wheel.exact && deadline != (uint32_t)wheel.known;
 }
 
 static void wheel_unlink(nest_session *s) {
@@ -82,6 +88,7 @@ static void wheel_link(nest_session *s, uint64_t at) {
 
 void nest__wheel_set(nest_session *s, uint32_t deadline, uint32_t now) {
     uint32_t old = s->deadline;
+    wheel_doubt(old);
     s->deadline = deadline;
     if (deadline == 0 ||
         (s->wheel_prev != NEST__NO_SLOT && old != 0 && (int32_t)(deadline - old) >= 0)) {
@@ -100,6 +107,7 @@ void nest__wheel_set(nest_session *s, uint32_t deadline, uint32_t now) {
 }
 
 void nest__wheel_drop(nest_session *s) {
+    wheel_doubt(s->deadline);
     s->deadline = 0;
     if (s->wheel_prev != NEST__NO_SLOT) {
         wheel_unlink(s);
@@ -137,6 +145,7 @@ nest_session *nest__wheel_take(uint32_t now) {
     if (wheel.known > to) {
         return NULL; /* wheel.now may stay: it says no more than that nothing was due */
     }
+    wheel.exact = false;
     for (unsigned moves = 0; moves < WHEEL_MOVES; moves++) {
         if (!wheel_first(&bucket, &begins) || begins > to) {
             wheel.now = to;
@@ -179,20 +188,26 @@ static uint64_t wheel_least(uint32_t bucket) {
     return least;
 }
 
+/* As a deadline; never later. */
+static uint32_t wheel_said(void) {
+    return (uint32_t)wheel.known == 0 ? UINT32_MAX : (uint32_t)wheel.known;
+}
+
 uint32_t nest__wheel_next(void) {
     uint64_t begins, least = UINT64_MAX;
     uint32_t bucket;
+    if (wheel.exact) {
+        return wheel_said();
+    }
     wheel.saved += wheel.saved < WHEEL_SAVED ? WHEEL_SAVES : 0;
     while (least == UINT64_MAX) {
         if (!wheel_first(&bucket, &begins)) {
+            wheel.exact = false;
             return 0;
         }
-        if (wheel.count <= WHEEL_FEW || wheel.count <= wheel.saved) {
-            least = wheel_least(bucket);
-        } else {
-            least = begins > wheel.known ? begins : wheel.known;
-        }
+        wheel.exact = wheel.count <= WHEEL_FEW || wheel.count <= wheel.saved;
+        least = wheel.exact ? wheel_least(bucket) : begins > wheel.known ? begins : wheel.known;
     }
     wheel.known = least;
-    return (uint32_t)least == 0 ? UINT32_MAX : (uint32_t)least;
+    return wheel_said();
 }
