@@ -357,6 +357,7 @@ int nest__files_open(void); /* fileRoot, at start; said why; 0 or -errno */
 int nest__file_open(const char *path, bool cached, nest_file *file);
 /* Bytes; 0 at its end; -errno. */
 int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
+void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
 void nest__file_close(int fd);
 /* A file that is being received: beside its place, without a name where the system can. */
 struct nest__upload;

@@ -12,18 +12,10 @@
 enum {
     FILES_OPEN = 16,            /* of one action */
     FILES_PIECE = 64 * 1024,    /* of a reply, from the cache; within outputBuffer */
-    FILES_AHEAD = 256 * 1024,   /* from a disk */
+    FILES_AHEAD = 256 * 1024,   /* from a disk, */
+    FILES_SOON = 1024 * 1024,   /* and into the cache meanwhile */
     FILES_RECEIVED = 256 * 1024 /* at once to a disk */
 };
-
-/* NEST__WORK, which may not have begun for want of memory to wait with: then it is done here, as
- * the only way to go on. `work` sets *ran. */
-static void files_await(nest_session *s, int (*work)(void *), void *arg, const bool *ran) {
-    (void)nest__await_work(s, work, arg);
-    if (!*ran) {
-        (void)work(arg);
-    }
-}
 
 static int files_failed(int error) {
     errno = -error;
@@ -47,15 +39,11 @@ void nest__opened_close(struct nest__work *work) {
 struct files_opening {
     const char *path;
     nest_file *file;
-    int result;
-    bool ran;
 };
 
 static int files_open_work(void *arg) {
-    struct files_opening *opening = arg;
-    opening->ran = true;
-    opening->result = nest__file_open(opening->path, false, opening->file);
-    return 0;
+    const struct files_opening *opening = arg;
+    return nest__file_open(opening->path, false, opening->file);
 }
 
 /* 0 or -errno. */
@@ -63,8 +51,7 @@ static int files_open(nest_session *s, const char *path, nest_file *file) {
     int result = path == NULL ? -ENOENT : nest__file_open(path, true, file);
     if (result == -EAGAIN) {
         struct files_opening opening = {.path = path, .file = file};
-        files_await(s, files_open_work, &opening, &opening.ran);
-        result = opening.result;
+        result = nest__await_work(s, files_open_work, &opening);
     }
     return result;
 }
@@ -105,14 +92,12 @@ struct files_reply {
     uint64_t ahead_at;
     size_t ahead_n;
     int64_t result; /* of the last reading */
-    bool ran;
 };
 
 /* As much as there is room for, from `at` on; what the file has. */
 static int files_read_work(void *arg) {
     struct files_reply *reply = arg;
     size_t want = reply->left < FILES_AHEAD ? (size_t)reply->left : FILES_AHEAD;
-    reply->ran = true;
     reply->result = 0;
     reply->ahead_n = 0;
     reply->ahead_at = reply->at;
@@ -121,6 +106,9 @@ static int files_read_work(void *arg) {
                                         want - reply->ahead_n, reply->at + reply->ahead_n, false);
         reply->ahead_n += reply->result > 0 ? (size_t)reply->result : 0;
     } while (reply->result > 0 && reply->ahead_n < want);
+    if (reply->left > reply->ahead_n) {
+        nest__file_ahead(reply->fd, reply->at + reply->ahead_n, FILES_SOON);
+    }
     return 0;
 }
 
@@ -146,8 +134,7 @@ static int files_reply_cold(nest_session *s, struct files_reply *reply, size_t n
         }
     }
     if (reply->at < reply->ahead_at || reply->at + n > reply->ahead_at + reply->ahead_n) {
-        reply->ran = false;
-        files_await(s, files_read_work, reply, &reply->ran);
+        (void)nest__await_work(s, files_read_work, reply);
         if (reply->ahead_n < n) {
             return files_reply_cut(s, reply, (int)reply->result);
         }
@@ -250,14 +237,13 @@ struct files_receipt {
     const uint8_t *bytes;
     size_t n;
     unsigned steps; /* to take now */
-    bool sync, ran;
+    bool sync;
     int error; /* 0 or -errno, of the file */
 };
 
 /* The first step begins the file as well. After a failure nothing of it is left. */
 static int files_receive_work(void *arg) {
     struct files_receipt *receipt = arg;
-    receipt->ran = true;
     if ((receipt->steps & FILES_ABANDON) == 0 && receipt->upload == NULL) {
         receipt->error = nest__upload_begin(receipt->path, &receipt->upload);
         if (receipt->error < 0) {
@@ -279,8 +265,7 @@ static int files_receive_work(void *arg) {
 
 static void files_receive_step(nest_session *s, struct files_receipt *receipt, unsigned steps) {
     receipt->steps = steps;
-    receipt->ran = false;
-    files_await(s, files_receive_work, receipt, &receipt->ran);
+    (void)nest__await_work(s, files_receive_work, receipt);
 }
 
 /* Takes `length` bytes, and gives them away as long as the file takes them. How many came; -1: the

@@ -65,6 +65,10 @@ int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
     return got == -1 ? -errno : got;
 }
 
+void nest__read_ahead(int fd, uint64_t at, uint64_t n) {
+    (void)posix_fadvise(fd, (off_t)at, (off_t)n, POSIX_FADV_WILLNEED);
+}
+
 int nest__open_nameless(int directory) {
     int fd = openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (fd != -1) {
@@ -117,6 +121,12 @@ int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
     (void)n;
     (void)at;
     return -EAGAIN;
+}
+
+void nest__read_ahead(int fd, uint64_t at, uint64_t n) {
+    (void)fd;
+    (void)at;
+    (void)n;
 }
 
 int nest__open_nameless(int directory) {
