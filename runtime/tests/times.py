@@ -28,6 +28,7 @@ def parts(text, *times):
 CASES = [
     ("not yet idle", ["pass 9999"], None, b""),
     ("idle", ["pass 10000"], "timeout", b""),
+    ("a visit renews nothing", ["pass 9000", "room 1 -", "pass 1000"], "timeout", b""),
     ("idle after a message", ["pass 9000", said(b"WHO\n"), "pass 9999"], None, b"nobody 1\r\n"),
     ("idle in the end", ["pass 9000", said(b"WHO\n"), "pass 10000"], "timeout", b"nobody 1\r\n"),
     ("a message in time", parts(b"WHO\n", 9999, 3999), None, b"nobody 1\r\n"),
@@ -47,6 +48,10 @@ CASES = [
                               "room 1 -", "pass 9"], None, None),
     ("idle since it was read", [said(b"LULL 10\n"), "room 1 3", said(b"BIG 100\n"), "pass 2999",
                                 "room 1 -", "pass 10"], "timeout", None),
+    ("a message rests while output waits", ["room 1 0", said(b"WHO\nWH"), "pass 2900", "room 1 -",
+                                            "pass 3999"], None, b"nobody 1\r\n"),
+    ("and goes on", ["room 1 0", said(b"WHO\nWH"), "pass 2900", "room 1 -", "pass 4000"], "timeout",
+     b"nobody 1\r\n"),
     ("nobody takes the end", ["room 1 0", said(b"QUIT\n"), "pass 3000"], "closed", None),
     # TIMEOUT rules
     ("before the first tick", [said(b"TICK\n"), "pass 999"], None, b""),
@@ -59,17 +64,23 @@ CASES = [
      None, b"tick 1\r\ntick 2\r\n"),
     ("nor is it renewed", [said(b"TICK\nW"), "pass 2999", said(b"H"), "pass 501", said(b"O"),
                            "pass 500"], "timeout", b"tick 1\r\ntick 2\r\n"),
-    ("the shorter first", [said(b"NAME bob\nTICK\n"), "pass 1399"], None, b"ok\r\nnameless\r\n"),
-    ("then the other", [said(b"NAME bob\nTICK\n"), "pass 1400"], None,
+    ("the shorter first", [said(b"NAME bob\nTICK\n"), "pass 2399"], None, b"ok\r\nnameless\r\n"),
+    ("then the other", [said(b"NAME bob\nTICK\n"), "pass 2400"], None,
      b"ok\r\nnameless\r\ntick 1\r\n"),
     ("active until then", [said(b"NAME bob\nTICK\nKEE"), "pass 399", said(b"P 1\n")], None,
      b"ok\r\nkept\r\n"),
-    ("other rules are active", [said(b"NAME bob\nTICK\nKEE"), "pass 400"], "input",
+    ("other rules are active", [said(b"NAME bob\nTICK\nKEE"), "pass 1400"], "input",
      b"ok\r\nnameless\r\n"),
-    ("the same bytes, other rules", [said(b"NAME bob\nTICK\nW"), "pass 400", said(b"HO\n")], None,
+    ("the same bytes, other rules", [said(b"NAME bob\nTICK\nW"), "pass 1400", said(b"HO\n")], None,
      b"ok\r\nnameless\r\nbob 1\r\n"),
-    ("a timer takes input", [said(b"HUSH\nW"), "pass 300", said(b"WHO\n")], None,
-     b"hush 1\r\nnobody 1\r\n"),
+    ("a rule's own time is not the message's", [
+        said(b"NAME bob\nTICK\nW"), "pass 2300", said(b"H"), "pass 900", said(b"O"), "pass 900",
+        said(b"\r"), "pass 899"], None, b"ok\r\nnameless\r\n"),
+    ("the message's own time", [
+        said(b"NAME bob\nTICK\nW"), "pass 2300", said(b"H"), "pass 900", said(b"O"), "pass 900",
+        said(b"\r"), "pass 900"], "timeout", b"ok\r\nnameless\r\n"),
+    ("a timer takes input", [said(b"HUSH\nW"), "pass 300", said(b"NAME bob\nWHO\n")], None,
+     b"hush 1\r\nok\r\nbob 1\r\n"),
     ("a timer with nothing to take", [said(b"HUSH\n"), "pass 300", said(b"WHO\n")], None,
      b"hush 0\r\nnobody 1\r\n"),
     ("eof instead", [said(b"TICK\n"), "pass 999", "eof 1"], "eof", b""),
@@ -120,7 +131,7 @@ CASES = [
      b"yawn\r\nup 100 draining\r\n"),
     ("a stop cuts a pause", [said(b"NAP 6000\n"), "drain", "pass 5000"], "shutdown", None),
     ("a stop cuts a read", [said(b"READ 1\n"), "drain", "pass 5000"], "shutdown", None),
-    ("a stop during ticks", [said(b"NAME bob\nTICK\nW"), "drain", "pass 400", said(b"HO\n")],
+    ("a stop during ticks", [said(b"NAME bob\nTICK\nW"), "drain", "pass 1400", said(b"HO\n")],
      "shutdown", b"ok\r\nnameless\r\nbob 1\r\n"),
     ("a reset in a read", [said(b"READ 3\n"), "reset 1"], "gone", None),
     ("a reset in a pause", [said(b"NAP 3\n"), "reset 1", "pass 3"], "gone", None),
@@ -130,6 +141,9 @@ CUT = {"not taken", "output does not leave", "a pause is not for output", "a sto
        "a stop cuts a read", "nobody takes the end"}
 # outputBuffer is 10 bytes: a batch, which has writeTimeout, 3 s; the greeting is 7 bytes.
 BATCHES = [
+    ("a small batch, then a large one", ["room 1 2", "pass 2999"], None),
+    ("a small batch, then none", ["room 1 2", "pass 3000"], "timeout"),
+    ("a batch in parts", ["pass 2999", "room 1 9", "room 1 1", "pass 2999"], None),
     ("a batch in time", ["pass 2999", "room 1 10", "pass 2999", "room 1 10", "pass 2999"], None),
     ("a batch but for a byte", ["pass 2999", "room 1 9", "pass 1"], "timeout"),
     ("the second batch is late", ["pass 2999", "room 1 10", "pass 3000"], "timeout"),
@@ -142,7 +156,7 @@ def main():
     count = 0
     for binary in sys.argv[1:]:
         for name, lines, reason, answer in CASES:
-            lines = ["open 1", *lines, *(["reset 1"] if reason is None else [])]
+            lines = ["open 1", *lines, "reset 1"]  # who is still there, is gone then
             status, trace, out, error = script(binary, lines, *LIMITS)
             what = f"{binary}: {name}"
             ends = [line for line in trace["1"] if line.startswith("end ")]
@@ -154,12 +168,14 @@ def main():
                 check(f"{what}: answers", out["1"], b"hello\r\n" + answer + bye)
             count += 1
         for name, lines, reason in BATCHES:
-            lines = ["room 1 7", "open 1", said(b"BIG 23\n"), *lines, "reset 1"]
+            early = name.startswith("a small batch")  # 2 bytes of the greeting are waiting already
+            lines = [f"room 1 {5 if early else 7}", "open 1", said(b"BIG 23\n"),
+                     *(["pass 2999"] if early else []), *lines, "reset 1"]
             status, trace, out, error = script(binary, lines, *LIMITS, "--set", "outputBuffer=10")
             check(f"{binary}: {name}", ([line for line in trace["1"] if line.startswith("end ")],
                                         error), ([f"end {reason or 'gone'}"], ""))
             count += 1
-        trace = script(binary, ["open 1", said(b"NAME bob\nTICK\n"), "pass 3400"], *LIMITS)[1]["1"]
+        trace = script(binary, ["open 1", said(b"NAME bob\nTICK\n"), "pass 4400"], *LIMITS)[1]["1"]
         check("the trace names the rules", [line for line in trace if line.startswith("timeout")],
               ["timeout line 91"] + ["timeout line 90"] * 3)
         count += 1

@@ -121,6 +121,7 @@ static void tick(nest_session *s, struct sample_vars *vars, int timer) {
     case 1:
         nest_clear(s, STATE_NAMED);
         nest_reply(s, "nameless\r\n");
+        nest_sleep(s, 1000);
         break;
     case 3:
         nest_clear(s, STATE_HUSH);
