@@ -124,6 +124,11 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "conformance/run.py"]),
     },
     Step {
+        name: "listeners",
+        about: "systemd's and inetd's clients are served; stops, settings, the log, memory",
+        work: Work::Program(&["python3", "tests/listeners/run.py"]),
+    },
+    Step {
         name: "costs",
         about: "a request costs the system calls, allocations and wake-ups that are published",
         work: Work::Program(&["python3", "tests/cost/run.py"]),

@@ -1,0 +1,288 @@
+"""A server that runs: its settings change, it stops, it tells systemd, it logs, it counts memory.
+
+Must not know: how a server is built.
+"""
+
+import os
+import re
+import resource
+import signal
+import socket
+import threading
+import time
+
+from ends import WAIT, Started, Talk, same, until, within
+from support.nest import Failed
+
+LOCAL = '--set', 'listen=127.0.0.1:0'
+
+
+def begun(folder, exe, *options, **more):
+    """The server, ready, and its address."""
+    words = [exe, *LOCAL]
+    for option in options:
+        words += ['--set', option]
+    server = Started(folder, words, **more).ready()
+    port = re.search(r'listening on 127\.0\.0\.1:(\d+)', server.said(0)).group(1)
+    return server, ('127.0.0.1', int(port))
+
+
+def settings(folder, text):
+    """config.nest, put in its place at once."""
+    path = os.path.join(folder, 'config.nest')
+    with open(path + '.new', 'w', encoding='ascii') as file:
+        file.write(text)
+    os.replace(path + '.new', path)
+
+
+def queued(folder, exe):
+    """Who waits to be taken when the server stops is served; who comes later is refused."""
+    path = os.path.join(folder, 'queue')
+    for address in (None, path):
+        if address is None:
+            server, address = begun(folder, exe, 'maxClients=1')
+        else:
+            words = [exe, '--set', f'listen=unix:{path}', '--set', 'maxClients=1']
+            server = Started(folder, words).ready()
+        with server:
+            first = Talk(address)
+            same('the first greeting', first.line(), 'hello')
+            others = [Talk(address) for _ in range(5)]
+            for number, talk in enumerate(others):
+                talk.send(f'say {number}\n')
+            time.sleep(0.2)
+            server.tell(signal.SIGTERM)
+            same('the first ends', first.line(), '')
+            for number, talk in enumerate(others):
+                same(f'client {number}', (talk.line(), talk.line(), talk.line()),
+                     ('hello', str(number), ''))
+            same('exit status', server.end(), 0)
+            within('its last line', 'stopped after 6 clients: 6 shutdown', server.said(0))
+            try:
+                Talk(address).socket.close()
+                raise AssertionError('a server that has ended was connected to')
+            except Failed:
+                pass
+
+
+def cut(folder, exe):
+    """What drainTimeout does not suffice for is cut, counted, and the exit status says so."""
+    for again in (False, True):
+        limit = '20s' if again else '300ms'
+        server, address = begun(folder, exe, f'drainTimeout={limit}')
+        with server, Talk(address) as busy, Talk(address) as idle:
+            same('the greetings', (busy.line(), idle.line()), ('hello', 'hello'))
+            busy.send('sleep\n')
+            time.sleep(0.2)
+            start = time.monotonic()
+            server.tell(signal.SIGTERM)
+            same('who is between messages ends', idle.line(), '')
+            if again:
+                time.sleep(0.3)
+                server.tell(signal.SIGTERM)
+            same('exit status', server.end(), 1)
+            same('in time', time.monotonic() - start < 10, True)
+            within('its last line', 'stopped after 2 clients: 2 shutdown; 1 cut', server.said(0))
+
+
+def reload(folder, exe):
+    """HUP: what may change does, at once or not at all; what needs a restart is named."""
+    settings(folder, 'serverName one\nidleTimeout 1m\n')
+    server, address = begun(folder, exe, 'keepLimit=1K')
+    with server, Talk(address) as early:
+        same('the greeting', early.line(), 'hello')
+        same('its name', early.ask('name'), 'one')
+
+        def said(text, part):
+            before = server.said().count('\n')
+            settings(folder, text)
+            server.tell(signal.SIGHUP)
+            until(part, lambda: part in server.said().split('\n', before)[-1])
+
+        def name():
+            with Talk(address) as late:
+                same('the greeting', late.line(), 'hello')
+                return late.ask('name')
+        said('serverName two\nmaxClients 7\nkeepLimit 2K\n',
+             ': serverName two (was one), idleTimeout 5m (was 1m); only after a restart: '
+             'maxClients 7 (was 200)\n')
+        until('its new name', lambda: name() == 'two')  # who was forked before may still take one
+        said('serverName three\nreadTimeout 40h\n',
+             'config.nest:2: readTimeout: 40h is out of range; the least is 1ms, the most 24h, or '
+             'none\n')
+        until('the end of it', lambda: 'everything stays as it was' in server.said())
+        same('its name', name(), 'two')
+        os.unlink(os.path.join(folder, 'config.nest'))
+        server.tell(signal.SIGHUP)
+        until('what was built in', lambda: 'serverName server (was two)' in server.said())
+        server.tell(signal.SIGHUP)
+        until('no change', lambda: 'again: nothing has changed' in server.said())
+        same('exit status', server.stop(), 0)
+
+
+def load(folder, exe):
+    """Settings change while clients talk: no conversation notices, no name is torn, no memory is
+    lost."""
+    names = ['a' * 40, 'b' * 40]
+    settings(folder, f'serverName {names[0]}\n')
+    server, address = begun(folder, exe, stderr=open(os.devnull, 'wb'))     # noqa: SIM115
+    wrong, over, counted = [], threading.Event(), [0]
+
+    def talk():
+        try:
+            while not over.is_set():
+                with Talk(address) as client:
+                    client.line()
+                    for _ in range(20):
+                        answer = client.ask('name')
+                        counted[0] += 1
+                        if answer not in names:
+                            raise Failed(f'the name is {answer!r}')
+        except Failed as error:
+            wrong.append(error)
+
+    def memory():
+        with open(f'/proc/{server.process.pid}/statm', encoding='ascii') as file:
+            return int(file.read().split()[1]) * 4
+    with server:
+        threads = [threading.Thread(target=talk) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        used = 0
+        for turn in range(400):
+            settings(folder, f'serverName {names[turn % 2]}\nidleTimeout {turn % 7 + 10}s\n')
+            server.tell(signal.SIGHUP)
+            time.sleep(0.005)
+            used = memory() if turn == 100 else used
+        grown = memory() - used
+        over.set()
+        for thread in threads:
+            thread.join(WAIT)
+        same('what clients met', wrong, [])
+        same('they were served', counted[0] > 100, True)
+        same(f'300 times HUP cost {grown} KB', grown < 400, True)
+        same('exit status', server.stop(), 0)
+
+
+def notified(folder, exe):
+    """systemd is told when the server is ready, lives, reloads and stops."""
+    for name in (os.path.join(folder, 'notify'), f'@nest-{os.getpid()}'):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(name.replace('@', '\0'))
+            manager.settimeout(WAIT)
+            server, _ = begun(folder, exe, variables={'NOTIFY_SOCKET': name,
+                                                      'WATCHDOG_USEC': '400000'})
+
+            def heard(skip=()):
+                while True:
+                    try:
+                        got = manager.recv(4096).decode()
+                    except TimeoutError as error:
+                        raise Failed(f'nothing was told within {WAIT} s') from error
+                    if got not in skip:
+                        return got
+            with server:
+                first = heard()
+                same('first', first.split('\n')[0], 'READY=1')
+                within('its status', 'STATUS=', first)
+                within('its status', 'listening on 127.0.0.1:', first)
+                same('while it lives', [heard(), heard()], ['WATCHDOG=1'] * 2)
+                server.tell(signal.SIGHUP)
+                beats = ('WATCHDOG=1',)
+                now = time.clock_gettime(time.CLOCK_MONOTONIC)
+                told = re.fullmatch(r'RELOADING=1\nMONOTONIC_USEC=(\d+)', heard(beats))
+                same('RELOADING=1 with its time', told is not None, True)
+                same('the time', abs(int(told.group(1)) / 1e6 - now) < 10, True)
+                same('then', heard(beats), 'READY=1')
+                server.tell(signal.SIGTERM)
+                same('at the stop', heard(beats), 'STOPPING=1')
+                same('exit status', server.end(), 0)
+
+
+def memory(folder, exe):
+    """What clients can need is said, and refused where it cannot fit."""
+    server, _ = begun(folder, exe)
+    with server:
+        within('the first line', ' memory\n', server.said(0))
+        same('exit status', server.stop(), 0)
+
+    def little():
+        resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+    options = ['--set', 'maxClients=1000', '--set', 'inputBuffer=1M']
+    with Started(folder, [exe, *LOCAL, *options], preexec_fn=little) as server:
+        same('exit status', server.end(), 1)
+        found = re.search(r'1000 clients that send as much as they may and read nothing need '
+                          r'(\d+)M of memory, and 400M are allowed; lower maxClients, inputBuffer '
+                          r'or outputBuffer, or raise the limit \(ulimit -v\)', server.said())
+        same(f'its message: {server.said()}', found is not None, True)
+    with Started(folder, [exe, '--check-config']) as server:
+        same('exit status', server.end(), 0)
+        same('its last line', re.fullmatch(r'# 200 clients need at most \d+[KMG] of memory, beside '
+                                           r'what actions allocate',
+                                           server.said(0).split('\n')[-2]) is not None, True)
+
+
+STAMP = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
+
+
+def lines(folder, exe):
+    """A line for each message and each connection; of what a client sent nothing stands there."""
+    server, address = begun(folder, exe)
+    with server:
+        with Talk(address) as client:
+            port = client.socket.getsockname()[1]
+            client.line()
+            same('its answer', client.ask('say \x1b[31mevil'), '\x1b[31mevil')
+            same('its last', client.ask('bye'), 'bye')
+            same('the end', client.line(), '')
+        until('its end', lambda: ' end ' in server.said())
+        said = server.said()
+        same('nothing raw', re.findall('[^\n -~]|evil', said), [])
+        for line in (r' info (\d+) message line in=14 out=10\n',
+                     r' info (\d+) message bye in=4 out=4\n',
+                     rf' info (\d+) end closed peer=127\.0\.0\.1:{port} messages=2 in=18 out=20 '
+                     r'ms=\d+\n'):
+            same(f'{line!r} in {said!r}', len(re.findall('^' + STAMP + line, said, re.M)), 1)
+        same('exit status', server.stop(), 0)
+
+
+def dropped(folder, exe):
+    """A log that nobody reads stops no server; afterwards it says how much it lacks."""
+    reading, writing = os.pipe()
+    server, address = begun(folder, exe, stderr=writing)
+    os.close(writing)
+    with server, open(reading, 'rb') as log:
+        for _ in range(4):
+            with Talk(address) as client:
+                client.line()
+                client.send('say x\n' * 500)
+                for _ in range(500):
+                    same('an answer', client.line(), 'x')
+        os.set_blocking(reading, False)
+        time.sleep(0.2)
+        before = log.read().decode()
+        with Talk(address) as client:
+            client.line()
+            same('an answer', client.ask('say x'), 'x')
+
+        def told():
+            nonlocal before
+            before += (log.read() or b'').decode()
+            return 'dropped' in before
+        until('the lost lines', told)
+        lost = sum(int(n) for n in re.findall(
+            '^' + STAMP + r' warn (\d+) lines? w(?:as|ere) dropped: who reads the log was too slow$',
+            before, re.M))
+        with Talk(address) as client:
+            client.line()
+        until('the last end', lambda: told() and before.count(' end ') > 0 and
+              before.rstrip().endswith(tuple('0123456789')) and
+              re.search(r'messages=0 ', before))
+        have = len(re.findall(' (?:message|end) ', before))
+        same('lines had and lost', have + lost, 4 * 501 + 2 + 1)
+        same('some were lost', lost > 0, True)
+        same('exit status', server.stop(), 0)
+
+
+PLAIN = (queued, cut, reload, load, notified, memory)
+LOGGING = (lines, dropped)
