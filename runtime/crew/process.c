@@ -294,7 +294,7 @@ static enum process_asked process_sleep(int timeout) {
     struct signalfd_siginfo info;
     uint64_t asks;
     enum process_asked asked = PROCESS_NOTHING;
-    if (poll(ready, 2, timeout) <= 0) {
+    if (poll(ready, 2, nest__beat(timeout)) <= 0) {
         return PROCESS_NOTHING;
     }
     while (ready[0].revents != 0 &&

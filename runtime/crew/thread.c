@@ -338,7 +338,7 @@ static enum thread_asked thread_sleep(int timeout) {
     struct signalfd_siginfo info;
     enum thread_asked asked = THREAD_NOTHING;
     uint64_t wakes;
-    if (poll(ready, 2, timeout) <= 0) {
+    if (poll(ready, 2, nest__beat(timeout)) <= 0) {
         return THREAD_NOTHING;
     }
     if (ready[0].revents != 0 &&

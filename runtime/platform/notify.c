@@ -1,7 +1,8 @@
 /* notify.c: tells systemd, or whoever started the server in its way, how it is (sd_notify(3)).
  *
- * Called by main, reload.c and crews; a datagram, and nothing without NOTIFY_SOCKET. No state but
- * the environment, which start-up code and supervised processes share. No library is needed. */
+ * Called by main, reload.c and crews; a datagram, and nothing without NOTIFY_SOCKET. State: when it
+ * was last said that the process lives; else the environment, which start-up code and supervised
+ * processes share. No library is needed. */
 #include "platform.h"
 
 #include <errno.h>
@@ -62,4 +63,19 @@ uint32_t nest__watchdog(void) {
         return 0;
     }
     return ms == 0 ? 1 : ms > NEST__LONGEST ? NEST__LONGEST : (uint32_t)ms;
+}
+
+int nest__beat(int timeout) {
+    static uint64_t next;
+    uint32_t every = nest__watchdog();
+    if (every == 0) {
+        return timeout;
+    }
+    uint64_t now = nest__clock_ms();
+    if (now >= next) {
+        nest__notify("WATCHDOG=1");
+        next = now + every;
+    }
+    int left = (int)(next - now);
+    return timeout == -1 || timeout > left ? left : timeout;
 }
