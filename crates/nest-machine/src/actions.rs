@@ -46,6 +46,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
         owner,
         uses: Vec::new(),
         hidden: Vec::new(),
+        braces: None,
     };
     scan.all();
     let (mut uses, hidden) = (scan.uses, scan.hidden);
@@ -132,6 +133,8 @@ struct Scan<'s, 'c> {
     uses: Vec<Use>,
     /// Arguments that are no C: states, part numbers, levels.
     hidden: Vec<Range<usize>>,
+    /// The closing brace of each token that opens one; made when the first `$block` asks.
+    braces: Option<Vec<Option<usize>>>,
 }
 
 impl Scan<'_, '_> {
@@ -237,14 +240,19 @@ impl Scan<'_, '_> {
 
     /// `$block {`.
     fn block(&mut self, i: usize, at: &Range<usize>) {
-        let Some(close) = ctext::closing(self.tokens, i + 1) else {
+        let braces = self
+            .braces
+            .get_or_insert_with(|| ctext::pairs(self.tokens, b'{', b'}').0);
+        let Some(close) = braces.get(i + 1).copied().flatten() else {
             let what = "$block lacks its braces".to_string();
             let help = "it is written $block { … }";
             return self.say(Diag::E0403, at, what, help);
         };
         self.uses.push(Use {
             at: at.clone(),
-            what: What::Block { close },
+            what: What::Block {
+                close: self.tokens[close].at.start,
+            },
         });
     }
 

@@ -1,34 +1,27 @@
 //! What stands inside `$block { }`: it may run on another thread, so it must neither touch the
 //! connection nor be left, or entered, other than at its ends. Must not know: what it becomes.
+//!
+//! Takes time in proportion to the text, however it nests.
 
 use crate::actions::{Context, inner};
-use crate::ctext::{Kind, Token};
+use crate::ctext::{self, Kind, Token};
 use crate::directives::{Form, in_block};
 use crate::model::{Use, What};
 use crate::scope;
 use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::CText;
+use std::collections::BTreeSet;
 use std::ops::Range;
+use tree_sitter::{Node, Parser};
 
 /// Says E0409 and E0410. `plain`: the text as C, each `$block` an `if`.
 pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use], plain: &str) {
-    let mut blocks: Vec<(Range<usize>, Range<usize>)> = Vec::new();
-    for u in uses {
-        if let What::Block { close } = u.what {
-            blocks.push((u.at.clone(), u.at.end..close + 1));
-        }
-    }
-    blocks.sort_by_key(|(head, _)| head.start);
-    if blocks.is_empty() {
+    let blocks = Blocks::new(uses);
+    if blocks.outer.is_empty() {
         return;
     }
-    let enclosing = |at: &Range<usize>| {
-        blocks
-            .iter()
-            .find(|(_, body)| body.start <= at.start && at.end <= body.end)
-    };
     for u in uses {
-        let Some((head, _)) = enclosing(&u.at) else {
+        let Some(block) = blocks.around(u.at.start) else {
             continue;
         };
         let refused = match &u.what {
@@ -43,7 +36,10 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
             let what = format!("`{word}` inside $block");
             cx.out.push(
                 Diagnostic::new(Code::E0409, inner(text.span, &u.at), what)
-                    .label(inner(text.span, head), "this may run on another thread")
+                    .label(
+                        inner(text.span, &block.head),
+                        "this may run on another thread",
+                    )
                     .help(
                         "leave the result in a variable, and go on with it behind the block; $1 and \
                          its like, $len, $ptr, $log, $id and $peer may stand in it",
@@ -51,128 +47,169 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
             );
         }
     }
-    let jumps = Jumps::new(cx, plain, tokens);
-    for (i, token) in tokens.iter().enumerate() {
-        let Some((head, body)) = enclosing(&token.at) else {
+    let stopped = stopped(cx.parser, &blocks, tokens, plain);
+    for token in tokens {
+        let Some(block) = blocks.around(token.at.start) else {
             continue;
         };
         let word = &text.text[token.at.clone()];
-        if jumps.leaves(i, word, body) {
+        let leaves = match (token.kind, word) {
+            (Kind::Dollar, "$return") | (Kind::Name, "return" | "goto") => true,
+            (Kind::Name, "break" | "continue") => !stopped.inside.contains(&token.at.start),
+            (Kind::Name, _) => stopped.labels.contains(&token.at.start),
+            _ => false,
+        };
+        if leaves {
             let what = format!("`{word}` inside $block");
             cx.out.push(
                 Diagnostic::new(Code::E0410, inner(text.span, &token.at), what)
-                    .label(inner(text.span, head), "the block ends only at its brace")
+                    .label(
+                        inner(text.span, &block.head),
+                        "the block ends only at its brace",
+                    )
                     .help("note in a variable what is to happen, and do it behind the block"),
             );
         }
     }
 }
 
-struct Jumps<'a> {
-    tree: Option<tree_sitter::Tree>,
-    plain: &'a str,
-    tokens: &'a [Token],
+struct Block {
+    /// `$block`.
+    head: Range<usize>,
+    /// From behind it to its `}`.
+    body: Range<usize>,
 }
 
-impl<'a> Jumps<'a> {
-    fn new(cx: &mut Context<'_>, plain: &'a str, tokens: &'a [Token]) -> Self {
-        Jumps {
-            tree: scope::body(cx.parser, plain),
-            plain,
-            tokens,
-        }
-    }
+/// The blocks of an action that lie in no other, in order.
+struct Blocks {
+    outer: Vec<Block>,
+}
 
-    /// Whether token `i` leaves the block `body`, or lets a jump in.
-    fn leaves(&self, i: usize, word: &str, body: &Range<usize>) -> bool {
-        let token = &self.tokens[i];
-        match (token.kind, word) {
-            (Kind::Dollar, "$return") | (Kind::Name, "return" | "goto") => true,
-            (Kind::Name, "break") => !self.within(&token.at, body, true),
-            (Kind::Name, "continue") => !self.within(&token.at, body, false),
-            (Kind::Name, "case" | "default") => !self.within_switch(&token.at, body),
-            (Kind::Name, _) => self.labels(&token.at),
-            _ => false,
-        }
-    }
-
-    /// Whether something inside the block stops the `break` (or `continue`) at `at`.
-    fn within(&self, at: &Range<usize>, body: &Range<usize>, is_break: bool) -> bool {
-        self.encloses(at, body, &|kind| match kind {
-            "for_statement" | "while_statement" | "do_statement" => true,
-            "switch_statement" => is_break,
-            _ => false,
-        })
-    }
-
-    fn within_switch(&self, at: &Range<usize>, body: &Range<usize>) -> bool {
-        // `default` of _Generic is no label.
-        self.encloses(at, body, &|kind| {
-            matches!(kind, "switch_statement" | "generic_expression")
-        })
-    }
-
-    /// Whether a node of such a kind lies around `at`, inside the block. A block of statements
-    /// behind `NAME(…)` counts: a macro that makes a loop.
-    fn encloses(
-        &self,
-        at: &Range<usize>,
-        body: &Range<usize>,
-        fits: &dyn Fn(&str) -> bool,
-    ) -> bool {
-        let shift = scope::BODY.len();
-        let mut node = self.tree.as_ref().and_then(|tree| {
-            tree.root_node()
-                .descendant_for_byte_range(at.start + shift, at.end + shift)
-        });
-        while let Some(n) = node {
-            if n.start_byte() < body.start + shift {
-                break;
+impl Blocks {
+    fn new(uses: &[Use]) -> Self {
+        let mut all: Vec<Block> = uses
+            .iter()
+            .filter_map(|u| match u.what {
+                What::Block { close } => Some(Block {
+                    head: u.at.clone(),
+                    body: u.at.end..close,
+                }),
+                _ => None,
+            })
+            .collect();
+        all.sort_by_key(|b| b.head.start);
+        let mut outer: Vec<Block> = Vec::new();
+        for block in all {
+            if outer.last().is_none_or(|o| o.body.end <= block.head.start) {
+                outer.push(block);
             }
-            if fits(n.kind()) || self.macro_loop(n.start_byte() - shift) {
-                return true;
-            }
-            node = n.parent();
         }
-        false
+        Blocks { outer }
     }
 
-    /// Whether the `{` at `at` stands behind the parenthesis of a call.
-    fn macro_loop(&self, at: usize) -> bool {
-        let Some(i) = self.tokens.iter().position(|t| t.at.start == at) else {
-            return false;
+    /// The block in which `at` lies.
+    fn around(&self, at: usize) -> Option<&Block> {
+        let n = self.outer.partition_point(|b| b.body.start <= at);
+        self.outer[..n].last().filter(|b| at < b.body.end)
+    }
+}
+
+/// Offsets of words inside blocks.
+#[derive(Default)]
+struct Stopped {
+    /// `break` and `continue` whose statement lies inside the block, too.
+    inside: BTreeSet<usize>,
+    /// Labels, and `case` and `default` of a switch around the block.
+    labels: BTreeSet<usize>,
+}
+
+/// Where the statements lie that stop a jump: starts of the ones around a node, and their ends.
+#[derive(Default)]
+struct Around(Vec<Range<usize>>);
+
+impl Around {
+    fn leave(&mut self, at: usize) {
+        while self.0.last().is_some_and(|r| r.end <= at) {
+            self.0.pop();
+        }
+    }
+
+    /// Whether the innermost one begins at or after `from`.
+    fn since(&self, from: usize) -> bool {
+        self.0.last().is_some_and(|r| r.start >= from)
+    }
+}
+
+/// What the C parser says of jumps.
+fn stopped(parser: &mut Parser, blocks: &Blocks, tokens: &[Token], plain: &str) -> Stopped {
+    let mut found = Stopped::default();
+    let Some(tree) = scope::body(parser, plain) else {
+        return found;
+    };
+    let loops = macro_loops(tokens, plain);
+    let (mut breaks, mut continues, mut cases) =
+        (Around::default(), Around::default(), Around::default());
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        // In front of the text stands what makes it a function.
+        let place = |n: Node<'_>| {
+            let [start, end] = [n.start_byte(), n.end_byte()];
+            start.saturating_sub(scope::BODY.len())..end.saturating_sub(scope::BODY.len())
         };
-        let is = |i: usize, p: u8| self.tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(p));
-        if i == 0 || !is(i, b'{') || !is(i - 1, b')') {
-            return false;
+        let at = place(node);
+        for around in [&mut breaks, &mut continues, &mut cases] {
+            around.leave(at.start);
         }
-        let (mut depth, mut j) = (0usize, i - 1);
-        loop {
-            depth += usize::from(is(j, b')'));
-            depth -= usize::from(is(j, b'('));
-            if depth == 0 || j == 0 {
-                break;
+        let from = blocks.around(at.start).map(|b| b.body.start);
+        match (node.kind(), from) {
+            ("for_statement" | "while_statement" | "do_statement", _) => {
+                breaks.0.push(at.clone());
+                continues.0.push(at);
             }
-            j -= 1;
+            ("compound_statement", _) if loops.contains(&at.start) => {
+                breaks.0.push(at.clone());
+                continues.0.push(at);
+            }
+            ("switch_statement", _) => {
+                breaks.0.push(at.clone());
+                cases.0.push(at);
+            }
+            ("break", Some(from)) if breaks.since(from) => _ = found.inside.insert(at.start),
+            ("continue", Some(from)) if continues.since(from) => _ = found.inside.insert(at.start),
+            ("case" | "default", Some(from)) if !cases.since(from) => {
+                found.labels.insert(at.start);
+            }
+            ("labeled_statement", Some(_)) => {
+                found.labels.insert(at.start);
+            }
+            _ => {}
         }
-        let Some(name) = j.checked_sub(1).map(|k| &self.tokens[k]) else {
-            return false;
-        };
-        let word = &self.plain[name.at.clone()];
-        name.kind == Kind::Name && !matches!(word, "if" | "switch" | "while" | "for" | "sizeof")
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return found;
+            }
+        }
     }
+}
 
-    /// Whether the name at `at` is a label.
-    fn labels(&self, at: &Range<usize>) -> bool {
-        let shift = scope::BODY.len();
-        let node = self.tree.as_ref().and_then(|tree| {
-            tree.root_node()
-                .descendant_for_byte_range(at.start + shift, at.end + shift)
-        });
-        node.is_some_and(|n| {
-            n.kind() == "statement_identifier"
-                && n.parent()
-                    .is_some_and(|parent| parent.kind() == "labeled_statement")
+/// Where a `{` stands behind `NAME(…)`: a macro that makes a loop.
+fn macro_loops(tokens: &[Token], plain: &str) -> BTreeSet<usize> {
+    let opens = ctext::pairs(tokens, b'(', b')').1;
+    let is = |i: usize, p: u8| tokens[i].kind == Kind::Punct(p);
+    (2..tokens.len())
+        .filter(|i| is(*i, b'{') && is(*i - 1, b')'))
+        .filter(|i| {
+            let name = opens[*i - 1].and_then(|open| open.checked_sub(1));
+            name.is_some_and(|n| {
+                let word = &plain[tokens[n].at.clone()];
+                tokens[n].kind == Kind::Name
+                    && !matches!(word, "if" | "switch" | "while" | "for" | "sizeof")
+            })
         })
-    }
+        .map(|i| tokens[i].at.start)
+        .collect()
 }

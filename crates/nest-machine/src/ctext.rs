@@ -201,24 +201,22 @@ pub fn call(tokens: &[Token], head: usize) -> Option<Call> {
     None
 }
 
-/// Where the brace closes that token `open` opens; none if it is no `{`, or is never closed.
+/// Which brackets of a kind belong together: for each token its closing one, and its opening one.
 #[must_use]
-pub fn closing(tokens: &[Token], open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for token in tokens.get(open..)? {
-        match token.kind {
-            Kind::Punct(b'{') => depth += 1,
-            _ if depth == 0 => return None,
-            Kind::Punct(b'}') => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(token.at.start);
-                }
-            }
-            _ => {}
+pub fn pairs(tokens: &[Token], open: u8, close: u8) -> (Vec<Option<usize>>, Vec<Option<usize>>) {
+    let (mut closing, mut opening) = (vec![None; tokens.len()], vec![None; tokens.len()]);
+    let mut left = Vec::new();
+    for (i, token) in tokens.iter().enumerate() {
+        if token.kind == Kind::Punct(open) {
+            left.push(i);
+        } else if token.kind == Kind::Punct(close)
+            && let Some(from) = left.pop()
+        {
+            closing[from] = Some(i);
+            opening[i] = Some(from);
         }
     }
-    None
+    (closing, opening)
 }
 
 /// Arguments of a call.

@@ -217,6 +217,26 @@ fn a_block_is_not_left() {
 }
 
 #[test]
+fn hostile_blocks_are_read_in_time() {
+    let started = std::time::Instant::now();
+    for text in [
+        "$block { ".repeat(4_000),
+        format!("{}{}", "$block { ".repeat(4_000), "}".repeat(4_000)),
+        format!(
+            "$block {{ {}break;{} }}",
+            "for (;;) {".repeat(4_000),
+            "}".repeat(4_000)
+        ),
+        format!("$block {{ {} }}", "if (x) break; a: ".repeat(4_000)),
+        format!("$block {{ {}", "f((".repeat(4_000)),
+        format!("$block {{ {} }}", "M(x) { break; } ".repeat(4_000)),
+    ] {
+        let _ = action(&text);
+    }
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_block_has_braces() {
     for text in ["$block;", "$block(cold());", "$block cold();", "$block"] {
         assert_eq!(action(text), [Code::E0403], "{text}");
