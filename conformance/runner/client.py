@@ -156,10 +156,15 @@ class Client:
     def expect_cut(self):
         """Waits for the server to end the connection, in whatever way and after whatever output."""
         until = time.monotonic() + PATIENCE
-        self.stalled = False
+        if self.stalled:                # it goes on not to read until it is cut off
+            watch = select.poll()
+            watch.register(self.sock, select.POLLHUP | select.POLLERR)
+            if not watch.poll(PATIENCE * 1000):
+                raise ClientError(f'the server did not cut it off within {PATIENCE} s')
+            self.stalled = False
         try:
             while not self.eof:
-                self._turn(until)
+                self._turn(until + PATIENCE)
         except TimeoutError:
             raise ClientError(f'the server did not end it within {PATIENCE} s') from None
         self.dead, self.seen = False, len(self.got)
