@@ -10,7 +10,8 @@ from support.nest import MODELS, SOCKET_MODELS, Failed, run
 from support.server import Client, Server
 
 WARM, COUNTED = 32, 200
-IDLE = 2            # seconds
+IDLE = 3            # seconds
+CROWD = 100         # connections that rest, with the limits that a server has by default
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -109,9 +110,9 @@ def check_idle(report, servers):
     """Nobody runs while nothing happens."""
     report.heading(f'Wake-ups of an idle server in {IDLE} s (context switches of all its tasks)')
     for model in SOCKET_MODELS:
-        with Server([servers[model]]) as server:
+        with Server([servers[model]], clients=CROWD + 8) as server:
             clients = []
-            for count in (0, 8):
+            for count in (0, 8, CROWD):
                 while len(clients) < count:
                     clients.append(Client(server))
                     whole(clients[-1], b'HELLO\n', b'hello\n')

@@ -134,6 +134,11 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/cost/run.py"]),
     },
     Step {
+        name: "attacks",
+        about: "an attack harms nobody else, and nothing of it is left",
+        work: Work::Program(&["python3", "tests/faults/run.py"]),
+    },
+    Step {
         name: "matching",
         about: "emitted matchers decide as libpcre2 does, at the same byte",
         work: Work::Program(&["python3", "tests/matching/run.py"]),
