@@ -116,6 +116,12 @@ def main():
     check("cut short in START", (out["2"], trace["2"][-2:]), (b"he", ["end gone", "closed"]))
     check("drained in START", (out["3"], trace["3"][-2:]),
           (b"hello\r\nbye: the server stops\r\n", ["end shutdown", "closed"]))
+    # an action waits for more than fits behind its message and what is unread: both move
+    _, _, out, _ = script(binaries[2], [
+        "open 1", 'in 1 "WH"', f"in 1 {quote(b'O' + bytes([10]) + 1022 * (b'WHO' + bytes([10])))[:-1]}"
+        'READ 16\\nabc"', 'in 1 "0123456789xyzWHO\\n"', "reset 1"], "--set", "inputBuffer=16")
+    check("no room behind the message", out["1"][-45:],
+          b"nobody 1023\r\n[abc0123456789xyz] READ 16\nnobody 1024\r\n"[-45:])
     # message framing: one receive, one message; what the match leaves is dropped
     _, _, out, _ = script(f"{build}/script-message",
                           ["open 1", 'in 1 "WHO\\nWHO\\n"', 'in 1 "WH"', 'in 1 "O\\n"',
@@ -134,7 +140,7 @@ def main():
         check(f"refuses {line}", (status, error.startswith("sample: script line 2: "),
                                   trace["1"][-2:]), (2, True, ["end gone", "closed"]))
         count += 1
-    finish("cuts", count + 1)
+    finish("cuts", count + 2)
 
 
 main()
