@@ -22,6 +22,7 @@ fn says(text: &str, answer: &str) {
     assert!(built.status.success(), "{said}");
     place.write("script", "open 1\nin 1 \"A\\n\"\neof 1\n");
     let output = Command::new(place.path("t"))
+        .current_dir(place.path("."))
         .stdin(std::fs::File::open(place.path("script")).unwrap())
         .output()
         .unwrap();
@@ -148,5 +149,43 @@ fn what_an_if_0_takes_out_does_not_count() {
         "%%\n\"A\\n\" {\n#if 0\n } }\n#if 1\n { \n#else\n }\n#endif\n }\n#else\n {\n#endif\n#if 1\n }\n#endif\n\
          #if 0 /* no */\n {\n#endif\n $reply(\"still here\\n\"); }\n",
         "still here\\n",
+    );
+}
+
+#[test]
+fn arguments_that_are_left_out_and_times_with_units() {
+    says(
+        "%{\n#include <errno.h>\n%}\n%%\nint n = 1;\n\
+         \"A\\n\" { char *p = $readLine(); int none = p == NULL && errno == 0;\n\
+         $timeout(n ? 5s : 1m); $timeout(none); $sleep(1ms); $sleep(n); $sleep((uint32_t)(n + 2ms));\n\
+         $reply(\"%d %ld %ld %d\\n\", none, $skip(3), $readInto(&n, sizeof n), $pending() || $draining()); }\n\
+         TIMEOUT(5s) { $close(); }\n",
+        "1 0 0 0\\n",
+    );
+}
+
+#[test]
+fn a_file_is_a_path_or_an_open_one() {
+    says(
+        "%{\n#include <errno.h>\n%}\n%%\nchar name[] = \"none\";\n\
+         \"A\\n\" { nest_file info, *at = &info; const char *fixed = \"none\"; int wrong = 0;\n\
+         wrong += $fileOpen(name, &info) < 0 && errno == ENOENT;\n\
+         wrong += $fileReply(name) < 0 && errno == ENOENT;\n\
+         wrong += $fileReply(fixed, 1) < 0; wrong += $fileReply(\"none\", 1, 2) < 0;\n\
+         wrong += $fileOpen(\"t.nest\", at) == 0 && info.size > 100;\n\
+         wrong += $fileReply(info, 0, 2) == 2; wrong += $fileReply(at, 2, 1) == 1;\n\
+         $reply(\"%d\\n\", wrong); }\n",
+        "%{\\n7\\n",
+    );
+}
+
+#[test]
+fn what_stands_in_a_block_is_c() {
+    says(
+        "%{\n#include <errno.h>\n%}\n%%\nint n = 1, errors;\n\
+         \"A\\n\" { int m = 0; if (n) $block { for (int i = 0; ; i++) { if (i > 2) break; m += i; }\n\
+         n += m; errno = EDOM; }\n else m = 9;\n int error = errno; $block { errors = errno == EDOM; errno = 0; }\n\
+         $reply(\"%d %d %d %d\\n\", n, m, error == EDOM, errors); }\n",
+        "4 3 1 1\\n",
     );
 }
