@@ -245,16 +245,19 @@ def stops(exe, model):
 
 
 def crashes(exe, model):
-    signals = {990: "SIGSEGV", 991: "SIGSEGV", 992: "SIGABRT"}
+    big = r"rule big \(sample.nest:\d+\)"
+    crashing = [(b"BIG 990\r\n", "SIGSEGV", big), (b"BIG 991\r\n", "SIGSEGV", big),
+                (b"BIG 992\r\n", "SIGABRT", big),
+                (b"HUSH\n", "SIGABRT", r"TIMEOUT rule line 93 \(sample.nest\)")]
     server = Server(exe, "maxClients=6")
     witness = server.connect()
     line(witness)
-    for number, name in signals.items():
+    for request, name, place in crashing:
         s = server.connect()
-        assert ask(s, b"BIG %d\r\n" % number).replace(b"(reset)", b"") in (b"hello\r\n", b"")
+        assert ask(s, request).replace(b"(reset)", b"") in (b"hello\r\n", b"")
         if model != "process":
             _, err = server.process.communicate(timeout=10)
-            assert re.search(rf"sample: server \d+ crashed: {name} in rule big \(sample.nest:\d+\), client "
+            assert re.search(rf"sample: server \d+ crashed: {name} in {place}, client "
                              r"127.0.0.1:\d+; the server ends\n", err.decode()), err
             assert server.process.returncode == -signal.Signals[name]
             server = Server(exe, "maxClients=6")
@@ -276,9 +279,9 @@ def crashes(exe, model):
     time.sleep(0.2)
     seconds, status, out, err = server.stop()
     assert status == 1 and 5.5 < seconds < 8, "drainTimeout, and a second for the action to end"
-    assert "stopped after 7 clients: 6 crash, 1 closed" in out, out
-    for name in set(signals.values()):
-        assert re.search(rf"sample: worker \d+ crashed: {name} in rule big \(sample.nest:\d+\), "
+    assert "stopped after 8 clients: 7 crash, 1 closed" in out, out
+    for _, name, place in crashing:
+        assert re.search(rf"sample: worker \d+ crashed: {name} in {place}, "
                          r"client 127.0.0.1:\d+; only this client is lost\n", err), err
     server = Server(exe, "maxClients=6")
     s = server.connect()

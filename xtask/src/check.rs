@@ -91,6 +91,7 @@ const STEPS: &[Step] = &[
             "runtime/tests",
             "wheel",
             "cuts",
+            "times",
             "faults",
             "sockets",
             "costs",

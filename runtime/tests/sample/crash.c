@@ -1,4 +1,5 @@
-/* crash.c: the sample's actions, and some that crash: BIG with certain numbers. */
+/* crash.c: the sample's actions, and some that crash: BIG with certain numbers, the TIMEOUT rule of
+ * HUSH. */
 #define nest__spec_act sample_act
 #include "actions.c"
 #undef nest__spec_act
@@ -12,6 +13,9 @@ static int overflow(const volatile char *above) {
 
 void nest__spec_act(nest_session *s, void *memory, int rule) {
     volatile int *volatile nowhere = NULL;
+    if (rule == -6) {
+        abort();
+    }
     switch (rule == 2 ? strtoul(nest_part(s, 2), NULL, 10) : 0) {
     case 990:
         *nowhere = 1;
