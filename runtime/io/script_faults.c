@@ -11,7 +11,8 @@
 
 static uint32_t faults_left[3]; /* by enum nest__fault: this many calls from now; 0: none fails */
 static int faults_error;
-long nest__faults_held; /* allocations that are not yet freed */
+long nest__faults_held;
+uint32_t nest__faults_struck;
 
 void script_fail(const struct nest__command *command) {
     faults_left[command->fault] = command->number;
@@ -21,7 +22,9 @@ void script_fail(const struct nest__command *command) {
 }
 
 static bool faults_now(enum nest__fault fault) {
-    return faults_left[fault] > 0 && --faults_left[fault] == 0;
+    bool now = faults_left[fault] > 0 && --faults_left[fault] == 0;
+    nest__faults_struck += now;
+    return now;
 }
 
 static void *faults_malloc(size_t n) {

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Simulation: drawn conversations against the whole runtime in virtual time.
+
+    runtime/tests/simulate.py                       a million conversations, some of them sanitized
+    runtime/tests/simulate.py --from 77             others
+    runtime/tests/simulate.py --seed 5 [-v]         one server's life again; -v prints its commands
+    runtime/tests/simulate.py --mutations [NAME …]  plants each bug of simulate/mutations.py, which
+                                                    must be found; --few: some of them
+
+A failure prints the command that repeats it. Needs gcc; no compiler of ours, no socket.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNTIME = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(HERE, "simulate"))
+import mutations
+
+SPECS = {"stream": [], "message": ["-DSIMULATE_MESSAGES=1"]}
+FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"]
+CONVERSATIONS = 1000    # of one server's life
+SHARE = 50              # lives in one process
+
+
+def build(folder, spec, flags, runtime=RUNTIME, cc="gcc"):
+    """The path of the simulation of one specification; None if it does not compile."""
+    os.makedirs(folder, exist_ok=True)
+    tables = os.path.join(folder, "tables.h")
+    with open(tables, "w") as out:
+        subprocess.run([sys.executable, f"{HERE}/simulate/tables.py"], stdout=out, check=True)
+    program = os.path.join(folder, spec)
+    done = subprocess.run([cc, *FLAGS, *flags, *SPECS[spec], f'-DSIMULATE_TABLES="{tables}"',
+                           f"{runtime}/tests/simulate/server.c", "-o", program],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stderr[-3000:])
+        return None
+    return program
+
+
+def simulate(program, seed, runs, conversations, *more):
+    """None, or what was found."""
+    done = subprocess.run([program, "--seed", str(seed), "--runs", str(runs), "--conversations",
+                           str(conversations), *more], capture_output=True, text=True,
+                          errors="replace", timeout=900)
+    return None if done.returncode == 0 else (done.stderr or f"status {done.returncode}")
+
+
+def command(spec, found, conversations, sanitize):
+    seed = re.search(r"seed (\d+)", found)
+    return (f"runtime/tests/simulate.py --spec {spec} --seed {seed.group(1) if seed else '?'}"
+            f" --conversations {conversations}{' --sanitize' if sanitize else ''} -v")
+
+
+def many(folder, arguments):
+    """All specifications, plain and sanitized: how many conversations, how many failures."""
+    plans = []
+    for spec in arguments.spec or SPECS:
+        lives = max(1, arguments.lives // len(arguments.spec or SPECS))
+        for sanitize, count in ((False, lives), (True, max(1, lives // 25))):
+            program = build(f"{folder}/{'sanitized' if sanitize else 'plain'}", spec,
+                            SANITIZE if sanitize else [])
+            if program is None:
+                return 0, 1
+            plans += [(program, spec, sanitize, first, min(SHARE, count - first))
+                      for first in range(0, count, SHARE)]
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        results = pool.map(lambda plan: simulate(plan[0], arguments.first + plan[3], plan[4],
+                                                 arguments.conversations), plans)
+        for (_, spec, sanitize, _, _), found in zip(plans, results):
+            if found is not None:
+                failures += 1
+                print(f"FAILED, {spec}:\n{found[-3000:]}\nagain: "
+                      f"{command(spec, found, arguments.conversations, sanitize)}")
+    return sum(plan[4] for plan in plans) * arguments.conversations, failures
+
+
+def plant(folder, mutation):
+    """A copy of the runtime with one bug; an error if it does not apply exactly once."""
+    name, path, old, new = mutation[:4]
+    copy = os.path.join(folder, name)
+    shutil.copytree(RUNTIME, copy, ignore=shutil.ignore_patterns("build", "*.py", "sample"))
+    with open(f"{copy}/{path}") as file:
+        text = file.read()
+    if text.count(old) != 1:
+        raise ValueError(f"mutation {name}: its text is {text.count(old)} times in {path}, not once")
+    with open(f"{copy}/{path}", "w") as file:
+        file.write(text.replace(old, new))
+    return copy
+
+
+def mutate(folder, mutation, arguments):
+    """How it went: a line, and whether the bug was found."""
+    name, spec = mutation[0], mutation[4] if len(mutation) > 4 else "stream"
+    try:
+        copy = plant(folder, mutation)
+    except ValueError as error:
+        return str(error), False
+    program = build(f"{folder}/{name}.out", spec, ["-Wno-error"], runtime=copy)
+    if program is None:
+        return f"mutation {name} does not compile", False
+    for first in range(0, arguments.lives, SHARE):
+        found = simulate(program, arguments.first + first, SHARE, arguments.conversations)
+        if found is not None:
+            what = re.search(r"broken: (.*)", found)
+            after = re.search(r"seed (\d+), after (\d+)", found)
+            lives = int(after.group(1)) - arguments.first if after else first
+            return (f"{name}: found in life {lives + 1}: "
+                    f"{(what.group(1) if what else found.strip().splitlines()[-1])[:110]}"), True
+    return f"{name}: NOT found in {arguments.lives * arguments.conversations} conversations", False
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--from", type=int, default=1, dest="first")
+    parser.add_argument("--spec", action="append", choices=SPECS)
+    parser.add_argument("--lives", type=int)
+    parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
+    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--mutations", nargs="*")
+    parser.add_argument("--few", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("-v", action="store_true", dest="verbose")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="nest-simulate-") as folder:
+        if arguments.seed is not None:
+            spec = (arguments.spec or ["stream"])[0]
+            program = build(folder, spec, SANITIZE if arguments.sanitize else [])
+            sys.stdout.flush()
+            sys.exit(2 if program is None else subprocess.run(
+                [program, "--seed", str(arguments.seed), "--conversations",
+                 str(arguments.conversations), *(["-v"] if arguments.verbose else [])]).returncode)
+        if arguments.mutations is not None or arguments.few:
+            arguments.lives = arguments.lives or 200
+            chosen = [m for m in mutations.MUTATIONS
+                      if m[0] in (arguments.mutations or [m[0]]) and
+                      (not arguments.few or m[0] in mutations.FEW)]
+            with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+                results = list(pool.map(lambda m: mutate(folder, m, arguments), chosen))
+            for line, _ in results:
+                print(line)
+            failed = sum(not found for _, found in results)
+            print(f"mutations: {len(results)} planted, {failed} not found")
+            sys.exit(1 if failed or not results else 0)
+        arguments.lives = arguments.lives or 1000
+        count, failed = many(folder, arguments)
+        print(f"simulate: {count} conversations, {failed} failed")
+        sys.exit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,141 @@
+/* records.c: what the engine, the wheel and the loop keep must make sense after every step.
+ *
+ * Called by draw.c. No state. Looks at what it should not know, and changes nothing. */
+#include "simulate.h"
+
+static void record_no(const nest_session *s, const char *what) {
+    sim_broken(talk_find((uint32_t)s->c0.fd), "record: %s (phase %u, flags %u, channel %u)", what,
+               s->phase, s->flags, s->c0.state);
+}
+
+static void record_work(const nest_session *s, const struct nest__work *work) {
+    uint32_t most = nest__config.input_buffer + NEST__BEHIND_REST;
+    most = most > NEST__VISIT_IN ? most : NEST__VISIT_IN; /* what one receive has brought */
+    if (work->rest_n > most ||
+        (work->rest_n > 0 && work->rest_at + work->rest_n > work->rest_cap)) {
+        record_no(s, "more input is kept than may be");
+    }
+    if (work->out_n > nest__config.output_buffer ||
+        (work->out_n > 0 && work->out_at + work->out_n > work->out_cap) ||
+        work->out_mark > work->out_n) {
+        record_no(s, "more output is queued than may be");
+    }
+    if (work->kept_n > nest__config.keep_limit || (work->kept == NULL && work->kept_n > 0)) {
+        record_no(s, "more is kept than keepLimit");
+    }
+    if (work->matching && (work->match.fed > work->rest_n || work->match.fed == 0)) {
+        record_no(s, "a match has seen bytes that are not there");
+    }
+    if (s->phase != NEST__ACTING && work->rest_n == 0 && work->out_n == 0 && !work->matching &&
+        work->kept == NULL) {
+        record_no(s, "an idle session keeps its work block");
+    }
+}
+
+static void record_phase(const nest_session *s) {
+    bool waiting = (s->flags & NEST__WAITING) != 0;
+    if ((s->phase == NEST__ACTING) != waiting || (s->waiter != NULL) != waiting) {
+        record_no(s, "an action that runs must wait, and no other");
+    }
+    if ((s->flags & NEST__READY) != 0 || (s->flags & NEST__LINGERING) != 0) {
+        record_no(s, "a script has no ready list, and lingers never");
+    }
+    if (!waiting && (s->flags & NEST__CUT) != 0) {
+        record_no(s, "an action was cut short, and none runs");
+    }
+    if (s->phase == NEST__READING && (s->flags & (NEST__CLOSING | NEST__EXPIRED)) != 0) {
+        record_no(s, "it is to end, and goes on");
+    }
+    if ((s->reason != NEST_OPEN) != (s->phase == NEST__ENDED) && s->phase != NEST__ACTING) {
+        record_no(s, "a reason and no end, or an end without reason");
+    }
+    if ((s->states & 1) == 0) {
+        record_no(s, "START is forgotten");
+    }
+    if ((s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0 && s->work != NULL &&
+        s->work->out_n > 0 && !waiting) {
+        record_no(s, "output waits that nobody will get");
+    }
+    if (s->deadline != 0 && s->wheel_prev == NEST__NO_SLOT) {
+        record_no(s, "its deadline is in no wheel");
+    }
+}
+
+/* The wheel holds each of its sessions once, none later than its deadline. */
+static void record_wheel(void) {
+    uint32_t count = 0;
+    for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
+        for (uint32_t digit = 0; digit < WHEEL_DIGITS; digit++) {
+            uint32_t before = WHEEL_HEAD | (level * WHEEL_DIGITS + digit);
+            bool full = (wheel.full[level] >> digit & 1) != 0;
+            if (!full) {
+                continue;
+            }
+            uint64_t shift = level * WHEEL_BITS;
+            uint64_t begins = ((wheel.now >> shift) - (wheel.now >> shift) % WHEEL_DIGITS + digit)
+                              << shift;
+            for (uint32_t at = wheel.first[level][digit]; at != NEST__NO_SLOT;
+                 at = nest__slot_at(at)->wheel_next) {
+                const nest_session *s = nest__slot_at(at);
+                if (s->phase == NEST__FREE) {
+                    sim_broken(NULL, "a free slot is in the wheel");
+                }
+                if (s->wheel_prev != before) {
+                    record_no(s, "the wheel's list is broken");
+                }
+                if (s->deadline != 0 && begins > wheel_time(s->deadline)) {
+                    record_no(s, "it is in the wheel behind its deadline");
+                }
+                before = at;
+                if (++count > wheel.count) {
+                    sim_broken(NULL, "the wheel holds more than it counts");
+                }
+            }
+        }
+    }
+    if (count != wheel.count) {
+        sim_broken(NULL, "the wheel counts %u and holds %u", (unsigned)wheel.count,
+                   (unsigned)count);
+    }
+}
+
+void record_check_all(void) {
+    uint64_t ended = 0, going = 0, taken = 0;
+    const struct nest__carrier *carrier = nest__carrier();
+    for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
+        const nest_session *s = nest__slot_at(slot);
+        if (s->phase == NEST__FREE) {
+            if (s->work != NULL) {
+                sim_broken(NULL, "slot %u is free and has a work block", (unsigned)slot);
+            }
+            continue;
+        }
+        taken++;
+        record_phase(s);
+        if (s->work != NULL) {
+            record_work(s, s->work);
+        }
+        going += s->phase == NEST__READING || s->reason == NEST_OPEN ||
+                 (s->phase == NEST__ACTING && s->reason != NEST_OPEN);
+    }
+    for (unsigned reason = 0; reason < NEST_REASONS; reason++) {
+        ended += nest__ended[reason];
+    }
+    if (ended + going != script_taken) {
+        sim_broken(NULL, "%u were opened, %llu have ended and %llu go on", (unsigned)script_taken,
+                   (unsigned long long)ended, (unsigned long long)going);
+    }
+    if (taken != nest__slots_taken() || taken != script_live) {
+        sim_broken(NULL, "%u slots are taken, and %llu are used", (unsigned)nest__slots_taken(),
+                   (unsigned long long)taken);
+    }
+    if (carrier->action != NULL && (carrier->action->session->flags & NEST__WAITING) == 0) {
+        sim_broken(NULL, "an action that has ended is left on the carrier");
+    }
+    if (carrier->spares > NEST__SPARE_WORK) {
+        sim_broken(NULL, "%u spare work blocks", (unsigned)carrier->spares);
+    }
+    if ((++sim.checks & 15) == 0) {
+        record_wheel();
+    }
+}

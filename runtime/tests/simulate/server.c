@@ -1,0 +1,173 @@
+/* server.c: the simulated server, one unit with the whole runtime; and the runs.
+ *
+ *     simulate [--seed N] [--runs N] [--conversations N] [-v]
+ *
+ * Each run is a server's whole life in a process of its own, with its own seed: N, N + 1, …
+ * Exit status 0: nothing was found. */
+#define NEST__RULES 19
+#define NEST__PARTS 6
+#define NEST__THREAD_ROOM 96
+#define NEST__NFA_STATES 48
+#define NEST__TIMERS 3
+#define NEST__PIPES 0
+#define NEST__MESSAGES 0
+#include "../../seam.h"
+
+#include "hooks.h"
+
+#include "../../platform/address.c"
+#include "../../platform/crash.c"
+#include "../../platform/date.c"
+#include "../../platform/log.c"
+#include "../../platform/notify.c"
+#include "../../platform/system.c"
+#include "../../platform/text.c"
+/* What stands behind this asks the system through it. */
+#include "../../io/script_faults.c"
+/* The rest of the server, in the order of model_script.h. */
+#include "../../null/blocks.c"
+#include "../../null/files.c"
+#include "../../null/opened.c"
+#include "../../null/peer.c"
+
+#include "../../feature/timeout.c"
+
+#include "../../engine/work.c"
+
+#include "../../engine/threads.c"
+
+#include "../../engine/matcher.c"
+#include "../../engine/parts.c"
+
+#include "../../engine/output.c"
+
+#include "../../engine/clock.c"
+#include "../../engine/wait.c"
+
+#include "../../engine/input.c"
+
+#include "../../engine/session.c"
+
+#include "../../engine/directives.c"
+
+#include "../../io/wheel.c"
+
+#include "../../io/jobs.c"
+#include "../../io/script.c"
+
+#include "../../io/script_steps.c"
+
+#include "../../listener/endpoint.c"
+#include "../../null/inetd.c"
+#include "../../null/systemd.c"
+
+#include "../../door/stacks.c"
+
+#include "../../door/door.c"
+
+#include "../../crew/loops.c"
+#include "../../null/carrier.c"
+#include "../../null/helpers.c"
+
+/* Begin tables */
+#include SIMULATE_TABLES
+/* End tables */
+
+#include "talk.c"
+
+#include "moments.c"
+
+#include "acts.c"
+#include "records.c"
+
+#include "draw.c"
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+struct nest__config nest__config;
+const char nest__spec_name[] = "simulate";
+const char nest__spec_file[] = "simulate";
+const char nest__model_name[] = "script";
+const char nest__tool_version[] = "by hand";
+
+void nest__config_reload(void) {
+}
+
+static unsigned run_descriptors(void) {
+    unsigned count = 0;
+    for (int fd = 0; fd < 256; fd++) {
+        count += fcntl(fd, F_GETFD) != -1;
+    }
+    return count;
+}
+
+/* A server's life. */
+static int run(uint64_t seed) {
+    unsigned descriptors = run_descriptors();
+    sim.seed = seed;
+    draw_begin();
+    if (nest__crew_prepare() != 0) {
+        return 1;
+    }
+    int status = nest__crew_run();
+    bool cut = nest__cut() > 0;
+    if (status != (cut ? 1 : 0)) {
+        sim_broken(NULL, "the server's exit status is %d, and %llu were cut", status,
+                   (unsigned long long)nest__cut());
+    }
+    if (cut && !script_over) {
+        sim_broken(NULL, "some were cut, and drainTimeout is not over");
+    }
+    if (sim.talks != NULL || script_live != 0) {
+        sim_broken(sim.talks, "the server has stopped, and a conversation is left");
+    }
+    if (nest__faults_held != 0) {
+        sim_broken(NULL, "%ld allocations are left", nest__faults_held);
+    }
+    if (run_descriptors() != descriptors) {
+        sim_broken(NULL, "descriptors are left");
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = 1, runs = 1;
+    sim.conversations = 1000;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "0";
+        if (strcmp(argv[i], "-v") == 0) {
+            sim.verbose = true;
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            seed = strtoull(value, NULL, 10);
+            i++;
+        } else if (strcmp(argv[i], "--runs") == 0) {
+            runs = strtoull(value, NULL, 10);
+            i++;
+        } else if (strcmp(argv[i], "--conversations") == 0) {
+            sim.conversations = (uint32_t)strtoul(value, NULL, 10);
+            i++;
+        } else {
+            fprintf(stderr, "simulate: unknown argument %s\n", argv[i]);
+            return 2;
+        }
+    }
+    for (uint64_t i = 0; i < runs; i++) {
+        pid_t child = runs == 1 ? 0 : fork();
+        int status;
+        if (child == 0) {
+            alarm(60); /* a server that hangs is a failure as well */
+            return run(seed + i);
+        }
+        if (child == -1 || waitpid(child, &status, 0) != child) {
+            perror("simulate");
+            return 1;
+        }
+        if (status != 0) {
+            fprintf(stderr, "seed %llu failed (status %x)\n", (unsigned long long)(seed + i),
+                    (unsigned)status);
+            return 9;
+        }
+    }
+    return 0;
+}

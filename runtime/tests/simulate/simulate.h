@@ -1,0 +1,147 @@
+/* simulate.h: what the files of the simulation share.
+ *
+ * draw.c draws what clients do and stands in place of io/command.c; talk.c knows what a
+ * conversation has sent and must be answered; acts.c are the server's actions, each checked against
+ * it; moments.c knows when things are due; records.c looks at what the engine keeps. All of it is
+ * one unit with the runtime, so that nothing is hidden from it. */
+#ifndef NEST_SIMULATE_H
+#define NEST_SIMULATE_H
+
+#include "../../engine/engine.h"
+#include "../../io/script.h"
+
+enum { SIM_MESSAGES = 16, SIM_IN = 40000 };
+
+enum sim_rule {            /* as tables.py has them */
+                SIM_SAY,   /* SAY x: x */
+                SIM_BIG,   /* BIG n: n bytes, in one directive */
+                SIM_FLOOD, /* FLOOD n: n short ones */
+                SIM_READ,  /* READ n: nest_read(n) */
+                SIM_LINE,  /* LINE max: nest_read_line(max) */
+                SIM_INTO,  /* INTO n: nest_read_into(n) */
+                SIM_SKIP,  /* SKIP n: nest_skip(n) */
+                SIM_NAP,   /* NAP ms: nest_sleep(ms) */
+                SIM_KEEP,  /* KEEP n: nest_keep(n) */
+                SIM_IDLE,  /* IDLE ms: nest_timeout(ms) */
+                SIM_MODE,  /* MODE n: which TIMEOUT rules are active */
+                SIM_QUIT,
+                SIM_STUCK,
+                SIM_DATA,  /* DATA, until a line with a dot; no dfa */
+                SIM_PARTS, /* letters, digits, letters; no dfa */
+                SIM_PEEK,  /* nest_pending, nest_flush */
+                SIM_BLOCK, /* nest_block_begin, nest_block_end */
+                SIM_GET,   /* GET name: nest_file_reply_path */
+                SIM_PUT,   /* PUT name n: nest_file_receive */
+                SIM_RULES,
+                SIM_WRONG = SIM_RULES, /* no rule matches */
+                SIM_LONG,              /* more than inputBuffer */
+};
+
+struct sim_message {
+    uint8_t rule;
+    bool broken;   /* LINE: without a line of at most max bytes */
+    uint32_t at;   /* in talk.in */
+    uint32_t head; /* what the rule takes; WRONG, LONG: with so many the server must have ended */
+    uint32_t body; /* what the action takes */
+    uint32_t number;
+    uint32_t name;    /* of a file */
+    uint8_t parts[3]; /* PARTS: their lengths */
+};
+
+struct sim_log { /* who has come how far when: at positions[i] since times[i], ascending */
+    uint32_t first, count, cap;
+    struct {
+        uint32_t position, time;
+    } * entries;
+};
+
+enum sim_wait { SIM_NO_WAIT, SIM_REPLY, SIM_BYTE, SIM_MESSAGE, SIM_PAUSE, SIM_WORK };
+
+struct sim_talk {          /* one conversation */
+    struct sim_talk *next; /* in sim.talks */
+    uint32_t who;
+    nest_session *session; /* from its START until it is closed */
+    uint32_t gen;
+    /* what the client does */
+    uint8_t *in;
+    uint32_t in_n, sent;
+    bool eof, reset;
+    uint64_t room; /* what the client still takes; UINT64_MAX: all */
+    uint32_t calm; /* draws until it does something again */
+    /* what the server must do */
+    struct sim_message messages[SIM_MESSAGES];
+    uint32_t count, at; /* the next to be taken */
+    uint32_t taken;     /* of in, by rules and by actions */
+    uint8_t *want;      /* what the actions replied; got: of it the client has; said: the engine has
+                           promised to deliver up to there */
+    size_t want_n, want_cap, got, said;
+    enum nest_reason end; /* that its END must say next; NEST_OPEN: any that is justified */
+    bool astray;          /* what is unread is the rest of a body */
+    bool dead;            /* no pattern rule is active */
+    bool mode_tick, mode_late;
+    int failed;        /* errno of the first directive of this action that failed */
+    bool acting, over; /* over: END has begun */
+    uint32_t faults;   /* that had struck before it was opened */
+    uint64_t took;     /* of the body, by its action */
+    bool file_cut;     /* a file reply broke off */
+    uint32_t starts, ends;
+    uint32_t kept;
+    /* time */
+    struct sim_log arrived, queued; /* positions in in, in want */
+    uint32_t received;              /* of in, by the server */
+    uint32_t idle;                  /* limit; 0: none */
+    uint32_t point, drained;        /* read point; when the queue was last found empty */
+    uint32_t paused;                /* since when output waits at a read point, if it does */
+    bool is_paused, out;            /* out: some was queued after the last step */
+    uint32_t since; /* when the unfinished message was first looked at, less pauses */
+    bool unfinished;
+    enum sim_wait wait;
+    uint32_t wait_from, wait_ms; /* PAUSE: how long */
+};
+
+extern struct sim {
+    uint64_t seed;
+    uint32_t conversations; /* to be opened in all */
+    bool verbose;
+    struct sim_talk *talks; /* that are opened and not closed */
+    uint32_t opened, closed, live, most;
+    bool draining;
+    uint64_t checks;
+} sim;
+
+/* A broken invariant: says it with the seed, and ends the process. */
+_Noreturn void sim_broken(const struct sim_talk *, const char *format, ...) NEST_FORMAT(2, 3);
+uint32_t sim_random(uint32_t below); /* of the seed; 0 for 0 */
+bool sim_chance(uint32_t percent);
+void draw_begin(void);
+/* Memory or a stack has failed while it was there: it may end at any time. */
+static inline bool sim_pardoned(const struct sim_talk *talk) {
+    return talk->faults != nest__faults_struck;
+}
+
+/* -- talk.c */
+void sim_on_open(nest_session *);
+void sim_on_take(nest_session *, const struct nest__rule *, const uint8_t *, uint32_t);
+void sim_on_timer(nest_session *, const struct nest__timer *);
+void sim_on_reply(nest_session *, const void *, size_t);
+void sim_on_acted(nest_session *, uint64_t);
+void sim_on_end(nest_session *);
+struct sim_talk *talk_find(uint32_t who);
+struct sim_talk *talk_of(const nest_session *);
+void talk_want(struct sim_talk *, const void *, size_t);
+void talk_free(struct sim_talk *);
+uint32_t talk_received(const struct sim_talk *); /* of what it sent, by the server */
+void talk_ending(struct sim_talk *, const nest_session *);
+
+/* -- moments.c: after each step, and where something ends by its time */
+void moment_step(struct sim_talk *);
+uint32_t moment_next(struct sim_talk *); /* the next moment at which something may happen; 0 */
+void moment_timer(struct sim_talk *, uint32_t after);
+void moment_timeout(struct sim_talk *); /* it ended by NEST_TIMEOUT at a read point */
+void moment_wait_timeout(struct sim_talk *);
+
+/* -- records.c */
+void record_check(const nest_session *);
+void record_check_all(void);
+
+#endif
