@@ -8,7 +8,8 @@ import re
 from . import literal, trace
 
 STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
-         'expect-cut', 'wait', 'pass', 'after', 'stop', 'reload')
+         'expect-cut', 'wait', 'pass', 'after', 'connect', 'refused',
+         'stop', 'reload')
 LONGEST = 10_000        # ms that one step may let pass on sockets
 _FENCE = re.compile(r'^```([a-z-]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
 _FILES = ('file-root', 'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent')
@@ -92,6 +93,8 @@ class Case:
                 raise CaseError('every client needs its trace, every trace its client')
         elif self.talk or self.traces:
             raise CaseError('a conversation beside diagnostics or exit')
+        if any(step == 'connect' for name in self.clients() for step, _ in self.steps(name)[1:]):
+            raise CaseError('connect is a client\'s first step')
         if 'sockets' not in self.skips and any(
                 argument > LONGEST for _, step, argument in self.talk if step == 'pass'):
             raise CaseError(f'on sockets a step lets at most {LONGEST // 1000}s pass')
@@ -194,6 +197,10 @@ class Case:
         """A regular expression for all bytes a client receives."""
         return b''.join(re.escape(argument) if step == 'expect' else b'(?:' + argument + b')'
                         for step, argument in self.steps(client) if step in ('expect', 'expect~'))
+
+    def at_first(self):
+        """The clients that connect before the first step."""
+        return [name for name in self.clients() if self.steps(name)[0][0] != 'connect']
 
     def passes(self):
         """Milliseconds that pass in it."""

@@ -237,10 +237,13 @@ def converse(case, talk, kind, address, sync, tell=None):
     clients = {}
     small = any(step == 'stall' for _, step, _ in talk)
     try:
-        for name in case.clients():
+        for name in case.at_first():
             clients[name] = Client(kind, address, small)
             clients[name].late = sync
         for name, step, argument in talk:
+            if step == 'connect':
+                clients[name] = Client(kind, address, small)
+                clients[name].late = sync
             client = clients[name]
             try:
                 if step in ('stop', 'reload'):
@@ -289,12 +292,22 @@ def _carry_out(client, step, argument, sync):
         client.expect_close()
     elif step == 'expect-cut':
         client.expect_cut()
+    elif step == 'refused':
+        _refused(client)
     elif step == 'after':
         client.after(argument)
     elif step == 'pass':
         client.let_pass(argument)
     elif step == 'wait':
         client.wait_consumed()
+
+
+def _refused(client):
+    try:
+        Client(client.kind, client.address).close()
+    except ClientError:
+        return
+    raise ClientError('the server took another client')
 
 
 def ipv6():

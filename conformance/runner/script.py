@@ -26,12 +26,18 @@ def write_script(case, cuts):
     commands, talks = [], {}
     for label, talk in cuts:
         numbers = {}
-        for client in case.clients():
+
+        def connect(client):
             numbers[client] = len(talks) + 1
             talks[numbers[client]] = Conversation(label, client)
             commands.append(f'open {numbers[client]}')
+
+        for client in case.at_first():
+            connect(client)
         ended = set()
         for client, step, argument in talk:
+            if step == 'connect':
+                connect(client)
             number = numbers[client]
             if step == 'send':
                 commands.append(f'in {number} {literal.escape(argument)}')

@@ -19,17 +19,15 @@ SETTLE = 15      # seconds for the server's END actions after the last client le
 def run(case, binary, kinds):
     """[(cell, None or what went wrong)] for one case and one server. `kinds`: listeners."""
     first = kinds[0]
-    if case.stops() is not None:        # a server for each conversation
+    if case.stops() is not None or case.reloads():      # a server for each conversation
         results = []
         for kind in kinds:
             results += _with_server(case, binary, [kind], MOST, [
                 (kind, lambda server, kind=kind: _one(case, server, kind, case.talk))])
-        return results + _with_server(case, binary, [first], MOST, [
+        return results if case.reloads() else results + _with_server(case, binary, [first], MOST, [
             ('crowd', lambda server: _crowd(case, server, first))])
     results = _with_server(case, binary, kinds, MOST, [
         (kind, lambda server, kind=kind: _listener(case, server, kind)) for kind in kinds])
-    if case.reloads():
-        return results
     loads = [('crowd', lambda server: _crowd(case, server, first)),
              ('bystanders', lambda server: _bystanders(case, server, first))]
     results += _with_server(case, binary, [first], MOST, loads)
