@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORK_ARENA = 4096, WORK_ARENA_KEPT = 64 * 1024 };
+enum { WORK_ARENA = 4096, WORK_KEPT = 64 * 1024 /* of what only some actions need */ };
 
 struct nest__work *nest__borrow(nest_session *s) {
     if (s->work == NULL) {
@@ -49,6 +49,11 @@ void nest__settle(nest_session *s) {
     }
     struct nest__carrier *carrier = nest__carrier();
     s->work = NULL;
+    if (work->text_cap > WORK_KEPT) {
+        free(work->text);
+        work->text = NULL;
+        work->text_cap = 0;
+    }
     work->rest_at = 0;
     work->out_at = 0;
     if (carrier->spares >= NEST__SPARE_WORK) {
@@ -198,7 +203,7 @@ void nest__arena_clear(struct nest__work *work) {
     struct nest__block *keep = NULL;
     for (struct nest__block *block = work->arena, *next; block != NULL; block = next) {
         next = block->next;
-        if (block->size <= WORK_ARENA_KEPT && (keep == NULL || block->size > keep->size)) {
+        if (block->size <= WORK_KEPT && (keep == NULL || block->size > keep->size)) {
             free(keep);
             keep = block;
         } else {

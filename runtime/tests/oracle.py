@@ -27,7 +27,9 @@ def take(data, states, most, eof):
     """(rule, n) or the reason of the end, None if more input is needed."""
     active = [i for i in range(len(NFAS)) if i != 8 or "NAMED" in states]
     if "DEAD" in states:
-        return "stuck"
+        if "TICK" not in states:
+            return "stuck"
+        return "input" if data else "eof" if eof else None  # a TIMEOUT rule is active
     threads = {r: NFAS[r][1].closure([NFAS[r][1].start], True)[0] for r in active}
     i, best = 0, None
     while True:
@@ -99,7 +101,9 @@ def converse(data, most, eof):
         if name == "name":
             states.add("NAMED")
         if name == "stuck":
-            states = {"DEAD"}
+            states = {"DEAD"} | states & {"TICK"}
+        if name == "tick":
+            states.add("TICK")
         if name == "quit":
             return takes, "closed", splits
 

@@ -83,6 +83,12 @@ CASES = [
      b"hush 1\r\nok\r\nbob 1\r\n"),
     ("a timer with nothing to take", [said(b"HUSH\n"), "pass 300", said(b"WHO\n")], None,
      b"hush 0\r\nnobody 1\r\n"),
+    ("no pattern rule, but ticks", [said(b"TICK\nSTUCK\n"), "pass 3000"], "closed",
+     b"tick 1\r\ntick 2\r\ntick 3\r\n"),
+    ("no pattern rule for a byte", [said(b"TICK\nSTUCK\n"), "pass 1000", said(b"W")], "input",
+     b"tick 1\r\n"),
+    ("eof without a pattern rule", [said(b"TICK\nSTUCK\n"), "pass 1000", "eof 1"], "eof",
+     b"tick 1\r\n"),
     ("eof instead", [said(b"TICK\n"), "pass 999", "eof 1"], "eof", b""),
     # reads
     ("a read in time", [said(b"READ 3\n"), "pass 9999", said(b"a"), "pass 3999", said(b"bc")], None,

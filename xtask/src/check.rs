@@ -92,6 +92,7 @@ const STEPS: &[Step] = &[
             "wheel",
             "cuts",
             "times",
+            "oracle",
             "faults",
             "sockets",
             "costs",

@@ -170,10 +170,15 @@ void nest__spec_act(nest_session *s, void *memory, int rule) {
     case 6:
         flood(s, vars);
         break;
-    case 7:
+    case 7: { /* with TICK only TIMEOUT rules are left, else none */
+        bool ticking = nest_isset(s, STATE_TICK);
         nest_clear_all(s);
         nest_seen(s, STATE_DEAD);
+        if (ticking) {
+            nest_seen(s, STATE_TICK);
+        }
         break;
+    }
     case 8:
         keep(s);
         break;
