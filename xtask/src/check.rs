@@ -141,6 +141,11 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/faults/run.py"]),
     },
     Step {
+        name: "helpers",
+        about: "files and blocks hold: paths, cuts, full and failing disks, helper threads",
+        work: Work::Program(&["python3", "tests/helpers/run.py"]),
+    },
+    Step {
         name: "matching",
         about: "emitted matchers decide as libpcre2 does, at the same byte",
         work: Work::Program(&["python3", "tests/matching/run.py"]),

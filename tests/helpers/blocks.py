@@ -1,0 +1,81 @@
+"""`$block`: on helpers in event servers, in place elsewhere, the same to clients.
+
+Must not know: how an action moves.
+"""
+
+import time
+from checks import ask, ends, reset, same, serve, together
+from support.nest import Failed
+from support.server import Client
+
+
+def right(folder, exe):
+    """Variables, parts and errno are right inside and afterwards, as often as one likes."""
+    def talk(_):
+        with Client(server) as client:
+            for number in range(100):
+                client.send(b'block 0\n')
+                client.expect(b'%d %d 1 1 0\n' % (number + 1, 6 * number + 1))
+    with serve(exe, folder) as server:
+        together(20, talk)
+        ends(server)
+
+
+def alone(folder, exe):
+    """Blocks of several clients run side by side, and others are served meanwhile."""
+    def block(number):
+        if number < 4:
+            same('block', ask(server, 'block 1000\n'), b'1 4 1 1 1000\n')
+            return
+        time.sleep(0.1)
+        begin = time.monotonic()
+        same('meanwhile', ask(server, 'late\n'), b'-1 Bad file descriptor\n')
+        if time.monotonic() - begin > 0.8:
+            raise Failed('a client waited for the blocks of others')
+    with serve(exe, folder) as server:
+        begin = time.monotonic()
+        together(5, block)
+        if time.monotonic() - begin > 3.8:
+            raise Failed('four blocks of 1 s ran one after the other')
+        ends(server)
+
+
+def more_than_helpers(folder, exe):
+    """More blocks than helpers wait their turn, and none is lost."""
+    with serve(exe, folder) as server:
+        together(30, lambda _: same('block', ask(server, 'block 5\n' * 5),
+                                    b''.join(b'%d %d 1 1 5\n' % (i + 1, 6 * i + 1)
+                                             for i in range(5))))
+        ends(server)
+
+
+def gone(folder, exe):
+    """A client that resets in a block harms nobody, and a stop waits for a block."""
+    with serve(exe, folder) as server:
+        for number in range(30):
+            client = Client(server)
+            client.send(b'block 20\n')
+            time.sleep(0.001 * (number % 5))
+            reset(client)
+        same('after', ask(server, 'block 0\n'), b'1 1 1 1 0\n')
+        with Client(server) as client:
+            client.send(b'block 400\n')
+            time.sleep(0.1)
+            server.process.terminate()
+            same('at the stop', client.rest(), b'1 3 1 1 400\n')
+        ends(server)
+
+
+def crash(folder, exe):
+    """A crash in a block is reported with its rule."""
+    with serve(exe, folder) as server, Client(server) as client:
+        client.send(b'crash\n')
+        client.rest()
+        end = time.monotonic() + 20
+        while 'crashed: SIGABRT in rule crash' not in server.said():
+            if time.monotonic() > end:
+                raise Failed(f'it says {server.said()!r}')
+            time.sleep(0.05)
+
+
+PLAIN = (right, alone, more_than_helpers, gone, crash)

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Files and blocks: what a helper thread does in event servers, and everybody for himself elsewhere.
+
+usage: run.py [--plain] [MODEL ...]
+
+Every model; the event server also with AddressSanitizer and ThreadSanitizer, unless --plain. Must
+not know: how anything is checked.
+"""
+
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import blocks                                                       # noqa: E402
+import replies                                                      # noqa: E402
+import uploads                                                      # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
+from support.report import Report                                   # noqa: E402
+
+SANITIZED = (   # which checks see something with which sanitizer; a crash is its own to report
+    ('asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
+     replies.PLAIN + uploads.PLAIN + blocks.PLAIN[:-1]),
+    ('tsan', ['clang', '-fsanitize=thread'],
+     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + blocks.PLAIN[:-1]),
+)
+
+
+def sanitized(nest, folder, name, words):
+    """The event server, built by hand with a sanitizer."""
+    exe, project = f'{folder}/server-event-{name}', f'{folder}/project-{name}'
+    run([nest, 'gen', '--model', 'event', f'{HERE}/server.nest', '-o', project])
+    run([*words, '-std=c17', '-D_GNU_SOURCE', '-O1', '-g', '-I.', 'server.c', 'actions.c',
+         '-pthread', '-o', exe], folder=project)
+    return exe
+
+
+def attempt(report, who, check, *given):
+    """One check, in a folder of its own; what it is about is its first sentence."""
+    about = ' '.join(check.__doc__.split()).rstrip('.')
+    with tempfile.TemporaryDirectory(prefix='nest-helpers-') as folder:
+        try:
+            check(folder, *given)
+            report.line(True, who, about)
+        except LookupError as reason:
+            report.skip(who, about, str(reason))
+        except (Failed, OSError) as error:
+            report.line(False, who, about, '', error)
+
+
+def main():
+    """All models, or those that are named; the exit status."""
+    report, nest = Report('helpers'), program()
+    plain = '--plain' in sys.argv
+    models = [word for word in sys.argv[1:] if word != '--plain'] or list(SOCKET_MODELS)
+    with tempfile.TemporaryDirectory(prefix='nest-helpers-') as folder:
+        shim = f'{folder}/shim.so'
+        run(['cc', '-shared', '-fPIC', '-O1', f'{HERE}/shim.c', '-o', shim])
+        for model in models:
+            report.heading(model)
+            exe = f'{folder}/server-{model}'
+            run([nest, 'build', '--model', model, f'{HERE}/server.nest', '-o', exe])
+            for check in replies.PLAIN + uploads.PLAIN + blocks.PLAIN:
+                attempt(report, model, check, exe)
+            for check in replies.SHIMMED + uploads.SHIMMED:
+                attempt(report, model, check, exe, shim)
+        for name, words, checks in SANITIZED if 'event' in models and not plain else ():
+            report.heading(f'event, {name}')
+            exe = sanitized(nest, folder, name, words)
+            for check in checks:
+                attempt(report, name, check, exe)
+    return report.close()
+
+
+sys.exit(main())
