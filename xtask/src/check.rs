@@ -99,6 +99,16 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step {
+        name: "simulate",
+        about: "a million drawn conversations, in virtual time, with faults: nothing is ever wrong",
+        work: Work::Program(&["python3", "runtime/tests/simulate.py"]),
+    },
+    Step {
+        name: "mutations",
+        about: "the simulation finds bugs that are planted",
+        work: Work::Program(&["python3", "runtime/tests/simulate.py", "--few"]),
+    },
+    Step {
         name: "crews",
         about: "crews, listeners and configuration hold, with memory watched",
         work: Work::Program(&[

@@ -419,12 +419,28 @@ static void acts_rule(struct sim_talk *talk, const struct sim_message *message) 
     }
 }
 
+/* After one directive has failed every other must fail, at once. */
+static void acts_after_failure(struct sim_talk *talk) {
+    char byte;
+    uint32_t now = nest__now();
+    acts_say_text(talk, "nobody gets this\n");
+    acts_ask(talk, SIM_BYTE);
+    acts_told(talk, "nest_read_into", nest_read_into(talk->session, &byte, 1) < 0);
+    acts_nap(talk, 1);
+    if (nest__now() != now) {
+        sim_broken(talk, "time has passed in an action that was cut short");
+    }
+}
+
 static void acts_timer(struct sim_talk *talk, int timer) {
     if (timer == 1) {
         talk->end = NEST_CLOSED;
         nest_close(talk->session);
         acts_say_text(talk, "late\n");
     } else {
+        if (talk->who % 3 == 0) {
+            acts_nap(talk, 20);
+        }
         acts_say_text(talk, "tick\n");
     }
 }
@@ -462,6 +478,9 @@ void nest__spec_act(nest_session *s, void *vars, int rule) {
             acts_rule(talk, &talk->messages[talk->at - 1]);
         } else {
             acts_timer(talk, NEST__ACT_TIMER - rule);
+        }
+        if (talk->failed != 0) {
+            acts_after_failure(talk);
         }
     }
     if (rule <= NEST__ACT_TIMER && talk->unfinished) {

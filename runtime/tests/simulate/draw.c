@@ -58,7 +58,7 @@ void draw_begin(void) {
     draw.helpers = DRAW(0, 0, 2);
     draw.drains = sim_chance(50);
     nest__config.input_buffer = DRAW(64, 100, 512, 8192);
-    nest__config.output_buffer = DRAW(1, 16, 100, 1000, 65536);
+    nest__config.output_buffer = DRAW(1, 16, 100, 1000, 3000, 65536);
     nest__config.keep_limit = DRAW(100, 1000);
     nest__config.read_timeout = DRAW(0, 50, 400, 30000);
     nest__config.write_timeout = DRAW(0, 50, 400, 30000);
@@ -331,7 +331,8 @@ static bool draw_opening(void) {
 static struct nest__command draw_of_talk(struct sim_talk *talk, bool last) {
     if (talk->room == 0 || (talk->room != UINT64_MAX && sim_chance(20))) {
         if (sim_chance(last ? 90 : 30)) {
-            return draw_room(talk, sim_chance(50) || last ? UINT64_MAX : sim_random(100));
+            return draw_room(talk,
+                             sim_chance(50) || last ? UINT64_MAX : sim_random(DRAW(10, 100, 3000)));
         }
     } else if (sim_chance(draw.stall) && !last) {
         return draw_room(talk, sim_chance(50) ? 0 : sim_random(50));

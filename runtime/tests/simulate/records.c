@@ -49,6 +49,10 @@ static void record_phase(const nest_session *s) {
     if ((s->reason != NEST_OPEN) != (s->phase == NEST__ENDED) && s->phase != NEST__ACTING) {
         record_no(s, "a reason and no end, or an end without reason");
     }
+    if (s->phase == NEST__ENDED && s->work != NULL &&
+        (s->work->rest_n > 0 || s->work->kept != NULL)) {
+        record_no(s, "it has ended, and keeps more than output");
+    }
     if ((s->states & 1) == 0) {
         record_no(s, "START is forgotten");
     }

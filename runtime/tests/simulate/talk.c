@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 struct sim sim;
+static uint64_t talk_ids[64]; /* by slot: the latest */
 
 void sim_broken(const struct sim_talk *talk, const char *format, ...) {
     va_list arguments;
@@ -139,6 +140,11 @@ void sim_on_open(nest_session *s) {
     if (talk->session != NULL) {
         sim_broken(talk, "opened twice");
     }
+    uint64_t id = nest_id(s);
+    if (s->self.slot >= sizeof talk_ids / sizeof talk_ids[0] || id == talk_ids[s->self.slot]) {
+        sim_broken(talk, "its number is that of the one before in its slot");
+    }
+    talk_ids[s->self.slot] = id;
     talk->session = s;
     talk->gen = s->self.gen;
     talk->point = talk->drained = nest__now();
@@ -209,7 +215,7 @@ static bool talk_justified(struct sim_talk *talk, const nest_session *s) {
         moment_timeout(talk);
         return true;
     case NEST_SHUTDOWN:
-        return sim.draining;
+        return script_over || (sim.draining && !talk->unfinished);
     default:
         return false;
     }
