@@ -23,22 +23,34 @@ static uint64_t memory_number(const char *path, uint64_t otherwise) {
     return number;
 }
 
-/* The least of the limits of this process's control group and of those it is in. */
+/* The least of the limits of a control group and of those it is in. `group` is taken to pieces. */
+static uint64_t memory_groups(const char *mount, char *group, const char *name) {
+    char path[1300];
+    uint64_t least = UINT64_MAX;
+    for (char *end = group + strlen(group); end != NULL; end = strrchr(group, '/')) {
+        *end = '\0';
+        snprintf(path, sizeof path, "%s%s/%s", mount, group, name);
+        uint64_t limit = memory_number(path, UINT64_MAX);
+        least = limit < least ? limit : least;
+    }
+    return least;
+}
+
+/* This process's: "0::/group" (version 2), "4:memory:/group" (version 1). */
 static uint64_t memory_group(void) {
-    char line[1024], path[1200];
+    char line[1024];
     uint64_t least = UINT64_MAX;
     FILE *file = fopen("/proc/self/cgroup", "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        uint64_t limit = UINT64_MAX;
+        char *group = strchr(line, '/');
         line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "0::/", 4) != 0) {
-            continue; /* version 1 */
+        if (group != NULL && strncmp(line, "0::/", 4) == 0) {
+            limit = memory_groups("/sys/fs/cgroup", group, "memory.max");
+        } else if (group != NULL && strstr(line, ":memory:/") != NULL) {
+            limit = memory_groups("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
         }
-        for (char *end = line + strlen(line); end != NULL; end = strrchr(line + 3, '/')) {
-            *end = '\0';
-            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
-            uint64_t limit = memory_number(path, UINT64_MAX);
-            least = limit < least ? limit : least;
-        }
+        least = limit < least ? limit : least;
     }
     if (file != NULL) {
         fclose(file);
@@ -61,7 +73,7 @@ int nest__memory_budget(uint64_t need) {
     struct rlimit space;
     char needed[32], allowed[32];
     uint64_t limit = memory_group();
-    const char *raise = "memory.max of the control group";
+    const char *raise = "of its control group";
     if (getrlimit(RLIMIT_AS, &space) != -1 && space.rlim_cur != RLIM_INFINITY &&
         space.rlim_cur < limit) {
         limit = space.rlim_cur;
