@@ -133,8 +133,8 @@ static inline int64_t nest_file_reply_value(nest_session *s, nest_file file, uin
 int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, unsigned flags);
 
 /* -- blocking code: what stands between runs on a helper thread in event servers, while this
- * connection waits and no other does. `$block { }`; only what section 9 of the language reference
- * allows may be called in it. */
+ * connection waits and no other does. `$block { }`; of this file only nest_part, nest_length,
+ * nest_bytes_at, nest_log, nest_id and nest_peer may be called in it. */
 void nest_block_begin(nest_session *);
 void nest_block_end(nest_session *);
 /* Where errno is, asked anew at each call. It differs between threads, and a block changes the
