@@ -24,7 +24,7 @@ struct nest__shared {
     struct nest__watch watch;
     _Atomic int stop;                      /* nest__stop as the supervisor has it */
     _Atomic uint32_t asked;                /* for more spares, since the supervisor last counted */
-    _Atomic uint32_t scarce;               /* what accept needs was short, and that was said */
+    _Atomic uint32_t scarce;               /* when it was said that accept cannot */
     _Atomic uint32_t spares[NEST__SPARES]; /* slot + 1 of a worker that has no connection yet */
     struct nest__told told[];
 };

@@ -58,7 +58,7 @@ static struct {
     pthread_mutex_t gate;      /* held until the listeners are open */
     struct nest__arrival only; /* inetd's, before the gate opens */
     bool has_only;
-    _Atomic bool scarce; /* what accept needs was short, and that has been said */
+    _Atomic uint32_t scarce; /* when it was said that accept cannot */
     _Atomic uint32_t resting;
     pthread_mutex_t rest_lock;
     pthread_cond_t rest; /* of threads that wait for what is short: a connection has ended */
@@ -100,12 +100,10 @@ static void thread_seat_fd(struct thread_seat *seat, int fd, uint8_t kind) {
     pthread_mutex_unlock(&seat->lock);
 }
 
-/* Until a connection has ended, or it is time to try again. Said once, until it goes again. */
+/* Until a connection has ended, or it is time to try again. */
 static void thread_rest(int error) {
     struct timespec until;
-    if (!atomic_exchange(&thread_crew.scarce, true)) {
-        nest__say("cannot take clients for now: %s; they wait", strerror(-error));
-    }
+    nest__scarce(&thread_crew.scarce, error);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += THREAD_RETRY_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
@@ -156,9 +154,6 @@ static void *thread_main(void *argument) {
     while (error != -EINVAL && atomic_load(&nest__stop) != NEST__CUT_OFF) {
         error = nest__take_any(&arrival);
         if (error == 0) {
-            if (atomic_load_explicit(&thread_crew.scarce, memory_order_relaxed)) {
-                atomic_store(&thread_crew.scarce, false);
-            }
             thread_serve(seat, &arrival);
         } else if (error != -EAGAIN && error != -EINTR && error != -EINVAL) {
             thread_rest(error); /* descriptors or memory of the system are short */

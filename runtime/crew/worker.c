@@ -5,6 +5,7 @@
 #include "../engine/engine.h"
 #include "../io/blocking.h"
 #include "../platform/platform.h"
+#include "patience.h"
 #include "process.h"
 
 #include <errno.h>
@@ -146,11 +147,9 @@ static void worker_leave(unsigned place) {
     }
 }
 
-/* Descriptors or memory of the system are short. Said once, until it goes again. */
+/* Descriptors or memory of the system are short. */
 static void worker_rest(int error) {
-    if (atomic_exchange(&nest__shared->scarce, 1) == 0) {
-        nest__say("cannot take clients for now: %s; they wait", strerror(-error));
-    }
+    nest__scarce(&nest__shared->scarce, error);
     (void)poll(NULL, 0, WORKER_RETRY_MS);
 }
 
@@ -170,9 +169,6 @@ static void worker_take(struct nest__arrival *arrival) {
         } else if ((worker_stale != 0 || nest__stopping()) && !worker_alone()) {
             _exit(EXIT_SUCCESS);
         }
-    }
-    if (atomic_load_explicit(&nest__shared->scarce, memory_order_relaxed) != 0) {
-        atomic_store(&nest__shared->scarce, 0);
     }
 }
 
