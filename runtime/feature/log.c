@@ -33,8 +33,9 @@ struct logging_entry {
 static struct logging_entry *_Atomic logging_slab;
 /* scope: server; lines dropped and not yet told. NULL: no memory to share, so nobody counts. */
 static _Atomic uint64_t *logging_dropped;
-/* scope: process, set before carriers are made; stderr, opened a second time so that writing never
- * blocks and nobody else notices; -1: that cannot be. */
+/* Stderr, opened a second time so that writing never blocks and nobody else notices; -1: that
+ * cannot be. */
+/* scope: process, set before carriers are made. */
 static int logging_fd = -1;
 /* scope: process, set before carriers are made; stderr is a socket. */
 static bool logging_socket;
