@@ -2,8 +2,8 @@
  *
  * Called by crew/loops.c. State: this process's loop (epoll.h). Must not know the language. A step
  * does one thing; who must be told of a stop goes first, then events, then turns of the ready list,
- * then deadlines: bytes that have come win against the time. The clock is read at most once a step,
- * and not at all if nobody asks. */
+ * then deadlines: bytes that have come win against the time. The clock is read once a step
+ * in which somebody asks for the time, and again only for actions. */
 #include "epoll.h"
 #include "../crew/helpers.h"
 #include "../platform/platform.h"
@@ -17,20 +17,23 @@ struct nest__epoll nest__epoll;
 
 /* -- time */
 
+/* An action may have run for long, and pauses from now on, not from when it began. */
 uint32_t nest__now(void) {
-    if (!nest__epoll.timed) {
-        nest__epoll.now = (uint32_t)nest__clock_ms();
-        nest__epoll.timed = true;
-    }
+    nest__epoll.now = (uint32_t)nest__clock_ms();
+    nest__epoll.timed = true;
     return nest__epoll.now;
 }
 
+uint32_t nest__epoll_time(void) {
+    return nest__epoll.timed ? nest__epoll.now : nest__now();
+}
+
 void nest__epoll_wake_after(enum nest__epoll_due what, uint32_t ms) {
-    nest__epoll.due[what] = ms == 0 ? 0 : nest__after(nest__now(), ms);
+    nest__epoll.due[what] = ms == 0 ? 0 : nest__after(nest__epoll_time(), ms);
 }
 
 void nest__epoll_until(nest_session *s, uint32_t deadline) {
-    nest__wheel_set(s, deadline, deadline == 0 ? 0 : nest__now());
+    nest__wheel_set(s, deadline, deadline == 0 ? 0 : nest__epoll_time());
 }
 
 /* The next deadline of all; 0: there is none. */
@@ -81,7 +84,7 @@ static bool epoll_due(uint32_t now) {
 
 /* One session whose deadline has come. */
 static nest_session *epoll_expire(void) {
-    uint32_t now = nest__now();
+    uint32_t now = nest__epoll_time();
     if (epoll_due(now)) {
         return NULL;
     }
@@ -171,7 +174,7 @@ static nest_session *epoll_helped(void) {
 static void epoll_sleep(void) {
     struct nest__epoll *io = &nest__epoll;
     uint32_t next = epoll_next();
-    int32_t left = next == 0 ? -1 : (int32_t)(next - nest__now());
+    int32_t left = next == 0 ? -1 : (int32_t)(next - nest__epoll_time());
     bool late = next != 0 && left <= 0;
     int ms = nest__ready_count() > 0 || late ? 0 : left;
     io->next = 0;

@@ -61,6 +61,7 @@ struct nest__epoll {
 extern struct nest__epoll nest__epoll;
 
 /* -- epoll.c */
+uint32_t nest__epoll_time(void); /* as nest__now, but read at most once a step */
 void nest__epoll_wake_after(enum nest__epoll_due, uint32_t ms); /* 0: never */
 /* When this session's deadline is; 0: never. */
 void nest__epoll_until(nest_session *, uint32_t deadline);

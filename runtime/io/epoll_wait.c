@@ -38,7 +38,7 @@ static bool wait_input(const struct nest__wait *wait, int *result) {
 static bool wait_over(nest_session *s, struct nest__waiter *waiter) {
     const struct nest__wait *wait = waiter->wait;
     uint64_t queued = nest__out_queued(s, wait->chan);
-    bool reached = wait->deadline != 0 && nest__reached(wait->deadline, nest__now());
+    bool reached = wait->deadline != 0 && nest__reached(wait->deadline, nest__epoll_time());
     waiter->result = 0;
     if (wait->what == NEST__WORK) {
         return false;
@@ -80,7 +80,8 @@ bool nest__io_await(nest_session *s, struct nest__waiter *waiter) {
         waiter->job = (struct nest__job){.work = wait->work, .arg = wait->arg, .session = s};
         nest__epoll.leaving = &waiter->job;
     }
-    if (wait->what <= NEST__INPUT && nest__epoll.spent > NEST__VISIT_OUT && !nest__epoll.cut) {
+    bool moves = wait->what == NEST__DRAINED || wait->what == NEST__INPUT;
+    if (moves && nest__epoll.spent > NEST__VISIT_OUT && !nest__epoll.cut) {
         nest__ready_add(s); /* a client as fast as we are must not starve the others */
         return true;
     }
