@@ -216,8 +216,11 @@ int nest__crew_run(void) {
     }
     nest__crash_install("server", "the server ends");
     nest__door_run();
-    nest__helpers_end();
-    nest__blocks_end();
-    nest__carrier_clear(loops_carrier);
-    return nest__io_status();
+    int status = nest__io_status();
+    if (status != NEST__ABANDONED) {
+        nest__helpers_end();
+        nest__blocks_end();
+        nest__carrier_clear(loops_carrier);
+    }
+    return status;
 }

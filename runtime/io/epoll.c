@@ -66,6 +66,9 @@ static bool epoll_due(uint32_t now) {
     case NEST__EPOLL_CUT:
         nest__epoll_over();
         return true;
+    case NEST__EPOLL_GRACE:
+        nest__epoll_abandon();
+        return true;
     case NEST__EPOLL_WATCHDOG:
         nest__notify("WATCHDOG=1");
         nest__epoll_wake_after(NEST__EPOLL_WATCHDOG, nest__watchdog());
@@ -218,11 +221,11 @@ nest_session *nest__io_step(void) {
 }
 
 bool nest__io_done(void) {
-    return nest__slots_taken() == 0 && nest__epoll.done;
+    return nest__epoll.abandoned || (nest__slots_taken() == 0 && nest__epoll.done);
 }
 
 int nest__io_status(void) {
-    return nest__cut() > 0;
+    return nest__epoll.abandoned ? NEST__ABANDONED : nest__cut() > 0;
 }
 
 /* -- the beginning */

@@ -31,6 +31,7 @@ enum nest__epoll_due {                    /* what the loop itself has a time for
                        NEST__EPOLL_RETRY, /* taking connections again, when something had run short
                                            */
                        NEST__EPOLL_CUT,   /* drainTimeout is over */
+                       NEST__EPOLL_GRACE, /* and helpers still work for clients that were cut */
                        NEST__EPOLL_WATCHDOG, /* systemd hears of us */
                        NEST__EPOLL_PATIENCE, /* nobody has come for long */
                        NEST__EPOLL_ONLY,     /* at the beginning: the one connection there is */
@@ -53,6 +54,7 @@ struct nest__epoll {
     _Atomic bool stopping;          /* a stop has begun; helpers look at it */
     bool done;                      /* nobody comes any more: the end, when no session is left */
     bool cut;                       /* the time to stop is over */
+    bool abandoned;                 /* helpers still work, and nobody waits for them */
     uint32_t drain, cutting;        /* next slot to be told */
     uint32_t due[NEST__EPOLL_DUES]; /* 0: never */
     struct nest__job *leaving;      /* of the action that has just left its stack */
@@ -98,6 +100,7 @@ int nest__epoll_hear(void); /* 0 or -errno */
 void nest__epoll_signal(void);
 void nest__epoll_stop(void);
 void nest__epoll_over(void); /* of drainTimeout */
+void nest__epoll_abandon(void); /* ends without who is left */
 /* Tells one session of the stop, if there is one left to tell. False: there is none. */
 bool nest__epoll_sweep(nest_session **resumed);
 

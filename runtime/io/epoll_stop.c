@@ -13,6 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+enum { STOP_GRACE_MS = 1000 }; /* after the cut, for helpers to finish */
+
 /* The counter of the eventfd: stops in the lower half, reloads in the upper one. */
 #define STOP_RELOAD (UINT64_C(1) << 32)
 
@@ -69,7 +71,17 @@ void nest__epoll_over(void) {
         io->due[NEST__EPOLL_CUT] = 0;
         io->cut = io->done = true;
         io->cutting = 0;
+        nest__epoll_wake_after(NEST__EPOLL_GRACE, STOP_GRACE_MS);
     }
+}
+
+/* Blocks and file calls are not cut, and may go on for ever. */
+void nest__epoll_abandon(void) {
+    uint32_t left = nest__slots_taken();
+    nest__epoll.abandoned = true;
+    atomic_fetch_add(&nest__ended[NEST_OPEN], left);
+    nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
+              left == 1 ? "action" : "actions");
 }
 
 void nest__epoll_stop(void) {

@@ -66,6 +66,19 @@ def gone(folder, exe):
         ends(server)
 
 
+def endless(folder, exe):
+    """A block that does not end does not keep a stopped server."""
+    with serve(exe, folder) as server, Client(server) as client:
+        client.send(b'block 60000\n')
+        time.sleep(0.3)
+        begin = time.monotonic()
+        server.process.terminate()
+        time.sleep(0.2)
+        server.stop()               # a second time: at once
+        if time.monotonic() - begin > 20:
+            raise Failed('it waited for the block')
+
+
 def crash(folder, exe):
     """A crash in a block is reported with its rule."""
     with serve(exe, folder) as server, Client(server) as client:
@@ -78,4 +91,4 @@ def crash(folder, exe):
             time.sleep(0.05)
 
 
-PLAIN = (right, alone, more_than_helpers, gone, crash)
+PLAIN = (right, alone, more_than_helpers, gone, endless, crash)
