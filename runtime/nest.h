@@ -107,7 +107,7 @@ typedef struct nest_file {
 int nest_file_open(nest_session *, const char *path, nest_file *);
 /* Queues `length` bytes of a file from `offset` on, as far as it has them; waits like nest_reply
  * while more than outputBuffer is queued. How many bytes; or -1 and errno, with nothing queued, if
- * it cannot be opened (EISDIR: a directory). A file that shrinks under what was promised closes the
+ * it cannot be opened (EISDIR: a directory). A file that shrinks under what was promised resets the
  * connection. */
 int64_t nest_file_reply_path(nest_session *, const char *path, uint64_t offset, uint64_t length);
 int64_t nest_file_reply_open(nest_session *, nest_file *, uint64_t offset, uint64_t length);
@@ -129,7 +129,8 @@ static inline int64_t nest_file_reply_value(nest_session *s, nest_file file, uin
  * beside it and then put in its place, so that who looks sees the old file or the new one. How many
  * bytes; or -1 and errno, with the old file as it was: as for input, ENOSPC, EACCES, EXDEV, …; of
  * these the bytes are taken all the same, so that the conversation stays in step. EPIPE: end of
- * file before `length`. */
+ * file before `length`. (With NEST_SYNC it may be the new file if only its name was not synced.)
+ */
 int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, unsigned flags);
 
 /* -- blocking code: what stands between runs on a helper thread in event servers, while this
