@@ -27,15 +27,15 @@ enum {
 #define NEST__EPOLL_HELPERS (NEST__NO_SLOT - 2)
 #define NEST__EPOLL_LISTENERS (NEST__NO_SLOT - 3)
 
-enum nest__epoll_due {                    /* what the loop itself has a time for */
-                       NEST__EPOLL_RETRY, /* taking connections again, when something had run short
-                                           */
-                       NEST__EPOLL_CUT,   /* drainTimeout is over */
-                       NEST__EPOLL_GRACE, /* and helpers still work for clients that were cut */
-                       NEST__EPOLL_WATCHDOG, /* systemd hears of us */
-                       NEST__EPOLL_PATIENCE, /* nobody has come for long */
-                       NEST__EPOLL_ONLY,     /* at the beginning: the one connection there is */
-                       NEST__EPOLL_DUES
+/* What the loop itself has a time for. */
+enum nest__epoll_due {
+    NEST__EPOLL_RETRY,    /* taking connections again, when something had run short */
+    NEST__EPOLL_CUT,      /* drainTimeout is over */
+    NEST__EPOLL_GRACE,    /* and helpers still work for clients that were cut */
+    NEST__EPOLL_WATCHDOG, /* systemd hears of us */
+    NEST__EPOLL_PATIENCE, /* nobody has come for long */
+    NEST__EPOLL_ONLY,     /* at the beginning: the one connection there is */
+    NEST__EPOLL_DUES
 };
 
 struct nest__epoll {
@@ -99,7 +99,7 @@ void nest__epoll_only(void);
 int nest__epoll_hear(void); /* 0 or -errno */
 void nest__epoll_signal(void);
 void nest__epoll_stop(void);
-void nest__epoll_over(void); /* of drainTimeout */
+void nest__epoll_over(void);    /* of drainTimeout */
 void nest__epoll_abandon(void); /* ends without who is left */
 /* Tells one session of the stop, if there is one left to tell. False: there is none. */
 bool nest__epoll_sweep(nest_session **resumed);
