@@ -231,7 +231,8 @@ int nest__io_status(void) {
 /* -- the beginning */
 
 uint32_t nest__io_prepare(void) {
-    if (nest__descriptors_budget((uint64_t)nest__config.max_clients + EPOLL_DESCRIPTORS) < 0) {
+    uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
+    if (nest__descriptors_budget(nest__config.max_clients + EPOLL_DESCRIPTORS + files) < 0) {
         return 0;
     }
     int error = nest__epoll_hear();
