@@ -13,7 +13,7 @@ STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 
 LONGEST = 10_000        # ms that one step may let pass on sockets
 _FENCE = re.compile(r'^```([a-z-]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
 _FILES = ('file-root', 'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent')
-_META = re.compile(r'<!--\s*(cuts|skip|missing):\s*(.*?)\s*-->', re.S)
+_META = re.compile(r'<!--\s*(cuts|crowd|skip|missing):\s*(.*?)\s*-->', re.S)
 _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
 
 
@@ -39,6 +39,7 @@ class Case:
         self.after = {}         # path -> bytes: what has become of it, or has come into being
         self.absent = set()     # paths that are gone afterwards
         self.says = []          # patterns that the server's standard error must hold
+        self.crowd = True       # many at once, and beside others
         self.skips = {}         # listener -> reason
         with open(path, encoding='utf-8', newline='') as file:
             self._read(file.read().replace('\r\n', '\n'))
@@ -130,10 +131,10 @@ class Case:
             raise CaseError(f'{kind}: {value} gives no reason')
         if kind == 'missing':
             self.missing = True
-        elif kind == 'cuts':
+        elif kind in ('cuts', 'crowd'):
             if word != 'none':
-                raise CaseError('cuts: knows only none')
-            self.cuts = False
+                raise CaseError(f'{kind}: knows only none')
+            setattr(self, kind, False)
         else:
             if word not in ('tcp', 'unix', 'sockets'):
                 raise CaseError('skip: knows only tcp, unix and sockets')

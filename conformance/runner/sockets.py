@@ -24,10 +24,14 @@ def run(case, binary, kinds):
         for kind in kinds:
             results += _with_server(case, binary, [kind], MOST, [
                 (kind, lambda server, kind=kind: _one(case, server, kind, case.talk))])
-        return results if case.reloads() else results + _with_server(case, binary, [first], MOST, [
+        if case.reloads() or not case.crowd:
+            return results
+        return results + _with_server(case, binary, [first], MOST, [
             ('crowd', lambda server: _crowd(case, server, first))])
     results = _with_server(case, binary, kinds, MOST, [
         (kind, lambda server, kind=kind: _listener(case, server, kind)) for kind in kinds])
+    if not case.crowd:
+        return results
     loads = [('crowd', lambda server: _crowd(case, server, first)),
              ('bystanders', lambda server: _bystanders(case, server, first))]
     results += _with_server(case, binary, [first], MOST, loads)
