@@ -461,6 +461,7 @@ static int process_only(const struct nest__arrival *arrival) {
     sigdelset(&mask, SIGINT);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     process_crew.cut = nest__worker_only(arrival);
+    nest__carrier_clear(nest__carrier());
     return process_crew.cut > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
