@@ -5,7 +5,8 @@
 
 uint64_t nest__session_memory(bool most) {
     uint64_t input = nest__config.input_buffer, output = nest__config.output_buffer;
-    uint64_t fixed = sizeof(struct nest_session) + nest__spec_vars_size + sizeof(struct nest__work);
+    uint64_t fixed = sizeof(struct nest_session) + nest__spec_vars_size +
+                     sizeof(struct nest__work) + nest__files_memory();
     if (!most) { /* a message that never ends, and answers that are never read */
         return fixed + input + NEST__BEHIND_REST + output;
     }

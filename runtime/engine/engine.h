@@ -169,6 +169,8 @@ void nest__input_taken(nest_session *, uint32_t n);
 /* -- files.c */
 /* The action has ended; before its arena is cleared. */
 void nest__opened_close(struct nest__work *);
+/* Bytes that a client holds while a file is sent or received. */
+uint64_t nest__files_memory(void);
 
 /* The action of this session, NULL if none runs. */
 static inline struct nest__action *nest__acting(const nest_session *s) {

@@ -10,12 +10,17 @@
 #include <sys/stat.h>
 
 enum {
-    FILES_OPEN = 16,            /* of one action */
-    FILES_PIECE = 64 * 1024,    /* of a reply, from the cache; within outputBuffer */
-    FILES_AHEAD = 256 * 1024,   /* from a disk, */
-    FILES_SOON = 1024 * 1024,   /* and into the cache meanwhile */
-    FILES_RECEIVED = 256 * 1024 /* at once to a disk */
+    FILES_OPEN = 16,           /* of one action */
+    FILES_PIECE = 64 * 1024,   /* of a reply, from the cache; within outputBuffer */
+    FILES_AHEAD = 64 * 1024,   /* from a disk, */
+    FILES_SOON = 1024 * 1024,  /* and into the cache meanwhile */
+    FILES_RECEIVED = 64 * 1024 /* at once to a disk */
 };
+
+uint64_t nest__files_memory(void) {
+    return FILES_AHEAD > FILES_RECEIVED ? FILES_AHEAD
+                                        : FILES_RECEIVED; /* one directive at a time */
+}
 
 static int files_failed(int error) {
     errno = -error;

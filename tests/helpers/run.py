@@ -3,7 +3,7 @@
 
 usage: run.py [--plain] [MODEL ...]
 
-Every model; the event server also with AddressSanitizer and ThreadSanitizer, unless --plain. Must
+Every model; those with threads also with sanitizers, unless --plain. Must
 not know: how anything is checked.
 """
 
@@ -21,17 +21,18 @@ from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 SANITIZED = (   # which checks see something with which sanitizer; a crash is its own to report
-    ('asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
+    ('event', 'asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
      replies.PLAIN + uploads.PLAIN + blocks.PLAIN[:-1]),
-    ('tsan', ['clang', '-fsanitize=thread'],
-     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + blocks.PLAIN[:-1]),
+    ('event', 'tsan', ['clang', '-fsanitize=thread'],
+     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + blocks.PLAIN[:-2]),
+    ('thread', 'tsan', ['clang', '-fsanitize=thread'], (replies.slow, uploads.whole, uploads.cut)),
 )
 
 
-def sanitized(nest, folder, name, words):
-    """The event server, built by hand with a sanitizer."""
-    exe, project = f'{folder}/server-event-{name}', f'{folder}/project-{name}'
-    run([nest, 'gen', '--model', 'event', f'{HERE}/server.nest', '-o', project])
+def sanitized(nest, folder, model, name, words):
+    """A server built by hand with a sanitizer."""
+    exe, project = f'{folder}/server-{model}-{name}', f'{folder}/project-{model}-{name}'
+    run([nest, 'gen', '--model', model, f'{HERE}/server.nest', '-o', project])
     run([*words, '-std=c17', '-D_GNU_SOURCE', '-O1', '-g', '-I.', 'server.c', 'actions.c',
          '-pthread', '-o', exe], folder=project)
     return exe
@@ -66,9 +67,11 @@ def main():
                 attempt(report, model, check, exe)
             for check in replies.SHIMMED + uploads.SHIMMED:
                 attempt(report, model, check, exe, shim)
-        for name, words, checks in SANITIZED if 'event' in models and not plain else ():
-            report.heading(f'event, {name}')
-            exe = sanitized(nest, folder, name, words)
+        for model, name, words, checks in SANITIZED if not plain else ():
+            if model not in models:
+                continue
+            report.heading(f'{model}, {name}')
+            exe = sanitized(nest, folder, model, name, words)
             for check in checks:
                 attempt(report, name, check, exe)
     return report.close()

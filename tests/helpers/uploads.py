@@ -17,7 +17,7 @@ def whole(folder, exe):
     put(folder, 'a', b'hello\n')
     with serve(exe, folder) as server:
         for how in ('put', 'sync'):
-            for size in (0, 1, 5000, 262_144, 262_145, 1 << 20):
+            for size in (0, 1, 5000, 65_536, 65_537, 1 << 20):
                 same(f'{how} {size}', ask(server, f'{how} up {size}\n'.encode() + BYTES[:size] +
                                           b'get a\n'), b'took %d\nfile 6\nhello\n' % size)
                 same('content', content(folder, 'up'), BYTES[:size])
