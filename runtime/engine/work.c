@@ -49,14 +49,9 @@ void nest__settle(nest_session *s) {
     }
     struct nest__carrier *carrier = nest__carrier();
     s->work = NULL;
-    if (work->text_cap > WORK_KEPT) {
-        free(work->text);
-        work->text = NULL;
-        work->text_cap = 0;
-    }
     work->rest_at = 0;
     work->out_at = 0;
-    if (carrier->spares >= NEST__SPARE_WORK) {
+    if (carrier->spares >= NEST__SPARE_WORK || work->text_cap > WORK_KEPT) {
         work_free(work);
         return;
     }
