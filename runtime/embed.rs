@@ -40,6 +40,8 @@ impl For {
 
 /// Actions move to helper threads: `$block` in a loop. `script` has no threads.
 const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
+/// In a script they wait for steps in place of threads.
+const BLOCKS_STEP: For = Both(&Io("script"), &With("blocks"));
 
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Io("epoll"), &With("helpers"));
@@ -79,6 +81,9 @@ files! {
     "platform/crash.c" All;
     "platform/notify.c" All;
     "platform/memory.c" All;
+    "io/command.h" Io("script");
+    "io/script.h" Io("script");
+    "io/script_faults.c" Io("script"); /* what stands behind it asks the system through it */
     "platform/files.h" With("files");
     "platform/files.c" With("files");
     "file/file.h" With("files");
@@ -88,9 +93,6 @@ files! {
     "file/upload.c" With("files");
     "file/commit.c" With("files");
     "null/files.c" Without("files");
-    "io/command.h" Io("script");
-    "io/script.h" Io("script");
-    "io/script_faults.c" Io("script"); /* what stands behind it asks the system through it */
     "feature/trace.h" With("trace");
     "feature/trace.c" With("trace");
     "feature/peer.h" With("peer");
@@ -151,7 +153,8 @@ files! {
     "crew/helpers.h" Crew("loops");
     "crew/loops.c" Crew("loops");
     "crew/blocks.c" BLOCKS_MOVE;
-    "null/blocks.c" Not(&BLOCKS_MOVE);
+    "io/script_blocks.c" BLOCKS_STEP;
+    "null/blocks.c" Not(&Both(&Crew("loops"), &With("blocks")));
     "null/carrier.c" Both(&Crew("loops"), &Not(&BLOCKS_MOVE));
     "crew/helpers.c" HELPED;
     "null/helpers.c" Both(&Crew("loops"), &Not(&HELPED));

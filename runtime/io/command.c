@@ -132,8 +132,8 @@ static char *command_fault(char *p, struct nest__command *command) {
 }
 
 struct nest__command nest__command_read(void) {
-    static const char *const verbs[] = {"open", "in",      "eof",     "reset", "room",  "drain",
-                                        "pass", "clients", "helpers", "fail",  "reload"};
+    static const char *const verbs[] = {"open", "in",      "eof",     "reset", "room",   "drain",
+                                        "pass", "clients", "helpers", "fail",  "reload", "disk"};
     struct nest__command command = {.verb = NEST__COMMAND_NOTHING};
     uint64_t who = 0;
     if (getline(&command_line, &command_size, stdin) == -1) {
@@ -155,7 +155,7 @@ struct nest__command nest__command_read(void) {
     }
     if (command.verb == NEST__COMMAND_NOTHING) {
         return command_wrong("unknown command; open, in, eof, reset, room, drain, pass, clients, "
-                             "helpers, fail and reload exist");
+                             "helpers, fail, reload and disk exist");
     }
     p += n;
     if (command.verb <= NEST__COMMAND_ROOM) {
@@ -187,6 +187,12 @@ struct nest__command nest__command_read(void) {
         p = command_word(&p, "none") ? p : command_number(p, 0, &command.number);
         if (p == NULL) {
             return command_wrong("ms must follow, that every piece of work takes, or none");
+        }
+    }
+    if (command.verb == NEST__COMMAND_DISK) {
+        command.cold = command_word(&p, "cold");
+        if (!command.cold && !command_word(&p, "warm")) {
+            return command_wrong("cold or warm must follow");
         }
     }
     if (command.verb == NEST__COMMAND_FAIL && (p = command_fault(p, &command)) == NULL) {

@@ -17,6 +17,7 @@ enum nest__verb {
     NEST__COMMAND_HELPERS,
     NEST__COMMAND_FAIL,
     NEST__COMMAND_RELOAD,
+    NEST__COMMAND_DISK,
     NEST__COMMAND_NOTHING, /* an empty line, a comment */
     NEST__COMMAND_WRONG,
     NEST__COMMAND_END
@@ -30,6 +31,7 @@ struct nest__command {
     size_t n;
     uint64_t room;   /* UINT64_MAX: unlimited */
     uint32_t number; /* pass, helpers: ms; clients: how many; fail: which one from now on */
+    bool cold;       /* disk */
     enum nest__fault fault;
     int error;       /* fail file: as this */
     const char *why; /* WRONG */

@@ -45,8 +45,9 @@ bool script_job_add(nest_session *, struct nest__waiter *); /* false: it must ru
 nest_session *script_job_done(void); /* does the first that is due; who waited for it, or NULL */
 uint32_t script_job_next(void);      /* when one is due; 0: there is none */
 
-/* -- script_faults.c: included before the engine */
+/* -- script_faults.c: included before files and the engine */
 void script_fail(const struct nest__command *);
+void script_disk(bool cold);
 extern long nest__faults_held;       /* allocations that are not yet freed */
 extern uint32_t nest__faults_struck; /* since the beginning */
 

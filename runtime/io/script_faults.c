@@ -1,16 +1,21 @@
 /* script_faults.c: allocations, stacks and operations on files that fail when a script says so.
  *
- * Stands before the engine in server.c: what the runtime asks of the system from there on goes
- * through here. The user's own calls do not, and those of the script itself are written so that
- * they do not: (malloc)(n). State: what is to fail next. */
+ * Stands before files and the engine in server.c: what the runtime asks of the system from there on
+ * goes through here. The user's own calls do not, and those of the script itself are written so
+ * that they do not: (malloc)(n). State: what is to fail next. */
 #include "script.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 static uint32_t faults_left[3]; /* by enum nest__fault: this many calls from now; 0: none fails */
 static int faults_error;
+static bool faults_cold;
 long nest__faults_held;
 uint32_t nest__faults_struck;
 
@@ -71,13 +76,22 @@ static int faults_madvise(void *p, size_t n, int how) {
     return (madvise)(p, n, how);
 }
 
-/* The result of an operation on a file: what it is, or the fault. */
-int nest__faults_file(void) {
-    if (!faults_now(NEST__FAULT_FILE)) {
-        return 0;
-    }
-    errno = faults_error;
-    return -faults_error;
+void script_disk(bool cold) {
+    faults_cold = cold;
+}
+
+/* Whether this operation on a file fails; errno says how. Inline: a server without files asks no
+ * such thing. */
+static inline bool faults_file(void) {
+    bool now = faults_now(NEST__FAULT_FILE);
+    errno = now ? faults_error : errno;
+    return now;
+}
+
+/* What is asked of memory alone, and is not there. */
+static inline bool faults_not_there(bool cached) {
+    errno = cached && faults_cold ? EAGAIN : errno;
+    return cached && faults_cold;
 }
 
 #define malloc(n) faults_malloc(n)
@@ -85,3 +99,15 @@ int nest__faults_file(void) {
 #define free(p) faults_free(p)
 #define mprotect(p, n, how) faults_mprotect(p, n, how)
 #define madvise(p, n, how) faults_madvise(p, n, how)
+#define write(...) (faults_file() ? -1 : (write)(__VA_ARGS__))
+#define pread(...) (faults_file() ? -1 : (pread)(__VA_ARGS__))
+#define preadv2(...) (faults_not_there(true) ? -1 : (preadv2)(__VA_ARGS__))
+#define fsync(fd) (faults_file() ? -1 : (fsync)(fd))
+#define openat(...) (faults_file() ? -1 : (openat)(__VA_ARGS__))
+#define linkat(...) (faults_file() ? -1 : (linkat)(__VA_ARGS__))
+#define renameat(...) (faults_file() ? -1 : (renameat)(__VA_ARGS__))
+/* openat2, which is asked for as no libc has it; 0x20: RESOLVE_CACHED */
+#define syscall(number, root, path, how, size)                                                     \
+    (faults_file() || faults_not_there(((how)->resolve & 0x20) != 0)                               \
+         ? -1L                                                                                     \
+         : (syscall)(number, root, path, how, size))

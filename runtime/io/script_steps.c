@@ -6,7 +6,7 @@
  *
  *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
- *     fail memory N | fail stack N | fail file ERROR N
+ *     fail memory N | fail stack N | fail file ERROR N | disk cold | disk warm
  *     C out "bytes" | C closed | C cut
  *
  * C counts from 1 in the order of open, and is nest_id unless `clients` stands first: then at most
@@ -17,7 +17,7 @@
  * block is done before the next command, unless `helpers` lets each piece take MS, or has no
  * thread: then it is done at once, in the way. `drain` is TERM, twice at once; drainTimeout passes
  * like all time. `fail` lets the Nth allocation, new stack or operation on a file from then on
- * fail.
+ * fail. Of a cold disk nothing is in memory: what it has takes work that may block.
  *
  * At the end of stdin every conversation gets eof; then time passes until no action pauses or waits
  * for work; then those whose client does not take the rest are reset. */
@@ -127,6 +127,9 @@ static nest_session *script_of_server(const struct nest__command *command) {
         return NULL;
     case NEST__COMMAND_FAIL:
         script_fail(command);
+        return NULL;
+    case NEST__COMMAND_DISK:
+        script_disk(command->cold);
         return NULL;
     case NEST__COMMAND_RELOAD:
         nest__config_reload();

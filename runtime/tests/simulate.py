@@ -24,7 +24,7 @@ RUNTIME = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(HERE, "simulate"))
 import mutations
 
-SPECS = {"stream": [], "message": ["-DSIMULATE_MESSAGES=1"]}
+SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"]}
 FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"]
 CONVERSATIONS = 1000    # of one server's life

@@ -85,7 +85,7 @@ static void acts_failed(struct sim_talk *talk, const char *what) {
 }
 
 /* Before a directive that may wait; `kind`: for what. */
-static void acts_ask(struct sim_talk *talk, enum sim_wait kind) {
+void acts_ask(struct sim_talk *talk, enum sim_wait kind) {
     talk->wait = kind;
     talk->wait_from = nest__now();
     if (!talk->acting) {
@@ -94,7 +94,7 @@ static void acts_ask(struct sim_talk *talk, enum sim_wait kind) {
 }
 
 /* And behind it: whether it has failed. errno stays. */
-static bool acts_told(struct sim_talk *talk, const char *what, bool fails) {
+bool acts_told(struct sim_talk *talk, const char *what, bool fails) {
     nest_session *s = talk->session;
     int error = errno;
     if (nest__acting(s) == NULL || s->self.gen != talk->gen || s->phase != NEST__ACTING) {
@@ -125,18 +125,18 @@ static bool acts_say(struct sim_talk *talk, const void *bytes, size_t n) {
     return ok;
 }
 
-static bool acts_say_text(struct sim_talk *talk, const char *text) {
+bool acts_say_text(struct sim_talk *talk, const char *text) {
     return acts_say(talk, text, strlen(text));
 }
 
-static bool acts_say_number(struct sim_talk *talk, const char *what, long number) {
+bool acts_say_number(struct sim_talk *talk, const char *what, long number) {
     char text[64];
     int n = snprintf(text, sizeof text, "%s %ld\n", what, number);
     return acts_say(talk, text, (size_t)n);
 }
 
 /* What was taken of the body must be what was sent. */
-static void acts_took(struct sim_talk *talk, const void *bytes, uint32_t n, const char *what) {
+void acts_took(struct sim_talk *talk, const void *bytes, uint32_t n, const char *what) {
     if (talk->taken + n > talk_received(talk) ||
         (bytes != NULL && memcmp(bytes, talk->in + talk->taken, n) != 0)) {
         sim_broken(talk, "%s gives %u bytes that are not those sent", what, (unsigned)n);
@@ -356,6 +356,21 @@ static void acts_peek(struct sim_talk *talk) {
     }
 }
 
+static void acts_block(struct sim_talk *talk) {
+    acts_ask(talk, SIM_WORK);
+    errno = EDOM;
+    nest_block_begin(talk->session);
+    bool same = errno == EDOM && nest_length(talk->session, 1) == 5 &&
+                memcmp(nest_part(talk->session, 1), "BLOCK", 5) == 0;
+    errno = ERANGE;
+    nest_block_end(talk->session);
+    if ((!same && !sim_pardoned(talk)) || errno != ERANGE) {
+        sim_broken(talk, "in a block things are not what they were");
+    }
+    talk->wait = SIM_NO_WAIT;
+    acts_say_text(talk, "block\n");
+}
+
 static void acts_rule(struct sim_talk *talk, const struct sim_message *message) {
     switch (message->rule) {
     case SIM_SAY:
@@ -412,6 +427,15 @@ static void acts_rule(struct sim_talk *talk, const struct sim_message *message) 
         break;
     case SIM_PEEK:
         acts_peek(talk);
+        break;
+    case SIM_BLOCK:
+        acts_block(talk);
+        break;
+    case SIM_GET:
+        files_get(talk, message);
+        break;
+    case SIM_PUT:
+        files_put(talk, message);
         break;
     default:
         acts_say_text(talk, "ok\n");
@@ -482,6 +506,9 @@ void nest__spec_act(nest_session *s, void *vars, int rule) {
         if (talk->failed != 0) {
             acts_after_failure(talk);
         }
+    }
+    if (NEST__MESSAGES && rule >= 0) {
+        talk->taken = talk_received(talk); /* what the match and the action left is dropped */
     }
     if (rule <= NEST__ACT_TIMER && talk->unfinished) {
         talk->since += nest__now() - begun; /* nothing was read meanwhile */

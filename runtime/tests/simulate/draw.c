@@ -4,6 +4,7 @@
  * command everything has been done that it leads to, so this is where the server is looked at. */
 #include "simulate.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,7 +56,8 @@ void draw_begin(void) {
     draw.big = DRAW(0, 10, 40);
     draw.wrong = DRAW(0, 5, 10);
     draw.faults = DRAW(0, 0, 0, 0, 2);
-    draw.helpers = DRAW(0, 0, 2);
+    draw.helpers = DRAW(0, 0, 2, 5);
+    draw.files = DRAW(0, 0, 10, 40);
     draw.drains = sim_chance(50);
     nest__config.input_buffer = DRAW(64, 100, 512, 8192);
     nest__config.output_buffer = DRAW(1, 16, 100, 1000, 3000, 65536);
@@ -141,6 +143,24 @@ static void draw_wrong(struct draw_text *text, struct sim_message *message) {
     }
 }
 
+/* fa to fd; beyond: what is no file. */
+static void draw_get(struct draw_text *text, struct sim_message *message) {
+    static const char *const names[] = {"fa", "fb", "fc", "fd", "sub", "none"};
+    message->name = sim_random(6);
+    draw_add(text, "GET ");
+    draw_add(text, names[message->name]);
+    draw_add(text, "\n");
+}
+
+static void draw_put(struct draw_text *text, struct sim_message *message) {
+    char line[64];
+    message->name = sim_random(4);
+    message->number = 6 + draw_size();
+    snprintf(line, sizeof line, "PUT f%c %u\n", 'a' + (int)message->name,
+             (unsigned)message->number);
+    draw_add(text, line);
+}
+
 /* One message behind `text`: what the rule takes, and behind that what its action takes. */
 static void draw_message(struct draw_text *text, struct sim_message *message) {
     static const uint8_t kinds[] = {SIM_SAY,   SIM_SAY,  SIM_SAY,   SIM_BIG,  SIM_FLOOD,
@@ -153,6 +173,9 @@ static void draw_message(struct draw_text *text, struct sim_message *message) {
         return;
     }
     message->rule = kinds[sim_random(sizeof kinds - (sim_chance(80) ? 2 : 0))];
+    if (sim_chance(draw.files)) {
+        message->rule = sim_chance(60) ? SIM_GET : SIM_PUT;
+    }
     message->number = draw_size();
     switch (message->rule) {
     case SIM_SAY:
@@ -211,6 +234,12 @@ static void draw_message(struct draw_text *text, struct sim_message *message) {
     case SIM_BLOCK:
         draw_add(text, "BLOCK\n");
         break;
+    case SIM_GET:
+        draw_get(text, message);
+        break;
+    case SIM_PUT:
+        draw_put(text, message);
+        break;
     case SIM_QUIT:
         draw_add(text, "QUIT\n");
         break;
@@ -219,13 +248,23 @@ static void draw_message(struct draw_text *text, struct sim_message *message) {
         break;
     }
     message->head = text->n - message->at;
-    if (message->rule == SIM_LINE) {
+    if (message->rule == SIM_PUT) {
+        message->version = file_new_version(message->name, message->number);
+        for (uint32_t i = 0; i < message->number; i++) {
+            text->bytes[text->n++] = file_byte(message->version, i);
+        }
+    } else if (message->rule == SIM_LINE) {
         draw_line(text, message);
     } else if (message->rule == SIM_INTO || message->rule == SIM_SKIP ||
                (message->rule == SIM_READ && message->number <= nest__config.input_buffer)) {
         draw_letters(text, message->number, draw_small, 26);
     }
     message->body = text->n - message->at - message->head;
+    /* Behind a body it might be received by itself, and be a message. */
+    if (NEST__MESSAGES && message->body == 0 && sim_chance(30)) {
+        draw_letters(text, 1 + sim_random(30), draw_small, 26);
+        message->tail = text->n - message->at - message->head - message->body;
+    }
 }
 
 static struct sim_talk *draw_talk(void) {
@@ -275,6 +314,37 @@ static struct nest__command draw_eof(struct sim_talk *talk) {
     return draw_verb(NEST__COMMAND_EOF, talk->who);
 }
 
+/* Framing message: the message that is being sent; NULL: behind the last. */
+static const struct sim_message *draw_sending(const struct sim_talk *talk) {
+    const struct sim_message *message = NULL;
+    for (uint32_t i = 0; i < talk->count && talk->messages[i].at <= talk->sent; i++) {
+        message = &talk->messages[i];
+    }
+    return message;
+}
+
+/* At most a message; who has its end has its tail, which is dropped when its action ends. */
+static uint32_t draw_packet(const struct sim_talk *talk, uint32_t n) {
+    const struct sim_message *message = draw_sending(talk);
+    uint32_t end = message->at + message->head + message->body;
+    bool whole = message->rule >= SIM_WRONG || talk->sent + n >= end;
+    return whole ? end + message->tail - talk->sent : n;
+}
+
+/* The server has read what came before; a new message finds it at a read point, or what it takes
+ * from one receive would be more than one message. */
+static bool draw_may_send(const struct sim_talk *talk) {
+    const nest_session *s = talk->session;
+    if (!NEST__MESSAGES) {
+        return true;
+    }
+    if (s == NULL || talk->out || talk->received != talk->sent || talk->astray) {
+        return false;
+    }
+    return !talk->acting || (talk->sent > draw_sending(talk)->at &&
+                             (talk->wait == SIM_BYTE || talk->wait == SIM_MESSAGE));
+}
+
 static struct nest__command draw_send(struct sim_talk *talk) {
     struct nest__command command = draw_verb(NEST__COMMAND_IN, talk->who);
     uint32_t left = talk->in_n - talk->sent, n = left;
@@ -284,9 +354,11 @@ static struct nest__command draw_send(struct sim_talk *talk) {
         n = 1 + sim_random(left < 400 ? left : 400);
     }
     n = n < left ? n : left;
+    n = NEST__MESSAGES ? draw_packet(talk, n) : n;
     command.bytes = talk->in + talk->sent;
     command.n = n;
     talk->sent += n;
+    talk->calm = sim_chance(draw.idle / 4) ? 8 : 0;
     return command;
 }
 
@@ -337,14 +409,20 @@ static struct nest__command draw_of_talk(struct sim_talk *talk, bool last) {
     } else if (sim_chance(draw.stall) && !last) {
         return draw_room(talk, sim_chance(50) ? 0 : sim_random(50));
     }
+    if (talk->calm > 0 && !last) {
+        talk->calm--;
+        return draw_pass();
+    }
     if (sim_chance(draw.reset) && sim_chance(20)) {
         return draw_reset(talk);
     }
     if (talk->sent < talk->in_n && !talk->eof) {
-        if (sim_chance(draw.early_eof) && sim_chance(20)) {
+        bool never = !draw_may_send(talk) && sim_chance(5); /* else perhaps nobody ever moves */
+        if (never || (sim_chance(draw.early_eof) && sim_chance(20))) {
             return draw_eof(talk);
         }
-        return sim_chance(draw.idle) && !last ? draw_pass() : draw_send(talk);
+        return (sim_chance(draw.idle) && !last) || !draw_may_send(talk) ? draw_pass()
+                                                                        : draw_send(talk);
     }
     if (!talk->eof && sim_chance(last ? 100 : draw.half_close)) {
         return draw_eof(talk);
@@ -357,7 +435,10 @@ static struct nest__command draw_of_talk(struct sim_talk *talk, bool last) {
 
 static struct nest__command draw_fault(void) {
     struct nest__command command = draw_verb(NEST__COMMAND_FAIL, 0);
-    command.fault = sim_chance(80) ? NEST__FAULT_MEMORY : NEST__FAULT_STACK;
+    command.fault = draw.files > 0 && sim_chance(60) ? NEST__FAULT_FILE
+                    : sim_chance(80)                 ? NEST__FAULT_MEMORY
+                                                     : NEST__FAULT_STACK;
+    command.error = sim_chance(50) ? EIO : ENOSPC;
     command.number = 1 + sim_random(12);
     return command;
 }
@@ -387,6 +468,11 @@ static struct nest__command draw_command(void) {
         command.number = DRAW(0, 0, 1, 30, 500, NEST__NO_HELPERS);
         return command;
     }
+    if (draw.files > 0 && sim_chance(1)) {
+        struct nest__command command = draw_verb(NEST__COMMAND_DISK, 0);
+        command.cold = sim_chance(50);
+        return command;
+    }
     if (sim_chance(draw.pass) || sim.live == 0) {
         return draw_pass();
     }
@@ -399,8 +485,8 @@ static struct nest__command draw_command(void) {
 
 /* As a script has it. */
 static void draw_print(const struct nest__command *command) {
-    static const char *const verbs[] = {"open", "in",      "eof",     "reset", "room",  "drain",
-                                        "pass", "clients", "helpers", "fail",  "reload"};
+    static const char *const verbs[] = {"open", "in",      "eof",     "reset", "room",   "drain",
+                                        "pass", "clients", "helpers", "fail",  "reload", "disk"};
     if (command->verb == NEST__COMMAND_END) {
         return;
     }
@@ -422,9 +508,15 @@ static void draw_print(const struct nest__command *command) {
         }
         putchar('"');
     }
+    if (command->verb == NEST__COMMAND_DISK) {
+        fputs(command->cold ? " cold" : " warm", stdout);
+    }
     if (command->verb == NEST__COMMAND_FAIL) {
-        static const char *const faults[] = {"memory", "stack", "file EIO"};
-        printf(" %s", faults[command->fault]);
+        static const char *const faults[] = {"memory", "stack", "file"};
+        printf(" %s%s", faults[command->fault],
+               command->fault != NEST__FAULT_FILE ? ""
+               : command->error == EIO            ? " EIO"
+                                                  : " ENOSPC");
     }
     if (command->verb == NEST__COMMAND_HELPERS && command->number == NEST__NO_HELPERS) {
         printf(" none");

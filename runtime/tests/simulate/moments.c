@@ -102,7 +102,7 @@ static bool moment_unsent(struct sim_talk *talk, uint32_t *least, uint32_t *most
     }
     uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);
     *least = moment_after(from, limit);
-    *most = moment_after(from, 2 * limit);
+    *most = moment_after(talk->worked ? moment_later(from, talk->work_ended) : from, 2 * limit);
     return true;
 }
 
@@ -149,6 +149,8 @@ void moment_timeout(struct sim_talk *talk) {
 void moment_wait_timeout(struct sim_talk *talk) {
     if (talk->got < talk->want_n) {
         moment_write_timeout(talk);
+    } else if (talk->wait == SIM_WORK) {
+        return; /* of a file: it has many waits */
     } else if (talk->wait == SIM_BYTE || talk->wait == SIM_MESSAGE) {
         moment_must(talk, moment_input_due(talk), "a read ends by its time");
     } else {
@@ -186,6 +188,12 @@ static void moment_at_point(struct sim_talk *talk) {
     }
 }
 
+/* Work is never cut short. */
+static bool moment_working(const struct sim_talk *talk) {
+    const struct nest__waiter *waiter = talk->session->waiter;
+    return talk->acting && waiter != NULL && waiter->wait->what == NEST__WORK;
+}
+
 /* An action waits: for no longer than it may. */
 static void moment_in_action(struct sim_talk *talk) {
     uint32_t due = talk->wait == SIM_PAUSE ? nest__after(talk->wait_from, talk->wait_ms)
@@ -195,10 +203,10 @@ static void moment_in_action(struct sim_talk *talk) {
     if (due != 0 && nest__reached(due, nest__now())) {
         sim_broken(talk, "an action waits, and is overdue since %u", (unsigned)due);
     }
-    if (talk->reset && talk->wait != SIM_WORK) {
+    if (talk->reset && !moment_working(talk)) {
         sim_broken(talk, "its action waits for a client that is gone");
     }
-    if (script_over && talk->wait != SIM_WORK) {
+    if (script_over && !moment_working(talk)) {
         sim_broken(talk, "its action waits after drainTimeout");
     }
 }
@@ -210,11 +218,16 @@ void moment_step(struct sim_talk *talk) {
         return;
     }
     talk->received = talk_received(talk);
-    bool out = nest__out_queued(s, &s->c0) > 0;
+    bool out = nest__out_queued(s, &s->c0) > 0, working = moment_working(talk);
+    if (working || talk->worked_before) { /* meanwhile nobody looks whether output is late */
+        talk->worked = true;
+        talk->work_ended = now;
+    }
+    talk->worked_before = working;
     moment_log(&talk->arrived, talk->received);
     moment_log(&talk->queued, (uint32_t)(talk->got + nest__out_queued(s, &s->c0)));
     if (moment_unsent(talk, &least, &most) && most != 0 && nest__reached(most, now) &&
-        !(talk->acting && talk->wait == SIM_WORK)) {
+        !moment_working(talk)) {
         sim_broken(talk, "its client takes nothing, and it does not end");
     }
     if (talk->out && !out) {

@@ -73,6 +73,9 @@ MUTATIONS = [
     ("skip-too-many", "engine/input.c",
      "        unread = unread < n - done ? unread : (uint32_t)(n - done);\n        nest__input_taken",
      "        nest__input_taken"),
+    ("rest-not-dropped", "engine/session.c",
+     "        nest__unread_bytes(s, window, &n);\n        nest__consume(s, window, n);\n", "",
+     "message"),
     # -- the match
     ("first-of-equals", "engine/matcher.c", "match->fed = to;", "match->fed = to - (to > 3);"),
     ("overflow-late", "engine/matcher.c", "    if (match->fed >= most) {", "    if (match->fed > most) {"),

@@ -10,7 +10,9 @@
 #define NEST__NFA_STATES 48
 #define NEST__TIMERS 3
 #define NEST__PIPES 0
+#ifndef NEST__MESSAGES
 #define NEST__MESSAGES 0
+#endif
 #include "../../seam.h"
 
 #include "hooks.h"
@@ -25,9 +27,16 @@
 /* What stands behind this asks the system through it. */
 #include "../../io/script_faults.c"
 /* The rest of the server, in the order of model_script.h. */
-#include "../../null/blocks.c"
-#include "../../null/files.c"
-#include "../../null/opened.c"
+#include "../../platform/files.c"
+
+#include "../../file/root.c"
+
+#include "../../file/file.c"
+#include "../../file/upload.c"
+
+#include "../../file/commit.c"
+
+#include "../../io/script_blocks.c"
 #include "../../null/peer.c"
 
 #include "../../feature/timeout.c"
@@ -44,6 +53,7 @@
 #include "../../engine/clock.c"
 #include "../../engine/wait.c"
 
+#include "../../engine/files.c"
 #include "../../engine/input.c"
 
 #include "../../engine/session.c"
@@ -78,6 +88,7 @@
 #include "moments.c"
 
 #include "acts.c"
+#include "files.c"
 #include "records.c"
 
 #include "draw.c"
@@ -107,6 +118,7 @@ static int run(uint64_t seed) {
     unsigned descriptors = run_descriptors();
     sim.seed = seed;
     draw_begin();
+    files_begin();
     if (nest__crew_prepare() != 0) {
         return 1;
     }
@@ -125,7 +137,8 @@ static int run(uint64_t seed) {
     if (nest__faults_held != 0) {
         sim_broken(NULL, "%ld allocations are left", nest__faults_held);
     }
-    if (run_descriptors() != descriptors) {
+    files_end();
+    if (run_descriptors() != descriptors + 1) { /* fileRoot's */
         sim_broken(NULL, "descriptors are left");
     }
     return 0;

@@ -43,9 +43,10 @@ struct sim_message {
     uint32_t at;   /* in talk.in */
     uint32_t head; /* what the rule takes; WRONG, LONG: with so many the server must have ended */
     uint32_t body; /* what the action takes */
+    uint32_t tail; /* framing message: what nobody takes */
     uint32_t number;
-    uint32_t name;    /* of a file */
-    uint8_t parts[3]; /* PARTS: their lengths */
+    uint32_t name, version; /* of a file */
+    uint8_t parts[3];       /* PARTS: their lengths */
 };
 
 struct sim_log { /* who has come how far when: at positions[i] since times[i], ascending */
@@ -84,6 +85,9 @@ struct sim_talk {          /* one conversation */
     uint32_t faults;   /* that had struck before it was opened */
     uint64_t took;     /* of the body, by its action */
     bool file_cut;     /* a file reply broke off */
+    bool getting;      /* what is replied is a file: */
+    uint8_t file_mark[5];
+    uint32_t file, file_n, file_at_first; /* its version, how much, and what was there before */
     uint32_t starts, ends;
     uint32_t kept;
     /* time */
@@ -95,6 +99,8 @@ struct sim_talk {          /* one conversation */
     bool is_paused, out;            /* out: some was queued after the last step */
     uint32_t since; /* when the unfinished message was first looked at, less pauses */
     bool unfinished;
+    bool worked, worked_before; /* an action has waited for work, until work_ended */
+    uint32_t work_ended;
     enum sim_wait wait;
     uint32_t wait_from, wait_ms; /* PAUSE: how long */
 };
@@ -132,6 +138,22 @@ void talk_want(struct sim_talk *, const void *, size_t);
 void talk_free(struct sim_talk *);
 uint32_t talk_received(const struct sim_talk *); /* of what it sent, by the server */
 void talk_ending(struct sim_talk *, const nest_session *);
+
+/* -- acts.c */
+void acts_ask(struct sim_talk *, enum sim_wait);
+bool acts_told(struct sim_talk *, const char *what, bool fails);
+bool acts_say_text(struct sim_talk *, const char *);
+bool acts_say_number(struct sim_talk *, const char *, long);
+void acts_took(struct sim_talk *, const void *, uint32_t, const char *what);
+
+/* -- files.c */
+void files_begin(void); /* makes fileRoot */
+void files_end(void);
+uint8_t file_byte(uint32_t version, uint32_t at);
+uint32_t file_new_version(uint32_t name, uint32_t size);
+void files_reply_bytes(struct sim_talk *, const uint8_t *, size_t);
+void files_get(struct sim_talk *, const struct sim_message *);
+void files_put(struct sim_talk *, const struct sim_message *);
 
 /* -- moments.c: after each step, and where something ends by its time */
 void moment_step(struct sim_talk *);

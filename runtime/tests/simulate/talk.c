@@ -174,7 +174,11 @@ void sim_on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *
 
 /* Whole, before a wait: what the action said. */
 void sim_on_reply(nest_session *s, const void *p, size_t n) {
-    const struct sim_talk *talk = talk_of(s);
+    struct sim_talk *talk = talk_of(s);
+    if (talk->getting) {
+        files_reply_bytes(talk, p, n);
+        return;
+    }
     if (n > talk->want_n || memcmp(talk->want + talk->want_n - n, p, n) != 0) {
         sim_broken(talk, "a reply of %zu bytes is queued that no action has made", n);
     }
@@ -236,6 +240,9 @@ void talk_ending(struct sim_talk *talk, const nest_session *s) {
                 (sim.draining && talk->end == NEST_STUCK && s->reason == NEST_SHUTDOWN) ||
                 (script_over && s->reason == NEST_SHUTDOWN) ||
                 (talk->failed == ETIMEDOUT && s->reason == NEST_TIMEOUT);
+    }
+    if (talk->file_cut && sim_pardoned(talk)) {
+        right = right || s->reason == NEST_CLOSED || (sim.draining && s->reason == NEST_SHUTDOWN);
     }
     if (!right && !(sim_pardoned(talk) && s->reason == NEST_GONE)) {
         sim_broken(talk, "it ends as %s", nest_reason_text(talk->session));
