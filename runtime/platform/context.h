@@ -56,16 +56,8 @@ struct nest__context {
  * reached through functions that are not inlined into the switch. */
 static _Thread_local struct nest__context *context_left;
 
-/* Its frame begins on one fiber and ends on another: it must not be counted by either. */
-#ifdef NEST__CONTEXT_TSAN
-#ifdef __clang__
-__attribute__((disable_sanitizer_instrumentation))
-#else
-__attribute__((no_sanitize_thread))
-#endif
-#endif
-__attribute__((noinline)) static void
-context_leave(struct nest__context *from, const struct nest__context *to) {
+__attribute__((noinline)) static void context_leave(struct nest__context *from,
+                                                    const struct nest__context *to) {
     context_left = from;
 #ifdef NEST__CONTEXT_ASAN
     __sanitizer_start_switch_fiber(&from->shadow, to->bottom, to->size);
