@@ -305,7 +305,8 @@ void nest__action_put(struct nest__action *);
 /* -- io: the door ---------------------------------------------------------------------------- */
 /* Time is in milliseconds since an unknown beginning, modulo 2^32. As a deadline 0 is "never", and
  * what would be 0 is 1. */
-uint32_t nest__now(void); /* of this visit; cheap */
+uint32_t nest__now(void);   /* of this visit; cheap */
+uint32_t nest__clock(void); /* read anew: an action that waits from now on may have run for long */
 static inline bool nest__reached(uint32_t deadline, uint32_t now) {
     return (int32_t)(now - deadline) >= 0;
 }

@@ -34,7 +34,7 @@ void nest__input_taken(nest_session *s, uint32_t n) {
 /* When a wait for the next byte ends: the idle limit, or `end` if that is sooner; 0: never. */
 static uint32_t input_deadline(const nest_session *s, uint32_t end) {
     uint32_t limit = nest__idle_limit(s);
-    uint32_t idle = limit == 0 ? 0 : nest__after(nest__now(), limit);
+    uint32_t idle = limit == 0 ? 0 : nest__after(nest__clock(), limit);
     return idle == 0 || (end != 0 && !nest__reached(idle, end)) ? end : idle;
 }
 

@@ -76,7 +76,7 @@ int nest_sleep(nest_session *s, uint32_t ms) {
         return nest__refuse(s);
     }
     while (ms > 0) {
-        uint32_t now = nest__now(), due = nest__out_deadline(s);
+        uint32_t now = nest__clock(), due = nest__out_deadline(s);
         uint32_t until = nest__after(now, ms < NEST__LONGEST ? ms : NEST__LONGEST);
         if (due != 0 && nest__reached(due, now)) {
             return wait_unsent(s);

@@ -29,6 +29,10 @@ uint32_t nest__now(void) {
     return (uint32_t)nest__clock_coarse_ms();
 }
 
+uint32_t nest__clock(void) {
+    return nest__now();
+}
+
 bool nest__stopping(void) {
     return atomic_load(&nest__stop) != NEST__GO_ON;
 }

@@ -2,14 +2,15 @@
  *
  * Called by crew/loops.c. State: this process's loop (epoll.h). Must not know the language. A step
  * does one thing; who must be told of a stop goes first, then events, then turns of the ready list,
- * then deadlines: bytes that have come win against the time. The clock is read once a step
- * in which somebody asks for the time, and again only for actions. */
+ * then deadlines: bytes that have come win against the time. The clock is read once a step in which
+ * somebody asks for the time, and again for a pause that begins. */
 #include "epoll.h"
 #include "../crew/helpers.h"
 #include "../platform/platform.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/timerfd.h>
 
 enum { EPOLL_DESCRIPTORS = 64 }; /* beside the clients': listeners, libraries, the user's files */
 
@@ -17,23 +18,40 @@ struct nest__epoll nest__epoll;
 
 /* -- time */
 
-/* An action may have run for long, and pauses from now on, not from when it began. */
-uint32_t nest__now(void) {
+uint32_t nest__clock(void) {
     nest__epoll.now = (uint32_t)nest__clock_ms();
     nest__epoll.timed = true;
     return nest__epoll.now;
 }
 
-uint32_t nest__epoll_time(void) {
-    return nest__epoll.timed ? nest__epoll.now : nest__now();
+uint32_t nest__now(void) {
+    return nest__epoll.timed ? nest__epoll.now : nest__clock();
+}
+
+/* The timer rings for the first deadline that is known, once. As deadlines mostly move on, that is
+ * no call a request, and epoll_wait needs no timer of its own. */
+static void epoll_plan(uint32_t due) {
+    struct nest__epoll *io = &nest__epoll;
+    if (due == 0 || (io->planned != 0 && (int32_t)(due - io->planned) >= 0)) {
+        return;
+    }
+    int32_t left = (int32_t)(due - nest__now());
+    struct itimerspec at = {.it_value = {.tv_nsec = 1}}; /* 0 would be never */
+    if (left > 0) {
+        at.it_value = (struct timespec){left / 1000, left % 1000 * 1000000L};
+    }
+    io->planned = due;
+    (void)timerfd_settime(io->timer, 0, &at, NULL); /* cannot fail: the values are in range */
 }
 
 void nest__epoll_wake_after(enum nest__epoll_due what, uint32_t ms) {
-    nest__epoll.due[what] = ms == 0 ? 0 : nest__after(nest__epoll_time(), ms);
+    nest__epoll.due[what] = ms == 0 ? 0 : nest__after(nest__now(), ms);
+    epoll_plan(nest__epoll.due[what]);
 }
 
 void nest__epoll_until(nest_session *s, uint32_t deadline) {
-    nest__wheel_set(s, deadline, deadline == 0 ? 0 : nest__epoll_time());
+    nest__wheel_set(s, deadline, deadline == 0 ? 0 : nest__now());
+    epoll_plan(deadline);
 }
 
 /* The next deadline of all; 0: there is none. */
@@ -87,13 +105,14 @@ static bool epoll_due(uint32_t now) {
 
 /* One session whose deadline has come. */
 static nest_session *epoll_expire(void) {
-    uint32_t now = nest__epoll_time();
+    uint32_t now = nest__now();
     if (epoll_due(now)) {
         return NULL;
     }
     nest_session *s = nest__wheel_take(now);
     if (s == NULL) {
         nest__epoll.expired = false;
+        epoll_plan(epoll_next());
     } else if ((s->flags & NEST__READY) != 0) {
         return NULL; /* its turn comes */
     } else if ((s->flags & NEST__LINGERING) != 0) {
@@ -115,6 +134,9 @@ static nest_session *epoll_event(const struct epoll_event *event) {
             nest__epoll_signal();
         } else if (name == NEST__EPOLL_HELPERS) {
             nest__epoll.helped = true;
+        } else if (name == NEST__EPOLL_TIMER) {
+            nest__epoll.planned = 0;
+            nest__epoll.expired = true;
         } else {
             nest__epoll_accept(NEST__EPOLL_LISTENERS - name);
         }
@@ -173,21 +195,15 @@ static nest_session *epoll_helped(void) {
 
 /* -- steps */
 
-/* Events are asked for even if a deadline has passed already: what a client did in time counts. */
 static void epoll_sleep(void) {
     struct nest__epoll *io = &nest__epoll;
-    uint32_t next = epoll_next();
-    int32_t left = next == 0 ? -1 : (int32_t)(next - nest__epoll_time());
-    bool late = next != 0 && left <= 0;
-    int ms = nest__ready_count() > 0 || late ? 0 : left;
     io->next = 0;
-    io->count = epoll_wait(io->fd, io->events, NEST__EPOLL_EVENTS, ms);
+    io->count =
+        epoll_wait(io->fd, io->events, NEST__EPOLL_EVENTS, nest__ready_count() > 0 ? 0 : -1);
     if (io->count == -1) {
         io->count = 0; /* EINTR */
     }
-    io->expired = late || (ms > 0 && io->count == 0);
     io->turns = nest__ready_count();
-    io->timed = false;
 }
 
 nest_session *nest__io_step(void) {
@@ -197,26 +213,23 @@ nest_session *nest__io_step(void) {
     if (io->leaving != NULL) {
         return nest__epoll_send_off();
     }
+    io->timed = false;
     if (io->stopping && nest__epoll_sweep(&resumed)) {
         return resumed;
     }
     if (io->next < io->count) {
-        io->timed = false;
         return epoll_event(&io->events[io->next++]);
     }
     if (io->helped) {
-        io->timed = false;
         return epoll_helped();
     }
     if (io->turns > 0) {
-        io->timed = false;
         return epoll_turn();
     }
     if (io->expired) {
-        io->timed = false;
         return epoll_expire();
     }
-    epoll_sleep(); /* with the time of the step before: one look at the clock serves both */
+    epoll_sleep();
     return NULL;
 }
 
@@ -245,7 +258,13 @@ uint32_t nest__io_prepare(void) {
 
 static int epoll_start(void) {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = NEST__EPOLL_HELPERS};
+    struct epoll_event rings = {.events = EPOLLIN | EPOLLET, .data.u64 = NEST__EPOLL_TIMER};
     int error = nest__helpers_prepare(), fd = nest__helpers_fd();
+    nest__epoll.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (error == 0 && (nest__epoll.timer == -1 ||
+                       epoll_ctl(nest__epoll.fd, EPOLL_CTL_ADD, nest__epoll.timer, &rings) == -1)) {
+        error = -errno;
+    }
     if (error == 0 && fd != -1 && epoll_ctl(nest__epoll.fd, EPOLL_CTL_ADD, fd, &event) == -1) {
         error = -errno;
     }

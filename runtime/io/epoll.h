@@ -25,7 +25,8 @@ enum {
 /* Names of events beside those of slots; listeners count down from there. */
 #define NEST__EPOLL_SIGNALS (NEST__NO_SLOT - 1)
 #define NEST__EPOLL_HELPERS (NEST__NO_SLOT - 2)
-#define NEST__EPOLL_LISTENERS (NEST__NO_SLOT - 3)
+#define NEST__EPOLL_TIMER (NEST__NO_SLOT - 3)
+#define NEST__EPOLL_LISTENERS (NEST__NO_SLOT - 4)
 
 /* What the loop itself has a time for. */
 enum nest__epoll_due {
@@ -39,7 +40,9 @@ enum nest__epoll_due {
 };
 
 struct nest__epoll {
-    int fd, signals; /* signals: an eventfd, its counter holds requests; see epoll_stop.c */
+    int fd, signals;  /* signals: an eventfd, its counter holds requests; see epoll_stop.c */
+    int timer;        /* a timerfd, */
+    uint32_t planned; /* and when it rings: no later than anything is due; 0: not */
     pid_t self;
     int next, count; /* of events */
     struct epoll_event events[NEST__EPOLL_EVENTS];
@@ -63,7 +66,6 @@ struct nest__epoll {
 extern struct nest__epoll nest__epoll;
 
 /* -- epoll.c */
-uint32_t nest__epoll_time(void); /* as nest__now, but read at most once a step */
 void nest__epoll_wake_after(enum nest__epoll_due, uint32_t ms); /* 0: never */
 /* When this session's deadline is; 0: never. */
 void nest__epoll_until(nest_session *, uint32_t deadline);

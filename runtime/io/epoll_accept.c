@@ -43,8 +43,8 @@ void nest__epoll_rest(int error) {
         nest__epoll.scarce = true; /* the session that could not be served is no help */
     }
     if (accept_said == 0 ||
-        nest__reached(nest__after(accept_said, ACCEPT_SILENCE_MS), nest__epoll_time())) {
-        accept_said = nest__after(nest__epoll_time(), 0);
+        nest__reached(nest__after(accept_said, ACCEPT_SILENCE_MS), nest__now())) {
+        accept_said = nest__after(nest__now(), 0);
         nest__say("new clients wait until something is freed: %s; lower maxClients, or raise the "
                   "limit",
                   strerror(-error));

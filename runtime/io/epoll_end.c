@@ -56,7 +56,7 @@ void nest__epoll_finish(nest_session *s) {
         return;
     }
     s->flags |= NEST__LINGERING;
-    nest__epoll_until(s, nest__after(nest__epoll_time(), limit));
+    nest__epoll_until(s, nest__after(nest__now(), limit));
 }
 
 void nest__epoll_discard(nest_session *s) {

@@ -38,7 +38,7 @@ static bool wait_input(const struct nest__wait *wait, int *result) {
 static bool wait_over(nest_session *s, struct nest__waiter *waiter) {
     const struct nest__wait *wait = waiter->wait;
     uint64_t queued = nest__out_queued(s, wait->chan);
-    bool reached = wait->deadline != 0 && nest__reached(wait->deadline, nest__epoll_time());
+    bool reached = wait->deadline != 0 && nest__reached(wait->deadline, nest__now());
     waiter->result = 0;
     if (wait->what == NEST__WORK) {
         return false;

@@ -42,6 +42,10 @@ uint32_t nest__now(void) {
     return script_now;
 }
 
+uint32_t nest__clock(void) {
+    return nest__now();
+}
+
 /* -- clients */
 
 struct script_client *script_client(uint32_t who) {
