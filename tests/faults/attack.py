@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """One attack on a server, as a process of its own: attack.py NAME PORT COUNT.
 
-Says "ready" when it is in force; goes on until its standard input ends; then leaves, and says how
-many connections it made. Must not know: what is measured meanwhile.
+Says "ready" when it is in force; goes on until its standard input ends; then leaves. Must not know: what is measured meanwhile.
 """
 
 import os
@@ -254,7 +253,6 @@ def main():
     for client in attack.run():
         if client is not None:
             client.close()
-    print(f'made {attack.made}', flush=True)
 
 
 if __name__ == '__main__':
