@@ -226,15 +226,20 @@ class Slow(Attack):
         self.mode = self.MODES[mode]
 
     def run(self):
+        words = ['slowhttptest', *self.mode, '-c', str(self.count), '-r', '400', '-l', '240', '-p',
+                 '5', '-u', f'http://127.0.0.1:{self.port}/big']
+        nothing, tool, said = subprocess.DEVNULL, None, False
         with tempfile.TemporaryDirectory(prefix='nest-slow-') as folder:
-            tool = subprocess.Popen(
-                ['slowhttptest', *self.mode, '-c', str(self.count), '-r', '400', '-l', '240', '-p',
-                 '5', '-u', f'http://127.0.0.1:{self.port}/big'], cwd=folder,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(1)
-            if tool.poll() is None:
-                self.until_over()
-                tool.kill()
+            while not self.over():
+                if tool is None or tool.poll() is not None:     # it ends when all are answered
+                    tool = subprocess.Popen(words, cwd=folder, stdin=nothing, stdout=nothing,
+                                            stderr=nothing)
+                if not said:
+                    time.sleep(1)
+                    self.ready()
+                    said = True
+                time.sleep(0.05)
+            tool.kill()
             tool.wait()
         return []
 

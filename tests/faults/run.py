@@ -8,6 +8,7 @@ know: how anything is attacked or measured.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import resource
@@ -38,9 +39,10 @@ DISK = '4m'
 class Fault:
     """What is tried: an attack, and under which conditions."""
 
-    def __init__(self, about, attack, count, newcomers=True, options=(), limit=None, disk=False):
+    def __init__(self, about, attack, count, newcomers=True, options=(), limit=None, disk=False,
+                 kills=False):
         self.about, self.attack, self.count, self.newcomers = about, attack, count, newcomers
-        self.options, self.limit, self.disk = options, limit, disk
+        self.options, self.limit, self.disk, self.kills = options, limit, disk, kills
 
 
 def faults(model):
@@ -66,7 +68,7 @@ def faults(model):
                              limit='descriptors'),
         # A newcomer may be with a worker that is killed. The other models have one worker, which takes
         # all clients along: see killed().
-        'kill': Fault('workers killed by SIGKILL', None, 0, newcomers=False),
+        'kill': Fault('workers killed by SIGKILL', 'crowd', 20, newcomers=False, kills=True),
     }
 
 
@@ -177,10 +179,12 @@ def attempt(binary, model, fault):
         killers = []
 
         def attacked():
-            if fault.attack:
-                return Attacker(fault, server.port)
-            killers.append(Killer(server, others))
-            return killers[-1]
+            attack = contextlib.ExitStack()
+            attack.enter_context(Attacker(fault, server.port))
+            if fault.kills:
+                killers.append(Killer(server, others))
+                attack.enter_context(killers[-1])
+            return attack
 
         for left in reversed(range(AGAIN)):
             calm, under, most = rounds(attacked, others, fault, server)
@@ -198,7 +202,7 @@ def attempt(binary, model, fault):
         left = given_back(server, before)
         if left:
             return numbers, left
-        if fault.attack is None and sum(killer.killed for killer in killers) == 0:
+        if fault.kills and sum(killer.killed for killer in killers) == 0:
             return numbers, 'nobody could be killed'
         others.p99(0.2, True)       # newcomers are served, whatever was short before
         others.close()
@@ -261,7 +265,7 @@ def main():
                 if options.only and name not in options.only:
                     continue
                 try:
-                    if fault.attack is None and model != 'process':
+                    if fault.kills and model != 'process':
                         done = killed(binary)
                         if done is None:
                             report.skip(model, fault.about, 'it has no supervisor')
