@@ -17,7 +17,7 @@ static uint32_t faults_left[3]; /* by enum nest__fault: this many calls from now
 static int faults_error;
 static bool faults_cold;
 long nest__faults_held;
-uint32_t nest__faults_struck;
+uint32_t nest__faults_struck, nest__faults_of_files;
 
 void script_fail(const struct nest__command *command) {
     faults_left[command->fault] = command->number;
@@ -84,6 +84,7 @@ void script_disk(bool cold) {
  * such thing. */
 static inline bool faults_file(void) {
     bool now = faults_now(NEST__FAULT_FILE);
+    nest__faults_of_files += now;
     errno = now ? faults_error : errno;
     return now;
 }

@@ -183,6 +183,9 @@ static void draw_message(struct draw_text *text, struct sim_message *message) {
         break;
     case SIM_BIG:
         message->number = sim_chance(draw.big) ? sim_random(30000) : sim_random(300);
+        if (sim_chance(25) && nest__config.output_buffer < 30000) {
+            message->number = nest__config.output_buffer; /* the queue is exactly full */
+        }
         draw_number(text, "BIG", message->number);
         break;
     case SIM_FLOOD:

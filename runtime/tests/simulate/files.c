@@ -23,6 +23,7 @@ static struct {
     uint32_t busy;    /* uploads under way */
     uint32_t changes; /* uploads that have ended, somehow */
 } sim_files[FILES_NAMES];
+static uint32_t sim_file_acts, sim_file_busy; /* directives for files: ever, and under way */
 
 uint8_t file_byte(uint32_t version, uint32_t at) {
     uint32_t v = version;
@@ -133,6 +134,17 @@ void files_reply_bytes(struct sim_talk *talk, const uint8_t *p, size_t n) {
     talk_want(talk, p, n);
 }
 
+/* By its path, or opened first: the runtime closes it when the action has ended. */
+static int64_t files_reply_of(struct sim_talk *talk, const char *path) {
+    nest_file file;
+    if (talk->who % 2 == 0) {
+        return nest_file_reply_path(talk->session, path, 0, NEST_WHOLE);
+    }
+    return nest_file_open(talk->session, path, &file) != 0
+               ? -1
+               : nest_file_reply_open(talk->session, &file, 0, file.size);
+}
+
 void files_get(struct sim_talk *talk, const struct sim_message *message) {
     uint32_t name = message->name;
     const char *path = nest_part(talk->session, 2);
@@ -141,9 +153,12 @@ void files_get(struct sim_talk *talk, const struct sim_message *message) {
     talk->file_at_first = name < FILES_NAMES ? sim_files[name].version : 0;
     talk->file = talk->file_n = 0;
     talk->getting = true;
+    sim_file_acts++;
+    sim_file_busy++;
     acts_ask(talk, SIM_WORK);
-    int64_t n = nest_file_reply_path(talk->session, path, 0, NEST_WHOLE);
+    int64_t n = files_reply_of(talk, path);
     int error = errno;
+    sim_file_busy--;
     talk->getting = false;
     bool same = name >= FILES_NAMES ||
                 (changes == sim_files[name].changes && busy == 0 && sim_files[name].busy == 0);
@@ -182,13 +197,19 @@ void files_get(struct sim_talk *talk, const struct sim_message *message) {
 void files_put(struct sim_talk *talk, const struct sim_message *message) {
     uint32_t name = message->name, version = message->version, before = sim_files[name].version;
     const char *path = nest_part(talk->session, 2);
+    uint32_t faults = nest__faults_of_files, others = sim_file_acts++;
+    bool only = sim_file_busy++ == 0;
     uint32_t had = talk->taken, changes = sim_files[name].changes, busy = sim_files[name].busy++;
     acts_ask(talk, SIM_WORK);
     int64_t n =
         nest_file_receive(talk->session, path, message->body, version % 2 == 0 ? NEST_SYNC : 0u);
     int error = errno;
     sim_files[name].busy--;
+    sim_file_busy--;
     sim_files[name].changes++;
+    if (n >= 0 && only && faults != nest__faults_of_files && sim_file_acts == others + 1) {
+        sim_broken(talk, "an upload is acknowledged, and an operation on it has failed");
+    }
     /* What began later may have come to its place with it. */
     bool alone = busy == 0 && sim_files[name].busy == 0 && changes + 1 == sim_files[name].changes;
     uint32_t now = file_on_disk(talk, name);
