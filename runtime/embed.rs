@@ -43,6 +43,9 @@ const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
 /// In a script they wait for steps in place of threads.
 const BLOCKS_STEP: For = Both(&Io("script"), &With("blocks"));
 
+/// One process serves all, and another one watches over it.
+const SUPERVISED: For = Both(&Sockets, &Not(&Crew("process")));
+
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Io("epoll"), &With("helpers"));
 
@@ -149,6 +152,9 @@ files! {
     "null/inetd.c" Without("inetd");
     "null/systemd.c" Io("script");
     "listener/listener.c" Sockets;
+    "crew/supervisor.h" All;
+    "crew/supervisor.c" SUPERVISED;
+    "null/supervisor.c" Not(&SUPERVISED);
     "crew/carrier.h" Crew("loops");
     "crew/helpers.h" Crew("loops");
     "crew/loops.c" Crew("loops");

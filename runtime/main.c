@@ -3,6 +3,7 @@
  * The last part of server.c but the tables. State: none of its own. Must not know the model: it
  * asks the crew. */
 #include "config/config.h"
+#include "crew/supervisor.h"
 #include "feature/log.h"
 #include "listener/listener.h"
 #include "platform/platform.h"
@@ -205,8 +206,8 @@ int main(int argc, char **argv) {
     if (sockets) {
         main_stopped();
     }
-    if (status == NEST__ABANDONED) {
-        _exit(MAIN_FAILED);
+    if (status == NEST__ABANDONED || nest__supervises()) {
+        _exit(status == NEST__ABANDONED ? MAIN_FAILED : status);
     }
     return status;
 }

@@ -290,8 +290,8 @@ struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, poo
 struct nest__carrier *nest__carrier(void);
 void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
 void *nest__vars(const nest_session *); /* crew: its place in the slab; NULL if there are none */
-/* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts the connections that a crash
- * took with it, so that opened is the sum of all. */
+/* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts who is open, and who was when a
+ * crash took them along, so that opened is always the sum of all. */
 extern _Atomic uint64_t *nest__ended;
 /* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* (TIMEOUT: less its
  * number) whose action runs on this carrier; and its session, NULL if none. */

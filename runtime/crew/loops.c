@@ -5,6 +5,7 @@
 #include "loops.h"
 #include "../engine/engine.h" /* the size of a carrier, nothing else */
 #include "../platform/platform.h"
+#include "supervisor.h"
 #include "carrier.h"
 
 #include <errno.h>
@@ -18,8 +19,7 @@ static size_t loops_stride;
 static struct nest__carrier *loops_carrier;
 static uint32_t loops_slots, loops_ever, loops_taken, loops_free = NEST__NO_SLOT;
 static uint32_t loops_ready = NEST__NO_SLOT, loops_ready_last, loops_ready_count;
-static _Atomic uint64_t loops_ended[NEST_REASONS];
-_Atomic uint64_t *nest__ended = loops_ended;
+_Atomic uint64_t *nest__ended;
 
 void *nest__vars(const nest_session *s) {
     return loops_stride == 0 ? NULL : loops_vars + s->self.slot * loops_stride;
@@ -46,7 +46,7 @@ nest_session *nest__slot_take(void) {
         loops_free = s->next;
     } else if (loops_ever < loops_slots) {
         s = &loops_slab[loops_ever];
-        s->self.slot = loops_ever++;
+        s->self = (nest__ref){loops_ever++, nest__lives() * NEST__LIFE};
     } else {
         return NULL;
     }
@@ -186,6 +186,10 @@ uint64_t nest__carrier_memory(bool most) {
 }
 
 int nest__crew_prepare(void) {
+    if (nest__supervisor_prepare() != 0) {
+        return -ENOMEM;
+    }
+    nest__ended = nest__counts->ended;
     loops_slots = nest__io_prepare();
     if (loops_slots == 0) {
         return -EMFILE;
@@ -209,12 +213,12 @@ int nest__crew_prepare(void) {
     return 0;
 }
 
-int nest__crew_run(void) {
+static int loops_serve(void) {
     int error = nest__io_start();
     if (error < 0) {
         return 1;
     }
-    nest__crash_install("server", "the server ends");
+    nest__crash_install("server", nest__crash_consequence());
     nest__door_run();
     int status = nest__io_status();
     if (status != NEST__ABANDONED) {
@@ -223,4 +227,8 @@ int nest__crew_run(void) {
         nest__carrier_clear(loops_carrier);
     }
     return status;
+}
+
+int nest__crew_run(void) {
+    return nest__supervise(loops_serve);
 }

@@ -1,5 +1,5 @@
-/* thread.c: threads made ahead, as many as clients are allowed, all in accept; main minds the time
- * and the signals.
+/* thread.c: threads made ahead, as many as clients are allowed, all in accept; the first thread
+ * minds the time and the signals.
  *
  * Called by main. State: a seat per thread, its own but for `fd`, which main looks at under the
  * seat's lock: whoever holds it knows that the number is still this connection's. Must not know the
@@ -9,6 +9,7 @@
 #include "../io/watch.h"
 #include "../platform/platform.h"
 #include "patience.h"
+#include "supervisor.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -47,24 +48,19 @@ struct thread_seat {
 };
 
 static struct {
-    _Atomic uint64_t ended[NEST_REASONS];
-    _Atomic uint64_t cut;
     struct nest__watch watch;
     struct thread_seat *seats;
     uint32_t count;            /* threads made */
     _Atomic uint32_t live;     /* of them, not ended yet */
     int signals, wake;         /* descriptors: signalfd; eventfd for main */
     bool asked;                /* `wake` was written since the last look */
-    pthread_mutex_t gate;      /* held until the listeners are open */
-    struct nest__arrival only; /* inetd's, before the gate opens */
+    struct nest__arrival only; /* inetd's */
     bool has_only;
     _Atomic uint32_t scarce; /* when it was said that accept cannot */
     _Atomic uint32_t resting;
     pthread_mutex_t rest_lock;
     pthread_cond_t rest; /* of threads that wait for what is short: a connection has ended */
-} thread_crew = {.gate = PTHREAD_MUTEX_INITIALIZER,
-                 .rest_lock = PTHREAD_MUTEX_INITIALIZER,
-                 .rest = PTHREAD_COND_INITIALIZER};
+} thread_crew = {.rest_lock = PTHREAD_MUTEX_INITIALIZER, .rest = PTHREAD_COND_INITIALIZER};
 
 struct nest__watch *nest__watch = &thread_crew.watch;
 static _Thread_local struct thread_seat *thread_self;
@@ -87,7 +83,7 @@ void nest__watch_wake(void) {
 }
 
 uint64_t nest__cut(void) {
-    return atomic_load(&thread_crew.cut);
+    return atomic_load(&nest__counts->cut);
 }
 
 /* -- a thread -----------------------------------------------------------------------------------
@@ -124,7 +120,7 @@ static void thread_serve(struct thread_seat *seat, const struct nest__arrival *a
     nest__released(&seat->session);
     seat->session.self.gen++;
     if (cut) {
-        atomic_fetch_add(&thread_crew.cut, 1);
+        atomic_fetch_add(&nest__counts->cut, 1);
     }
     if (atomic_load(&thread_crew.resting) > 0) {
         pthread_cond_signal(&thread_crew.rest);
@@ -142,8 +138,6 @@ static void *thread_main(void *argument) {
     struct thread_seat *seat = argument;
     struct nest__arrival arrival;
     int error = 0;
-    pthread_mutex_lock(&thread_crew.gate);
-    pthread_mutex_unlock(&thread_crew.gate);
     thread_self = seat;
     nest__crash_enter();
     thread_warm();
@@ -215,13 +209,15 @@ static int thread_spawn(void) {
     error = pthread_attr_setstacksize(&attributes, stack);
     for (uint32_t i = 0; i < nest__config.max_clients && error == 0; i++) {
         struct thread_seat *seat = &thread_crew.seats[i];
+        seat->session.self.gen = nest__lives() * NEST__LIFE;
+        atomic_fetch_add(&thread_crew.live, 1); /* before it can end */
         error = pthread_create(&seat->thread, &attributes, thread_main, seat);
         if (error != 0) {
+            atomic_fetch_sub(&thread_crew.live, 1);
             nest__say("cannot start thread %u of %u: %s; lower maxClients", (unsigned)i + 1,
                       (unsigned)nest__config.max_clients, strerror(error));
         } else {
             thread_crew.count++;
-            atomic_fetch_add(&thread_crew.live, 1);
         }
     }
     pthread_attr_destroy(&attributes);
@@ -260,22 +256,16 @@ uint64_t nest__carrier_memory(bool most) {
 int nest__crew_prepare(void) {
     int error = nest__descriptors_budget((uint64_t)nest__config.max_clients + NEST__LISTEN_MAX +
                                          THREAD_DESCRIPTORS);
-    if (error != 0) {
+    if (error != 0 || (error = nest__supervisor_prepare()) != 0) {
         return error;
     }
-    nest__ended = thread_crew.ended;
-    nest__crash_install("server", "the server ends");
-    error = thread_signals();
-    if (error == 0) {
-        error = thread_reserve();
-    }
+    nest__ended = nest__counts->ended;
+    error = thread_reserve();
     if (error != 0) {
         nest__say("no room for %u clients: %s; lower maxClients",
                   (unsigned)nest__config.max_clients, strerror(-error));
-        return error;
     }
-    pthread_mutex_lock(&thread_crew.gate);
-    return thread_spawn();
+    return error;
 }
 
 /* Under the seat's lock. Its thread has not been joined, so that the signal finds it. */
@@ -338,7 +328,9 @@ static enum thread_asked thread_sleep(int timeout) {
     }
     if (ready[0].revents != 0 &&
         read(thread_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        asked = info.ssi_signo == SIGHUP ? THREAD_RELOAD : THREAD_STOP;
+        asked = !nest__heeds((pid_t)info.ssi_pid) ? THREAD_NOTHING
+                : info.ssi_signo == SIGHUP        ? THREAD_RELOAD
+                                                  : THREAD_STOP;
     }
     if (ready[1].revents != 0) {
         (void)!read(thread_crew.wake, &wakes, sizeof wakes);
@@ -352,7 +344,7 @@ static uint32_t thread_busy(uint64_t *ended) {
     uint32_t busy = 0;
     *ended = 0;
     for (int reason = 0; reason < NEST_REASONS; reason++) {
-        *ended += atomic_load(&thread_crew.ended[reason]);
+        *ended += atomic_load(&nest__ended[reason]);
     }
     for (uint32_t i = 0; i < thread_crew.count; i++) {
         struct thread_seat *seat = &thread_crew.seats[i];
@@ -410,18 +402,25 @@ static void thread_await(uint32_t ms) {
 static void thread_abandon(void) {
     uint64_t ended;
     uint32_t left = thread_busy(&ended);
-    atomic_fetch_add(&thread_crew.cut, left);
-    atomic_fetch_add(&thread_crew.ended[NEST_OPEN], left);
+    atomic_fetch_add(&nest__counts->cut, left); /* and they stay counted among the open */
     nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
               left == 1 ? "action" : "actions");
 }
 
-int nest__crew_run(void) {
+/* In the process that serves. */
+static int thread_run(void) {
+    nest__crash_install("server", nest__crash_consequence());
     thread_crew.has_only = nest__take_only(&thread_crew.only, false);
     if (thread_crew.has_only && thread_crew.only.kind == NEST__PIPE) {
         nest__rouse_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     }
-    pthread_mutex_unlock(&thread_crew.gate);
+    int error = thread_signals();
+    if (error != 0) {
+        nest__say("cannot start: %s", strerror(-error));
+    }
+    if (error != 0 || thread_spawn() != 0) {
+        return EXIT_FAILURE;
+    }
     thread_work();
     (void)nest__listen_stop();
     thread_raise(NEST__DRAIN);
@@ -439,4 +438,8 @@ int nest__crew_run(void) {
         nest__carrier_clear(thread_crew.seats[i].carrier);
     }
     return nest__cut() > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int nest__crew_run(void) {
+    return nest__supervise(thread_run);
 }

@@ -248,18 +248,16 @@ uint32_t nest__io_prepare(void) {
     if (nest__descriptors_budget(nest__config.max_clients + EPOLL_DESCRIPTORS + files) < 0) {
         return 0;
     }
-    int error = nest__epoll_hear();
-    if (error < 0) {
-        nest__say("cannot start: %s", strerror(-error));
-        return 0;
-    }
     return nest__config.max_clients;
 }
 
 static int epoll_start(void) {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = NEST__EPOLL_HELPERS};
     struct epoll_event rings = {.events = EPOLLIN | EPOLLET, .data.u64 = NEST__EPOLL_TIMER};
-    int error = nest__helpers_prepare(), fd = nest__helpers_fd();
+    int error = nest__epoll_hear(), fd = -1;
+    if (error == 0 && (error = nest__helpers_prepare()) == 0) {
+        fd = nest__helpers_fd();
+    }
     nest__epoll.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (error == 0 && (nest__epoll.timer == -1 ||
                        epoll_ctl(nest__epoll.fd, EPOLL_CTL_ADD, nest__epoll.timer, &rings) == -1)) {

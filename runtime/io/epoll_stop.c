@@ -4,6 +4,7 @@
  * TERM, INT: nobody new; every session is told, one a step; one at rest after a last look at what
  * it has been sent. When drainTimeout is over, or at a second signal, those that are left are cut.
  * HUP: the configuration is read again, between steps. */
+#include "../crew/supervisor.h"
 #include "../platform/platform.h"
 #include "epoll.h"
 
@@ -18,20 +19,19 @@ enum { STOP_GRACE_MS = 1000 }; /* after the cut, for helpers to finish */
 /* The counter of the eventfd: stops in the lower half, reloads in the upper one. */
 #define STOP_RELOAD (UINT64_C(1) << 32)
 
-static _Atomic uint64_t stop_cuts;
-
 uint64_t nest__cut(void) {
-    return atomic_load(&stop_cuts);
+    return atomic_load(&nest__counts->cut);
 }
 
 /* A handler, not a blocked signal: what actions start would inherit the block. */
-static void stop_signal(int number) {
+static void stop_signal(int number, siginfo_t *info, void *context) {
     uint64_t one = number == SIGHUP ? STOP_RELOAD : 1;
     int saved = errno;
+    (void)context;
     if (getpid() != nest__epoll.self) { /* a child that an action forked: none of our business */
         signal(number, SIG_DFL);
         raise(number);
-    } else if (write(nest__epoll.signals, &one, sizeof one) == -1) {
+    } else if (nest__heeds(info->si_pid) && write(nest__epoll.signals, &one, sizeof one) == -1) {
         _exit(1); /* cannot happen: the counter never fills */
     }
     errno = saved;
@@ -40,7 +40,8 @@ static void stop_signal(int number) {
 /* A block that whoever started the server left behind would make it deaf. */
 int nest__epoll_hear(void) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-    struct sigaction heard = {.sa_handler = stop_signal, .sa_flags = (int)SA_RESTART};
+    struct sigaction heard = {.sa_sigaction = stop_signal,
+                              .sa_flags = (int)(SA_RESTART | SA_SIGINFO)};
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = NEST__EPOLL_SIGNALS};
     sigset_t mine;
     nest__epoll.self = getpid();
@@ -79,7 +80,6 @@ void nest__epoll_over(void) {
 void nest__epoll_abandon(void) {
     uint32_t left = nest__slots_taken();
     nest__epoll.abandoned = true;
-    atomic_fetch_add(&nest__ended[NEST_OPEN], left);
     nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
               left == 1 ? "action" : "actions");
 }
@@ -136,7 +136,7 @@ static nest_session *stop_cut(nest_session *s) {
         nest__epoll_release(s);
         return NULL;
     }
-    atomic_fetch_add(&stop_cuts, 1);
+    atomic_fetch_add(&nest__counts->cut, 1);
     if ((s->flags & NEST__READY) != 0) {
         return NULL; /* seen at its turn */
     }

@@ -13,12 +13,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+int nest__notify_relay = -1;
+
 void nest__notify(const char *state) {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     int saved = errno;
     if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof to.sun_path) {
         return; /* vsock: and other systems' */
+    }
+    if (nest__notify_relay != -1) {
+        (void)send(nest__notify_relay, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL);
+        return;
     }
     size_t n = strlen(path);
     memcpy(to.sun_path, path, n);

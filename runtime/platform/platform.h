@@ -29,6 +29,7 @@ void nest__memory_text(uint64_t bytes, char to[32]); /* "412M": rounded up */
 /* notify.c: for who minds a server and sleeps in between, at most `timeout` ms (-1: no limit): says
  * that it lives if that is due; how long it may sleep. */
 int nest__beat(int timeout);
+extern int nest__notify_relay; /* a supervised process says it to its supervisor; else -1 */
 /* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
 int nest__parent_watch(int signal, pid_t parent);
 /* Input waits in the socket: closing it now would reset the connection. Asks only if output took

@@ -27,7 +27,7 @@ def allocations(binary, preload):
         for _ in range(3):
             for request in REQUESTS * 50:
                 ask(s, request)
-            server.process.send_signal(signal.SIGUSR1)
+            os.kill(server.serving(), signal.SIGUSR1)
             counts.append(int(server.process.stderr.readline()))
     server.stop()
     return counts

@@ -255,14 +255,20 @@ def crashes(exe, model):
     for request, name, place in crashing:
         s = server.connect()
         assert ask(s, request).replace(b"(reset)", b"") in (b"hello\r\n", b"")
-        if model != "process":
-            _, err = server.process.communicate(timeout=10)
-            assert re.search(rf"sample: server \d+ crashed: {name} in {place}, client "
-                             r"127.0.0.1:\d+; the server ends\n", err.decode()), err
-            assert server.process.returncode == -signal.Signals[name]
-            server = Server(exe, "maxClients=6")
+        if model != "process":  # all clients are lost, the next one is served
+            assert rest(witness).replace(b"(reset)", b"") == b""
+            witness = server.connect()
+            line(witness)
     if model != "process":
-        server.stop()
+        _, status, out, err = server.stop()
+        assert status == 0 and "stopped after 9 clients: 8 crash, 1 shutdown" in out, (status, out)
+        for _, name, place in crashing:
+            assert re.search(rf"sample: server \d+ crashed: {name} in {place}, client 127.0.0.1:\d+; "
+                             r"the server goes on, without its other clients\n", err), err
+        lines = re.findall(r"process \d+, which serves, was ended by signal \d+ \([A-Z][a-z ]+\), and 2 "
+                           r"clients with it; another takes its place in (\d+) ms\n", err)
+        assert lines == ["100", "200", "400", "800"], err
+        outlived(exe)
         return
     s = server.connect()
     s.sendall(b"BIG 993\r\n")
@@ -283,6 +289,11 @@ def crashes(exe, model):
     for _, name, place in crashing:
         assert re.search(rf"sample: worker \d+ crashed: {name} in {place}, "
                          r"client 127.0.0.1:\d+; only this client is lost\n", err), err
+    outlived(exe)
+
+
+def outlived(exe):
+    """Nobody does that to the supervisor."""
     server = Server(exe, "maxClients=6")
     s = server.connect()
     line(s)

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 ESCAPES = {ord("\r"): "\\r", ord("\n"): "\\n", ord("\t"): "\\t", ord("\\"): "\\\\", ord('"'): '\\"'}
 failures = 0
@@ -82,6 +83,13 @@ class Server:
             if half_close:
                 s.shutdown(socket.SHUT_WR)
             return read_all(s)
+
+    def serving(self):
+        """Who serves: the child of the process that was started."""
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        while not (found := open(path).read().split()):
+            time.sleep(0.01)
+        return int(found[0])
 
     def stop(self, number=signal.SIGTERM):
         """Its exit status, and what it said."""

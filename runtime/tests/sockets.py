@@ -132,12 +132,13 @@ def stop(binary):
 def queued(binary):
     """Who waits to be taken when the stop begins is served."""
     server = Server(binary)
-    os.kill(server.process.pid, signal.SIGSTOP)
+    serving = server.serving()
+    os.kill(serving, signal.SIGSTOP)
     clients = [server.connect() for _ in range(20)]
     for s in clients:
         s.sendall(b"WHO\n")
     server.process.send_signal(signal.SIGTERM)
-    os.kill(server.process.pid, signal.SIGCONT)
+    os.kill(serving, signal.SIGCONT)
     for s in clients:
         check("served from the queue", read_all(s),
               b"hello\r\nnobody 1\r\nbye: the server stops\r\n")
@@ -182,7 +183,7 @@ def megabyte(server):
 
 def few_descriptors(binary):
     server = Server(binary, "--set", "maxClients=20")
-    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (14, 14))
+    resource.prlimit(server.serving(), resource.RLIMIT_NOFILE, (14, 14))
     clients = [server.connect() for _ in range(15)]
     time.sleep(0.2)
     served = 0
@@ -200,7 +201,7 @@ def few_descriptors(binary):
     last = clients[-1]
     check("the others when some are freed", last.recv(100), b"hello\r\n")
     begun = time.process_time(), sum(os.times()[:2])
-    ticks = sum(map(int, open(f"/proc/{server.process.pid}/stat").read().split()[13:15]))
+    ticks = sum(map(int, open(f"/proc/{server.serving()}/stat").read().split()[13:15]))
     check("without spinning", (ticks < 50, begun is not None), (True, True))
     for s in clients:
         s.close()

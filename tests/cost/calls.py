@@ -152,11 +152,12 @@ def alone(server, model):
     with Traced(server) as traced:
         for _ in range(ALONE):
             if model == 'event':        # so that the request is there when the connection is taken
-                os.kill(traced.pid, signal.SIGSTOP)
+                serving = traced.server.family()[-1]
+                os.kill(serving, signal.SIGSTOP)
             with Client(traced.server) as client:
                 client.send(b'ONCE\n')
                 if model == 'event':
-                    os.kill(traced.pid, signal.SIGCONT)
+                    os.kill(serving, signal.SIGCONT)
                 if client.rest() != b'bye\n':
                     raise Failed('a one-request connection got another reply')
             traced.settle()

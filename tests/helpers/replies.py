@@ -124,7 +124,7 @@ def large(folder, exe):
             if n == 0 or any(buffer[:n:4096]):
                 raise Failed(f'{left} bytes before the end: {n}')
             left -= n
-        with open(f'/proc/{server.process.pid}/status', encoding='ascii') as file:
+        with open(f'/proc/{server.family()[-1]}/status', encoding='ascii') as file:
             anonymous = [line for line in file if line.startswith('RssAnon')]
         if 'asan' not in exe and 'tsan' not in exe and int(anonymous[0].split()[1]) > 8192:
             raise Failed(f'memory: {anonymous[0]}')

@@ -119,7 +119,7 @@ def check_gdb(report, server, folder):
             ('another', _UNWIND.replace('SLOT', '1'),
              ['nest__wait', 'lines', 'wide_rule_', 'loops_run', 'nest__context_begin']))
         for what, commands, names in wanted:
-            said = stack(running.process.pid, commands, folder)
+            said = stack(running.family()[-1], commands, folder)
             frames = re.findall(r'^#\d+ .*$', said, re.M)
             at, good = 0, 'corrupt' not in said and 'previous frame' not in said.lower()
             for name in names:

@@ -39,6 +39,7 @@
 #include "../../listener/listener.c"
 #include "../../door/stacks.c"
 #include "../../door/door.c"
+#include "../../crew/supervisor.c"
 #include "../../crew/loops.c"
 #include "../../null/carrier.c"
 #include "../../null/helpers.c"

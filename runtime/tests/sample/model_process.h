@@ -32,6 +32,7 @@
 #include "../../listener/systemd.c"
 #include "../../null/inetd.c"
 #include "../../listener/listener.c"
+#include "../../null/supervisor.c"
 #include "../../crew/patience.c"
 #include "../../crew/worker.c"
 #include "../../crew/process.c"

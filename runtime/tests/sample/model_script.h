@@ -36,6 +36,7 @@
 #include "../../io/script_steps.c"
 #include "../../door/stacks.c"
 #include "../../door/door.c"
+#include "../../null/supervisor.c"
 #include "../../crew/loops.c"
 #include "../../null/carrier.c"
 #include "../../null/helpers.c"

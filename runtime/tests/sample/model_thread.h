@@ -32,6 +32,7 @@
 #include "../../listener/systemd.c"
 #include "../../null/inetd.c"
 #include "../../listener/listener.c"
+#include "../../crew/supervisor.c"
 #include "../../crew/patience.c"
 #include "../../crew/thread.c"
 #include "../../config/value.c"

@@ -75,6 +75,8 @@
 
 #include "../../door/door.c"
 
+#include "../../null/supervisor.c"
+
 #include "../../crew/loops.c"
 #include "../../null/carrier.c"
 #include "../../null/helpers.c"
