@@ -15,6 +15,7 @@ PARTS = {
     "helpers": ["crew/helpers.c"],
     "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],
     "wheel": ["io/wheel.c"],
+    "blocking": ["io/watch.c", "io/blocking.c"],
     "epoll": ["io/epoll_bytes.c", "io/epoll_end.c", "io/epoll_wait.c", "io/epoll_accept.c",
               "io/epoll_stop.c", "io/epoll.c"],
     "script": ["io/script_faults.c", "io/command.c", "io/wheel.c", "io/jobs.c", "io/script.c",
