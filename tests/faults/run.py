@@ -37,7 +37,7 @@ LEAVE = 20                  # seconds for what an attack held to be given back
 DISK = '4m'
 REACHED = {'memory': r'Cannot allocate memory|[1-9]\d* gone',     # what a server says then
            'descriptors': 'Too many open files'}
-LITTLE = 512 << 10          # bytes, of which the attackers together would need several times as much
+LITTLE = {'thread': 64 << 10, 'event': 512 << 10}   # bytes; the attackers want several times as much
 
 
 class Fault:
@@ -129,7 +129,7 @@ class Killer:
         self.thread.join()
 
 
-def confine(server, limit):
+def confine(server, limit, model):
     """Takes from a running server what it has not got yet, but for a little."""
     for pid in server.family():
         if limit == 'descriptors':
@@ -138,7 +138,7 @@ def confine(server, limit):
         elif limit == 'memory':
             with open(f'/proc/{pid}/statm', encoding='ascii') as file:
                 size = int(file.read().split()[0]) * resource.getpagesize()
-            resource.prlimit(pid, resource.RLIMIT_AS, (size + LITTLE,) * 2)
+            resource.prlimit(pid, resource.RLIMIT_AS, (size + LITTLE[model],) * 2)
 
 
 def rounds(attacked, others, fault, server):
@@ -178,7 +178,7 @@ def attempt(binary, model, fault):
         others = watch.Others(server)
         others.p99(0.2, fault.newcomers)
         if fault.limit:
-            confine(server, fault.limit)
+            confine(server, fault.limit, model)
         before, base = watch.descriptors(server), watch.memory(server)
         killers = []
 
