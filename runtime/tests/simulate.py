@@ -133,7 +133,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("-v", action="store_true", dest="verbose")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="nest-simulate-") as folder:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no disk is worn by it
+    with (tempfile.TemporaryDirectory(prefix="nest-simulate-") as folder,
+          tempfile.TemporaryDirectory(prefix="nest-simulate-", dir=memory) as files):
+        os.environ["TMPDIR"] = files  # fileRoots lie in it: also those of lives that failed
         if arguments.seed is not None:
             spec = (arguments.spec or ["stream"])[0]
             program = build(folder, spec, SANITIZE if arguments.sanitize else [])

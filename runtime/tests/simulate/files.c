@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { FILES_NAMES = 4, FILES_VERSIONS = 1 << 16, FILES_MARK = 5 };
-static char sim_root[64];
+static char sim_root[128];
 static uint32_t sim_sizes[FILES_VERSIONS]; /* of each version; 0: not given */
 static uint8_t sim_names[FILES_VERSIONS];  /* whose it is */
 static uint32_t sim_versions;              /* given so far; from 1 */
@@ -51,7 +51,7 @@ uint32_t file_new_version(uint32_t name, uint32_t size) {
 
 /* The version on disk, whole; 0: there is no such file. */
 static uint32_t file_on_disk(const struct sim_talk *talk, uint32_t name) {
-    char path[96];
+    char path[160];
     uint8_t bytes[16384];
     snprintf(path, sizeof path, "%s/f%c", sim_root, 'a' + (int)name);
     int fd = (open)(path, O_RDONLY);
@@ -72,9 +72,9 @@ static uint32_t file_on_disk(const struct sim_talk *talk, uint32_t name) {
 }
 
 void files_begin(void) {
-    char path[96];
-    snprintf(sim_root, sizeof sim_root, "%s/nest-simulate-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    char path[160];
+    const char *base = getenv("TMPDIR");
+    snprintf(sim_root, sizeof sim_root, "%s/files-XXXXXX", base == NULL ? "/tmp" : base);
     if (mkdtemp(sim_root) == NULL) {
         sim_broken(NULL, "no folder for files: %s", strerror(errno));
     }

@@ -119,11 +119,14 @@ void record_check_all(void) {
         if (s->work != NULL) {
             record_work(s, s->work);
         }
-        going += s->phase == NEST__READING || s->reason == NEST_OPEN ||
-                 (s->phase == NEST__ACTING && s->reason != NEST_OPEN);
+        going += s->phase != NEST__ENDED;
     }
-    for (unsigned reason = 0; reason < NEST_REASONS; reason++) {
+    for (unsigned reason = NEST_OPEN + 1; reason < NEST_REASONS; reason++) {
         ended += nest__ended[reason];
+    }
+    if (nest__ended[NEST_OPEN] != going) {
+        sim_broken(NULL, "%llu are open, and %llu go on",
+                   (unsigned long long)nest__ended[NEST_OPEN], (unsigned long long)going);
     }
     if (ended + going != script_taken) {
         sim_broken(NULL, "%u were opened, %llu have ended and %llu go on", (unsigned)script_taken,
