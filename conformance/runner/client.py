@@ -13,7 +13,7 @@ import struct
 import time
 from . import literal
 
-PATIENCE = 20            # seconds for any one step
+PATIENCE = 60            # seconds for any one step: it bounds failures, and nobody waits for it else
 SILENCE = 5              # seconds without a byte after which a pattern that does not match won't
 COARSE = 30              # ms by which a server's clock and ours may differ
 _SIOCOUTQ = 0x5411

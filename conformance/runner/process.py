@@ -12,7 +12,7 @@ import time
 from . import files, scratch, trace
 
 START = 30       # seconds until it must listen
-STOP = 20        # seconds until it must be gone after TERM
+STOP = 60        # seconds until it must be gone after TERM
 _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
                      rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
 
