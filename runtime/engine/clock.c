@@ -3,7 +3,8 @@
  * Called by io when it leaves a session to wait, and by the engine's waits. State: what a deadline
  * is the end of, in the session's record; when a message and a batch of output began, in its work
  * block. An idle session has no more than its deadline, which therefore stays as it was answered
- * until something happens. Must not know who looks at the time. */
+ * until something happens. The clock is read anew for what begins here: the action before may have
+ * run for long. Must not know who looks at the time. */
 #include "engine.h"
 
 uint32_t nest__out_deadline(nest_session *s) {
@@ -14,7 +15,7 @@ uint32_t nest__out_deadline(nest_session *s) {
     }
     if (work->out_mark == 0) {
         work->out_mark = work->out_n;
-        work->out_since = nest__now();
+        work->out_since = nest__clock();
     }
     return limit == 0 ? 0 : nest__after(work->out_since, limit);
 }
@@ -77,5 +78,5 @@ uint32_t nest__deadline(nest_session *s) {
     if (s->clock == NEST__CLOCK_WRITE) {
         clock_go_on(s);
     }
-    return s->clock == NEST__CLOCK_NONE ? clock_read(s, matching, nest__now()) : s->deadline;
+    return s->clock == NEST__CLOCK_NONE ? clock_read(s, matching, nest__clock()) : s->deadline;
 }

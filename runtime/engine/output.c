@@ -34,7 +34,7 @@ void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
         work->out_mark -= (size_t)n;
     } else { /* the batch has left: what waits now is the next */
         work->out_mark = work->out_n;
-        work->out_since = nest__now();
+        work->out_since = nest__clock();
     }
 }
 

@@ -117,7 +117,7 @@ static int session_keep_match(nest_session *s, const struct nest__match *match) 
     if (!work->matching) {
         memcpy(&work->match, match, sizeof *match);
         work->matching = true;
-        work->since = nest__now();
+        work->since = nest__clock();
         s->clock = NEST__CLOCK_NONE; /* output that waited before is none of this message's time */
     }
     return 0;
@@ -260,7 +260,7 @@ static unsigned session_timer(nest_session *s, int timer) {
     uint32_t begun = nest__now();
     bool took = session_act(s, &none, NEST__ACT_TIMER - timer, NULL, 0);
     if (s->work != NULL && s->work->matching) {
-        s->work->since += nest__now() - begun; /* nothing was read meanwhile */
+        s->work->since += nest__clock() - begun; /* nothing was read meanwhile */
         if (took || !session_same_rules(s, states, last)) {
             session_rematch(s);
         }
