@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One attack on a server, as a process of its own: attack.py NAME PORT COUNT.
 
-Says "ready" when it is in force; goes on until its standard input ends; then leaves. Must not know: what is measured meanwhile.
+Says "ready" when it is in force; goes on until its standard input ends; then leaves. Must not know:
+what is measured meanwhile.
 """
 
 import os
