@@ -138,6 +138,9 @@ int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, uns
  * nest_bytes_at, nest_log, nest_id and nest_peer may be called in it. */
 void nest_block_begin(nest_session *);
 void nest_block_end(nest_session *);
+static inline void nest_block_left(nest_session *const *block) { /* `$block`'s scope is left */
+    nest_block_end(*block);
+}
 /* Where errno is, asked anew at each call. It differs between threads, and a block changes the
  * thread in the middle of a function, which compilers take for impossible: they ask once and keep
  * the address. So in servers with blocks errno in actions is this; a C file beside them that calls

@@ -14,6 +14,11 @@ pub enum Context {
     Unevaluated,
 }
 
+/// What `$block` becomes. A macro of C may hide a `return`, which no parser of ours sees: so the
+/// block ends with its scope, and no action ends on a helper.
+const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(nest_block_left))) \
+                     nest_session *const nest_in_block = nest_self;";
+
 /// `text` with every use replaced; the number of lines stays.
 pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> String {
     let mut edits = Edits { list: Vec::new() };
@@ -26,8 +31,8 @@ pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> Strin
             What::Dollar => edits.put(u.at.clone(), "$".to_string()),
             What::Milliseconds(ms) => edits.put(u.at.clone(), format!("{ms}u")),
             What::Block { close } => {
-                edits.put(u.at.clone(), "{ nest_block_begin(nest_self);".to_string());
-                edits.insert(close + 1, " nest_block_end(nest_self); }");
+                edits.put(u.at.clone(), BLOCK.to_string());
+                edits.insert(close + 1, " }");
             }
             What::Part(n) => edits.put(u.at.clone(), format!("nest_part(nest_self, {n})")),
             What::Directive {
