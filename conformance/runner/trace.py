@@ -1,9 +1,9 @@
 """Traces: the lines that a server with the trace feature writes, and those a case expects.
 
 A line is a tuple: ('open',), ('take', name, bytes), ('timeout', name), ('reply', bytes),
-('states', names, last), ('end', reason). Expected traces also have ('reply~', regex) and ('reply...',): any output, or
-none.
-Neighbouring replies are one, because how an action cuts its output is not part of the language.
+('states', names, last), ('end', reason). Expected traces also have ('reply~', regex) and
+('reply...',): any output or none. Neighbouring replies are one, because how an action cuts its
+output is not part of the language.
 Must not know: how the server was run.
 """
 
