@@ -9,6 +9,7 @@
 #include "../platform/platform.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/timerfd.h>
 
@@ -103,6 +104,29 @@ static bool epoll_due(uint32_t now) {
     return false;
 }
 
+/* Goes on with one that is neither at the door nor lingers: it can send, or receive. */
+static void epoll_move(nest_session *s) {
+    if (nest__out_queued(s, &s->c0) == 0) {
+        nest__epoll_receive(s);
+    } else if (nest__push(s, &s->c0) < 0) {
+        nest__epoll_tell(s, NEST__EVENT_RESET);
+    } else if (nest__out_queued(s, &s->c0) == 0) {
+        nest__epoll_go_on(s);
+    } else {
+        nest__epoll_until(s, nest__deadline(s)); /* some has left */
+    }
+}
+
+/* What this one waits for is there: after a while in which the loop was held up there are more
+ * events than it was told of at once. */
+static bool epoll_moves(const nest_session *s) {
+    struct pollfd ready = {.fd = s->c0.fd, .events = POLLIN};
+    if (nest__out_queued(s, &s->c0) > 0) {
+        ready = (struct pollfd){.fd = nest__chan_out(&s->c0), .events = POLLOUT};
+    }
+    return poll(&ready, 1, 0) == 1;
+}
+
 /* One session whose deadline has come. */
 static nest_session *epoll_expire(void) {
     uint32_t now = nest__now();
@@ -119,6 +143,8 @@ static nest_session *epoll_expire(void) {
         nest__epoll_release(s);
     } else if ((s->flags & NEST__WAITING) != 0) {
         return nest__epoll_again(s);
+    } else if (epoll_moves(s)) {
+        epoll_move(s);
     } else {
         nest__epoll_tell(s, NEST__EVENT_EXPIRED);
     }
@@ -153,14 +179,8 @@ static nest_session *epoll_event(const struct epoll_event *event) {
         nest__epoll_discard(s);
     } else if ((s->flags & NEST__WAITING) != 0) {
         return nest__epoll_waiting(s, event->events);
-    } else if (nest__out_queued(s, &s->c0) == 0) {
-        nest__epoll_receive(s);
-    } else if (nest__push(s, &s->c0) < 0) {
-        nest__epoll_tell(s, NEST__EVENT_RESET);
-    } else if (nest__out_queued(s, &s->c0) == 0) {
-        nest__epoll_go_on(s);
     } else {
-        nest__epoll_until(s, nest__deadline(s)); /* some has left */
+        epoll_move(s);
     }
     return NULL;
 }
