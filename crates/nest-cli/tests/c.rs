@@ -189,3 +189,16 @@ fn what_stands_in_a_block_is_c() {
         "4 3 1 1\\n",
     );
 }
+
+#[test]
+fn a_server_without_patterns_draws_no_warning() {
+    let place = Place::new();
+    place.write("t.nest", "%%\nTIMEOUT(5s) { $close(); }\n");
+    let built = place
+        .command(&["build", "--model", "script", "t.nest"])
+        .env("CFLAGS", "-O1 -Werror")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{said}");
+}
