@@ -16,8 +16,8 @@ pub enum Context {
 
 /// What `$block` becomes. A macro of C may hide a `return`, which no parser of ours sees: so the
 /// block ends with its scope, and no action ends on a helper.
-const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(nest_block_left))) \
-                     nest_session *const nest_in_block = nest_self;";
+const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(nest_block_left), \
+                     __unused__)) nest_session *const nest_in_block = nest_self;";
 
 /// `text` with every use replaced; the number of lines stays.
 pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> String {

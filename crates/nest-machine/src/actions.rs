@@ -248,6 +248,17 @@ impl Scan<'_, '_> {
             let help = "it is written $block { … }";
             return self.say(Diag::E0403, at, what, help);
         };
+        // Where only a value may stand; the C compiler would point at what became of the block.
+        let before = i.checked_sub(1).map(|b| &self.tokens[b]);
+        let value = before.is_some_and(|b| match b.kind {
+            Kind::Punct(p) => matches!(p, b'=' | b'(' | b',' | b'?' | b'!' | b'['),
+            _ => self.word(&b.at) == "return",
+        });
+        if value {
+            let what = "$block gives no value".to_string();
+            let help = "it is a statement: let it set a variable, and use that behind it";
+            return self.say(Diag::E0403, at, what, help);
+        }
         self.uses.push(Use {
             at: at.clone(),
             what: What::Block {
@@ -263,6 +274,19 @@ impl Scan<'_, '_> {
         let tokens: Vec<Token> = self.tokens.iter().filter(inside).cloned().collect();
         let none = self.word(at) == "none" && directive.name == "timeout";
         let help = "write the unit, as in 500ms, 30s, 5m, 1h";
+        let number = |t: &Token| t.kind == Kind::Number;
+        // `(5)` and `-5` are no clearer than `5`.
+        let bare = tokens.iter().filter(|t| number(t)).count() == 1
+            && tokens
+                .iter()
+                .all(|t| number(t) || matches!(t.kind, Kind::Punct(b'(' | b')' | b'+' | b'-')));
+        let unit = |t: &Token| options::duration(&format!("1{}", self.word(&t.at))).is_some();
+        if matches!(tokens.as_slice(), [n, apart] if number(n) && unit(apart)) {
+            let what = format!("`{}` is no time", self.word(at));
+            let help = "write the unit at the number, as in 30s";
+            self.say(Diag::E0408, at, what, help);
+            return false;
+        }
         let mut fits = true;
         for token in &tokens {
             let word = self.word(&token.at);
@@ -280,8 +304,9 @@ impl Scan<'_, '_> {
                     self.say(Diag::E0408, &token.at, what, "");
                     fits = false;
                 }
-                _ if token.kind == Kind::Number && tokens.len() == 1 => {
-                    let what = format!("${}({word}): {word} of what?", directive.name);
+                _ if token.kind == Kind::Number && bare => {
+                    let written = self.word(at);
+                    let what = format!("${}({written}): {word} of what?", directive.name);
                     self.say(Diag::E0408, &token.at, what, help);
                     fits = false;
                 }
@@ -342,6 +367,14 @@ impl Scan<'_, '_> {
                 what,
                 &format!("it is written {}", directive.usage),
             );
+            return None;
+        }
+        // 1, as a length.
+        if directive.name == "fileReceive" && n == 2 && self.word(&call.args[1]) == "NEST_SYNC" {
+            let what = "NEST_SYNC stands where the length stands".to_string();
+            let help = "write $fileReceive(path, length, NEST_SYNC); NEST_WHOLE as the length is \
+                        what comes until the client stops sending";
+            self.say(Diag::E0403, &call.args[1], what, help);
             return None;
         }
         let mut args = Vec::new();
@@ -442,12 +475,11 @@ impl Scan<'_, '_> {
         let marks = matches!(directive.name, "seen" | "clear" | "next");
         if word == "END" || word == "TIMEOUT" || (word == "START" && marks) {
             let what = format!("{word} cannot be used in ${}", directive.name);
-            self.say(
-                Diag::E0407,
-                at,
-                what,
-                "START holds from connection on; END is no state",
-            );
+            let help = match word {
+                "START" => "START holds from the connection on",
+                _ => "END and TIMEOUT say when a rule runs; they are no states",
+            };
+            self.say(Diag::E0407, at, what, help);
             return None;
         }
         if let Some(n) = self.cx.states.iter().position(|s| s == word) {

@@ -112,6 +112,9 @@ fn a_time_has_a_unit_or_is_an_expression() {
         "$sleep(0s);",
         "$timeout(25h);",
         "$timeout(0);",
+        "$sleep((5));",
+        "$timeout(-1);",
+        "$sleep(5 s);",
     ] {
         assert_eq!(action(text), [Code::E0408], "{text}");
     }
@@ -138,6 +141,7 @@ fn arguments_that_may_be_left_out() {
         "$fileReply();",
         "$fileReply($0, 1, 2, 3);",
         "$fileReceive();",
+        "$fileReceive(\"x\", NEST_SYNC);",
         "$fileReply($0, , 2);",
         "$read();",
         "$readInto(p);",
@@ -153,6 +157,7 @@ fn what_a_block_may_hold() {
     for text in [
         "$block { hits = cold(); }",
         "$block{;}",
+        "hits = ({ $block { cold(); } 5; });",
         "int n; $block { n = cold() + (int)$len(0); $log(NEST_INFO, \"%s %s\", $0, $peer()); } hits = n;",
         "if (hits) $block { cold(); } else hits = 1;",
         "if (hits) { $block { cold(); } } else $block { hits = 2; }",
@@ -238,7 +243,14 @@ fn hostile_blocks_are_read_in_time() {
 
 #[test]
 fn a_block_has_braces() {
-    for text in ["$block;", "$block(cold());", "$block cold();", "$block"] {
+    for text in [
+        "$block;",
+        "$block(cold());",
+        "$block cold();",
+        "$block",
+        "hits = $block { cold(); };",
+        "while ($block { cold(); }) { }",
+    ] {
         assert_eq!(action(text), [Code::E0403], "{text}");
     }
 }

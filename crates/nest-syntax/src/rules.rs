@@ -157,14 +157,14 @@ impl Parser<'_> {
         let rest = &self.r.bytes[open + 1..self.r.end];
         let Some(length) = rest
             .iter()
-            .position(|b| matches!(b, b')' | b'{' | b'"' | b'\n'))
+            .position(|b| matches!(b, b')' | b'{' | b'\n'))
             .filter(|n| rest[*n] == b')')
         else {
             self.r.report(
                 Code::E0211,
                 open,
                 open + 1,
-                "TIMEOUT's parenthesis is not closed",
+                "TIMEOUT's parenthesis is not closed on its line",
                 "write `TIMEOUT(30s) { action }`",
             );
             self.skip_rule();
@@ -176,8 +176,23 @@ impl Parser<'_> {
         let duration = self.r.name(from, to);
         self.r.at = open + 1 + length + 1;
         let span = self.r.span(start, self.r.at);
+        let end = self.r.at;
         self.r.gap(true);
         if self.r.peek() != Some(b'{') {
+            if self
+                .r
+                .peek()
+                .is_some_and(|b| matches!(b, b':' | b'"' | b'['))
+                && !self.r.bytes[end..self.r.at].contains(&b'\n')
+            {
+                let at = self.r.at;
+                let what = "nothing stands between TIMEOUT and its action";
+                let help = "it has no pattern: it runs when nothing comes; its condition stands \
+                            before it, as in `LOGIN: TIMEOUT(30s) { action }`";
+                self.r.report(Code::E0211, at, at + 1, what, help);
+                self.skip_rule();
+                return;
+            }
             self.no_action(span);
             return;
         }

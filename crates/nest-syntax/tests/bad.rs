@@ -129,7 +129,7 @@ x"##,
         (
             "%%\nTIMEOUT(5s { f(); }\nslow = TIMEOUT(5s) { }\nTIMEOUT(5s)\n\"a\" { }\n",
             &[
-                "E0211 2:8 `(` TIMEOUT's parenthesis is not closed",
+                "E0211 2:8 `(` TIMEOUT's parenthesis is not closed on its line",
                 "E0211 3:1 `slow` a TIMEOUT rule has no name",
                 "E0205 4:1 `TIMEOUT(5s)` the rule has no action [5:1 the next rule starts here]",
             ],

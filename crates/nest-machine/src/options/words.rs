@@ -26,7 +26,11 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     if n > most {
         return bad(
             decl.values[most].span,
-            format!("%option {} takes {most} value(s), here are {n}", info.name),
+            match most {
+                0 => format!("%option {} takes no value", info.name),
+                1 => format!("%option {} takes one value, here are {n}", info.name),
+                _ => format!("%option {} takes {most} values, here are {n}", info.name),
+            },
             usage(info),
         );
     }

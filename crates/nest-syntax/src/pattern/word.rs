@@ -106,6 +106,10 @@ impl Parser<'_, '_> {
                     .names
                     .suggest(word, |kind| kind == Kind::Pattern)
                     .map_or(String::new(), |meant| format!("{meant} "));
+                let help = match word {
+                    "TIMEOUT" => "write `TIMEOUT(30s) { action }`; or ".to_string(),
+                    _ => help,
+                };
                 self.r.report(
                     Code::E0301,
                     start,
