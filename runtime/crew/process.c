@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum {
-    PROCESS_GRACE_MS = 1000,  /* after the cut; workers that go on all the same are killed */
+    PROCESS_GRACE_MS = 2000,  /* after the cut; workers that go on all the same are killed */
     PROCESS_DESCRIPTORS = 16, /* beside the listeners: a connection, libraries */
     PROCESS_BACKOFF_MS = 100,
     PROCESS_BACKOFF_MOST_MS = 5000,

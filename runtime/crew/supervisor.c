@@ -22,7 +22,7 @@ enum {
     SUPERVISOR_BACKOFF_MS = 100,
     SUPERVISOR_BACKOFF_MOST_MS = 5000,
     SUPERVISOR_WELL_MS = 10 * 1000, /* who lived as long did not die at once */
-    SUPERVISOR_GRACE_MS = 2000,     /* after a cut, for actions that go on */
+    SUPERVISOR_GRACE_MS = 4000,     /* after a cut: who serves ends by itself before */
 };
 
 struct supervisor_shared {

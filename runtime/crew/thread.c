@@ -28,7 +28,7 @@
 
 enum {
     THREAD_STACK = 256 * 1024, /* beside thread-local storage; a guard page is below */
-    THREAD_GRACE_MS = 1000,    /* after the cut; threads that go on end with the process */
+    THREAD_GRACE_MS = 2000,    /* after the cut; threads that go on end with the process */
     THREAD_RETRY_MS = 100,
     THREAD_DESCRIPTORS = 16, /* beside connections and listeners */
 };

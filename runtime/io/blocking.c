@@ -307,7 +307,7 @@ static unsigned blocking_told(nest_session *s, int error) {
 /* The next bytes, behind what the session keeps or into the buffer. The buffer is free: the session
  * owns what it has not read. */
 static unsigned blocking_next(nest_session *s, struct nest__window *window, uint8_t *buffer,
-                              enum blocking_patience patience) {
+                              enum blocking_patience patience, bool *received) {
     uint32_t room = nest__in_space(s, &s->c0, &window->p);
     window->lent = room == 0;
     if (window->lent) {
@@ -316,6 +316,7 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
     }
     s->deadline = nest__deadline(s);
     int64_t n = blocking_receive(&s->c0, window->p, room, s->deadline, patience);
+    *received = n > 0;
     if (n > 0) {
         window->n = (uint32_t)n;
         return nest__pump(s, &s->c0, window);
@@ -379,9 +380,19 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
     }
 }
 
+/* The stop is told once the session is between two calls: what came before it is answered, which a
+ * last look finds out if the session was waiting; what stands behind a message that it found begun
+ * is not. */
+static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
+    if (window->lent && window->n > 0 && nest__own(s, window) != 0) {
+        return nest__event(s, NEST__EVENT_RESET);
+    }
+    return nest__event(s, NEST__EVENT_DRAIN);
+}
+
 bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
-    enum { STOP_UNKNOWN, STOP_LOOKED, STOP_TOLD } told = STOP_UNKNOWN;
+    bool answered = false, told = false; /* bytes came since the last wait; of the stop */
     blocking_was_cut = false;
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
@@ -391,19 +402,20 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         if (error != 0) {
             window = (struct nest__window){0};
             want = blocking_told(s, error);
+        } else if (nest__stopping() && answered && !told) {
+            told = true;
+            want = blocking_stop(s, &window);
+            window = (struct nest__window){0};
         } else if ((want & NEST__WANT_AGAIN) != 0) {
             want = nest__pump(s, &s->c0, &window);
         } else if (window.lent && window.n > 0 && nest__own(s, &window) != 0) {
             window = (struct nest__window){0};
             want = nest__event(s, NEST__EVENT_RESET);
-        } else if (nest__stopping() && told == STOP_UNKNOWN) {
-            told = STOP_LOOKED; /* what has come before the stop is answered */
-            want = blocking_next(s, &window, buffer, BLOCKING_LOOK);
-        } else if (nest__stopping() && told == STOP_LOOKED) {
-            told = STOP_TOLD;
-            want = nest__event(s, NEST__EVENT_DRAIN);
         } else {
-            want = blocking_next(s, &window, buffer, BLOCKING_WAIT);
+            bool look = nest__stopping() && !told;
+            want =
+                blocking_next(s, &window, buffer, look ? BLOCKING_LOOK : BLOCKING_WAIT, &answered);
+            answered = answered || look;
         }
     }
     blocking_finish(s, buffer);
