@@ -135,6 +135,7 @@ class Server:
         """Its traces once `count` connections have ended, or what there is after some seconds."""
         end, wait = time.monotonic() + seconds, 0.001
         while True:
+            ended = not self.alive()        # asked first: what it writes at its end is read then
             with open(self.trace_path, 'rb') as file:
                 file.seek(self.traced)
                 data = file.read()
@@ -142,7 +143,7 @@ class Server:
             self.traced += len(complete)
             trace.parse_server(complete, self.known)
             done = sum(1 for lines in self.known.values() if trace.finished(lines))
-            if done >= count or time.monotonic() > end or not self.alive():
+            if done >= count or time.monotonic() > end or ended:
                 return {number: list(lines) for number, lines in self.known.items()}
             time.sleep(wait)
             wait = min(wait * 2, 0.1)
