@@ -233,8 +233,8 @@ def load_all(root, patterns):
     paths = [(os.path.join(folder, name), base) for folder, _, names in os.walk(base)
              for name in names if name.endswith('.md')]
     examples = os.path.join(root, 'examples')
-    paths += [(os.path.join(folder, 'session.md'), root) for folder, _, names in os.walk(examples)
-              if 'session.md' in names]
+    paths += [(os.path.join(folder, name), root) for folder, _, names in os.walk(examples)
+              for name in names if name.endswith('.md') and name != 'README.md']
     for path, start in sorted(paths):
         name = os.path.relpath(path, start)[:-3]
         if patterns and not any(fnmatch.fnmatch(name, p) or fnmatch.fnmatch(name, p + '/*')
