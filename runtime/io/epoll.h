@@ -56,6 +56,7 @@ struct nest__epoll {
     bool scarce;                    /* memory is short: nobody is taken before RETRY */
     _Atomic bool stopping;          /* a stop has begun; helpers look at it */
     bool done;                      /* nobody comes any more: the end, when no session is left */
+    bool again;                     /* a second one came before all were told of the first */
     bool cut;                       /* the time to stop is over */
     bool abandoned;                 /* helpers still work, and nobody waits for them */
     uint32_t drain, cutting;        /* next slot to be told */

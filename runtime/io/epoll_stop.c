@@ -86,6 +86,10 @@ void nest__epoll_abandon(void) {
 
 void nest__epoll_stop(void) {
     struct nest__epoll *io = &nest__epoll;
+    if (io->stopping && io->drain < nest__slots_ever()) {
+        io->again = true; /* who is at rest is not cut, and who is cut is counted */
+        return;
+    }
     if (io->stopping) {
         nest__epoll_over();
         return;
@@ -152,6 +156,10 @@ bool nest__epoll_sweep(nest_session **resumed) {
     if (io->drain < nest__slots_ever()) {
         stop_drain(nest__slot_at(io->drain++));
         return true;
+    }
+    if (io->again) {
+        io->again = false;
+        nest__epoll_over();
     }
     if (io->cut && io->cutting < nest__slots_ever()) {
         *resumed = stop_cut(nest__slot_at(io->cutting++));
