@@ -24,7 +24,7 @@ MUTATIONS = [
      "        if (count == 0 && (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {",
      "        if (count == 0) {"),
     ("timer-in-message", "engine/session.c",
-     "        s->work->since += nest__now() - begun; /* nothing was read meanwhile */\n", ""),
+     "        s->work->since += nest__clock() - begun; /* nothing was read meanwhile */\n", ""),
     # -- memory of a session
     ("message-lost", "engine/work.c", "        memcpy(work->rest, action->p, message);\n", ""),
     ("rest-from-its-front", "engine/work.c", "        work->rest_at = message;\n        work->rest_n",
@@ -43,7 +43,7 @@ MUTATIONS = [
     ("message-moved", "engine/output.c",
      "out_source(action, message, items[i].p) + done, (size_t)room);",
      "(const uint8_t *)items[i].p + done, (size_t)room);"),
-    ("batch-not-renewed", "engine/output.c", "        work->out_since = nest__now();\n", ""),
+    ("batch-not-renewed", "engine/output.c", "        work->out_since = nest__clock();\n", ""),
     ("queue-over-limit", "engine/output.c",
      "    size_t room = work->out_n < limit ? limit - work->out_n : 0;",
      "    size_t room = work->out_n <= limit ? limit + 1 - work->out_n : 0;"),
