@@ -463,7 +463,7 @@ static void acts_timer(struct sim_talk *talk, int timer) {
         acts_say_text(talk, "late\n");
     } else {
         if (talk->who % 3 == 0) {
-            acts_nap(talk, 20);
+            acts_nap(talk, 200);
         }
         acts_say_text(talk, "tick\n");
     }

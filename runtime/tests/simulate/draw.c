@@ -62,7 +62,7 @@ void draw_begin(void) {
     nest__config.input_buffer = DRAW(64, 100, 512, 8192);
     nest__config.output_buffer = DRAW(1, 16, 100, 1000, 3000, 65536);
     nest__config.keep_limit = DRAW(100, 1000);
-    nest__config.read_timeout = DRAW(0, 50, 400, 30000);
+    nest__config.read_timeout = DRAW(0, 50, 400, 1500, 30000);
     nest__config.write_timeout = DRAW(0, 50, 400, 30000);
     nest__config.idle_timeout = DRAW(0, 60, 500, 300000);
     nest__config.drain_timeout = DRAW(0, 1, 100, 5000);
