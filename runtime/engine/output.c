@@ -196,7 +196,9 @@ int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
         va_copy(again, arguments);
         length = out_format(s, work, (size_t)length, format, again);
         va_end(again);
-        return length < 0 ? nest__cut_short(s, -errno) : 0;
+        if (length <= 0 || work->out_n > queued) {
+            return length < 0 ? nest__cut_short(s, -errno) : 0;
+        } /* else outputBuffer has just become smaller */
     }
     char *text =
         malloc((size_t)length + 1); /* before a wait: arguments may point into the message */
