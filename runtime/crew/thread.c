@@ -199,10 +199,24 @@ static int thread_reserve(void) {
     return 0;
 }
 
+/* In a child that an action forked, and that may run no program of its own: clients would see no
+ * end of a connection that it holds open. */
+static void thread_forked(void) {
+    for (uint32_t i = 0; i < thread_crew.count; i++) {
+        const struct thread_seat *seat = &thread_crew.seats[i]; /* nobody changes it here */
+        if (seat->fd != -1 && seat->kind != NEST__PIPE) {
+            close(seat->fd);
+        }
+    }
+}
+
 static int thread_spawn(void) {
     pthread_attr_t attributes;
     size_t stack = THREAD_STACK > PTHREAD_STACK_MIN ? THREAD_STACK : (size_t)PTHREAD_STACK_MIN;
-    int error = pthread_attr_init(&attributes);
+    int error = pthread_atfork(NULL, NULL, thread_forked);
+    if (error == 0) {
+        error = pthread_attr_init(&attributes);
+    }
     if (error != 0) {
         return -error;
     }

@@ -10,8 +10,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 enum { EPOLL_DESCRIPTORS = 64 }; /* beside the clients': listeners, libraries, the user's files */
 
@@ -289,8 +291,22 @@ static int epoll_start(void) {
     return error == 0 ? nest__listen_nonblocking() : error;
 }
 
+/* In a child that an action forked, and that may run no program of its own: it would hold all
+ * connections open, so that clients saw no end, and epoll told of them for ever. */
+static void epoll_forked(void) {
+    for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
+        const nest_session *s = nest__slot_at(slot);
+        if (s->phase != NEST__FREE && s->c0.kind != NEST__PIPE) {
+            close(s->c0.fd);
+        }
+    }
+}
+
 int nest__io_start(void) {
     int error = epoll_start();
+    if (error == 0) {
+        error = -pthread_atfork(NULL, NULL, epoll_forked);
+    }
     if (error < 0) {
         nest__say("cannot start: %s", strerror(-error));
         return error;

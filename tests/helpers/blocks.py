@@ -3,6 +3,7 @@
 Must not know: how an action moves.
 """
 
+import os
 import time
 from checks import ask, ends, reset, same, serve, together
 from support.nest import Failed
@@ -66,6 +67,34 @@ def gone(folder, exe):
         ends(server)
 
 
+def worked(server):
+    """Seconds of processor time, of all its processes."""
+    total = 0
+    for pid in server.family():
+        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
+            words = file.read().rpartition(')')[2].split()
+        total += int(words[11]) + int(words[12])
+    return total / os.sysconf('SC_CLK_TCK')
+
+
+def forked(folder, exe):
+    """A child that an action forks keeps no other connection open, and the server idle."""
+    with serve(exe, folder) as server, Client(server) as other, Client(server) as client:
+        other.send(b'block 0\n')
+        other.expect(b'1 1 1 1 0\n')
+        client.send(b'fork 20\n')
+        client.expect(b'forked\n')
+        begin = time.monotonic()
+        other.half_close()
+        other.rest()
+        if time.monotonic() - begin > 10:
+            raise Failed('a connection ended with the child')
+        before = worked(server)
+        time.sleep(1)
+        if worked(server) - before > 0.3:
+            raise Failed('the server is busy with a connection that it has closed')
+
+
 def endless(folder, exe):
     """A block that does not end does not keep a stopped server."""
     with serve(exe, folder) as server, Client(server) as client:
@@ -91,4 +120,4 @@ def crash(folder, exe):
             time.sleep(0.05)
 
 
-PLAIN = (right, alone, more_than_helpers, gone, endless, crash)
+PLAIN = (right, alone, more_than_helpers, gone, forked, endless, crash)
