@@ -206,16 +206,17 @@ int nest__crew_prepare(void) {
         return -ENOMEM;
     }
     nest__carrier_enter(loops_carrier);
-    if (nest__door_prepare(loops_run) < 0) {
-        nest__say("cannot start: no memory for stacks");
-        return -ENOMEM;
-    }
     return 0;
 }
 
 static int loops_serve(void) {
     int error = nest__io_start();
     if (error < 0) {
+        return 1;
+    }
+    if (nest__door_prepare(loops_run) <
+        0) { /* here: ucontext's switch brings today's signal mask */
+        nest__say("cannot start: no memory for stacks");
         return 1;
     }
     nest__crash_install("server", nest__crash_consequence());

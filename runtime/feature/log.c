@@ -1,7 +1,7 @@
 /* log.c: what becomes of connections, a line each, on stderr:
  *
- *   2026-11-21T14:38:26.123Z info 17 end eof peer=192.0.2.1:4711 messages=2 in=31 out=78 ms=1204
- *   2026-11-21T14:38:26.120Z info 17 message greet in=12 out=40
+ *   2020-02-29T14:38:26.123Z info 17 end eof peer=192.0.2.1:4711 messages=2 in=31 out=78 ms=1204
+ *   2020-02-29T14:38:26.120Z info 17 message greet in=12 out=40
  *
  * the second, with NEST__LOG_REQUESTS, when the action of a message or of a TIMEOUT rule has ended.
  * `in` is what rules and reading directives took, `out` what was replied; of what clients sent no

@@ -140,7 +140,7 @@ static bool wheel_first(uint32_t *bucket, uint64_t *begins) {
 }
 
 nest_session *nest__wheel_take(uint32_t now) {
-    uint64_t to = wheel_time(now), begins;
+    uint64_t to = wheel_time(now), begins = 0;
     uint32_t bucket;
     if (wheel.known > to) {
         return NULL; /* wheel.now may stay: it says no more than that nothing was due */

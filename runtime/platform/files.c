@@ -47,9 +47,17 @@ static bool files_in_memory(int fd) {
            ((uint32_t)system.f_type == tmpfs || (uint32_t)system.f_type == ramfs);
 }
 
-int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
+static ssize_t files_read_now(int fd, void *to, size_t n, uint64_t at) {
     struct iovec vector = {to, n};
-    ssize_t got = preadv2(fd, &vector, 1, (off_t)at, FILES_NOWAIT);
+#if defined(__GLIBC__)
+    return preadv2(fd, &vector, 1, (off_t)at, FILES_NOWAIT);
+#else /* musl has no name for it; the offset's upper half counts where long is short */
+    return (syscall)(SYS_preadv2, fd, &vector, 1L, (long)at, (long)(at >> 32), FILES_NOWAIT);
+#endif
+}
+
+int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
+    ssize_t got = files_read_now(fd, to, n, at);
     if (got >= 0) {
         return got;
     }

@@ -64,7 +64,7 @@ bool nest__tell(int fd, const void *, size_t);
  * client's. */
 void nest__syslog(void);
 bool nest__syslogs(void);
-void nest__line_time(struct nest__line *); /* "2026-11-21T14:38:26.123Z" */
+void nest__line_time(struct nest__line *); /* "2020-02-29T14:38:26.123Z" */
 /* -- crash.c ----------------------------------------------------------------------------------- */
 /* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line, then lets them end the process. Constant
  * texts: `who` ("worker", "server"), `consequence` ("only this client is lost"). */

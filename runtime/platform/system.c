@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
-#include <linux/filter.h>
 #include <sys/prctl.h>
 #endif
 
@@ -102,13 +101,21 @@ int nest__parent_watch(int signal, pid_t parent) {
 
 void nest__connections_refuse(int fd) {
 #if defined(__linux__)
-    struct sock_filter drop_syn[] = {
-        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),           /* TCP's flags: */
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1), /* SYN: a client that begins */
-        BPF_STMT(BPF_RET | BPF_K, 0),
-        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    /* Classic BPF as the kernel takes it; linux/filter.h is not everybody's (musl). */
+    struct {
+        uint16_t code;
+        uint8_t jump_true, jump_false;
+        uint32_t k;
+    } drop_syn[] = {
+        {0x30, 0, 0, 13},        /* load a byte: TCP's flags */
+        {0x45, 0, 1, 0x02},      /* SYN: a client that begins */
+        {0x06, 0, 0, 0},         /* return: dropped */
+        {0x06, 0, 0, UINT32_MAX} /* return: all of it */
     };
-    struct sock_fprog program = {sizeof drop_syn / sizeof drop_syn[0], drop_syn};
+    struct {
+        unsigned short count;
+        void *code;
+    } program = {sizeof drop_syn / sizeof drop_syn[0], drop_syn};
     (void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 #else
     (void)fd;

@@ -15,11 +15,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(ROOT, 'examples')
 STRICT = '-Wall -Wextra -Wpedantic -Werror'
 SANITIZE = '-fsanitize=address,undefined -fno-sanitize-recover=all'
-CREWS = {'process': {'process.c'}, 'thread': {'thread.c'}, 'event': {'loops.c', 'loops.h'},
-         'script': {'loops.c', 'loops.h'}}
-IOS = {'process': {'blocking.c', 'blocking.h', 'peer.c'},
-       'thread': {'blocking.c', 'blocking.h', 'peer.c'},
-       'event': {'epoll.c', 'peer.c'}, 'script': {'script.c', 'command.c', 'command.h'}}
+# What makes a model: a server has its own, and nobody else's.
+OF_MODELS = {'process': {'crew/process.c', 'crew/worker.c', 'io/blocking.c', 'io/watch.c'},
+             'thread': {'crew/thread.c', 'crew/supervisor.c', 'io/blocking.c', 'io/watch.c'},
+             'event': {'crew/loops.c', 'crew/supervisor.c', 'io/epoll.c', 'io/wheel.c'},
+             'script': {'crew/loops.c', 'io/script.c', 'io/jobs.c', 'io/wheel.c'}}
 _CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
@@ -99,10 +99,9 @@ def wrong_text(files, folder):
 
 def unused_files(project, files, model):
     """What a project has and does not need; None if nothing."""
-    for part, expected in (('crew', CREWS[model]), ('io', IOS[model])):
-        found = set(os.listdir(os.path.join(project, 'runtime', part)))
-        if found != expected:
-            return f'runtime/{part} has {sorted(found)}, not {sorted(expected)}'
+    for path in sorted(set().union(*OF_MODELS.values())):
+        if (path in OF_MODELS[model]) != os.path.exists(os.path.join(project, 'runtime', path)):
+            return f'runtime/{path} is there' if path not in OF_MODELS[model] else f'no runtime/{path}'
     listed = run(['gcc', '-MM', '-I.', 'server.c', 'actions.c'], project)
     used = {os.path.normpath(word) for word in listed.replace('\\\n', ' ').split()}
     idle = [path for path in files if path.endswith(('.c', '.h')) and path not in used]
