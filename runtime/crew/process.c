@@ -299,7 +299,8 @@ static enum process_asked process_sleep(int timeout) {
     }
     while (ready[0].revents != 0 &&
            read(process_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
+        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
+            (info.ssi_signo == SIGHUP && nest__hung_up(info.ssi_code))) {
             asked = PROCESS_STOP;
         } else if (info.ssi_signo == SIGHUP && asked != PROCESS_STOP) {
             asked = PROCESS_RELOAD;

@@ -122,7 +122,8 @@ static void supervisor_pass(const struct signalfd_siginfo *info) {
     if (info->ssi_signo == SIGCHLD) {
         return;
     }
-    if (info->ssi_signo == SIGHUP) {
+    bool reload = info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code);
+    if (reload) {
         supervisor.reloaded = true;
     } else if (!supervisor.stopping) {
         supervisor.stopping = true;
@@ -131,7 +132,7 @@ static void supervisor_pass(const struct signalfd_siginfo *info) {
         supervisor.kill_at = nest__clock_ms() + SUPERVISOR_GRACE_MS;
     }
     if (supervisor.child > 0) {
-        kill(supervisor.child, info->ssi_signo == SIGHUP ? SIGHUP : SIGTERM);
+        kill(supervisor.child, reload ? SIGHUP : SIGTERM);
     }
 }
 

@@ -17,6 +17,9 @@ uint64_t nest__clock_coarse_ms(void);
 /* Opens /dev/null on 0, 1, 2 where they are closed, so that no connection gets their numbers;
  * ignores SIGPIPE. First thing in main. 0 or -errno. */
 int nest__stdio_secure(void);
+/* Whether a HUP with this si_code says that the terminal is gone, which ends a server, and not that
+ * somebody asks for a reload. False where it is not to be heard (nohup). After nest__stdio_secure. */
+bool nest__hung_up(int code);
 /* Makes room for `need` descriptors, as far as the hard limit allows; says on stderr that
  * max_clients cannot fit, otherwise. 0 or -errno. */
 int nest__descriptors_budget(uint64_t need);

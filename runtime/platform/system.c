@@ -1,7 +1,7 @@
 /* system.c: clock, descriptors, parents: calls that differ between systems.
  *
- * Called by main, crews and io. No state. Must not know sessions. The only place, with its
- * neighbours in platform/, where #if may ask for the system. */
+ * Called by main, crews and io. State: whether HUP was ignored at the start. Must not know
+ * sessions. The only place, with its neighbours in platform/, where #if may ask for the system. */
 #include "platform.h"
 
 #include <errno.h>
@@ -37,7 +37,20 @@ uint64_t nest__clock_coarse_ms(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static bool system_nohup; /* HUP was ignored by whoever started the server */
+
+bool nest__hung_up(int code) {
+#if defined(SI_KERNEL)
+    return code == SI_KERNEL && !system_nohup;
+#else
+    (void)code;
+    return false;
+#endif
+}
+
 int nest__stdio_secure(void) {
+    struct sigaction before;
+    system_nohup = sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) == -1) {
             return -errno; /* the lowest free number is fd */

@@ -3,11 +3,13 @@
 Must not know: how a server is built.
 """
 
+import fcntl
 import os
 import re
 import resource
 import signal
 import socket
+import termios
 import threading
 import time
 
@@ -284,5 +286,25 @@ def dropped(folder, exe):
         same('exit status', server.stop(), 0)
 
 
-PLAIN = (queued, cut, reload, load, notified, memory)
+def hangup(folder, exe):
+    """A terminal that goes away ends the server, but not one under nohup."""
+    for nohup in (False, True):
+        master, slave = os.openpty()
+
+        def own_terminal():
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            if nohup:
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+        server, _ = begun(folder, exe, stdin=slave, start_new_session=True, preexec_fn=own_terminal)
+        os.close(slave)
+        with server:
+            os.close(master)
+            if nohup:
+                until('a word on HUP', lambda: 'read again' in server.said())
+                server.tell(signal.SIGTERM)
+            same('exit status', server.end(), 0)
+
+
+PLAIN = (queued, cut, reload, load, notified, memory, hangup)
 LOGGING = (lines, dropped)
