@@ -18,7 +18,8 @@ uint64_t nest__clock_coarse_ms(void);
  * ignores SIGPIPE. First thing in main. 0 or -errno. */
 int nest__stdio_secure(void);
 /* Whether a HUP with this si_code says that the terminal is gone, which ends a server, and not that
- * somebody asks for a reload. False where it is not to be heard (nohup). After nest__stdio_secure. */
+ * somebody asks for a reload. False where it is not to be heard (nohup). After nest__stdio_secure.
+ */
 bool nest__hung_up(int code);
 /* Makes room for `need` descriptors, as far as the hard limit allows; says on stderr that
  * max_clients cannot fit, otherwise. 0 or -errno. */
