@@ -183,7 +183,8 @@ def megabyte(server):
 
 def few_descriptors(binary):
     server = Server(binary, "--set", "maxClients=20")
-    resource.prlimit(server.serving(), resource.RLIMIT_NOFILE, (14, 14))
+    highest = max(map(int, os.listdir(f"/proc/{server.serving()}/fd")))
+    resource.prlimit(server.serving(), resource.RLIMIT_NOFILE, (highest + 9, highest + 9))
     clients = [server.connect() for _ in range(15)]
     time.sleep(0.2)
     served = 0
