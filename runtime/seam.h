@@ -253,6 +253,9 @@ enum nest__event {
     NEST__EVENT_EXPIRED, /* s->deadline has come: a TIMEOUT rule, or the end. May come early or
                             late; the engine looks at the time itself */
 };
+/* What a client may still send while its connection lingers: more than both systems hold for one
+ * that only then begins to read. */
+enum { NEST__LINGER_BYTES = 16 * 1024 * 1024 };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
 
 /* Slot, gen and the vars slab are set. */

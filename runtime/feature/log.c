@@ -30,7 +30,7 @@ struct logging_entry {
 };
 
 /* scope: process; a slab of entries, one per slot, made at first use. An entry is its session's. */
-static struct logging_entry *_Atomic logging_slab;
+static _Atomic(void *) logging_slab;
 /* scope: server; lines dropped and not yet told. NULL: no memory to share, so nobody counts. */
 static _Atomic uint64_t *logging_dropped;
 /* Stderr, opened a second time so that writing never blocks and nobody else notices; -1: that
@@ -107,21 +107,8 @@ static void logging_pair(struct nest__line *line, const char *name, uint64_t num
 
 /* NULL: no memory for the slab. */
 static struct logging_entry *logging_entry(const nest_session *s) {
-    struct logging_entry *slab = atomic_load(&logging_slab);
-    if (slab == NULL) {
-        size_t size = (size_t)nest__config.max_clients * sizeof *slab;
-        void *made = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (made == MAP_FAILED) {
-            return NULL;
-        }
-        if (atomic_compare_exchange_strong(&logging_slab, &slab, made)) {
-            slab = made;
-        } else {
-            munmap(made, size); /* another thread was first: slab is its */
-        }
-    }
-    return &slab[s->self.slot];
+    struct logging_entry *slab = nest__slab(&logging_slab, sizeof *slab);
+    return slab == NULL ? NULL : &slab[s->self.slot];
 }
 
 void nest__log_open(nest_session *s) {

@@ -3,15 +3,15 @@
  * Join point: open. Called by the engine for the limit, by actions to set it. State: a slab of one
  * limit a slot, made at first use; of the process. Must not know when a connection is idle. */
 #include "timeout.h"
+#include "../platform/platform.h"
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 /* In the slab: 0 is idleTimeout, as its pages come; else the limit and 1. */
 
 /* scope: process, shared by its threads; set once. A slot's limit is its session's own. */
-static uint32_t *_Atomic timeout_slab;
+static _Atomic(void *) timeout_slab;
 
 void nest__timeout_open(nest_session *s) {
     uint32_t *slab = atomic_load(&timeout_slab);
@@ -20,26 +20,8 @@ void nest__timeout_open(nest_session *s) {
     }
 }
 
-/* The slab, made by whoever is first; NULL: no memory. */
-static uint32_t *timeout_limits(void) {
-    uint32_t *slab = atomic_load(&timeout_slab);
-    if (slab == NULL) {
-        size_t size = (size_t)nest__config.max_clients * sizeof *slab;
-        void *made = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (made == MAP_FAILED) {
-            return NULL;
-        }
-        if (atomic_compare_exchange_strong(&timeout_slab, &slab, made)) {
-            return made;
-        }
-        munmap(made, size); /* another thread was first: slab is its */
-    }
-    return slab;
-}
-
 void nest_timeout(nest_session *s, uint32_t ms) {
-    uint32_t *slab = timeout_limits();
+    uint32_t *slab = nest__slab(&timeout_slab, sizeof *slab);
     if (slab == NULL) { /* no connection goes on under another limit than it was given */
         s->flags |= NEST__CUT;
         s->c0.state |= NEST__CHAN_GONE;

@@ -16,10 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum {
-    BLOCKING_VECTORS = 16,
-    BLOCKING_LINGER_BYTES = 64 * 1024 * 1024,
-};
+enum { BLOCKING_VECTORS = 16 };
 
 _Atomic int nest__stop;
 int nest__rouse_fd = -1;
@@ -345,7 +342,7 @@ static void blocking_linger(int fd, uint8_t *buffer) {
     if (shutdown(fd, SHUT_WR) == -1) {
         return;
     }
-    while (ready != 0 && discarded < BLOCKING_LINGER_BYTES && !blocking_cut()) {
+    while (ready != 0 && discarded <= NEST__LINGER_BYTES && !blocking_cut()) {
         ready = blocking_poll(fd, POLLIN, deadline);
         if (ready > 0) {
             ssize_t n = recv(fd, buffer, nest__config.input_buffer, MSG_DONTWAIT);
@@ -355,12 +352,6 @@ static void blocking_linger(int fd, uint8_t *buffer) {
             discarded += n > 0 ? (size_t)n : 0;
         }
     }
-}
-
-/* Of what the kernel holds nothing is delivered either: close will reset. */
-static void blocking_reset(int fd) {
-    struct linger none = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
 /* Delivers, and leaves the socket so that close does what is right. */
@@ -373,7 +364,7 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
         return;
     }
     if ((s->c0.state & NEST__CHAN_CUT) != 0) {
-        blocking_reset(s->c0.fd);
+        nest__reset_at_close(s->c0.fd);
     } else if (nest__unread(s) || nest__input_waits(&s->c0) ||
                (nest__stopping() && nest__input_ready(&s->c0))) {
         blocking_linger(s->c0.fd, buffer);

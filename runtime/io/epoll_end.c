@@ -9,15 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What a client may still send while its connection lingers: more than both systems hold for a
- * client that only then begins to read. */
-enum { END_DISCARD = 16 * 1024 * 1024 };
-
 void nest__epoll_release(nest_session *s) {
     nest__wheel_drop(s);
-    if ((s->c0.state & NEST__CHAN_CUT) != 0) { /* so that the system keeps nothing to deliver */
-        struct linger none = {.l_onoff = 1};
-        (void)setsockopt(s->c0.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    if ((s->c0.state & NEST__CHAN_CUT) != 0) {
+        nest__reset_at_close(s->c0.fd);
     }
     if (NEST__PIPES && s->c0.kind == NEST__PIPE) {
         nest__epoll_disarm(s); /* others may have it open: closing it would not do that */
@@ -35,7 +30,8 @@ void nest__epoll_release(nest_session *s) {
 static bool end_discard(nest_session *s) {
     ssize_t n = recv(s->c0.fd, nest__epoll.buffer, sizeof nest__epoll.buffer, 0);
     s->discarded += n > 0 ? (uint64_t)n : 0;
-    return n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR) || s->discarded > END_DISCARD;
+    return n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR) ||
+           s->discarded > NEST__LINGER_BYTES;
 }
 
 /* Closing over unread input would destroy what the client has not read. */

@@ -1,12 +1,15 @@
-/* memory.c: how much memory this process may have.
+/* memory.c: how much memory this process may have, and slabs of it, something for each slot.
  *
- * Called by main, once. No state. A limit of the process (ulimit -v), or of its control group. */
+ * Called by main and by features. No state. A limit is the process's (ulimit -v), or that of its
+ * control group. */
 #include "platform.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 /* One number in a file; `otherwise` if there is none. */
@@ -89,4 +92,22 @@ int nest__memory_budget(uint64_t need) {
               "(%s)",
               (unsigned)nest__config.max_clients, needed, allowed, raise);
     return -ENOMEM;
+}
+
+void *nest__slab(_Atomic(void *) *slab, size_t each) {
+    void *made, *there = atomic_load(slab);
+    size_t size = nest__config.max_clients * each;
+    if (there != NULL) {
+        return there;
+    }
+    made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                0);
+    if (made == MAP_FAILED) {
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong(slab, &there, made)) {
+        return made;
+    }
+    munmap(made, size); /* another thread was first: this one is its */
+    return there;
 }

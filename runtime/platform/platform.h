@@ -17,6 +17,8 @@ uint64_t nest__clock_coarse_ms(void);
 /* Opens /dev/null on 0, 1, 2 where they are closed, so that no connection gets their numbers;
  * ignores SIGPIPE. First thing in main. 0 or -errno. */
 int nest__stdio_secure(void);
+/* A socket is about to be closed: the system keeps nothing to deliver, the client sees a reset. */
+void nest__reset_at_close(int fd);
 /* Whether a HUP with this si_code says that the terminal is gone, which ends a server, and not that
  * somebody asks for a reload. False where it is not to be heard (nohup). After nest__stdio_secure.
  */
@@ -30,6 +32,9 @@ int nest__processes_budget(void);
  */
 int nest__memory_budget(uint64_t need);
 void nest__memory_text(uint64_t bytes, char to[32]); /* "412M": rounded up */
+/* `each` zeroed bytes for each of maxClients, made by whoever asks first and never freed; they take
+ * memory only as far as they are used. NULL: there is none. */
+void *nest__slab(_Atomic(void *) *, size_t each);
 /* notify.c: for who minds a server and sleeps in between, at most `timeout` ms (-1: no limit): says
  * that it lives if that is due; how long it may sleep. */
 int nest__beat(int timeout);

@@ -134,3 +134,8 @@ void nest__connections_refuse(int fd) {
     (void)fd;
 #endif
 }
+
+void nest__reset_at_close(int fd) {
+    struct linger none = {.l_onoff = 1};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
