@@ -21,6 +21,7 @@
 #include "../../platform/crash.c"
 #include "../../platform/date.c"
 #include "../../platform/log.c"
+#include "../../platform/memory.c"
 #include "../../platform/notify.c"
 #include "../../platform/system.c"
 #include "../../platform/text.c"
