@@ -183,6 +183,7 @@ void *nest_keep(nest_session *, size_t n); /* zeroed, aligned as malloc; until E
 void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);
 const char *nest_date(void); /* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), kept current */
 const char *nest_server_name(void);
+const char *nest_file_root(void); /* fileRoot, for start-up code that prepares what lies there */
 const char *nest_model(void); /* "process", "thread", "event" */
 unsigned nest_port(void);     /* of the first TCP listener; 0 if none */
 

@@ -5,6 +5,7 @@ Must not know: models, compilers, sockets.
 
 import os
 import re
+import shlex
 from . import literal, trace
 
 STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
@@ -38,6 +39,8 @@ class Case:
         self.links = {}         # path -> where the symbolic link points
         self.after = {}         # path -> bytes: what has become of it, or has come into being
         self.absent = set()     # paths that are gone afterwards
+        self.patterns = []      # (pattern of a path, pattern of bytes): files whose names vary
+        self.arguments = []     # for the start-up section, behind `--`
         self.says = []          # patterns that the server's standard error must hold
         self.crowd = True       # many at once, and beside others
         self.skips = {}         # listener -> reason
@@ -75,10 +78,14 @@ class Case:
                 self.exit = int(body)
             elif kind in _FILES:
                 self._beneath(kind, word, body)
+            elif kind == 'files-after':
+                self._after(word, body)
             elif kind == 'says':
                 self.says += self._lines(body)
             elif kind == 'diagnostics':
                 self.diagnostics = [self._diagnostic(line) for line in self._lines(body)]
+        given = re.search(r'^arguments:[ \t]*(.+)$', text, re.M)
+        self.arguments = shlex.split(given.group(1)) if given else []
         beside = re.search(r'^spec:\s*(\S+)\s*$', text, re.M)
         if self.spec is None and beside:
             self._beside(beside.group(1))
@@ -117,6 +124,13 @@ class Case:
                 raise CaseError(str(error)) from None
         else:
             where[path] = body.encode()
+
+    def _after(self, path, body):
+        try:
+            data = literal.parse(' '.join(self._lines(body)))
+            self.patterns.append((re.compile(path or ''), re.compile(data, re.S)))
+        except (ValueError, re.error) as error:
+            raise CaseError(f'files-after: {error}') from None
 
     def _beside(self, name):
         path = os.path.join(os.path.dirname(self.path), name)
@@ -185,6 +199,10 @@ class Case:
         return (code, file, int(row), int(column), part)
 
     # -- what the runners ask ------------------------------------------------------------------
+
+    def command(self, binary, *options):
+        """The words that start its server."""
+        return [binary, *options, *(['--', *self.arguments] if self.arguments else [])]
 
     def clients(self):
         """The clients, in the order in which they open."""

@@ -52,6 +52,9 @@ def wrong(case, base):
                 continue
             with open(whole, 'rb') as file:
                 found[path] = file.read()
+    wrong = _varying(case, found, wanted)
+    if wrong:
+        return wrong
     for path in sorted(set(wanted) | set(found)):
         if path not in found:
             return f'the file {path} is missing'
@@ -64,6 +67,20 @@ def wrong(case, base):
         if not os.path.islink(os.path.join(root, path)) and path not in found:
             return f'the link {path} is gone'
     return None
+
+
+def _varying(case, found, wanted):
+    """Takes from `found` what patterns of the case name; what is wrong with that, or None."""
+    unseen = list(case.patterns)
+    for path in sorted(set(found) - set(wanted)):
+        shapes = [shape for shape in case.patterns if shape[0].fullmatch(path)]
+        fits = [shape for shape in shapes if shape[1].fullmatch(found[path])]
+        if shapes and not fits:
+            return f'the file {path} is like none that is expected: {_short(found[path])}'
+        unseen = [shape for shape in unseen if shape not in fits]
+        if fits:
+            del found[path]
+    return f'there is no file like {unseen[0][0].pattern}' if unseen else None
 
 
 def _short(data):

@@ -36,11 +36,12 @@ def sanitizer_report(errors):
     return 'sanitizer report\n' + errors[start:start + 3000].decode(errors='replace')
 
 
-def must_exit(binary, status):
-    """Whether a server ends by itself with a status and never listens; None, or what it did."""
+def must_exit(case, binary):
+    """Whether a server ends by itself with the case's status and never listens; None, or what it did."""
+    status = case.exit
     with scratch.folder('exit') as folder:
         try:
-            done = subprocess.run([binary], stdin=subprocess.DEVNULL, capture_output=True,
+            done = subprocess.run(case.command(binary), stdin=subprocess.DEVNULL, capture_output=True,
                                   timeout=START, cwd=folder,
                                   env=clean_environment(os.path.join(folder, 'trace')))
         except subprocess.TimeoutExpired:
@@ -49,7 +50,7 @@ def must_exit(binary, status):
         return 'it listened'
     if done.returncode != status:
         return f'exit status {done.returncode}, not {status}'
-    return sanitizer_report(done.stderr)
+    return sanitizer_report(done.stderr) or unsaid(case, done.stderr)
 
 
 def unsaid(case, errors):
@@ -85,10 +86,11 @@ class Server:
         self.unix = os.path.join(base, 'socket')
         names = {'tcp4': '127.0.0.1:0', 'tcp6': '[::1]:0', 'unix': 'unix:' + self.unix}
         addresses = ' '.join(names[kind] for kind in listen)
-        command = [binary, '--set', f'listen={addresses}', '--set', f'maxClients={clients}']
+        options = ['--set', f'listen={addresses}', '--set', f'maxClients={clients}']
         if case.reloads():
             open(self.config, 'wb').close()
-            command += ['--config', self.config]
+            options += ['--config', self.config]
+        command = case.command(binary, *options)
         root = files.make(case, base)
         self.errors = open(os.path.join(base, 'stderr'), 'w+b')
         open(self.trace_path, 'wb').close()

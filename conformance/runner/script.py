@@ -84,8 +84,8 @@ def _run(case, server, cuts):
     with scratch.folder('script') as folder:
         path = os.path.join(folder, 'trace')
         try:
-            done = subprocess.run([server], input=commands, capture_output=True, timeout=TIME,
-                                  cwd=files.make(case, folder), env=clean_environment(path))
+            done = subprocess.run(case.command(server), input=commands, capture_output=True,
+                                  timeout=TIME, cwd=files.make(case, folder), env=clean_environment(path))
         except subprocess.TimeoutExpired:
             return f'the script did not end within {TIME} s ({len(talks)} conversations)'
         report = sanitizer_report(done.stderr)

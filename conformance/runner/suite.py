@@ -71,7 +71,7 @@ class Suite:
         except BuildError as error:
             return [(model, 'failed', str(error))]
         if case.exit is not None:
-            wrong = process.must_exit(binary, case.exit)
+            wrong = process.must_exit(case, binary)
             return [(f'{model} exit', 'failed' if wrong else 'passed', wrong)]
         if model == 'script':
             wrong = script.run(case, binary)

@@ -21,9 +21,13 @@ enum { ROOT_TRIES = 64 /* while names change under a path with ".." */ };
 static int root_fd = -1;
 static bool root_beneath, root_cached;
 
-int nest__files_open(void) {
+const char *nest_file_root(void) {
     const char *path = nest__config.file_root;
-    const char *name = path == NULL || path[0] == '\0' ? "." : path;
+    return path == NULL || path[0] == '\0' ? "." : path;
+}
+
+int nest__files_open(void) {
+    const char *name = nest_file_root();
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     root_fd = open(name, nest__directory_flags());
     if (root_fd == -1) {
