@@ -133,11 +133,14 @@ class Case:
             raise CaseError(f'files-after: {error}') from None
 
     def _beside(self, name):
-        path = os.path.join(os.path.dirname(self.path), name)
-        if not os.path.isfile(path):
-            raise CaseError(f'spec: {name} is not beside the case')
-        with open(path, encoding='utf-8') as file:
-            self.spec, self.files[name] = name, file.read()
+        """Takes a specification, and the others of its folder, which it may include."""
+        folder, self.spec = os.path.split(os.path.join(os.path.dirname(self.path), name))
+        if not os.path.isfile(os.path.join(folder, self.spec)):
+            raise CaseError(f'there is no specification {name}')
+        for other in os.listdir(folder):
+            if other.endswith('.nest'):
+                with open(os.path.join(folder, other), encoding='utf-8') as file:
+                    self.files.setdefault(other, file.read())
 
     def _meta(self, kind, value):
         word, _, reason = value.partition(',')
