@@ -3,7 +3,7 @@
 #   make demo [MODEL=thread]        build a web server and run it
 #   make check                      every test; the last line counts them
 #   make install [PREFIX=/usr/local] [DESTDIR=]
-#   make bench                      the compiler's time against its budgets
+#   make bench [BENCH='--only …']   the compiler's time; servers beside those of others
 #   make layers                     what each part of the runtime may import
 #   make fuzz [SECONDS=60]          the front end under libFuzzer (nightly Rust, cargo-fuzz)
 #   make clean
@@ -12,6 +12,7 @@ MODEL = event
 PREFIX = /usr/local
 DESTDIR =
 SECONDS = 60
+BENCH =
 CARGO = cargo
 
 .PHONY: demo check install bench layers fuzz clean
@@ -29,7 +30,7 @@ install:
 	@$(CARGO) xtask install --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
 
 bench:
-	@$(CARGO) xtask bench
+	@$(CARGO) xtask bench $(BENCH)
 
 layers:
 	@$(MAKE) --no-print-directory -C runtime/tests layers

@@ -1,5 +1,7 @@
-//! `make bench`: the compiler's time against its budgets, as a table for benches/record/.
+//! `make bench`: the compiler's time against its budgets, as a table for benches/record/, and then
+//! servers, which benches/bench.py measures.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,9 +18,30 @@ struct Measure<'a> {
     budget: Option<Duration>,
 }
 
-/// Prints the table; an error if a budget is exceeded.
-pub fn bench() -> Outcome {
+/// Measures the compiler unless there are arguments for the servers, and these unless there is
+/// `compiler`.
+pub fn bench(arguments: &[OsString]) -> Outcome {
     let nest = tool::release_nest()?;
+    if arguments == ["compiler"] {
+        return compiler(&nest);
+    }
+    let said = if arguments.is_empty() {
+        compiler(&nest)?
+    } else {
+        String::new()
+    };
+    let mut servers = Command::new("python3");
+    servers
+        .args(["benches/bench.py", "--nest"])
+        .arg(&nest)
+        .args(arguments)
+        .current_dir(tool::root());
+    tool::run(&mut servers)?;
+    Ok(said)
+}
+
+/// Prints the table; an error if a budget is exceeded.
+fn compiler(nest: &Path) -> Outcome {
     let dir = tool::target().join("bench");
     std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
     let long = dir.join("long.nest");
@@ -61,7 +84,7 @@ pub fn bench() -> Outcome {
     println!("|---|---|---|---|---|---|");
     let mut exceeded = Vec::new();
     for measure in &measures {
-        let times = times(&nest, measure)?;
+        let times = times(nest, measure)?;
         let median = times[times.len() / 2];
         let budget = measure.budget.map_or_else(|| "-".to_owned(), text_of);
         println!(

@@ -42,8 +42,12 @@ enum Task {
     },
     /// Check the house rules that a program can check
     Tidy,
-    /// Measure the compiler against its budgets
-    Bench,
+    /// Measure the compiler against its budgets, and servers beside floors and servers of others
+    Bench {
+        /// `compiler`: that alone; else arguments of benches/bench.py: the servers alone
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Print a valid specification of about so many lines
     Specification {
         /// Lines
@@ -77,7 +81,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Check { keep_going, only } => return check::check(keep_going, &only),
         Task::Tidy => tidy::tidy(),
-        Task::Bench => bench::bench(),
+        Task::Bench { arguments } => bench::bench(&arguments),
         Task::Specification { lines } => {
             print!("{}", specification::specification(lines));
             Ok(String::new())
