@@ -92,7 +92,7 @@ class Builder:
         units = [os.path.join(project, name) for name in ('server.c', 'actions.c')]
         made = os.path.join(folder, 'made')
         status, out, errors = bounded(
-            [self.cc, *demanded(project), *self.flags(model), '-I', project, '-I', folder,
+            [self.cc, *demanded(project), *self.flags(model), '-iquote', project, '-iquote', folder,
              '-o', made, *units, '-lm'], cwd=folder)
         if status != 0:
             raise BuildError(f'{self.cc} failed\n' + (out + errors).decode(errors='replace'))

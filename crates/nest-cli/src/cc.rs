@@ -157,11 +157,10 @@ impl Compiler {
     fn compile(&self, units: &Units, source: &Path, object: &Path) -> Command {
         let mut command = self.command();
         command.args(&self.flags);
-        command
-            .arg("-iquote")
-            .arg(units.beside)
-            .arg("-I")
-            .arg(units.project);
+        // Quoted includes alone: the header of time.nest is no <time.h>.
+        for dir in [units.beside, units.project] {
+            command.arg("-iquote").arg(dir);
+        }
         let mut map = OsString::from("-ffile-prefix-map=");
         map.push(units.project);
         map.push("=/nest");

@@ -3,6 +3,7 @@
 //! Must not know: the syntax tree, files, the command line. Same machine, same bytes.
 
 mod actions;
+
 mod names;
 mod replace;
 mod server;
@@ -121,7 +122,7 @@ fn makefile(m: &Machine) -> String {
          \t$(CC) $(NEST_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LDLIBS)\n\
          \n\
          %.o: %.c\n\
-         \t$(CC) $(NEST_FLAGS) -I. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<\n\
+         \t$(CC) $(NEST_FLAGS) -iquote. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<\n\
          \n\
          server.o actions.o: {name}.h nest.h $(wildcard runtime/*.h runtime/*/*.[ch])\n\
          \n\
