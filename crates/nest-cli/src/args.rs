@@ -71,7 +71,8 @@ pub enum Command {
     Check(Check),
     /// Write the server's C project into a directory
     #[command(
-        after_help = "Example:\n  nest gen login.nest -o login-server && make -C login-server\n\n\
+        after_help = "Example:\n  nest gen login.nest -o login-server && make -C login-server\n  \
+        nest gen login.nest -o login-server --with systemd,docker\n\n\
         Only files whose content changes are written"
     )]
     Gen(Gen),
@@ -149,6 +150,18 @@ pub struct Gen {
     /// Compile the trace in: a line for all that happens in a conversation
     #[arg(long)]
     pub trace: bool,
+    /// Write also what runs the server where it is to stay
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub with: Vec<With>,
+}
+
+/// `--with`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum With {
+    /// NAME.service and NAME.socket: hardened units for systemd
+    Systemd,
+    /// Dockerfile and .dockerignore: an image that holds the server alone
+    Docker,
 }
 
 /// What the C compiler is told; `build` and `run` share it.

@@ -12,14 +12,21 @@ use std::process::ExitCode;
 
 use nest_emit::OutFile;
 
-use crate::args::Gen;
+use crate::args::{Gen, With};
 use crate::compile::compile;
 use crate::term::{self, Failure};
 
 /// `nest gen`.
 pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
     let machine = compile(&args.spec, &[], args.trace, &mut BTreeSet::new())?;
-    let files = nest_emit::emit(&machine);
+    let mut files = nest_emit::emit(&machine);
+    for with in &args.with {
+        let (name, made) = match with {
+            With::Systemd => ("systemd", nest_emit::deploy::systemd(&machine)),
+            With::Docker => ("docker", nest_emit::deploy::docker(&machine)),
+        };
+        files.extend(made.map_err(|why| Failure::new(format!("--with {name}: {why}")))?);
+    }
     let dir = &args.output;
     let ours = ours(dir)?;
     if !ours && !args.force {

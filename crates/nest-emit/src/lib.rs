@@ -3,7 +3,7 @@
 //! Must not know: the syntax tree, files, the command line. Same machine, same bytes.
 
 mod actions;
-
+pub mod deploy;
 mod names;
 mod replace;
 mod server;

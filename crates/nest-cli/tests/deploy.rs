@@ -1,0 +1,115 @@
+//! `nest gen --with`: values come from the specification, what cannot be is refused.
+
+mod common;
+
+use common::{GOOD, Place, there};
+
+const WEB: &str = "%option processServer 300\n%option listen 127.0.0.1:81 [::1]:81 *:82 unix:/run/a.sock\n\
+                   %option drainTimeout 90s\n%option fileRoot \"/srv/a b%\"\n";
+
+/// The lines of the one file that begin with the word.
+fn lines(text: &str, start: &str) -> Vec<String> {
+    text.lines()
+        .filter(|line| line.starts_with(start))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn rules() -> &'static str {
+    GOOD.split_once('\n').unwrap_or_default().1
+}
+
+#[test]
+fn units_have_the_specification_s_values() {
+    let place = Place::new();
+    place.write("a.nest", WEB.to_owned() + rules());
+    let generate = ["gen", "a.nest", "-o", "out", "--with", "systemd"];
+    place.nest(&generate).with_status(0);
+    let (socket, service) = (place.read("out/a.socket"), place.read("out/a.service"));
+    assert_eq!(
+        lines(&socket, "ListenStream="),
+        [
+            "ListenStream=127.0.0.1:81",
+            "ListenStream=[::1]:81",
+            "ListenStream=82",
+            "ListenStream=/run/a.sock"
+        ]
+    );
+    for line in [
+        "Type=notify",
+        "WatchdogSec=30",
+        "ExecStart=/usr/local/bin/a --set listen=systemd",
+        "TimeoutStopSec=95",
+        "LimitNOFILE=1112",
+        "TasksMax=428",
+        "ReadWritePaths=\"/srv/a b%%\"",
+    ] {
+        assert!(service.lines().any(|l| l == line), "{line} in:\n{service}");
+    }
+    assert!(!there(&place.path("out/Dockerfile")));
+    place
+        .nest(&generate)
+        .with_status(0)
+        .err_has("nothing has changed");
+
+    place.write("a.nest", "%option drainTimeout none\n".to_owned() + rules());
+    place.nest(&generate).with_status(0);
+    let (socket, service) = (place.read("out/a.socket"), place.read("out/a.service"));
+    assert_eq!(lines(&socket, "ListenStream="), ["ListenStream=8080"]);
+    assert_eq!(
+        lines(&service, "TimeoutStopSec="),
+        ["TimeoutStopSec=infinity"]
+    );
+    assert_eq!(lines(&service, "TasksMax="), ["TasksMax=128"]);
+    assert!(!service.contains("ReadWritePaths"));
+}
+
+#[test]
+fn inetd_s_server_gets_its_socket_as_inetd_gives_it() {
+    let place = Place::new();
+    place.write("a.nest", "%option inetd\n".to_owned() + rules());
+    place
+        .nest(&["gen", "a.nest", "-o", "out", "--with", "systemd"])
+        .with_status(0);
+    let service = place.read("out/a.service");
+    assert!(service.contains("StandardInput=socket\n") && !service.contains("listen=systemd"));
+    place
+        .nest(&["gen", "a.nest", "-o", "out", "--with", "docker"])
+        .with_status(1)
+        .err_has("--with docker: inetd starts this server");
+}
+
+#[test]
+fn an_image_has_the_specification_s_values() {
+    let place = Place::new();
+    place.write("a.nest", WEB.to_owned() + rules());
+    place
+        .nest(&["gen", "a.nest", "-o", "out", "--with", "systemd,docker"])
+        .with_status(0);
+    assert!(there(&place.path("out/a.service")) && there(&place.path("out/.dockerignore")));
+    let dockerfile = place.read("out/Dockerfile");
+    assert_eq!(lines(&dockerfile, "EXPOSE"), ["EXPOSE 81 82"]);
+    assert_eq!(lines(&dockerfile, "USER"), ["USER 65534:65534"]);
+    assert_eq!(lines(&dockerfile, "ENTRYPOINT"), ["ENTRYPOINT [\"/a\"]"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    place
+        .nest(&["gen", "a.nest", "-o", "out", "--with", "upstart"])
+        .with_status(2)
+        .err_has("[possible values: systemd, docker]");
+    place.write("a.nest", "%option serverPort 0\n".to_owned() + rules());
+    for with in ["systemd", "docker"] {
+        place
+            .nest(&["gen", "a.nest", "-o", "out", "--with", with])
+            .with_status(1)
+            .err_has("the system chooses the port");
+    }
+    assert!(
+        !there(&place.path("out/server.c")),
+        "half of it was written"
+    );
+}
