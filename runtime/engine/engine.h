@@ -124,7 +124,8 @@ bool nest__threads_add(struct nest__scratch *, const struct nest__nfa *, uint16_
                        unsigned parts, uint32_t at, enum nest__on_match);
 
 /* -- matcher.c */
-void nest__match_begin(struct nest__match *, const uint16_t *rules, unsigned count);
+void nest__match_begin(struct nest__match *, const uint16_t *rules, unsigned count,
+                       const uint8_t *first); /* NULL: no byte has come */
 /* Feeds what match has not seen of the n unread bytes at p. DECIDED: match->best, best_n. */
 enum nest__verdict nest__match_feed(struct nest__match *, struct nest__scratch *, const uint8_t *p,
                                     uint32_t n, bool eof);

@@ -10,15 +10,18 @@
 
 #include <string.h>
 
-void nest__match_begin(struct nest__match *match, const uint16_t *rules, unsigned count) {
+/* Most rules end at the first byte: who looks at it here saves their beginning. */
+void nest__match_begin(struct nest__match *match, const uint16_t *rules, unsigned count,
+                       const uint8_t *first) {
     match->fed = 0;
     match->best_n = 0;
     match->best = 0;
     match->live = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct nest__dfa *dfa = nest__rules[rules[i]].dfa;
-        if (dfa != NULL && dfa->start == 0) {
-            continue; /* a pattern that nothing matches */
+        if (dfa != NULL && first != NULL &&
+            dfa->next[(size_t)dfa->start * dfa->class_count + dfa->classes[*first]] == 0) {
+            continue;
         }
         match->rules[match->live].rule = rules[i];
         match->rules[match->live].state = dfa == NULL ? 0 : dfa->start;

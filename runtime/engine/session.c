@@ -143,7 +143,7 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
         if (n == 0 && !eof) {
             return NEST__UNDECIDED;
         }
-        nest__match_begin(match, active, count);
+        nest__match_begin(match, active, count, n > 0 ? p : NULL);
     }
     enum nest__verdict verdict = nest__match_feed(match, &carrier->scratch, p, n, eof);
     if (verdict == NEST__UNDECIDED) {
@@ -249,7 +249,7 @@ static void session_rematch(nest_session *s) {
     unsigned count = nest__spec_active(s->states, s->last, active);
     s->work->matching = count > 0 && s->work->rest_n > 0;
     if (s->work->matching) {
-        nest__match_begin(&s->work->match, active, count);
+        nest__match_begin(&s->work->match, active, count, s->work->rest + s->work->rest_at);
     }
 }
 
