@@ -182,10 +182,12 @@ void *nest_keep(nest_session *, size_t n); /* zeroed, aligned as malloc; until E
 /* -- the server ------------------------------------------------------------------------------ */
 void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);
 const char *nest_date(void); /* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), kept current */
+#define NEST_DATE 30         /* bytes of such a text, its NUL included */
+const char *nest_date_of(time_t when, char text[NEST_DATE]); /* another time's, in `text` */
 const char *nest_server_name(void);
 const char *nest_file_root(void); /* fileRoot, for start-up code that prepares what lies there */
-const char *nest_model(void); /* "process", "thread", "event" */
-unsigned nest_port(void);     /* of the first TCP listener; 0 if none */
+const char *nest_model(void);     /* "process", "thread", "event" */
+unsigned nest_port(void);         /* of the first TCP listener; 0 if none */
 
 /* -- what some C libraries lack: strlcpy and strlcat as OpenBSD has them -------------------- */
 size_t nest_strlcpy(char *to, const char *from, size_t size);

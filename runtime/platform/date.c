@@ -1,4 +1,4 @@
-/* date.c: the date as HTTP writes it, made once a second per thread.
+/* date.c: dates as HTTP writes them; now's is made once a second per thread.
  *
  * Called by actions. State: one text per thread. Must not know sessions. No system call but the
  * clock, which the vdso answers; no locale, no time zone. */
@@ -8,7 +8,7 @@
 
 static _Thread_local struct {
     time_t second;
-    char text[30];
+    char text[NEST_DATE];
 } date_cache;
 
 static void date_two(char *to, int number) {
@@ -16,20 +16,14 @@ static void date_two(char *to, int number) {
     to[1] = (char)('0' + number % 10);
 }
 
-const char *nest_date(void) {
+const char *nest_date_of(time_t when, char text[NEST_DATE]) {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    struct timespec now;
     struct tm utc;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    if (date_cache.text[0] != '\0' && date_cache.second == now.tv_sec) {
-        return date_cache.text;
+    nest_strlcpy(text, "Thu, 01 Jan 1970 00:00:00 GMT", NEST_DATE);
+    if (gmtime_r(&when, &utc) == NULL) {
+        return text;
     }
-    if (gmtime_r(&now.tv_sec, &utc) == NULL) {
-        return "Thu, 01 Jan 1970 00:00:00 GMT";
-    }
-    char *text = date_cache.text;
-    nest_strlcpy(text, "Thu, 01 Jan 1970 00:00:00 GMT", sizeof date_cache.text);
     for (int i = 0; i < 3; i++) {
         text[i] = days[utc.tm_wday * 3 + i];
         text[8 + i] = months[utc.tm_mon * 3 + i];
@@ -40,6 +34,15 @@ const char *nest_date(void) {
     date_two(text + 17, utc.tm_hour);
     date_two(text + 20, utc.tm_min);
     date_two(text + 23, utc.tm_sec);
-    date_cache.second = now.tv_sec;
     return text;
+}
+
+const char *nest_date(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (date_cache.text[0] == '\0' || date_cache.second != now.tv_sec) {
+        nest_date_of(now.tv_sec, date_cache.text);
+        date_cache.second = now.tv_sec;
+    }
+    return date_cache.text;
 }
