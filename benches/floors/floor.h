@@ -4,7 +4,7 @@
  * no limits, no time-outs and no parsing. Nothing can be much cheaper on the same system calls, so
  * the distance to it is what a server adds. Usage:
  *
- *     epoll|thread|process --port N (--bytes N | --files DIR) [--close] [--workers N]
+ *     epoll|thread|process|fork --port N (--bytes N | --files DIR) [--close] [--workers N]
  *
  * --bytes: each answer is the same N bytes in all; --files: the file that is asked for, opened anew
  * each time. --close: an answer ends the connection. */

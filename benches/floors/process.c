@@ -13,7 +13,9 @@ int main(int argc, char **argv) {
         }
         if (pid == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            blocking_work();
+            for (;;) {
+                blocking_serve();
+            }
         }
     }
     pause();

@@ -4,8 +4,10 @@
 #include <pthread.h>
 
 static void *thread_work(void *unused) {
-    (void)unused;
-    blocking_work();
+    for (;;) {
+        blocking_serve();
+    }
+    return unused;
 }
 
 int main(int argc, char **argv) {

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(HERE)
 READY = 30                              # seconds until a server must answer
 CFLAGS = ['-std=gnu17', '-O2', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
-CONSTANT = '/constant'
+EVENT_CLIENTS = 12_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +66,7 @@ SERVERS = {server.name: server for server in (
     floor('epoll', 'an edge-triggered loop that receives and sends'),
     floor('thread', 'threads in accept, then in recv'),
     floor('process', 'processes in accept, then in recv'),
+    floor('fork', 'the same, and each serves one connection'),
     nginx('nginx-copy', 'off', '1 worker, open_file_cache, sendfile off (better for small files)'),
     nginx('nginx-sendfile', 'on', '1 worker, open_file_cache, sendfile and tcp_nopush on'),
     Server('h2o', '1 thread, HTTP/1.1', 'h2o -m worker -c {conf}', package='h2o',
@@ -167,7 +168,7 @@ class Running:
         words = server.words.format(
             nest=program, floor=program, port=self.port, root=shop.root, work=work, conf=conf,
             workers=workers, serve=own + (' --close' if closing else ''),
-            clients='' if server.name == 'nest-event' else f'--set maxClients={workers}',
+            clients=f"--set maxClients={EVENT_CLIENTS if server.name == 'nest-event' else workers}",
             user='-u www-data' if as_root else '').split()
         self.group = Group()
         try:

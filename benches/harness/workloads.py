@@ -66,8 +66,8 @@ def close():
     """A connection for each request."""
     apache = ('apache-event', 'apache-worker', 'apache-prefork')
     return Workload('close', 'a connection for each request, 64 at once, a file of 2,048 bytes',
-                    ('floor-epoll', 'nest-event', 'nest-thread', 'nest-process', 'nginx-copy',
-                     *apache, 'mini-httpd'), path='/2048', closing=True, targets=(
+                    ('floor-epoll', 'nest-event', 'floor-thread', 'nest-thread', 'floor-fork',
+                     'nest-process', 'nginx-copy', *apache, 'mini-httpd'), path='/2048', closing=True, targets=(
                          Target('nest-event', 'cost', 1.05, ('floor-epoll',)),
                          Target('nest-thread', 'cost', 1 / 1.8, apache[:2]),
                          Target('nest-process', 'cost', 1 / 3, ('mini-httpd',)),

@@ -177,6 +177,10 @@ static void open_crowd(void) {
             client_begin(&crowd[opened++], now());
         }
         run(now() + nanoseconds(options.patience), begin_none, crowd_opened);
+        if (!crowd_opened()) {
+            fprintf(stderr, "load: of the idle, some of the first %u are not served\n", opened);
+            exit(1);
+        }
     }
 }
 
