@@ -95,6 +95,7 @@ files! {
     "file/upload.h" With("files");
     "file/upload.c" With("files");
     "file/commit.c" With("files");
+    "file/list.c" With("lists");
     "null/files.c" Without("files");
     "feature/trace.h" With("trace");
     "feature/trace.c" With("trace");
@@ -115,6 +116,10 @@ files! {
     "engine/input.c" All;
     "engine/files.c" With("files");
     "null/opened.c" Without("files");
+    "engine/uploads.c" With("uploads");
+    "null/uploads.c" Without("uploads");
+    "engine/lists.c" With("lists");
+    "null/lists.c" Without("lists");
     "engine/threads.c" All;
     "engine/matcher.c" All;
     "engine/parts.c" All;

@@ -101,7 +101,7 @@ typedef struct nest_file {
     uint32_t mode; /* st_mode: kind and permissions */
 } nest_file;
 #define NEST_WHOLE UINT64_MAX /* as a length: all there is */
-#define NEST_SYNC 1u          /* nest_file_receive returns when it is on disk */
+#define NEST_SYNC 1u          /* nest_file_receive, nest_file_commit return when it is on disk */
 /* Opens a file and says what it is: a regular file, or a directory (of which only `mode`, `mtime`
  * are of use). 0, or -1 and errno: ENOENT, EACCES, EXDEV (outside), ENXIO (neither), EMFILE, … */
 int nest_file_open(nest_session *, const char *path, nest_file *);
@@ -132,6 +132,40 @@ static inline int64_t nest_file_reply_value(nest_session *s, nest_file file, uin
  * file before `length`. (With NEST_SYNC it may be the new file if only its name was not synced.)
  */
 int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, unsigned flags);
+
+/* A file that is written piece by piece, and put in its place when it is whole, as
+ * nest_file_receive does. It outlives the action: a connection may have one at a time, and what it
+ * neither commits nor drops is dropped behind its END. The first failure is that of all that
+ * follow, the commit included. In END they work, unless the client is gone or was cut off. */
+typedef struct nest_upload nest_upload;
+/* Begins one. NULL and errno: EBUSY (there is one already), EACCES, EISDIR, ENOSPC, EXDEV, … */
+nest_upload *nest_file_create(nest_session *, const char *path);
+/* Appends. Small pieces are gathered, so that a failure may be told by a later write or by the
+ * commit. 0, or -1 and errno; EBADF: not an upload of this connection, or no longer. */
+int nest_file_write(nest_session *, nest_upload *, const void *, size_t);
+/* Puts it in its place; with NEST_SYNC it returns when file and name are on disk. 0, or -1 and
+ * errno, with the old file as it was (but as nest_file_receive with NEST_SYNC). It is gone either
+ * way. */
+int nest_file_commit(nest_session *, nest_upload *, unsigned flags);
+/* Gives it up: nothing is left. What is gone already, and NULL, is nothing. Keeps errno. */
+void nest_file_drop(nest_session *, nest_upload *);
+/* Deletes a regular file; of a link the link. 0, or -1 and errno: ENOENT, EISDIR, EACCES, EXDEV,
+ * ENXIO (none of these), …. In END it works even if the client is gone. */
+int nest_file_delete(nest_session *, const char *path);
+typedef struct nest_entry {
+    const char *name;      /* any bytes but '/' and NUL */
+    uint64_t size;         /* bytes of a regular file, else 0 */
+    struct timespec mtime; /* of its last change */
+    uint32_t mode;         /* st_mode: kind and permissions; of a link, the link's */
+} nest_entry;
+typedef struct nest_files {
+    size_t count;
+    const nest_entry *entries; /* by name, byte for byte */
+} nest_files;
+/* What a directory holds, without ".", ".." and unfinished uploads; until the action ends. 0, or -1
+ * and errno, and an empty list: ENOENT, ENOTDIR, EACCES, EXDEV, …; EOVERFLOW beyond 1 MB for all
+ * lists of the action: of each entry its name, a NUL and sizeof(nest_entry). */
+int nest_file_list(nest_session *, const char *path, nest_files *);
 
 /* -- blocking code: what stands between runs on a helper thread in event servers, while this
  * connection waits and no other does. `$block { }`; of this file only nest_part, nest_length,

@@ -283,6 +283,8 @@ bool nest__unread(const nest_session *); /* unread input may exist: close by lin
 /* Bytes that a client can need, its variables and buffers; `most`: whatever its actions do with
  * directives; else: whatever clients do by themselves. */
 uint64_t nest__session_memory(bool most);
+/* Descriptors that a client can hold from action to action, beside its connection. */
+uint32_t nest__uploads_descriptors(void);
 void nest__released(nest_session *); /* nothing can name it any more; frees its work block */
 
 /* A carrier runs one action at a time: a process, a thread, a loop. */
@@ -363,6 +365,11 @@ int nest__file_open(const char *path, bool cached, nest_file *file);
 int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
 void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
 void nest__file_close(int fd);
+/* Deletes a regular file, or a link itself. 0 or -errno. */
+int nest__file_delete(const char *path);
+/* What a folder holds, by name; at most `room` bytes (-EOVERFLOW). How many; they are the caller's,
+ * at list->entries, which is NULL if there are none. Or -errno. */
+int nest__file_list(const char *path, size_t room, nest_files *list);
 /* A file that is being received: beside its place, without a name where the system can. */
 struct nest__upload;
 int nest__upload_begin(const char *path, struct nest__upload **);

@@ -57,6 +57,19 @@ struct nest__kept { /* $keep; the user's bytes follow */
     } head;
 };
 
+struct nest__listed { /* in the action's arena */
+    struct nest__listed *next;
+    void *entries;
+    size_t size;
+};
+enum { NEST__GATHERED = 16 * 1024 }; /* of an upload, before it is written */
+struct nest_upload {                 /* begun by nest_file_create; written by whoever helps */
+    struct nest__upload *file;       /* NULL: it could not be begun, or was given up for `error` */
+    int error;  /* 0 or -errno: the first failure, which all that follows has */
+    uint32_t n; /* gathered */
+    uint8_t bytes[NEST__GATHERED];
+};
+
 struct nest__work { /* borrowed from the carrier while a session is not idle */
     struct nest__work *next;
     uint8_t *rest; /* owned input: the running action's message if it was kept, then unread bytes */
@@ -73,6 +86,8 @@ struct nest__work { /* borrowed from the carrier while a session is not idle */
     struct nest__kept *kept;
     size_t kept_n;
     struct nest__opened *opened; /* files that the running action has open */
+    struct nest__listed *listed; /* folders that it has read */
+    nest_upload *upload;         /* the connection's own, from action to action */
     bool matching;               /* match is of the unread bytes */
     struct nest__match match;
 };
@@ -168,10 +183,18 @@ int64_t nest__input_chunk(nest_session *, uint64_t most, const uint8_t **p);
 void nest__input_taken(nest_session *, uint32_t n);
 
 /* -- files.c */
-/* The action has ended; before its arena is cleared. */
-void nest__opened_close(struct nest__work *);
+/* The action has done all it does, and may still wait: files are closed, lists freed; behind END an
+ * upload that is left is dropped. */
+void nest__files_acted(nest_session *);
 /* Bytes that a client holds while a file is sent or received. */
 uint64_t nest__files_memory(void);
+/* Drops the upload, which there is. */
+void nest__upload_drop(nest_session *);
+
+/* -- uploads.c, lists.c */
+/* Bytes of an upload that is kept; of what an action has listed. */
+uint64_t nest__uploads_memory(void);
+uint64_t nest__lists_memory(void);
 
 /* The action of this session, NULL if none runs. */
 static inline struct nest__action *nest__acting(const nest_session *s) {
@@ -200,6 +223,14 @@ static inline const uint8_t *nest__unread_bytes(const nest_session *s,
     }
     *n = s->work->rest_n;
     return s->work->rest + s->work->rest_at;
+}
+
+/* Where bytes of the action's message are now: a wait may have moved it. `message`: where it was.
+ */
+static inline const uint8_t *nest__source(const struct nest__action *action, const uint8_t *message,
+                                          const void *p) {
+    uintptr_t offset = (uintptr_t)p - (uintptr_t)message;
+    return action != NULL && offset < action->n ? action->p + offset : p;
 }
 
 static inline void nest__consume(nest_session *s, struct nest__window *window, uint32_t n) {

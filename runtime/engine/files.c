@@ -1,8 +1,8 @@
 /* files.c: the directives for files: their bytes go through the output queue, and come as input.
  *
- * Called by actions. State: the running action's open files. What may wait for a disk is done as
- * NEST__WORK; what lies in memory is read in place, into the queue. Must not know how files are
- * found, nor who helps. */
+ * Called by actions, and when one has ended. State: the running action's open files. What may wait
+ * for a disk is done as NEST__WORK; what lies in memory is read in place, into the queue. Must not
+ * know how files are found, nor who helps. */
 #include "engine.h"
 
 #include <errno.h>
@@ -34,11 +34,50 @@ struct nest__opened { /* in the action's arena */
     int32_t fd;
 };
 
-void nest__opened_close(struct nest__work *work) {
+void nest__files_acted(nest_session *s) {
+    struct nest__work *work = s->work;
     for (const struct nest__opened *file = work->opened; file != NULL; file = file->next) {
         nest__file_close(file->fd);
     }
+    for (const struct nest__listed *list = work->listed; list != NULL; list = list->next) {
+        free(list->entries);
+    }
     work->opened = NULL;
+    work->listed = NULL;
+    if (s->reason != NEST_OPEN && work->upload != NULL) { /* END has run */
+        nest__upload_drop(s);
+    }
+}
+
+/* -- what an action, or the connection's end, gives up and deletes */
+
+static int files_drop_work(void *arg) {
+    nest__upload_abandon(arg);
+    return 0;
+}
+
+void nest__upload_drop(nest_session *s) {
+    nest_upload *upload = s->work->upload;
+    int error = errno;
+    s->work->upload = NULL;
+    if (upload->file != NULL) { /* a disk may have much to free */
+        (void)nest__await_work(s, files_drop_work, upload->file);
+    }
+    free(upload);
+    errno = error;
+}
+
+static int files_delete_work(void *arg) {
+    return nest__file_delete(arg);
+}
+
+/* In END whatever has become of the client: it is where an action tidies up. */
+int nest_file_delete(nest_session *s, const char *path) {
+    if (s->reason == NEST_OPEN && nest__fails(s, nest__acting(s))) {
+        return nest__refuse(s);
+    }
+    int error = path == NULL ? -ENOENT : nest__await_work(s, files_delete_work, (void *)path);
+    return error < 0 ? files_failed(error) : 0;
 }
 
 struct files_opening {

@@ -79,13 +79,6 @@ static int64_t out_room(struct nest__work *work, size_t n) {
     return (int64_t)n;
 }
 
-/* Where an item is now: a wait may have moved the message that it lies in. */
-static const uint8_t *out_source(const struct nest__action *action, const uint8_t *message,
-                                 const void *p) {
-    uintptr_t offset = (uintptr_t)p - (uintptr_t)message;
-    return action != NULL && offset < action->n ? action->p + offset : p;
-}
-
 int64_t nest__out_space(nest_session *s, size_t n, uint8_t **p) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
@@ -126,7 +119,7 @@ int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
         if (n == 0) {
             continue;
         }
-        nest__on_reply(s, out_source(action, message, items[i].p), n);
+        nest__on_reply(s, nest__source(action, message, items[i].p), n);
         for (size_t done = 0; done < n;) {
             struct nest__work *work = nest__borrow(s);
             int64_t room = work == NULL ? -ENOMEM : out_room(work, n - done);
@@ -136,7 +129,7 @@ int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
                 }
             } else if (room > 0) {
                 memcpy(work->out + work->out_at + work->out_n,
-                       out_source(action, message, items[i].p) + done, (size_t)room);
+                       nest__source(action, message, items[i].p) + done, (size_t)room);
                 work->out_n += (size_t)room;
                 done += (size_t)room;
             } else {

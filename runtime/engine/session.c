@@ -52,6 +52,9 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
         nest__on_timer(s, &nest__timers[NEST__ACT_TIMER - rule]);
     }
     nest__spec_act(s, nest__vars(s), rule);
+    if (s->work != NULL) {
+        nest__files_acted(s);
+    }
     nest__carrier()->action = NULL;
     s->phase = NEST__READING;
     s->flags &= (uint8_t)~NEST__CUT;
@@ -60,7 +63,6 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
         s->c0.state |= NEST__CHAN_GONE;
     }
     if (s->work != NULL) {
-        nest__opened_close(s->work);
         nest__arena_clear(s->work);
     }
     nest__on_acted(s, action.took);

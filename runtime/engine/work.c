@@ -44,7 +44,7 @@ static void work_free(struct nest__work *work) {
 void nest__settle(nest_session *s) {
     struct nest__work *work = s->work;
     if (work == NULL || s->phase == NEST__ACTING || work->rest_n > 0 || work->out_n > 0 ||
-        work->matching || work->kept != NULL) {
+        work->matching || work->kept != NULL || work->upload != NULL) {
         return;
     }
     struct nest__carrier *carrier = nest__carrier();

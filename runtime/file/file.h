@@ -8,5 +8,10 @@
  * fileRoot. A descriptor, or -errno: -EXDEV if it leads outside; `cached`: -EAGAIN rather than wait
  * for a disk. */
 int nest__file_find(const char *path, int flags, bool cached);
+/* The directory that the last name of `path` is in, for names to be looked up, and that name, which
+ * lies in `path`. A descriptor, or -errno: -EISDIR if there is no such name ("a/", "..", "/"). */
+int nest__file_folder(const char *path, const char **name);
+
+#define NEST__UPLOAD_PREFIX ".nest-upload-" /* of files beside the place that they will have */
 
 #endif

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -113,5 +114,29 @@ int nest__file_find(const char *path, int flags, bool cached) {
     for (int i = 0; i < ROOT_TRIES && fd == -EAGAIN; i++) {
         fd = nest__open_beneath(root_fd, path, flags | O_CLOEXEC, false);
     }
+    return fd;
+}
+
+int nest__file_folder(const char *path, const char **name) {
+    const char *slash = strrchr(path, '/');
+    *name = slash == NULL ? path : slash + 1;
+    if (path[0] == '\0') {
+        return -ENOENT;
+    }
+    if ((*name)[0] == '\0' || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0) {
+        return -EISDIR;
+    }
+    if (slash == NULL) {
+        return nest__file_find(".", nest__directory_flags(), false);
+    }
+    size_t n = (size_t)(*name - path);
+    char *directory = malloc(n + 1);
+    if (directory == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(directory, path, n);
+    directory[n] = '\0';
+    int fd = nest__file_find(directory, nest__directory_flags(), false);
+    free(directory);
     return fd;
 }

@@ -21,31 +21,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Divides a path in the directory's, which is new, and the last name, which lies in `path`. */
-static int upload_divide(const char *path, char **directory, const char **name) {
-    const char *slash = strrchr(path, '/');
-    *name = slash == NULL ? path : slash + 1;
-    if (path[0] == '\0') {
-        return -ENOENT;
-    }
-    if ((*name)[0] == '\0' || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0) {
-        return -EISDIR;
-    }
-    size_t n = (size_t)(*name - path);
-    *directory = malloc(n + 2);
-    if (*directory == NULL) {
-        return -ENOMEM;
-    }
-    memcpy(*directory, path, n);
-    memcpy(*directory + n, n == 0 ? "." : "", n == 0 ? 2 : 1);
-    return 0;
-}
-
 /* The next name that is not taken, which `make` takes. */
 static int upload_beside(struct nest__upload *u, int (*make)(struct nest__upload *)) {
     static _Atomic unsigned long long number;
     for (;;) {
-        snprintf(u->beside, sizeof u->beside, ".nest-upload-%ld-%llu", (long)getpid(),
+        snprintf(u->beside, sizeof u->beside, NEST__UPLOAD_PREFIX "%ld-%llu", (long)getpid(),
                  (unsigned long long)atomic_fetch_add(&number, 1) + 1);
         int result = make(u);
         if (result >= 0) {
@@ -116,23 +96,21 @@ static int upload_open(struct nest__upload *u) {
 
 int nest__upload_begin(const char *path, struct nest__upload **upload) {
     const char *name;
-    char *directory = NULL;
-    int error = upload_divide(path, &directory, &name);
-    if (error != 0) {
-        return error;
+    int directory = nest__file_folder(path, &name);
+    if (directory < 0) {
+        return directory;
     }
     size_t n = strlen(name) + 1;
     struct nest__upload *u = malloc(sizeof *u + n);
     if (u == NULL) {
-        free(directory);
+        close(directory);
         return -ENOMEM;
     }
     memset(u, 0, sizeof *u);
     memcpy(u->name, name, n);
     u->fd = -1;
-    u->directory = nest__file_find(directory, nest__directory_flags(), false);
-    free(directory);
-    error = u->directory < 0 ? u->directory : upload_open(u);
+    u->directory = directory;
+    int error = upload_open(u);
     if (error != 0) {
         nest__upload_abandon(u);
         return error;
@@ -180,8 +158,6 @@ void nest__upload_abandon(struct nest__upload *u) {
     if (u->fd != -1) {
         close(u->fd);
     }
-    if (u->directory >= 0) {
-        close(u->directory);
-    }
+    close(u->directory);
     free(u);
 }

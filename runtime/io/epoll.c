@@ -267,7 +267,8 @@ int nest__io_status(void) {
 
 uint32_t nest__io_prepare(void) {
     uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
-    if (nest__descriptors_budget(nest__config.max_clients + EPOLL_DESCRIPTORS + files) < 0) {
+    uint64_t clients = nest__config.max_clients * (1 + (uint64_t)nest__uploads_descriptors());
+    if (nest__descriptors_budget(clients + EPOLL_DESCRIPTORS + files) < 0) {
         return 0;
     }
     return nest__config.max_clients;

@@ -14,6 +14,8 @@ pub fn features(m: &Machine) -> Vec<&'static str> {
         ("timeout", f.timeout),
         ("log", f.log != Logging::Errors),
         ("files", f.files),
+        ("uploads", f.uploads),
+        ("lists", f.lists),
         ("blocks", f.blocks),
         ("helpers", f.files || f.blocks),
         ("inetd", inetd(m)),

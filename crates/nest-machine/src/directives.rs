@@ -330,6 +330,51 @@ pub const DIRECTIVES: &[Directive] = &[
         "receives a file",
     ),
     d(
+        "fileCreate",
+        Form::Call { least: 1, most: 1 },
+        "nest_file_create",
+        "$fileCreate(path)",
+        "begins a file that is written piece by piece",
+    ),
+    d(
+        "fileWrite",
+        Form::Call { least: 3, most: 3 },
+        "nest_file_write",
+        "$fileWrite(upload, p, n)",
+        "appends to it",
+    ),
+    d(
+        "fileCommit",
+        Form::Filled {
+            least: 1,
+            rest: &["0"],
+        },
+        "nest_file_commit",
+        "$fileCommit(upload, NEST_SYNC)",
+        "puts it in its place",
+    ),
+    d(
+        "fileDrop",
+        Form::Call { least: 1, most: 1 },
+        "nest_file_drop",
+        "$fileDrop(upload)",
+        "gives it up",
+    ),
+    d(
+        "fileDelete",
+        Form::Call { least: 1, most: 1 },
+        "nest_file_delete",
+        "$fileDelete(path)",
+        "deletes a file",
+    ),
+    d(
+        "fileList",
+        Form::Call { least: 2, most: 2 },
+        "nest_file_list",
+        "$fileList(path, &list)",
+        "what a folder holds",
+    ),
+    d(
         "block",
         Form::Block,
         "nest_block_begin",
@@ -370,6 +415,10 @@ pub enum Need {
     Timeout,
     /// Files beneath fileRoot.
     Files,
+    /// And connections keep one that they write.
+    Uploads,
+    /// And folders are listed.
+    Lists,
     /// Actions change threads.
     Blocks,
 }
@@ -381,6 +430,8 @@ pub fn need(c: &str) -> Option<Need> {
         "nest_peer" => Some(Need::Peer),
         "nest_timeout" => Some(Need::Timeout),
         "nest_block_begin" | "nest_block_end" => Some(Need::Blocks),
+        "nest_file_create" => Some(Need::Uploads),
+        "nest_file_list" => Some(Need::Lists),
         _ if c.starts_with("nest_file_") => Some(Need::Files),
         _ => None,
     }

@@ -445,8 +445,12 @@ pub struct Features {
     pub peer: bool,
     /// `$timeout` is used: a connection has an idle limit of its own.
     pub timeout: bool,
-    /// Files are sent or received.
+    /// Anything is done with files.
     pub files: bool,
+    /// `$fileCreate` is used: a connection may keep an upload.
+    pub uploads: bool,
+    /// `$fileList` is used.
+    pub lists: bool,
     /// `$block` is used.
     pub blocks: bool,
     /// Connections, or messages too, are logged.

@@ -158,12 +158,18 @@ fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging
             })
         })
     };
+    let (uploads, lists) = (
+        used(Need::Uploads) || named(Need::Uploads),
+        used(Need::Lists) || named(Need::Lists),
+    );
     Features {
         trace: overrides.trace,
         // A C helper may ask all the same: as long as the connection is there.
         peer: used(Need::Peer),
         timeout: used(Need::Timeout) || named(Need::Timeout),
-        files: used(Need::Files) || named(Need::Files),
+        files: uploads || lists || used(Need::Files) || named(Need::Files),
+        uploads,
+        lists,
         blocks: used(Need::Blocks) || named(Need::Blocks),
         log,
     }

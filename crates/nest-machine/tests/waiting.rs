@@ -263,6 +263,10 @@ fn a_server_has_what_it_names() {
     assert!(features("%%\n\"a\" { $timeout(1s); }\n").timeout);
     assert!(features("%%\n\"a\" { $block { } }\n").blocks);
     assert!(features("%%\nTIMEOUT(1s) { $fileReply(\"x\"); }\n").files);
+    let uploads = features("%%\n\"a\" { $fileDrop($fileCreate(\"x\")); }\n");
+    assert!(uploads.files && uploads.uploads && !uploads.lists);
+    let lists = features("%%\n\"a\" { nest_files l; $fileList(\"x\", &l); }\n");
+    assert!(lists.files && lists.lists && !lists.uploads);
     let helper = |call: &str| {
         features(&format!(
             "%{{\nstatic void f(nest_session *s) {{ {call}; }}\n%}}\n%%\n\"a\" {{ f($self); }}\n"
@@ -270,6 +274,7 @@ fn a_server_has_what_it_names() {
     };
     assert!(helper("nest_timeout(s, 5)").timeout);
     assert!(helper("nest_file_receive(s, \"x\", 5, 0)").files);
+    assert!(helper("nest_file_create(s, \"x\")").uploads);
     assert!(helper("nest_block_begin(s)").blocks);
     assert_eq!(
         helper("puts(\"nest_timeout nest_file_open\") /* nest_block_begin */"),

@@ -15,6 +15,8 @@
 #include "../../io/script_faults.c"
 #include "../../engine/work.c"
 #include "../../null/opened.c"
+#include "../../null/uploads.c"
+#include "../../null/lists.c"
 #include "../../null/blocks.c"
 #include "../../engine/threads.c"
 #include "../../engine/matcher.c"

@@ -13,6 +13,8 @@
 #include "../../feature/timeout.c"
 #include "../../engine/work.c"
 #include "../../null/opened.c"
+#include "../../null/uploads.c"
+#include "../../null/lists.c"
 #include "../../null/blocks.c"
 #include "../../engine/threads.c"
 #include "../../engine/matcher.c"

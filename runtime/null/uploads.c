@@ -1,0 +1,10 @@
+/* uploads.c, without $fileCreate: nothing is kept for it. No state. */
+#include "../engine/engine.h"
+
+uint64_t nest__uploads_memory(void) {
+    return 0;
+}
+
+uint32_t nest__uploads_descriptors(void) {
+    return 0;
+}
