@@ -19,7 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, HERE)
 from harness import report                                              # noqa: E402
-from harness.machine import Failed, Machine, command, describe          # noqa: E402
+from harness.machine import (PREFIX, Failed, Machine, clear_folders,      # noqa: E402
+                             command, describe)
 from harness.measure import measure                                     # noqa: E402
 from harness.servers import SERVERS, Workshop, missing, versions        # noqa: E402
 from harness.workloads import WORKLOADS, make_files                     # noqa: E402
@@ -191,11 +192,15 @@ def main():
            'versions': versions(options.servers), 'missing': absent, 'interrupted': False,
            'cells': []}
     sound = False
-    with tempfile.TemporaryDirectory(prefix='nest-bench-') as folder:
+    clear_folders(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix=f'{PREFIX}{os.getpid()}-') as folder:
         os.chmod(folder, 0o755)
         make_files(os.path.join(folder, 'files'))
+        shop = Workshop(folder, options.nest, os.path.abspath(files))
         try:
-            sound = run_all(options, run, Workshop(folder, options.nest, os.path.abspath(files)))
+            shop.build([SERVERS[name] for name in options.servers],
+                       [WORKLOADS[name] for name in options.only])
+            sound = run_all(options, run, shop)
         except KeyboardInterrupt:
             run['interrupted'] = True
             print('bench: cut short', file=sys.stderr)

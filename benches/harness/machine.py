@@ -53,6 +53,13 @@ def gone(name):
     return found is not None and not os.path.exists(f'/proc/{found.group(1)}')
 
 
+def clear_folders(base):
+    """Removes what killed runs have left in the folder of temporary files."""
+    for name in os.listdir(base):
+        if gone(name):
+            shutil.rmtree(os.path.join(base, name), ignore_errors=True)
+
+
 class Loopback:
     """Server and load share this system's loopback; packets are handled on the sender's core."""
 

@@ -74,7 +74,9 @@ def figures(result):
     """The figures that are compared: what a request costs, in microseconds of the server's core."""
     result['rate'] = result['ended'] / result['seconds']
     result.update(costs(result))
-    result.update(result.pop('us'))
+    latencies = result.pop('us')
+    if result['answers']:
+        result.update(latencies)
     result['fault_count'] = sum(result['faults'].values()) + result['unserved']
     return result
 
@@ -131,11 +133,11 @@ def httperf(running, machine, rate, seconds):
 def measure(machine, shop, server, workload, variant, seconds, rate=None):
     """One cell of a table. `rate`: of an open loop that the workload leaves to us."""
     name, more = variant
+    seconds *= workload.longer
     result = {'network': machine.network.name, 'workload': workload.name, 'server': server.name,
               'variant': name}
     try:
-        with Running(server, machine, shop, workload.serve, workload.closing,
-                     workload.workers) as running:
+        with Running(server, machine, shop, workload) as running:
             body = check(running, workload, server)
             if workload.httperf:
                 return result | httperf(running, machine, int(more[1]), seconds)

@@ -78,13 +78,14 @@ def faults(cells):
     """What failed, by kind, over all rounds."""
     out, errors = {}, []
     for cell in cells:
-        if 'error' in cell and cell['error'] not in errors:
-            errors.append(cell['error'])
+        error = cell.get('error', '').strip().partition('\n')[0]
+        if error and error not in errors:
+            errors.append(error)
         for name, count in cell.get('faults', {'all': cell.get('fault_count', 0)}).items():
             out[name] = out.get(name, 0) + count
         out['unserved'] = out.get('unserved', 0) + cell.get('unserved', 0)
     said = [f'{count} {name}' for name, count in out.items() if count] + errors
-    return ', '.join(said).replace('|', '/').replace('\n', ' ') or '0'
+    return ', '.join(said).replace('|', '/') or '0'
 
 
 def table(workload, cells):

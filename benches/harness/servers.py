@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(HERE)
 READY = 30                              # seconds until a server must answer
 CFLAGS = ['-std=gnu17', '-O2', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
-EVENT_CLIENTS = 12_000
+SPARE = 16                              # clients beyond those of a workload
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +37,9 @@ class Server:
 
 def nest(model, about):
     """This project's server of a model."""
-    return Server(f'nest-{model}', about, '{nest} --port {port} --set fileRoot={root} {clients}',
-                  'nest', constant=126)
+    return Server(f'nest-{model}', about,
+                  '{nest} --port {port} --set fileRoot={root} --set maxClients={clients}', 'nest',
+                  constant=126)
 
 
 def floor(kind, about):
@@ -129,6 +130,14 @@ class Workshop:
                              [self.nest, 'build', self.specs[serve], '--model', kind])
         return ''
 
+    def build(self, servers, workloads):
+        """All that will be needed, so that a mistake in it is said before anything is measured."""
+        self.load()
+        for workload in workloads:
+            for server in servers:
+                if server.name in workload.servers:
+                    self.program(server, workload.serve)
+
     def place(self):
         """A new directory."""
         self.count += 1
@@ -141,8 +150,10 @@ class Workshop:
 class Running:
     """A server that runs; `with` ends it, and all that it made."""
 
-    def __init__(self, server, machine, shop, serve, closing, workers):
+    def __init__(self, server, machine, shop, workload):
         self.server, self.machine = server, machine
+        clients = workload.clients + SPARE
+        workers = workload.workers or clients
         self.port = machine.free_port()
         work = shop.place()
         self.output = os.path.join(work, 'output')
@@ -163,12 +174,12 @@ class Running:
             with open(conf, 'w', encoding='ascii') as file:
                 file.write(re.sub('@([A-Z]+)@', lambda m: str(values[m.group(1)]),
                                   read(os.path.join(HERE, 'peers', server.conf))))
-        program = shop.program(server, serve)
-        own = '--bytes 192' if serve == 'constant' else f'--files {shop.root}'
+        program = shop.program(server, workload.serve)
+        serve = '--bytes 192' if workload.serve == 'constant' else f'--files {shop.root}'
         words = server.words.format(
             nest=program, floor=program, port=self.port, root=shop.root, work=work, conf=conf,
-            workers=workers, serve=own + (' --close' if closing else ''),
-            clients=f"--set maxClients={EVENT_CLIENTS if server.name == 'nest-event' else workers}",
+            workers=workers, serve=serve + (' --close' if workload.closing else ''),
+            clients=clients if server.name == 'nest-event' else workers,
             user='-u www-data' if as_root else '').split()
         self.group = Group()
         try:

@@ -36,7 +36,9 @@ class Workload:
     path: str = '/constant'             # '': the mix
     load: tuple = ()
     variants: tuple = (('', ()),)
-    workers: int = CLIENTS + 16         # processes or threads that a model needs
+    clients: int = CLIENTS              # at once, at most
+    workers: int = 0                    # processes or threads; 0: one for each client
+    longer: float = 1                   # than other measurements
     closing: bool = False
     share: float = 0                    # of what a server can do at most: the rate of an open loop
     httperf: bool = False
@@ -78,7 +80,7 @@ def rising(name, about, **more):
     """Connections at rising rates, whether they are served or not."""
     return Workload(name, about, ('nest-event', 'nest-thread', 'nest-process', 'nginx-copy',
                                   'apache-event', 'apache-prefork', 'mini-httpd'),
-                    path='/2048', closing=True, once=True, workers=256,
+                    path='/2048', closing=True, once=True, clients=4000, workers=256,
                     variants=tuple((f'{rate}/s', ('--rate', str(rate))) for rate in RATES), **more)
 
 
@@ -92,7 +94,8 @@ WORKLOADS = {workload.name: workload for workload in (
     *(keep_alive(size) for size in SIZES),
     Workload('mix', f'{MIX_CLIENTS:,} clients, keep-alive, files as SPECweb99 asks for them',
              ('nest-event', 'nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd', 'apache-event'),
-             path='', load=('--clients', str(MIX_CLIENTS), '--warm', '1'), workers=MIX_CLIENTS + 16,
+             path='', load=('--clients', str(MIX_CLIENTS), '--warm', '1'), clients=MIX_CLIENTS,
+             longer=4,                  # so that each client has many answers
              targets=(Target('nest-event', 'jain', .999),
                       Target('nest-event', 'cost', .9, ('nginx-copy', 'nginx-sendfile')))),
     Workload('latency', 'at 70 % of what each can do, arrivals at random: 192 bytes, keep-alive',
@@ -100,7 +103,8 @@ WORKLOADS = {workload.name: workload for workload in (
              targets=tuple(Target('nest-event', figure, 1.25, ('floor-epoll',))
                            for figure in ('p50', 'p99', 'p99.9'))),
     Workload('idle', f'64 busy connections, without and with {IDLE:,} idle ones beside them',
-             ('nest-event', 'floor-epoll', 'nginx-copy'), path='/2048',
+             ('nest-event', 'floor-epoll', 'nginx-copy'), serve='constant',
+             clients=CLIENTS + IDLE,
              variants=(('', ()), ('+idle', ('--idle', str(IDLE)))),
              targets=(Target('nest-event +idle', 'cost', 1.05, ('nest-event',)),)),
     rising('rates', 'connections arrive at random at a rate; each wants a file of 2,048 bytes',
