@@ -14,6 +14,8 @@ pub type Unfit = &'static str;
 const DESCRIPTORS: u64 = 512;
 /// Processes and threads beside the clients': the supervisor, helpers, libraries.
 const TASKS: u64 = 128;
+/// The port where nobody names one.
+const USUAL: u16 = 8080;
 /// What a stop takes beyond `drainTimeout`: seconds.
 const STOP: u64 = 5;
 
@@ -27,8 +29,12 @@ fn initial<'m>(m: &'m Machine, name: &str) -> &'m str {
     option.map_or("", |option| option.initial.as_str())
 }
 
-/// Where the server listens, a word each: the addresses of `listen`, or all interfaces.
+/// Where the server listens, a word each: the addresses of `listen`, or all interfaces. A server of
+/// inetd's knows of no port.
 fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
+    if m.settings.inetd {
+        return Ok(vec![format!("*:{USUAL}")]);
+    }
     let listen: Vec<String> = initial(m, "listen")
         .split_whitespace()
         .filter(|address| *address != "systemd")
@@ -91,6 +97,9 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
          \n\
          [Socket]\n"
     );
+    if m.settings.inetd {
+        text += "# The specification names no port, since inetd's configuration does.\n";
+    }
     for address in addresses {
         let stream = address
             .strip_prefix("unix:")
@@ -127,8 +136,8 @@ fn service(m: &Machine) -> String {
         "Restart=on-failure\n"
     };
     let drain = match nest_machine::options::duration(initial(m, "drainTimeout")) {
-        Some(ms) => (u64::from(ms).div_ceil(1000) + STOP).to_string(),
-        None => "infinity".to_owned(),
+        Some(ms) if ms > 0 => (u64::from(ms).div_ceil(1000) + STOP).to_string(),
+        _ => "infinity".to_owned(), // none
     };
     let tasks = match m.settings.model {
         ModelKind::Process | ModelKind::Thread => clients + TASKS,

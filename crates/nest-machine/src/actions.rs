@@ -356,7 +356,7 @@ impl Scan<'_, '_> {
             let what = match (least, most) {
                 (0, 0) => format!("${} takes no argument", directive.name),
                 (l, m) if l == m => {
-                    format!("${} takes {l} argument(s), here are {n}", directive.name)
+                    format!("${} takes {}, not {n}", directive.name, arguments(l))
                 }
                 _ if n < least => format!("${} lacks an argument", directive.name),
                 _ => format!("${} has an empty or superfluous argument", directive.name),
@@ -534,12 +534,22 @@ impl Scan<'_, '_> {
         let conversions = if is_text { conversions(&pieces) } else { 0 };
         let is_format = is_text && conversions > 0 && (behind > 0 || index == 1);
         if (is_format || index == 1) && exact && conversions != behind {
-            let what = format!("the format asks for {conversions} argument(s), here are {behind}");
-            self.say(Diag::E0406, &(head.start..call.close + 1), what, "");
+            let what = format!(
+                "the format asks for {}, and {behind} {} behind it",
+                arguments(conversions),
+                if behind == 1 { "stands" } else { "stand" }
+            );
+            let help = "a conversion for each argument; a percent sign itself is written %%";
+            self.say(Diag::E0406, &(head.start..call.close + 1), what, help);
             return None;
         }
         Some(is_format)
     }
+}
+
+/// `1 argument`, `2 arguments`.
+fn arguments(count: usize) -> String {
+    format!("{count} argument{}", if count == 1 { "" } else { "s" })
 }
 
 /// How many arguments a printf format takes. `pieces`: literals with their quotes, concatenated;
