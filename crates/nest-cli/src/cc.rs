@@ -86,6 +86,7 @@ impl Compiler {
         let words = self.words.iter().map(OsString::from);
         let all = words
             .chain(self.flags.iter().cloned())
+            .chain(nest_emit::LDFLAGS.iter().map(OsString::from))
             .chain(self.libraries.iter().cloned());
         let places = ["CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "PATH"];
         all.chain(places.into_iter().filter_map(std::env::var_os))
@@ -131,6 +132,7 @@ impl Compiler {
         self.judge(&results)?;
         let mut link = self.command();
         link.args(&self.flags)
+            .args(nest_emit::LDFLAGS)
             .arg("-o")
             .arg(output)
             .args(&objects)

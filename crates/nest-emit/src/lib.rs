@@ -46,6 +46,10 @@ pub const CFLAGS: &[&str] = &[
     "-pthread",
 ];
 
+/// Flags that a server is linked with besides. Functions of libraries are found when it starts: a
+/// process that serves one connection would find them all anew.
+pub const LDFLAGS: &[&str] = &["-Wl,-z,now"];
+
 /// The C project for `machine`: Makefile, server.c, actions.c, NAME.h, nest.h, runtime/….
 /// Its Makefile builds `NAME` with `$(CC)`; `EXTRA` adds C files, `CPPFLAGS`, `CFLAGS`, `LDLIBS`
 /// as usual.
@@ -115,11 +119,12 @@ fn makefile(m: &Machine) -> String {
          #   make EXTRA=more.c    with C files of your own\n\
          CFLAGS ?= {}\n\
          NEST_FLAGS = {}\n\
+         NEST_LDFLAGS = {}\n\
          EXTRA ?=\n\
          OBJECTS = server.o actions.o $(patsubst %.c,%.o,$(EXTRA))\n\
          \n\
          {name}: $(OBJECTS)\n\
-         \t$(CC) $(NEST_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LDLIBS)\n\
+         \t$(CC) $(NEST_FLAGS) $(CFLAGS) $(NEST_LDFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LDLIBS)\n\
          \n\
          %.o: %.c\n\
          \t$(CC) $(NEST_FLAGS) -iquote. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<\n\
@@ -130,6 +135,7 @@ fn makefile(m: &Machine) -> String {
          clean:\n\
          \trm -f {name} $(OBJECTS)\n",
         optimise.join(" "),
-        fixed.join(" ")
+        fixed.join(" "),
+        LDFLAGS.join(" ")
     )
 }
