@@ -6,8 +6,8 @@
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use crate::tidy;
 use crate::tool::{self, Outcome};
+use crate::{book, tidy};
 
 /// One check.
 struct Step {
@@ -129,6 +129,21 @@ const STEPS: &[Step] = &[
             "--sanitize",
             "thread",
         ]),
+    },
+    Step {
+        name: "deploy",
+        about: "units and images that nest writes are sound, and servers work in them",
+        work: Work::Program(&["python3", "tests/deploy/run.py"]),
+    },
+    Step {
+        name: "pages",
+        about: "the documentation renders, and no link of it is dead",
+        work: Work::Task(book::book),
+    },
+    Step {
+        name: "book",
+        about: "every command, specification and conversation of the documentation does what it says",
+        work: Work::Program(&["python3", "tests/book/run.py"]),
     },
     Step {
         name: "conformance",

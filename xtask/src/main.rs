@@ -3,6 +3,7 @@
 //! Must not know: how the compiler works; it runs programs and reads files.
 
 mod bench;
+mod book;
 mod check;
 mod demo;
 mod fuzz;
@@ -54,6 +55,8 @@ enum Task {
         #[arg(default_value_t = 2000)]
         lines: usize,
     },
+    /// Render the documentation, and look at every link of it
+    Book,
     /// Build the example server and run it
     Demo {
         /// The concurrency model
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
             print!("{}", specification::specification(lines));
             Ok(String::new())
         }
+        Task::Book => book::book(),
         Task::Demo { model } => demo::demo(&model),
         Task::Install { prefix, destdir } => install::install(&prefix, Path::new(&destdir)),
         Task::Fuzz { seconds } => fuzz::fuzz(seconds),

@@ -1,0 +1,95 @@
+"""docs/messages.md: every message of the compiler, from the pages that `nest explain` shows, with what
+is said of each example now.
+
+Must not know: how pages are carried out.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from support.nest import ROOT, environment                          # noqa: E402
+
+NAME = 'messages.md'
+PAGES = os.path.join(ROOT, 'crates/nest-diag/codes')
+BESIDE = {'common.nest': 'NL "\\r"?"\\n"\n%%\n'}    # what examples include
+PARTS = (
+    ('E00', 'Text and structure'),
+    ('E01', 'Declarations'),
+    ('E02', 'Rules and conditions'),
+    ('E03', 'Patterns'),
+    ('E04', 'Actions and directives'),
+    ('E05', 'C around the rules'),
+    ('E06', 'Options'),
+    ('W', 'Warnings'),
+)
+HEAD = """# Messages
+
+Every message of the compiler has a code, and every code a page: why nest refuses it, an example, what nest
+says of it, and the example mended. `nest explain E0301` prints the page in a terminal; `nest check --format
+json` gives code, place and help to an editor, a finding a line.
+
+Errors begin with E, and nothing is generated; warnings begin with W, and the server is built.
+
+"""
+
+
+def said(nest, folder, example):
+    """What nest says of the example."""
+    for name, text in dict(BESIDE, **{'example.nest': example}).items():
+        with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+            file.write(text)
+    done = subprocess.run([nest, 'check', 'example.nest'], cwd=folder, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                          env=environment(NO_COLOR='1'), check=False)
+    lines = done.stdout.decode(errors='replace').rstrip('\n').split('\n')
+    # The last line counts the findings; the page shows one.
+    return '\n'.join(line for line in lines if not line.startswith('nest: ')).rstrip('\n')
+
+
+def section(nest, folder, page):
+    """The page of a code, as a section."""
+    with open(page, encoding='utf-8') as file:
+        text = '#' + '#' + file.read()
+    example = re.search(r'\n```nest\n(.*?\n)```\n', text, re.DOTALL)
+    if example is None:
+        return text
+    # An unnamed `nest` fence is one that compiles; this one does not.
+    shown = (f'\n```text\n{example[1]}```\n\nnest says:\n\n'
+             f'```text\n{said(nest, folder, example[1])}\n```\n')
+    return text.replace(example[0], shown).replace('\n```nest fixed\n', '\n```nest\n')
+
+
+def whole(nest):
+    """The text of docs/messages.md."""
+    out = [HEAD.rstrip('\n')]
+    pages = sorted(glob.glob(os.path.join(PAGES, '*.md')))
+    with tempfile.TemporaryDirectory(prefix='nest-messages-') as folder:
+        for start, title in PARTS:
+            out.append(f'## {title}')
+            out += [section(nest, folder, page).rstrip('\n') for page in pages
+                    if os.path.basename(page).startswith(start)]
+    return '\n\n'.join(out) + '\n'
+
+
+def check(nest, write):
+    """Why the page is not what the compiler has; nothing if it is. `write`: makes it so."""
+    path, text = os.path.join(ROOT, 'docs', NAME), whole(nest)
+    try:
+        with open(path, encoding='utf-8') as file:
+            old = file.read()
+    except FileNotFoundError:
+        old = ''
+    if old == text:
+        return ''
+    if write:
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return ''
+    at = next((i for i, (a, b) in enumerate(zip(old + '\n', text)) if a != b), 0)
+    number = old[:at].count('\n') + 1
+    return f'line {number} differs; tests/book/run.py --write renews it:\n{text[at:at + 200]}'

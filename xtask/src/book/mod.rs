@@ -1,0 +1,244 @@
+//! `cargo xtask book`: the documentation as HTML, in `target/book`, and every link of it looked at.
+//!
+//! The sources are an mdBook (docs/book.toml, docs/SUMMARY.md), so `mdbook build docs` reads them too.
+//! What a page names outside of docs/, an example or a page of the project, becomes a page as well. The
+//! pages need no script and no network. Must not know: what Markdown looks like inside a page.
+
+mod highlight;
+mod page;
+mod summary;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::tool::{self, Outcome};
+use page::{Link, Page};
+use summary::{Entry, Summary};
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("style.css");
+/// Where the book's own pages lie.
+const DOCS: &str = "docs";
+
+/// Renders the book.
+pub fn book() -> Outcome {
+    let place = tool::target().join("book");
+    let count = render(&place)?;
+    Ok(format!("{count} pages; {}", place.display()))
+}
+
+/// Renders the book into a directory; how many pages.
+pub fn render(place: &Path) -> Result<usize, String> {
+    let text = read(&Path::new(DOCS).join("SUMMARY.md"))?;
+    let summary = summary::parse(&text)?;
+    let pages = collect(&summary)?;
+    let dead = dead_links(&pages);
+    if !dead.is_empty() {
+        return Err(format!("{}\n{} dead links", dead.join("\n"), dead.len()));
+    }
+    if place.exists() {
+        fs::remove_dir_all(place).map_err(|e| format!("cannot clear {}: {e}", place.display()))?;
+    }
+    for (source, page) in &pages {
+        write(&place.join(address(source)), &whole(&summary, source, page))?;
+    }
+    write(&place.join("style.css"), STYLE)?;
+    if let Some(first) = summary.pages().next() {
+        let source = Path::new(DOCS).join(&first.path);
+        write(
+            &place.join("index.html"),
+            &whole(&summary, &source, &pages[&source]),
+        )?;
+    }
+    Ok(pages.len())
+}
+
+/// The pages of the summary, and whatever they lead to, by path from the root.
+fn collect(summary: &Summary) -> Result<BTreeMap<PathBuf, Page>, String> {
+    let mut pages = BTreeMap::new();
+    let mut wanted: Vec<PathBuf> = summary
+        .pages()
+        .map(|entry| Path::new(DOCS).join(&entry.path))
+        .collect();
+    while let Some(source) = wanted.pop() {
+        if pages.contains_key(&source) {
+            continue;
+        }
+        let page = page::page(&source, &read(&source)?);
+        for link in &page.links {
+            if link.target.starts_with("..") || !tool::root().join(&link.target).is_file() {
+                return Err(format!(
+                    "{}: there is no {}",
+                    source.display(),
+                    link.target.display()
+                ));
+            }
+            wanted.push(link.target.clone());
+        }
+        pages.insert(source, page);
+    }
+    Ok(pages)
+}
+
+/// Links to a heading that is not there.
+fn dead_links(pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
+    let ids: BTreeMap<&PathBuf, BTreeSet<&str>> = pages
+        .iter()
+        .map(|(source, page)| (source, page.headings.iter().map(|h| &*h.id).collect()))
+        .collect();
+    let dead = |link: &Link| {
+        let there = |ids: &BTreeSet<&str>| ids.contains(&*link.heading);
+        !link.heading.is_empty() && !ids.get(&link.target).is_some_and(there)
+    };
+    pages
+        .iter()
+        .flat_map(|(source, page)| page.links.iter().map(move |link| (source, link)))
+        .filter(|(_, link)| dead(link))
+        .map(|(source, link)| {
+            format!(
+                "{}: {}#{}",
+                source.display(),
+                link.target.display(),
+                link.heading
+            )
+        })
+        .collect()
+}
+
+/// Where the page of a source is, from the book's root.
+fn address(source: &Path) -> PathBuf {
+    let Ok(own) = source.strip_prefix(DOCS) else {
+        // A name behind which no server looks for a type of its own.
+        return Path::new("project").join(format!("{}.html", source.display()));
+    };
+    own.with_extension("html")
+}
+
+/// The way from one page to another.
+fn way(from: &Path, to: &Path) -> String {
+    let up = address(from).components().count() - 1;
+    format!("{}{}", "../".repeat(up), address(to).display())
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if out.file_name().is_some() => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A page with all that stands around it.
+fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
+    let to = |entry: &Entry| way(source, &Path::new(DOCS).join(&entry.path));
+    let mut contents = String::new();
+    for part in &summary.parts {
+        if !part.title.is_empty() {
+            contents += &format!("<h2>{}</h2>\n", page::escaped(&part.title));
+        }
+        contents += "<ul>\n";
+        for entry in &part.entries {
+            let here = Path::new(DOCS).join(&entry.path) == source;
+            let mark = if here { " aria-current=\"page\"" } else { "" };
+            let title = page::escaped(&entry.title);
+            contents += &format!("<li><a href=\"{}\"{mark}>{title}</a></li>\n", to(entry));
+        }
+        contents += "</ul>\n";
+    }
+    let all: Vec<&Entry> = summary.pages().collect();
+    let at = all
+        .iter()
+        .position(|entry| Path::new(DOCS).join(&entry.path) == source);
+    let beside = |entry: Option<&&Entry>, relation: &str| {
+        entry.map_or(String::new(), |entry| {
+            let title = page::escaped(&entry.title);
+            format!("<a rel=\"{relation}\" href=\"{}\">{title}</a>", to(entry))
+        })
+    };
+    let before = beside(
+        at.and_then(|i| i.checked_sub(1)).and_then(|i| all.get(i)),
+        "prev",
+    );
+    let after = beside(at.and_then(|i| all.get(i + 1)), "next");
+    let style = "../".repeat(address(source).components().count() - 1) + "style.css";
+    // The page last: nothing in it is taken for a place.
+    TEMPLATE
+        .replace("{title}", &page::escaped(&page.title))
+        .replace("{style}", &style)
+        .replace("{contents}", &contents)
+        .replace("{here}", &sections(page))
+        .replace("{before}", &before)
+        .replace("{after}", &after)
+        .replace("{page}", &page.html)
+}
+
+/// The sections of a long page.
+fn sections(page: &Page) -> String {
+    let second: Vec<_> = page
+        .headings
+        .iter()
+        .filter(|heading| heading.level == 2)
+        .collect();
+    if second.len() < 4 {
+        return String::new();
+    }
+    let items: Vec<String> = second
+        .iter()
+        .map(|heading| {
+            format!(
+                "<li><a href=\"#{}\">{}</a></li>",
+                heading.id,
+                page::escaped(&heading.text)
+            )
+        })
+        .collect();
+    format!("<nav class=\"here\"><ul>{}</ul></nav>", items.join(""))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(tool::root().join(path))
+        .map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let parent = path.parent().unwrap_or(path);
+    fs::create_dir_all(parent).map_err(|e| format!("cannot make {}: {e}", parent.display()))?;
+    fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_lead_there() {
+        let way = |from: &str, to: &str| way(Path::new(from), Path::new(to));
+        assert_eq!(way("docs/a.md", "docs/b.md"), "b.html");
+        assert_eq!(way("docs/t/a.md", "docs/b.md"), "../b.html");
+        assert_eq!(
+            way("docs/a.md", "examples/x/x.nest"),
+            "project/examples/x/x.nest.html"
+        );
+        assert_eq!(
+            plain(Path::new("docs/t/../../README.md")),
+            Path::new("README.md")
+        );
+        assert_eq!(plain(Path::new("a/../../b")), Path::new("../b"));
+    }
+
+    #[test]
+    fn the_book_has_no_dead_link() {
+        let place = std::env::temp_dir().join(format!("nest-book-{}", std::process::id()));
+        let count = render(&place);
+        let _ = fs::remove_dir_all(&place);
+        assert!(count.unwrap_or_else(|why| panic!("{why}")) > 10);
+    }
+}
