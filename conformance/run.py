@@ -29,6 +29,8 @@ def arguments():
                         help='only this model (may be repeated)')
     parser.add_argument('--case', action='append', metavar='GLOB',
                         help='only cases whose name matches, as in "patterns/*" (may be repeated)')
+    parser.add_argument('--in', dest='own', metavar='DIR',
+                        help="the cases of this folder, in place of the project's")
     parser.add_argument('--jobs', type=int, default=min(os.cpu_count() or 1, 4), metavar='N',
                         help='cases at once')
     parser.add_argument('-v', '--verbose', action='store_true', help='show every cell')
@@ -57,7 +59,7 @@ def compiler():
 def main():
     """Runs, reports; the exit status."""
     options = arguments()
-    cases, errors = load_all(ROOT, options.case)
+    cases, errors = load_all(ROOT, options.case, options.own)
     if options.list:
         for case in cases:
             print(case.name)
@@ -74,7 +76,7 @@ def main():
         for name, error in errors:
             suite.broken(name, error)
         good = suite.run(cases, max(1, options.jobs))
-        if not options.case and not options.model and not options.keep:
+        if not (options.case or options.model or options.keep or options.own):
             builder.prune()
         if options.keep:
             print(f'kept: {temporary}')

@@ -246,17 +246,24 @@ class Case:
         return any(step == 'reset' for name, step, _ in self.talk if client in (None, name))
 
 
-def load_all(root, patterns):
-    """All cases below `root`/conformance/cases and `root`/examples whose name matches a glob."""
+def paths(base):
+    """All pages below a folder that are cases; a README is for people."""
+    return [os.path.join(folder, name) for folder, _, names in os.walk(base)
+            for name in names if name.endswith('.md') and name != 'README.md']
+
+
+def load_all(root, patterns, own=None):
+    """All cases below `own`, else below `root`/conformance/cases and `root`/examples, whose name
+    matches a glob."""
     import fnmatch
     found, errors = [], []
-    base = os.path.join(root, 'conformance', 'cases')
-    paths = [(os.path.join(folder, name), base) for folder, _, names in os.walk(base)
-             for name in names if name.endswith('.md')]
-    examples = os.path.join(root, 'examples')
-    paths += [(os.path.join(folder, name), root) for folder, _, names in os.walk(examples)
-              for name in names if name.endswith('.md') and name != 'README.md']
-    for path, start in sorted(paths):
+    if own is not None:
+        there = [(path, own) for path in paths(own)]
+    else:
+        base = os.path.join(root, 'conformance', 'cases')
+        there = [(path, base) for path in paths(base)]
+        there += [(path, root) for path in paths(os.path.join(root, 'examples'))]
+    for path, start in sorted(there):
         name = os.path.relpath(path, start)[:-3]
         if patterns and not any(fnmatch.fnmatch(name, p) or fnmatch.fnmatch(name, p + '/*')
                                 for p in patterns):
