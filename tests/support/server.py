@@ -19,12 +19,13 @@ START, STOP, REPLY = 60, 30, 60     # seconds: generous, because valgrind and qe
 class Server:
     """A server on a loopback port that the kernel chose; a context manager that ends it."""
 
-    def __init__(self, words, clients=None, options=(), **more):
+    def __init__(self, words, clients=None, options=(), arguments=(), **more):
         self.folder = tempfile.TemporaryDirectory(prefix='nest-server-')
         self.errors = open(os.path.join(self.folder.name, 'stderr'), 'w+b')
         command = list(words) + ['--set', 'listen=127.0.0.1:0']
         for option in ([f'maxClients={clients}'] if clients else []) + list(options):
             command += ['--set', option]
+        command += ['--', *arguments] if arguments else []
         try:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                             stdout=subprocess.PIPE, stderr=self.errors,

@@ -171,6 +171,11 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/helpers/run.py"]),
     },
     Step {
+        name: "servers",
+        about: "the web and mail servers serve the clients that people use",
+        work: Work::Program(&["python3", "tests/servers/run.py"]),
+    },
+    Step {
         name: "matching",
         about: "emitted matchers decide as libpcre2 does, at the same byte",
         work: Work::Program(&["python3", "tests/matching/run.py"]),
