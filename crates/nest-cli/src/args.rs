@@ -32,15 +32,27 @@ const STYLES: Styles = Styles::styled()
         A specification says which states a conversation can be in, which input is legal in which \
         state, and what C code runs when it arrives. nest makes a C program from it, in the \
         concurrency model that one line picks.",
-    after_help = "Example:\n  \
-        nest new hello            write hello.nest, ready to run\n  \
-        nest run hello.nest       build it and serve; try: nc localhost 8080\n  \
-        nest run --watch --trace hello.nest\n                            \
-        the same, seen from inside, rebuilt on every save"
+    after_help = "A specification, say echo.nest:\n\n    \
+        %%\n    \
+        \"QUIT\\n\"    { $reply(\"Goodbye.\\n\"); $close(); }\n    \
+        [^\\n]* \"\\n\" { $reply(\"You said: \", $0); }\n\n\
+        First steps:\n  \
+        nest run echo.nest        builds it and serves; talk to it: nc localhost 8080\n  \
+        nest run --watch --trace echo.nest\n                            \
+        the same, seen from inside, rebuilt on every save\n  \
+        nest new hello            writes hello.nest, with a comment for each line\n  \
+        nest build hello.nest     makes a program that needs nothing of nest; ./hello --help\n\n\
+        nest COMMAND --help tells more and gives examples"
 )]
 pub struct Cli {
-    /// When to use colours; NO_COLOR is honoured
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// When to use colours: auto, always or never; NO_COLOR is honoured
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
     pub color: Color,
     /// What to do.
     #[command(subcommand)]

@@ -11,7 +11,7 @@ fn wrong_usage_is_2_and_teaches() {
         .nest(&[])
         .with_status(2)
         .err_has("Usage: nest")
-        .err_has("nest run hello.nest");
+        .err_has("nest run echo.nest");
     place
         .nest(&["dance"])
         .with_status(2)
