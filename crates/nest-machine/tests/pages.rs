@@ -26,6 +26,16 @@ impl Loader for Beside<'_> {
     }
 }
 
+/// The files beside an example in the project.
+struct Folder(PathBuf);
+
+impl Loader for Folder {
+    fn load(&mut self, _from: &str, path: &str) -> Result<(String, String), String> {
+        let text = std::fs::read_to_string(self.0.join(path)).map_err(|e| e.to_string())?;
+        Ok((path.to_string(), text))
+    }
+}
+
 fn compiled(text: &str) -> Compiled {
     compile(
         "example.nest",
@@ -152,7 +162,7 @@ fn every_example_compiles_in_every_model() {
                 model: Some(model.name.to_string()),
                 ..Overrides::default()
             };
-            let outcome = compile(name, &text, &mut Beside { example: "" }, &overrides);
+            let outcome = compile(name, &text, &mut Folder(folder.clone()), &overrides);
             assert!(
                 outcome.machine.is_some() && outcome.diagnostics.is_empty(),
                 "{name} in the {} model:\n{}",
