@@ -72,7 +72,7 @@ class Reader:
         elif block.kind == 'conversation':
             if self.world.server is None:
                 self.world.run('nest build --debug example.nest')
-                self.world.serve('./example', ['example: … listening on …'])
+                self.world.serve('./example', ['example: … listening on *:8080, …'])
             self.world.converse('nc -C localhost 8080', block.lines)
         elif block.kind == 'output':
             self.world.output(block.lines)

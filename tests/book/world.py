@@ -3,6 +3,7 @@
 Must not know: what a page looks like in Markdown.
 """
 
+import contextlib
 import os
 import re
 import select
@@ -163,7 +164,7 @@ class World:
         if any(f'*:{port}' in line for line in expected):
             around['NEST_SERVERPORT'] = self.ports[port]    # where the page leaves it at the usual one
         self.server = subprocess.Popen(
-            ['bash', '-c', 'exec ' + self.there(command)], cwd=self.folder, env=around,
+            ['bash', '-c', 'exec env ' + self.there(command)], cwd=self.folder, env=around,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True)
         self.said = Output(self.server.stdout)
@@ -219,7 +220,6 @@ class World:
         except Wrong as error:
             raise Wrong(f'$ {command}\n{error}') from error
         finally:
-            client.stdin.close()
             client.kill()
-            client.wait()
-            client.stdout.close()
+            with contextlib.suppress(BrokenPipeError):
+                client.communicate()

@@ -1,4 +1,4 @@
-//! `make demo`: the example server, running, with what to try next.
+//! `make demo`: the project's documentation, served by a web server that nest compiled.
 
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::unix::process::CommandExt;
@@ -7,11 +7,13 @@ use std::process::Command;
 use crate::tool::{self, Outcome};
 
 const USUAL: u16 = 8080;
+const SPEC: &str = "examples/web/web.nest";
 
-/// Builds nest, says what to try, and becomes the server.
+/// Builds nest, renders the book, says what to try, and becomes the server.
 pub fn demo(model: &str) -> Outcome {
     let nest = tool::release_nest()?;
-    let spec = "examples/demo/demo.nest";
+    let book = tool::target().join("book");
+    let pages = crate::book::render(&book)?;
     let port = port()?;
     // Built here, so that what is said below is true when it is read.
     let others: Vec<&str> = ["event", "thread", "process"]
@@ -20,35 +22,31 @@ pub fn demo(model: &str) -> Outcome {
         .collect();
     tool::run(
         Command::new(&nest)
-            .args(["check", "--model", model, spec])
+            .args(["check", "--model", model, SPEC])
             .current_dir(tool::root()),
     )?;
     if port != USUAL {
         println!("Port {USUAL} is taken; the demo serves on port {port}.");
     }
     println!();
-    println!("The demo, model {model}:  http://localhost:{port}/    (Ctrl-C ends it)");
-    println!("  in a browser, or      curl -i http://localhost:{port}/");
+    println!("nest's book, {pages} pages, served by a server that nest makes, model {model}:");
+    println!();
+    println!("  in a browser          http://localhost:{port}/    (Ctrl-C ends it)");
     println!("  by hand               printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc localhost {port}");
     for other in others {
         println!("  another model         make demo MODEL={other}");
     }
-    println!("  what it is made from  {spec}");
+    println!("  what it is made from  {SPEC}");
     println!(
-        "  seen from inside      {} run --trace {spec} -- --port 0",
+        "  a page about itself   {} run examples/demo/demo.nest -- --port 0",
         nest.display()
     );
     println!();
     let error = Command::new(&nest)
-        .args([
-            "run",
-            "--model",
-            model,
-            spec,
-            "--",
-            "--port",
-            &port.to_string(),
-        ])
+        .args(["run", "--model", model, SPEC, "--", "--port"])
+        .arg(port.to_string())
+        .arg("--set")
+        .arg(format!("fileRoot={}", book.display()))
         .current_dir(tool::root())
         .exec();
     Err(format!("cannot run {}: {error}", nest.display()))

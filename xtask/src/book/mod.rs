@@ -20,6 +20,8 @@ const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 /// Where the book's own pages lie.
 const DOCS: &str = "docs";
+/// So many sections are worth a list above the page.
+const MANY: usize = 6;
 
 /// Renders the book.
 pub fn book() -> Outcome {
@@ -173,31 +175,37 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
     TEMPLATE
         .replace("{title}", &page::escaped(&page.title))
         .replace("{style}", &style)
+        .replace(
+            "{first}",
+            &all.first().map_or(String::new(), |entry| to(entry)),
+        )
         .replace("{contents}", &contents)
-        .replace("{here}", &sections(page))
+        .replace("{here}", &sections(source, page))
         .replace("{before}", &before)
         .replace("{after}", &after)
         .replace("{page}", &page.html)
 }
 
-/// The sections of a long page.
-fn sections(page: &Page) -> String {
-    let second: Vec<_> = page
+/// The sections of a long page, unless it lists them itself.
+fn sections(source: &Path, page: &Page) -> String {
+    let sections: Vec<_> = page
         .headings
         .iter()
         .filter(|heading| heading.level == 2)
         .collect();
-    if second.len() < 4 {
+    let own = page
+        .links
+        .iter()
+        .filter(|link| link.target == source)
+        .count();
+    if sections.len() < MANY || own >= sections.len() {
         return String::new();
     }
-    let items: Vec<String> = second
+    let items: Vec<String> = sections
         .iter()
         .map(|heading| {
-            format!(
-                "<li><a href=\"#{}\">{}</a></li>",
-                heading.id,
-                page::escaped(&heading.text)
-            )
+            let text = page::escaped(&heading.text);
+            format!("<li><a href=\"#{}\">{text}</a></li>", heading.id)
         })
         .collect();
     format!("<nav class=\"here\"><ul>{}</ul></nav>", items.join(""))

@@ -207,7 +207,7 @@ fn fence(words: &str, text: &str) -> String {
     let kind = words.next().unwrap_or_default();
     let name = words.next().filter(|name| name.contains('.'));
     let caption = name.map_or_else(String::new, |name| {
-        format!("<div class=\"name\">{}</div>", escaped(name))
+        format!("<div class=\"file\">{}</div>", escaped(name))
     });
     caption + &block(kind, text)
 }
