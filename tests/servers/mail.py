@@ -235,10 +235,10 @@ def killed(exe, root):
                     time.sleep(chance.uniform(0.02, 0.3))
                     workers = server.family()[1:]
                     if workers:
-                        kill(chance.choice(workers))
+                        kill(chance.choice(workers), exe)
                         kills += 1
                 for pid in server.family():     # and then all of it
-                    kill(pid)
+                    kill(pid, exe)
                 kills += 1
         load.over.set()
     finally:
@@ -256,12 +256,19 @@ def killed(exe, root):
     return f'{kills} kills, {len(load.told)} acknowledged, {again} more stored, {left} unnamed left'
 
 
-def kill(pid):
-    """As the system does it that has no memory left."""
+def kill(pid, exe):
+    """As the system does it that has no memory left; only if it still is a process of the server."""
     try:
-        os.kill(pid, signal.SIGKILL)
+        process = os.pidfd_open(pid)
     except ProcessLookupError:
-        pass
+        return
+    try:
+        if os.readlink(f'/proc/{pid}/exe') == os.path.realpath(exe):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+    except (FileNotFoundError, ProcessLookupError):
+        pass                        # it has ended meanwhile
+    finally:
+        os.close(process)
 
 
 class Load:
