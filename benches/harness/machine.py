@@ -274,9 +274,22 @@ class Machine:
         self.network.close()
 
 
-def readings(group):
-    """Files that say what a core and a server's processes have done: name, path."""
+def interrupts_of(core):
+    """Where the kernel's thread that handles a core's packets, when there are many, counts its time;
+    '' if that cannot be seen."""
+    for name in os.listdir('/proc'):
+        if name.isdigit() and read(f'/proc/{name}/comm') == f'ksoftirqd/{core}\n':
+            path = f'/proc/{name}/schedstat'
+            return path if os.path.exists(path) else ''
+    return ''
+
+
+def readings(group, core):
+    """Files that say what the server's core and its processes have done: name, path."""
     out = [('stat', '/proc/stat')]
+    interrupts = interrupts_of(core)
+    if interrupts:
+        out.append(('interrupts', interrupts))
     if group.usage:
         out.append(('own', group.usage))
     if group.usage and os.path.isdir(CPUACCT):
@@ -290,6 +303,13 @@ def own_seconds(text):
     return int(found.group(1)) / 1e6 if found else int(text) / 1e9
 
 
+def nanoseconds(before, after, name, field):
+    """Seconds between two readings of a file of nanoseconds; 0 if it was not read."""
+    if name not in before:
+        return 0
+    return (int(after[name].split()[field]) - int(before[name].split()[field])) / 1e9
+
+
 def core_of(text, core):
     """(idle, stolen) seconds of a core since the system began."""
     fields = re.search(rf'^cpu{core} (.*)', text, re.M).group(1).split()
@@ -297,8 +317,8 @@ def core_of(text, core):
 
 
 def used(before, after, seconds, cores):
-    """What was used between two readings: seconds of a core that was busy with the server, of its
-    processes, of processes of others on its core; shares of the cores that were busy."""
+    """What was used between two readings: seconds of the core that was busy with the server, of its
+    processes, of the thread for packets, of others on its core; shares of cores that were busy."""
     idle, stolen = {}, 0
     for side, core in cores.items():
         first, last = core_of(before['stat'], core), core_of(after['stat'], core)
@@ -306,14 +326,15 @@ def used(before, after, seconds, cores):
         stolen += last[1] - first[1]
     busy = max(0, seconds - idle['server'])
     own = own_seconds(after['own']) - own_seconds(before['own']) if 'own' in before else None
+    interrupts = nanoseconds(before, after, 'interrupts', 0)
     others = None
     if 'all' in before:
-        core = cores['server']
-        every = (int(after['all'].split()[core]) - int(before['all'].split()[core])) / 1e9
-        others = max(0, every - own)
+        every = nanoseconds(before, after, 'all', cores['server'])
+        others = max(0, every - own - interrupts)
     return {
         'core': busy - (others or 0),
         'own': own,
+        'interrupts': interrupts,
         'others': others,
         'server_busy': busy / seconds,
         'load_busy': max(0, 1 - idle['load'] / seconds),

@@ -42,7 +42,7 @@ def target(workload, shop, body):
 def drive(running, machine, shop, words):
     """Runs the load generator; its result, with what the machine did in the measured time."""
     with contextlib.ExitStack() as stack:
-        watched = readings(running.group)
+        watched = readings(running.group, machine.cores['server'])
         files = [stack.enter_context(open(path, 'rb')) for _, path in watched]
         fds = [file.fileno() for file in files]
         load = machine.start(
@@ -83,19 +83,20 @@ def figures(result):
 
 def costs(result):
     """Microseconds of the server's core, and of its processes, for a request. Where others were on
-    that core, what it did for the server outside of its processes cannot be told from what it did
-    for them: then the processes' time is the cost."""
+    that core, what interrupts cost the server cannot be told from what they cost them: then the
+    cost is the time of its processes and of the thread for packets."""
     ended, own = result['ended'], result['own']
     if not ended:
         return {'cost': None, 'own_cost': None}
     crowded = (result['others'] or 0) > FOREIGN * result['seconds']
-    return {'cost': (own if crowded else result['core']) / ended * 1e6,
+    core = own + result['interrupts'] if crowded else result['core']
+    return {'cost': core / ended * 1e6,
             'own_cost': own / ended * 1e6 if own else None}
 
 
 def httperf(running, machine, rate, seconds):
     """httperf at a rate; a result like the load generator's."""
-    group = dict(readings(running.group))
+    group = dict(readings(running.group, machine.cores['server']))
     before = {name: read(path) for name, path in group.items()}
     began = time.monotonic()
     process = machine.start('load', [
