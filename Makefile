@@ -1,6 +1,6 @@
 # Short names for long commands; nothing is decided here.
 #
-#   make demo [MODEL=thread]        build a web server and run it
+#   make demo [MODEL=thread]        serve the book by a web server that nest makes
 #   make check                      every test; the last line counts them
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bench [BENCH='--only …']   the compiler's time; servers beside those of others

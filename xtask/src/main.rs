@@ -57,7 +57,7 @@ enum Task {
     },
     /// Render the documentation, and look at every link of it
     Book,
-    /// Build the example server and run it
+    /// Serve the documentation by a server that nest makes
     Demo {
         /// The concurrency model
         #[arg(long, default_value = "event")]
