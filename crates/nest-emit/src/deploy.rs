@@ -277,7 +277,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          WORKDIR /data\n\
          USER 65534:65534\n\
          {expose}\
-         # Clients may finish for drainTimeout, {drain}; docker stop waits 10s, --time changes that.\n\
+         # Clients may finish for drainTimeout, {drain}; docker stop waits 10s, -t changes that.\n\
          STOPSIGNAL SIGTERM\n\
          ENTRYPOINT [\"/{name}\"]\n",
         mark = crate::MARK,
