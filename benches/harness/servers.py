@@ -138,6 +138,18 @@ class Workshop:
                 if server.name in workload.servers:
                     self.program(server, workload.serve)
 
+    def warm(self, workload):
+        """Reads what will be asked for, so that it is in memory: no disk is measured."""
+        if workload.serve == 'files':
+            paths = [workload.path]
+            if not workload.path:
+                with open(os.path.join(self.folder, 'mix'), encoding='ascii') as mix:
+                    paths = [line.split()[2] for line in mix]
+            for path in paths:
+                with open(self.root + path, 'rb') as file:
+                    while file.read(1 << 20):
+                        pass
+
     def place(self):
         """A new directory."""
         self.count += 1
@@ -152,6 +164,7 @@ class Running:
 
     def __init__(self, server, machine, shop, workload):
         self.server, self.machine = server, machine
+        shop.warm(workload)
         clients = workload.clients + SPARE
         workers = workload.workers or clients
         self.port = machine.free_port()
