@@ -122,17 +122,19 @@ static void supervisor_pass(const struct signalfd_siginfo *info) {
     if (info->ssi_signo == SIGCHLD) {
         return;
     }
-    bool reload = info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code);
-    if (reload) {
+    int pass = SIGTERM;
+    if (info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code)) {
         supervisor.reloaded = true;
+        pass = SIGHUP;
     } else if (!supervisor.stopping) {
         supervisor.stopping = true;
         supervisor.kill_at = drain == 0 ? 0 : nest__clock_ms() + drain + SUPERVISOR_GRACE_MS;
     } else {
         supervisor.kill_at = nest__clock_ms() + SUPERVISOR_GRACE_MS;
+        pass = SIGINT; /* a second TERM would be one with a first that the child has not seen yet */
     }
     if (supervisor.child > 0) {
-        kill(supervisor.child, reload ? SIGHUP : SIGTERM);
+        kill(supervisor.child, pass);
     }
 }
 
