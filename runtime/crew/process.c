@@ -321,6 +321,17 @@ static uint64_t process_ended(void) {
     return ended;
 }
 
+/* When the next fork may be tried, if one has failed; workers that end wake anyway. */
+static int process_retry(int timeout) {
+    if (process_crew.failures == 0 || process_crew.live == nest__config.max_clients ||
+        nest__spares() == nest__spares_target()) {
+        return timeout;
+    }
+    uint64_t now = nest__clock_ms();
+    int left = now < process_crew.not_before ? (int)(process_crew.not_before - now) : 0;
+    return nest__sooner(timeout, left);
+}
+
 /* Until TERM or INT, or nobody needs the server. */
 static void process_work(void) {
     struct nest__patience patience = {0};
@@ -328,12 +339,7 @@ static void process_work(void) {
     for (;;) {
         process_reap();
         process_replenish();
-        int timeout = process_look(); /* idle: no wake-up at all */
-        if (process_crew.failures > 0 && nest__spares() < nest__spares_target()) {
-            uint64_t now = nest__clock_ms();
-            int left = now < process_crew.not_before ? (int)(process_crew.not_before - now) : 0;
-            timeout = nest__sooner(timeout, left);
-        }
+        int timeout = process_retry(process_look()); /* idle: no wake-up at all */
         if (stale > 0) {
             stale = process_refresh(false);
             timeout = stale > 0 ? nest__sooner(timeout, PROCESS_NUDGE_MS) : timeout;
@@ -367,13 +373,14 @@ static bool process_await(uint32_t ms, bool serve) {
     uint64_t begin = nest__clock_ms();
     for (;;) {
         process_reap();
-        if (serve && !nest__listen_stop()) {
+        bool waits = serve && !nest__listen_stop();
+        if (waits) {
             process_replenish();
         }
-        if (process_crew.live == 0) {
+        if (process_crew.live == 0 && !waits) {
             return true;
         }
-        int timeout = process_look();
+        int timeout = waits ? process_retry(process_look()) : process_look();
         if (ms > 0) {
             uint64_t spent = nest__clock_ms() - begin;
             if (spent >= ms) {

@@ -220,6 +220,9 @@ int nest__supervise(int (*serve)(void)) {
             if (supervisor.reloaded) {
                 kill(pid, SIGHUP);
             }
+            if (supervisor.stopping) { /* while nobody served: for those who wait in queues */
+                kill(pid, SIGTERM);
+            }
             (void)supervisor_await(0, &status);
         }
         if (atomic_load(&supervisor.shared->over) != 0) {
@@ -245,8 +248,5 @@ int nest__supervise(int (*serve)(void)) {
             return EXIT_FAILURE;
         }
         (void)supervisor_await(nest__clock_ms() + delay, &status);
-        if (supervisor.stopping) {
-            return EXIT_SUCCESS;
-        }
     }
 }
