@@ -294,10 +294,11 @@ def crashes(exe, model):
 
 def backs_off(exe, model):
     """While the next one is not started yet, a stop serves who waits, and nobody is busy with waiting."""
-    server = Server(exe, "maxClients=1")
+    server = Server(exe, "maxClients=1", "lingerTimeout=8s")
     kill_idle(server, 1)
     waiting = server.connect()
-    _, status, out, err = server.stop()
+    seconds, status, out, err = server.stop()
+    assert seconds < 4, "there is nothing unread of a client that never sent anything"
     assert rest(waiting) == b"hello\r\nbye: the server stops\r\n", (out, err)
     assert status == 0 and out.endswith("stopped after 1 client: 1 shutdown\n"), (status, out)
     if model != "process":
