@@ -286,6 +286,19 @@ def dropped(folder, exe):
         same('exit status', server.stop(), 0)
 
 
+def full(folder, exe):
+    """A log that may not grow any more stops no server."""
+    def little():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+    server, address = begun(folder, exe, preexec_fn=little)
+    with server:
+        for _ in range(20):
+            with Talk(address) as client:
+                same('an answer', (client.line(), client.ask('bye')), ('hello', 'bye'))
+        until('the last line that fits', lambda: len(server.said()) == 500)
+        same('exit status', server.stop(), 0)
+
+
 def hangup(folder, exe):
     """A terminal that goes away ends the server, but not one under nohup."""
     for nohup in (False, True):
@@ -307,4 +320,4 @@ def hangup(folder, exe):
 
 
 PLAIN = (queued, cut, reload, load, notified, memory, hangup)
-LOGGING = (lines, dropped)
+LOGGING = (lines, dropped, full)
