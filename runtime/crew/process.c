@@ -287,7 +287,8 @@ static int process_look(void) {
 enum process_asked { PROCESS_NOTHING, PROCESS_RELOAD, PROCESS_STOP };
 
 /* Sleeps until something is to be done, at most `timeout` ms (-1: for ever). Signals are read from
- * a descriptor, so none can come between a look and the sleep. */
+ * a descriptor, so none can come between a look and the sleep; those behind a stop, of which the
+ * next may be the second, another time. */
 static enum process_asked process_sleep(int timeout) {
     struct pollfd ready[2] = {{.fd = process_crew.signals, .events = POLLIN},
                               {.fd = process_crew.asks, .events = POLLIN}};
@@ -297,12 +298,12 @@ static enum process_asked process_sleep(int timeout) {
     if (poll(ready, 2, nest__beat(timeout)) <= 0) {
         return PROCESS_NOTHING;
     }
-    while (ready[0].revents != 0 &&
+    while (ready[0].revents != 0 && asked != PROCESS_STOP &&
            read(process_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
             (info.ssi_signo == SIGHUP && nest__hung_up(info.ssi_code))) {
             asked = PROCESS_STOP;
-        } else if (info.ssi_signo == SIGHUP && asked != PROCESS_STOP) {
+        } else if (info.ssi_signo == SIGHUP) {
             asked = PROCESS_RELOAD;
         }
     }
@@ -402,6 +403,9 @@ static void process_stop(void) {
     if (!process_await(nest__config.drain_timeout, true)) {
         process_phase(NEST__CUT_OFF);
         if (!process_await(PROCESS_GRACE_MS, false)) {
+            nest__say("%u %s did not end in time, and %s killed", (unsigned)process_crew.live,
+                      process_crew.live == 1 ? "worker" : "workers",
+                      process_crew.live == 1 ? "was" : "were");
             process_kill(SIGKILL);
             (void)process_await(0, false);
         }

@@ -116,23 +116,26 @@ static pid_t supervisor_fork(int (*serve)(void)) {
 /* -- the supervisor ------------------------------------------------------------------------------
  */
 
-/* A signal: passed on, for it was meant for who serves; a child of a terminal had its own. */
+/* A signal: passed on, for it was meant for who serves; a child of a terminal had its own. The
+ * second stop is another signal than the first, for two of one number may arrive as one. */
 static void supervisor_pass(const struct signalfd_siginfo *info) {
     uint32_t drain = nest__config.drain_timeout;
+    int pass = SIGINT;
     if (info->ssi_signo == SIGCHLD) {
         return;
     }
-    bool reload = info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code);
-    if (reload) {
+    if (info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code)) {
         supervisor.reloaded = true;
+        pass = SIGHUP;
     } else if (!supervisor.stopping) {
         supervisor.stopping = true;
         supervisor.kill_at = drain == 0 ? 0 : nest__clock_ms() + drain + SUPERVISOR_GRACE_MS;
+        pass = SIGTERM;
     } else {
         supervisor.kill_at = nest__clock_ms() + SUPERVISOR_GRACE_MS;
     }
     if (supervisor.child > 0) {
-        kill(supervisor.child, reload ? SIGHUP : SIGTERM);
+        kill(supervisor.child, pass);
     }
 }
 
