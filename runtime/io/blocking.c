@@ -281,7 +281,11 @@ static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
 }
 
 int nest__wait(nest_session *s, const struct nest__wait *wait) {
+    bool stopping = nest__stopping();
     int result = blocking_wait(s, wait);
+    if (!stopping && nest__stopping()) { /* it waits for nothing behind this message */
+        (void)nest__event(s, NEST__EVENT_DRAIN);
+    }
     blocking_was_cut = blocking_was_cut || (wait->what != NEST__WORK && result == -ECANCELED);
     return result;
 }

@@ -127,7 +127,7 @@ void nest__epoll_settle(nest_session *s, unsigned want, struct nest__window *win
                 return;
             }
         }
-        nest__epoll_rest(-ENOMEM);
+        nest__intake_rest(-ENOMEM);
         *window = (struct nest__window){NULL, 0, false};
         want = nest__event(s, NEST__EVENT_RESET);
     }
