@@ -51,7 +51,7 @@ def more_than_helpers(folder, exe):
 
 
 def gone(folder, exe):
-    """A client that resets in a block harms nobody, and a stop waits for a block."""
+    """A client that resets in a block harms nobody; a stop waits for a block, not for what is behind."""
     with serve(exe, folder) as server:
         for number in range(30):
             client = Client(server)
@@ -60,7 +60,7 @@ def gone(folder, exe):
             reset(client)
         same('after', ask(server, 'block 0\n'), b'1 1 1 1 0\n')
         with Client(server) as client:
-            client.send(b'block 400\n')
+            client.send(b'block 400\nblock 0\n')
             time.sleep(0.1)
             server.process.terminate()
             same('at the stop', client.rest(), b'1 3 1 1 400\n')
