@@ -199,9 +199,20 @@ static int thread_reserve(void) {
     return 0;
 }
 
+/* What comes to the descriptor alone. */
+static void thread_mine(sigset_t *mine) {
+    sigemptyset(mine);
+    sigaddset(mine, SIGTERM);
+    sigaddset(mine, SIGINT);
+    sigaddset(mine, SIGHUP);
+}
+
 /* In a child that an action forked, and that may run no program of its own: clients would see no
- * end of a connection that it holds open. */
+ * end of a connection that it holds open, and what is blocked here nobody reads there. */
 static void thread_forked(void) {
+    sigset_t mine;
+    thread_mine(&mine);
+    pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
     for (uint32_t i = 0; i < thread_crew.count; i++) {
         const struct thread_seat *seat = &thread_crew.seats[i]; /* nobody changes it here */
         if (seat->fd != -1 && seat->kind != NEST__PIPE) {
@@ -251,10 +262,7 @@ static int thread_signals(void) {
     sigemptyset(&mine);
     sigaddset(&mine, SIGURG);
     pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
-    sigemptyset(&mine);
-    sigaddset(&mine, SIGTERM);
-    sigaddset(&mine, SIGINT);
-    sigaddset(&mine, SIGHUP);
+    thread_mine(&mine);
     int error = pthread_sigmask(SIG_BLOCK, &mine, NULL);
     thread_crew.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
     thread_crew.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
