@@ -29,7 +29,6 @@ enum {
     PROCESS_DESCRIPTORS = 16, /* beside the listeners: a connection, libraries */
     PROCESS_BACKOFF_MS = 100,
     PROCESS_BACKOFF_MOST_MS = 5000,
-    PROCESS_NUDGE_MS = 20, /* until workers with old settings are told again to go */
 };
 
 struct process_slot {
@@ -343,7 +342,7 @@ static void process_work(void) {
         int timeout = process_retry(process_look()); /* idle: no wake-up at all */
         if (stale > 0) {
             stale = process_refresh(false);
-            timeout = stale > 0 ? nest__sooner(timeout, PROCESS_NUDGE_MS) : timeout;
+            timeout = stale > 0 ? nest__sooner(timeout, NEST__NUDGE_MS) : timeout;
         }
         bool busy = process_crew.live > nest__spares();
         if (nest__patience_over(&patience, limit, busy, process_ended(), &timeout)) {
@@ -388,6 +387,10 @@ static bool process_await(uint32_t ms, bool serve) {
                 return false;
             }
             timeout = nest__sooner(timeout, (int)(ms - spent));
+        }
+        if (!serve && ms > 0) { /* they are cut, and a signal may have come just before a poll */
+            process_kill(SIGTERM);
+            timeout = nest__sooner(timeout, NEST__NUDGE_MS);
         }
         if (process_sleep(timeout) == PROCESS_STOP) {
             return false;

@@ -113,6 +113,7 @@ void nest__epoll_signal(void) {
     }
     if (count >= STOP_RELOAD) {
         nest__config_reload();
+        atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
     }
     for (uint32_t stops = (uint32_t)count; stops > 0; stops--) {
         nest__epoll_stop();
