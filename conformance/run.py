@@ -37,7 +37,8 @@ def arguments():
     parser.add_argument('--keep', action='store_true',
                         help='keep temporary folders and old servers; say where they are')
     parser.add_argument('--nest', metavar='PATH', help='the compiler (default: built by cargo)')
-    parser.add_argument('--cc', default=os.environ.get('CC', 'gcc'), help='the C compiler')
+    parser.add_argument('--cc', default=os.environ.get('CC'),
+                        help='the C compiler (default: gcc for process, clang for the others)')
     parser.add_argument('--list', action='store_true', help='list the cases and stop')
     return parser.parse_args()
 

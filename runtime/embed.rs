@@ -133,6 +133,8 @@ files! {
     "crew/loops.h" Crew("loops");
     "io/wheel.h" Crew("loops");
     "io/wheel.c" Crew("loops");
+    "io/intake.h" Crew("loops");
+    "io/intake.c" Crew("loops");
     "io/epoll.h" Io("epoll");
     "io/epoll_bytes.c" Io("epoll");
     "io/epoll_end.c" Io("epoll");
@@ -151,6 +153,7 @@ files! {
     "listener/endpoint.h" All;
     "listener/endpoint.c" All;
     "listener/listener.h" All;
+    "listener/scarce.c" All;
     "listener/take.c" Sockets;
     "listener/systemd.c" Sockets;
     "listener/inetd.c" With("inetd");

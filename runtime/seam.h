@@ -413,6 +413,9 @@ int nest__take_any(struct nest__arrival *);
  * listeners, and max_clients is 1: the crew serves it where it is, without another process, and
  * ends when it has. `nonblocking`: for the connection. */
 bool nest__take_only(struct nest__arrival *, bool nonblocking);
+/* Nobody can be taken, for descriptors or memory are short (-errno): one line a minute, not one a
+ * client. `said`: zero before the first. */
+void nest__scarce(_Atomic uint32_t *said, int error);
 /* inetd's wait: ms that a server without any client waits before it ends as if by TERM; 0: for
  * ever. */
 uint32_t nest__listen_patience(void);

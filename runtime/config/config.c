@@ -167,7 +167,8 @@ static void config_file(void) {
 }
 
 static void config_environment(void) {
-    for (char **entry = environ; *entry != NULL; entry++) {
+    /* NULL: start-up code has cleared it */
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         char name[64], place[96];
         const char *equal = strchr(*entry, '=');
         if (strncmp(*entry, "NEST_", 5) != 0 || equal == NULL) {
@@ -363,12 +364,16 @@ int nest__config_read(int argc, char **argv, enum nest__request *request) {
         return -EINVAL; /* said */
     }
     for (unsigned i = 0; i < nest__option_count && error == 0; i++) {
-        error = nest__value_use(&nest__options[i], &nest__settings[i].value);
+        error = nest__value_keep(&nest__options[i], &nest__settings[i].value);
     }
     if (error != 0) {
         nest__say("no memory is left");
+        return error;
     }
-    return error;
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        nest__value_use(&nest__options[i], &nest__settings[i].value);
+    }
+    return 0;
 }
 
 void nest__config_print(void) {

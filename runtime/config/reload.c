@@ -22,8 +22,17 @@ static void reload_show(struct nest__line *line, const struct nest__option *opti
     nest__line_char(line, ')');
 }
 
+/* What may fail of it. 0 or -ENOMEM. */
+static int reload_prepare(const struct nest__setting *read) {
+    int error = 0;
+    for (unsigned i = 0; i < nest__option_count && error == 0; i++) {
+        error = nest__options[i].reload ? nest__value_keep(&nest__options[i], &read[i].value) : 0;
+    }
+    return error;
+}
+
 /* All that a running server changes; what it cannot stays as it was, and is said each time. */
-static int reload_use(struct nest__setting *read, struct nest__line *line) {
+static void reload_use(struct nest__setting *read, struct nest__line *line) {
     unsigned changed = 0;
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];
@@ -31,10 +40,7 @@ static int reload_use(struct nest__setting *read, struct nest__line *line) {
         if (!option->reload || nest__value_same(option, &read[i].value, &now->value)) {
             continue;
         }
-        int error = nest__value_use(option, &read[i].value);
-        if (error != 0) {
-            return error;
-        }
+        nest__value_use(option, &read[i].value);
         nest__line_add(line, changed++ == 0 ? ": " : ", ");
         reload_show(line, option, &read[i].value, &now->value);
         struct nest__setting before = *now;
@@ -44,7 +50,6 @@ static int reload_use(struct nest__setting *read, struct nest__line *line) {
     if (changed == 0) {
         nest__line_add(line, ": nothing has changed");
     }
-    return 0;
 }
 
 static void reload_postponed(const struct nest__setting *read, struct nest__line *line) {
@@ -70,16 +75,16 @@ void nest__config_reload(void) {
     struct nest__setting *read = nest__settings_read();
     if (read == NULL) {
         nest__say("the configuration was read again, and has mistakes: everything stays as it was");
+    } else if (reload_prepare(read) != 0) {
+        nest__say("the configuration was read again, and no memory is left: everything stays as it "
+                  "was");
+        nest__settings_free(read);
     } else {
         nest__line_add(&line, "the configuration was read again");
-        int error = reload_use(read, &line);
+        reload_use(read, &line);
         reload_postponed(read, &line);
         text[line.n] = '\0';
-        if (error != 0) {
-            nest__say("%s; and then no memory was left", text);
-        } else {
-            nest__say("%s", text);
-        }
+        nest__say("%s", text);
         nest__settings_free(read);
     }
     nest__notify("READY=1");

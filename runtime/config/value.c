@@ -194,41 +194,42 @@ bool nest__value_same(const struct nest__option *option, const struct nest__valu
     return a->text == NULL || b->text == NULL ? a->text == b->text : strcmp(a->text, b->text) == 0;
 }
 
-/* The text that stays; NULL: no memory. */
-static const char *value_keep(const char *text) {
-    struct value_kept *kept = value_texts;
+/* The text that stays; NULL: there is none yet. */
+static const char *value_kept(const char *text) {
+    const struct value_kept *kept = value_texts;
     while (kept != NULL && strcmp(kept->text, text) != 0) {
         kept = kept->next;
     }
-    if (kept == NULL) {
-        size_t n = strlen(text) + 1;
-        kept = malloc(sizeof *kept + n);
-        if (kept == NULL) {
-            return NULL;
-        }
-        memcpy(kept->text, text, n);
-        kept->next = value_texts;
-        value_texts = kept;
-    }
-    return kept->text;
+    return kept == NULL ? NULL : kept->text;
 }
 
-int nest__value_use(const struct nest__option *option, const struct nest__value *value) {
+int nest__value_keep(const struct nest__option *option, const struct nest__value *value) {
+    if (!value_is_text(option) || value->text == NULL || value_kept(value->text) != NULL) {
+        return 0;
+    }
+    size_t n = strlen(value->text) + 1;
+    struct value_kept *kept = malloc(sizeof *kept + n);
+    if (kept == NULL) {
+        return -ENOMEM;
+    }
+    memcpy(kept->text, value->text, n);
+    kept->next = value_texts;
+    value_texts = kept;
+    return 0;
+}
+
+void nest__value_use(const struct nest__option *option, const struct nest__value *value) {
     if (!value_is_text(option) && option->reload) {
         atomic_store_explicit((_Atomic uint32_t *)option->value, value->number,
                               memory_order_relaxed);
     } else if (!value_is_text(option)) {
         *(uint32_t *)option->value = value->number;
     } else {
-        const char *kept = value->text != NULL ? value_keep(value->text) : NULL;
-        if (kept == NULL && value->text != NULL) {
-            return -ENOMEM;
-        }
+        const char *kept = value->text != NULL ? value_kept(value->text) : NULL;
         if (option->reload) { /* its bytes are to be seen with it */
             atomic_store_explicit((const char *_Atomic *)option->value, kept, memory_order_release);
         } else {
             *(const char **)option->value = kept;
         }
     }
-    return 0;
 }

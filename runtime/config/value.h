@@ -17,10 +17,11 @@ int nest__value_read(const struct nest__option *, const char *text, struct nest_
                      char reason[NEST__VALUE_REASON]);
 bool nest__value_same(const struct nest__option *, const struct nest__value *,
                       const struct nest__value *);
-/* Puts it in force: in nest__config, where other threads may be reading. A text that was in force
- * once stays valid, and is used again if it comes back: who changes it for ever needs no more
- * memory than there are texts. 0 or -ENOMEM. */
-int nest__value_use(const struct nest__option *, const struct nest__value *);
+/* Before it is put in force: its text will stay valid for ever, and is used again if it comes back:
+ * who changes it for ever needs no more memory than there are texts. 0 or -ENOMEM. */
+int nest__value_keep(const struct nest__option *, const struct nest__value *);
+/* Puts it in force: in nest__config, where other threads may be reading. */
+void nest__value_use(const struct nest__option *, const struct nest__value *);
 /* As the option is written: "8K", "30s". `to` holds 32 bytes; texts are returned as they are. */
 const char *nest__value_text(const struct nest__option *, const struct nest__value *, char to[32]);
 

@@ -39,6 +39,10 @@ uint32_t nest__slots_taken(void) {
     return loops_taken;
 }
 
+void nest__slots_limit(uint32_t most) {
+    loops_slots = most;
+}
+
 nest_session *nest__slot_take(void) {
     nest_session *s;
     if (loops_free != NEST__NO_SLOT) {

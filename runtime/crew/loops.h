@@ -39,6 +39,7 @@ bool nest__loops_may_leave(nest_session *, struct nest__waiter *);
 /* Leaves; returns when the context is switched to, on whatever thread. Back on the loop's own: */
 void nest__loops_leave(nest_session *, struct nest__waiter *);
 void nest__loops_came(nest_session *);
+void nest__slots_limit(uint32_t most);           /* from now on; no more than before */
 nest_session *nest__slot_take(void);             /* NULL: all are taken */
 void nest__slot_give(nest_session *, bool used); /* used: under a new generation */
 nest_session *nest__slot_at(uint32_t slot);

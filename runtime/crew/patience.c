@@ -1,13 +1,10 @@
-/* patience.c: looks for clients, spread over the time that a server may be without; complaints,
- * spread likewise.
+/* patience.c: looks for clients, spread over the time that a server may be without.
  *
  * Called by crew/process.c and crew/thread.c. State: the caller's. Must not know who serves. */
 #include "patience.h"
 #include "../platform/platform.h"
 
-#include <string.h>
-
-enum { PATIENCE_LOOKS = 4, PATIENCE_SCARCE_MS = 60 * 1000 };
+enum { PATIENCE_LOOKS = 4 };
 
 bool nest__patience_over(struct nest__patience *patience, uint32_t limit, bool busy, uint64_t ended,
                          int *timeout) {
@@ -23,12 +20,4 @@ bool nest__patience_over(struct nest__patience *patience, uint32_t limit, bool b
     }
     *timeout = nest__sooner(*timeout, (int)(patience->next - now));
     return patience->quiet > PATIENCE_LOOKS;
-}
-
-void nest__scarce(_Atomic uint32_t *said, int error) {
-    uint32_t now = nest__now(), before = atomic_load(said);
-    if ((before == 0 || nest__reached(nest__after(before, PATIENCE_SCARCE_MS), now)) &&
-        atomic_compare_exchange_strong(said, &before, nest__after(now, 0))) {
-        nest__say("cannot take clients for now: %s; they wait", strerror(-error));
-    }
 }

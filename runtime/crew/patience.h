@@ -1,10 +1,9 @@
-/* patience.h: how long crews of blocking carriers wait: for any client, for a system that is short.
+/* patience.h: how long crews of blocking carriers wait for any client.
  *
  * Their carriers do not tell of every connection: somebody looks now and then. */
 #ifndef NEST_CREW_PATIENCE_H
 #define NEST_CREW_PATIENCE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,9 +15,6 @@ struct nest__patience { /* zeroed is a new one */
  * before. `limit`: nest__listen_patience(). */
 bool nest__patience_over(struct nest__patience *, uint32_t limit, bool busy, uint64_t ended,
                          int *timeout);
-/* Accept failed because descriptors or memory are short: one line a minute, not one a client.
- * `said`: where all carriers see it, zero before. */
-void nest__scarce(_Atomic uint32_t *said, int error);
 /* The sooner of two timeouts of poll. */
 static inline int nest__sooner(int a, int b) {
     return a < 0 || (b >= 0 && b < a) ? b : a;

@@ -29,7 +29,6 @@ enum {
     PROCESS_DESCRIPTORS = 16, /* beside the listeners: a connection, libraries */
     PROCESS_BACKOFF_MS = 100,
     PROCESS_BACKOFF_MOST_MS = 5000,
-    PROCESS_NUDGE_MS = 20, /* until workers with old settings are told again to go */
 };
 
 struct process_slot {
@@ -287,7 +286,8 @@ static int process_look(void) {
 enum process_asked { PROCESS_NOTHING, PROCESS_RELOAD, PROCESS_STOP };
 
 /* Sleeps until something is to be done, at most `timeout` ms (-1: for ever). Signals are read from
- * a descriptor, so none can come between a look and the sleep. */
+ * a descriptor, so none can come between a look and the sleep; those behind a stop, of which the
+ * next may be the second, another time. */
 static enum process_asked process_sleep(int timeout) {
     struct pollfd ready[2] = {{.fd = process_crew.signals, .events = POLLIN},
                               {.fd = process_crew.asks, .events = POLLIN}};
@@ -297,12 +297,12 @@ static enum process_asked process_sleep(int timeout) {
     if (poll(ready, 2, nest__beat(timeout)) <= 0) {
         return PROCESS_NOTHING;
     }
-    while (ready[0].revents != 0 &&
+    while (ready[0].revents != 0 && asked != PROCESS_STOP &&
            read(process_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
             (info.ssi_signo == SIGHUP && nest__hung_up(info.ssi_code))) {
             asked = PROCESS_STOP;
-        } else if (info.ssi_signo == SIGHUP && asked != PROCESS_STOP) {
+        } else if (info.ssi_signo == SIGHUP) {
             asked = PROCESS_RELOAD;
         }
     }
@@ -321,6 +321,17 @@ static uint64_t process_ended(void) {
     return ended;
 }
 
+/* When the next fork may be tried, if one has failed; workers that end wake anyway. */
+static int process_retry(int timeout) {
+    if (process_crew.failures == 0 || process_crew.live == nest__config.max_clients ||
+        nest__spares() == nest__spares_target()) {
+        return timeout;
+    }
+    uint64_t now = nest__clock_ms();
+    int left = now < process_crew.not_before ? (int)(process_crew.not_before - now) : 0;
+    return nest__sooner(timeout, left);
+}
+
 /* Until TERM or INT, or nobody needs the server. */
 static void process_work(void) {
     struct nest__patience patience = {0};
@@ -328,15 +339,10 @@ static void process_work(void) {
     for (;;) {
         process_reap();
         process_replenish();
-        int timeout = process_look(); /* idle: no wake-up at all */
-        if (process_crew.failures > 0 && nest__spares() < nest__spares_target()) {
-            uint64_t now = nest__clock_ms();
-            int left = now < process_crew.not_before ? (int)(process_crew.not_before - now) : 0;
-            timeout = nest__sooner(timeout, left);
-        }
+        int timeout = process_retry(process_look()); /* idle: no wake-up at all */
         if (stale > 0) {
             stale = process_refresh(false);
-            timeout = stale > 0 ? nest__sooner(timeout, PROCESS_NUDGE_MS) : timeout;
+            timeout = stale > 0 ? nest__sooner(timeout, NEST__NUDGE_MS) : timeout;
         }
         bool busy = process_crew.live > nest__spares();
         if (nest__patience_over(&patience, limit, busy, process_ended(), &timeout)) {
@@ -367,19 +373,24 @@ static bool process_await(uint32_t ms, bool serve) {
     uint64_t begin = nest__clock_ms();
     for (;;) {
         process_reap();
-        if (serve && !nest__listen_stop()) {
+        bool waits = serve && !nest__listen_stop();
+        if (waits) {
             process_replenish();
         }
-        if (process_crew.live == 0) {
+        if (process_crew.live == 0 && !waits) {
             return true;
         }
-        int timeout = process_look();
+        int timeout = waits ? process_retry(process_look()) : process_look();
         if (ms > 0) {
             uint64_t spent = nest__clock_ms() - begin;
             if (spent >= ms) {
                 return false;
             }
             timeout = nest__sooner(timeout, (int)(ms - spent));
+        }
+        if (!serve && ms > 0) { /* they are cut, and a signal may have come just before a poll */
+            process_kill(SIGTERM);
+            timeout = nest__sooner(timeout, NEST__NUDGE_MS);
         }
         if (process_sleep(timeout) == PROCESS_STOP) {
             return false;
@@ -395,6 +406,9 @@ static void process_stop(void) {
     if (!process_await(nest__config.drain_timeout, true)) {
         process_phase(NEST__CUT_OFF);
         if (!process_await(PROCESS_GRACE_MS, false)) {
+            nest__say("%u %s did not end in time, and %s killed", (unsigned)process_crew.live,
+                      process_crew.live == 1 ? "worker" : "workers",
+                      process_crew.live == 1 ? "was" : "were");
             process_kill(SIGKILL);
             (void)process_await(0, false);
         }

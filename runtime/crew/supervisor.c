@@ -37,8 +37,8 @@ static struct {
     pid_t pid; /* 0: nobody supervises */
     pid_t child;
     uint32_t lives, failures;
-    int signals, relay[2]; /* signalfd; a pair of sockets: ours, and of who serves */
-    uint64_t kill_at;      /* 0: not planned */
+    int signals, relay[2];       /* signalfd; a pair of sockets: ours, and of who serves */
+    uint64_t stopped_at, cut_at; /* ms; the first and the last stop, 0: not yet */
     bool stopping, killed;
     bool reloaded; /* the configuration, in who serves; another one starts with the old values */
 } supervisor;
@@ -63,6 +63,7 @@ int nest__supervisor_prepare(void) {
     }
     sigaction(SIGCHLD, &normal, NULL); /* ignored, it would take the child's status along */
     nest__counts = &supervisor.shared->counts;
+    atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
     return 0;
 }
 
@@ -116,23 +117,25 @@ static pid_t supervisor_fork(int (*serve)(void)) {
 /* -- the supervisor ------------------------------------------------------------------------------
  */
 
-/* A signal: passed on, for it was meant for who serves; a child of a terminal had its own. */
+/* A signal: passed on, for it was meant for who serves; a child of a terminal had its own. The
+ * second stop is another signal than the first, for two of one number may arrive as one. */
 static void supervisor_pass(const struct signalfd_siginfo *info) {
-    uint32_t drain = nest__config.drain_timeout;
+    int pass = SIGINT;
     if (info->ssi_signo == SIGCHLD) {
         return;
     }
-    bool reload = info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code);
-    if (reload) {
+    if (info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code)) {
         supervisor.reloaded = true;
+        pass = SIGHUP;
     } else if (!supervisor.stopping) {
         supervisor.stopping = true;
-        supervisor.kill_at = drain == 0 ? 0 : nest__clock_ms() + drain + SUPERVISOR_GRACE_MS;
+        supervisor.stopped_at = nest__clock_ms();
+        pass = SIGTERM;
     } else {
-        supervisor.kill_at = nest__clock_ms() + SUPERVISOR_GRACE_MS;
+        supervisor.cut_at = nest__clock_ms();
     }
     if (supervisor.child > 0) {
-        kill(supervisor.child, reload ? SIGHUP : SIGTERM);
+        kill(supervisor.child, pass);
     }
 }
 
@@ -146,6 +149,19 @@ static void supervisor_relay(void) {
     }
 }
 
+/* When who serves has had its time to end by itself; 0: not yet known, or never. */
+static uint64_t supervisor_kill_at(void) {
+    uint32_t drain = atomic_load(&nest__counts->drain_ms);
+    if (supervisor.child == 0 || supervisor.killed) {
+        return 0;
+    }
+    if (supervisor.cut_at != 0) {
+        return supervisor.cut_at + SUPERVISOR_GRACE_MS;
+    }
+    return supervisor.stopping && drain != 0 ? supervisor.stopped_at + drain + SUPERVISOR_GRACE_MS
+                                             : 0;
+}
+
 /* Passes on what comes, until the child has ended or `until` (0: never). True: it has ended,
  * *status says how. Who does not end though the stop has cut everybody is ended. */
 static bool supervisor_await(uint64_t until, int *status) {
@@ -157,20 +173,21 @@ static bool supervisor_await(uint64_t until, int *status) {
             supervisor.child = 0;
             return true;
         }
-        uint64_t now = nest__clock_ms();
-        uint64_t next = supervisor.child > 0 && supervisor.kill_at > 0 ? supervisor.kill_at : until;
-        if (next == supervisor.kill_at && next != 0 && now >= next) {
+        uint64_t now = nest__clock_ms(), kill_at = supervisor_kill_at();
+        uint64_t next = kill_at != 0 ? kill_at : until;
+        if (kill_at != 0 && now >= kill_at) {
             kill(supervisor.child, SIGKILL);
-            supervisor.kill_at = 0;
             supervisor.killed = true;
-            next = until;
-        } else if (next != 0 && now >= next) {
+            continue;
+        }
+        if (next != 0 && now >= next) {
             return false;
         }
         if (supervisor.child == 0 && supervisor.stopping) {
             return false;
         }
-        (void)poll(ready, 2, next == 0 ? -1 : (int)(next - now));
+        int timeout = next == 0 ? -1 : (int)(next - now);
+        (void)poll(ready, 2, supervisor.child == 0 ? nest__beat(timeout) : timeout);
         while (read(supervisor.signals, &info, sizeof info) == (ssize_t)sizeof info) {
             supervisor_pass(&info);
         }
@@ -220,6 +237,9 @@ int nest__supervise(int (*serve)(void)) {
             if (supervisor.reloaded) {
                 kill(pid, SIGHUP);
             }
+            if (supervisor.stopping) { /* while nobody served: for those who wait in queues */
+                kill(pid, SIGTERM);
+            }
             (void)supervisor_await(0, &status);
         }
         if (atomic_load(&supervisor.shared->over) != 0) {
@@ -245,8 +265,5 @@ int nest__supervise(int (*serve)(void)) {
             return EXIT_FAILURE;
         }
         (void)supervisor_await(nest__clock_ms() + delay, &status);
-        if (supervisor.stopping) {
-            return EXIT_SUCCESS;
-        }
     }
 }

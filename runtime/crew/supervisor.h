@@ -11,6 +11,7 @@
 struct nest__counts { /* outlive the process that serves, and are written by it alone */
     _Atomic uint64_t ended[NEST_REASONS];
     _Atomic uint64_t cut;
+    _Atomic uint32_t drain_ms; /* drainTimeout, which a reload may have changed there */
 };
 extern struct nest__counts *nest__counts;
 

@@ -199,9 +199,20 @@ static int thread_reserve(void) {
     return 0;
 }
 
+/* What comes to the descriptor alone. */
+static void thread_mine(sigset_t *mine) {
+    sigemptyset(mine);
+    sigaddset(mine, SIGTERM);
+    sigaddset(mine, SIGINT);
+    sigaddset(mine, SIGHUP);
+}
+
 /* In a child that an action forked, and that may run no program of its own: clients would see no
- * end of a connection that it holds open. */
+ * end of a connection that it holds open, and what is blocked here nobody reads there. */
 static void thread_forked(void) {
+    sigset_t mine;
+    thread_mine(&mine);
+    pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
     for (uint32_t i = 0; i < thread_crew.count; i++) {
         const struct thread_seat *seat = &thread_crew.seats[i]; /* nobody changes it here */
         if (seat->fd != -1 && seat->kind != NEST__PIPE) {
@@ -251,10 +262,7 @@ static int thread_signals(void) {
     sigemptyset(&mine);
     sigaddset(&mine, SIGURG);
     pthread_sigmask(SIG_UNBLOCK, &mine, NULL);
-    sigemptyset(&mine);
-    sigaddset(&mine, SIGTERM);
-    sigaddset(&mine, SIGINT);
-    sigaddset(&mine, SIGHUP);
+    thread_mine(&mine);
     int error = pthread_sigmask(SIG_BLOCK, &mine, NULL);
     thread_crew.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
     thread_crew.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -290,11 +298,8 @@ static void thread_rouse(struct thread_seat *seat) {
     }
 }
 
-/* Every thread with a connection learns of the phase. It is raised first: a thread that takes its
- * connection after the look at its seat finds it raised. */
-static void thread_raise(enum nest__stop_phase phase) {
+static void thread_rouse_all(void) {
     uint64_t one = 1;
-    atomic_store(&nest__stop, (int)phase);
     if (nest__rouse_fd != -1) {
         nest__write(nest__rouse_fd, &one, sizeof one);
     }
@@ -302,11 +307,15 @@ static void thread_raise(enum nest__stop_phase phase) {
         struct thread_seat *seat = &thread_crew.seats[i];
         pthread_mutex_lock(&seat->lock);
         thread_rouse(seat);
-        if (phase == NEST__CUT_OFF && seat->fd != -1 && seat->kind != NEST__PIPE) {
-            nest__rouse_cut(seat->fd);
-        }
         pthread_mutex_unlock(&seat->lock);
     }
+}
+
+/* Every thread with a connection learns of the phase. It is raised first: a thread that takes its
+ * connection after the look at its seat finds it raised. */
+static void thread_raise(enum nest__stop_phase phase) {
+    atomic_store(&nest__stop, (int)phase);
+    thread_rouse_all();
 }
 
 /* The watcher: rouses whose time has come. ms until the next, -1: none. */
@@ -385,6 +394,7 @@ static void thread_work(void) {
         switch (thread_sleep(timeout)) {
         case THREAD_RELOAD:
             nest__config_reload();
+            atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
             break;
         case THREAD_STOP:
             return;
@@ -394,11 +404,16 @@ static void thread_work(void) {
     }
 }
 
-/* Until all threads have ended, at most `ms` (0: no limit) and until the next TERM. */
+/* Until all threads have ended, at most `ms` (0: no limit) and until the next TERM. Behind a cut
+ * they are roused until they have: a signal may come just before a poll. */
 static void thread_await(uint32_t ms) {
     uint64_t begin = nest__clock_ms();
     while (atomic_load(&thread_crew.live) > 0) {
         int timeout = thread_look();
+        if (atomic_load(&nest__stop) == NEST__CUT_OFF) {
+            thread_rouse_all();
+            timeout = nest__sooner(timeout, NEST__NUDGE_MS);
+        }
         if (ms > 0) {
             uint64_t spent = nest__clock_ms() - begin;
             if (spent >= ms) {

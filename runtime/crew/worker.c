@@ -65,9 +65,6 @@ static void worker_rouse(void) {
         nest__write(nest__rouse_fd, &one, sizeof one);
     } else if (worker_fd != -1) {
         nest__rouse(worker_fd);
-        if (atomic_load(&nest__stop) == NEST__CUT_OFF) {
-            nest__rouse_cut(worker_fd);
-        }
     }
 }
 
@@ -101,7 +98,7 @@ static void worker_on_stop(int signal) {
     if (phase == NEST__GO_ON) {
         phase = NEST__DRAIN;
     }
-    if (phase > now) {
+    if (phase >= now) { /* again: the last one may have come just before a poll */
         atomic_store(&nest__stop, phase);
         worker_rouse();
     }

@@ -171,7 +171,8 @@ uint64_t nest_id(nest_session *s) {
 
 void *nest_keep(nest_session *s, size_t n) {
     struct nest__work *work = nest__borrow(s);
-    if (work == NULL || n > nest__config.keep_limit - work->kept_n) {
+    size_t most = nest__config.keep_limit; /* perhaps less by now than is kept */
+    if (work == NULL || work->kept_n > most || n > most - work->kept_n) {
         errno = ENOMEM;
         return NULL;
     }

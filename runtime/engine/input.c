@@ -31,9 +31,11 @@ void nest__input_taken(nest_session *s, uint32_t n) {
     nest__consume(s, action->window, n);
 }
 
-/* When a wait for the next byte ends: the idle limit, or `end` if that is sooner; 0: never. */
-static uint32_t input_deadline(const nest_session *s, uint32_t end) {
-    uint32_t limit = nest__idle_limit(s);
+/* When a wait for the next byte ends: the idle limit, or that of a message which began at `since`,
+ * if it is not 0 and that is sooner; 0: never. */
+static uint32_t input_deadline(const nest_session *s, uint32_t since) {
+    uint32_t limit = nest__idle_limit(s), read = nest__config.read_timeout;
+    uint32_t end = since == 0 || read == 0 ? 0 : nest__after(since, read);
     uint32_t idle = limit == 0 ? 0 : nest__after(nest__clock(), limit);
     return idle == 0 || (end != 0 && !nest__reached(idle, end)) ? end : idle;
 }
@@ -46,11 +48,10 @@ static int input_prepare(nest_session *s) {
     return nest__own(s, NULL) < 0 ? nest__cut_short(s, -ENOMEM) : 0;
 }
 
-/* Receives behind the rest, where `need` unread bytes must fit in all. *end: when the message must
- * be there; begun with its first byte, if it is not NULL. How many; 0: end of file; -1 and errno.
+/* Receives behind the rest, where `need` unread bytes must fit in all. *since: when the message's
+ * first byte was there, 0 before; NULL: any byte will do. How many; 0: end of file; -1 and errno.
  */
-static int64_t input_more(nest_session *s, uint32_t need, uint32_t *end) {
-    uint32_t limit = nest__config.read_timeout;
+static int64_t input_more(nest_session *s, uint32_t need, uint32_t *since) {
     if ((s->c0.state & NEST__CHAN_EOF) != 0) {
         return 0;
     }
@@ -61,14 +62,14 @@ static int64_t input_more(nest_session *s, uint32_t need, uint32_t *end) {
         return nest__cut_short(s, -ENOMEM);
     }
     struct nest__work *work = s->work;
-    if (end != NULL && *end == 0 && work->rest_n > 0 && limit != 0) {
-        *end = nest__after(nest__now(), limit);
+    if (since != NULL && *since == 0 && work->rest_n > 0) {
+        *since = nest__after(nest__now(), 0);
     }
     uint32_t most = nest__config.input_buffer + NEST__BEHIND_REST - work->rest_n;
     uint32_t room = work->rest_cap - work->rest_at - work->rest_n;
     int64_t n =
         nest__await_input(s, work->rest + work->rest_at + work->rest_n, room < most ? room : most,
-                          input_deadline(s, end == NULL ? 0 : *end));
+                          input_deadline(s, since == NULL ? 0 : *since));
     work->rest_n += n > 0 ? (uint32_t)n : 0;
     return n;
 }
@@ -115,7 +116,7 @@ static char *input_none(int error) {
 }
 
 char *nest_read(nest_session *s, size_t n) {
-    uint32_t unread, end = 0;
+    uint32_t unread, since = 0;
     if (nest__input_fails(s)) {
         return NULL;
     }
@@ -123,7 +124,7 @@ char *nest_read(nest_session *s, size_t n) {
         return input_none(EMSGSIZE);
     }
     for (input_unread(s, &unread); unread < n; input_unread(s, &unread)) {
-        int64_t more = input_more(s, (uint32_t)n, &end);
+        int64_t more = input_more(s, (uint32_t)n, &since);
         if (more <= 0) {
             return more == 0 ? input_none(0) : NULL;
         }
@@ -132,7 +133,7 @@ char *nest_read(nest_session *s, size_t n) {
 }
 
 char *nest_read_line(nest_session *s, size_t max) {
-    uint32_t looked = 0, end = 0;
+    uint32_t looked = 0, since = 0;
     uint32_t most = max < nest__config.input_buffer ? (uint32_t)max : nest__config.input_buffer;
     if (nest__input_fails(s)) {
         return NULL;
@@ -150,7 +151,7 @@ char *nest_read_line(nest_session *s, size_t max) {
             return input_none(EMSGSIZE);
         }
         looked = n;
-        int64_t more = input_more(s, most + 2, &end);
+        int64_t more = input_more(s, most + 2, &since);
         if (more <= 0) {
             return more == 0 ? input_none(0) : NULL;
         }

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,14 +28,12 @@ const char *nest_file_root(void) {
 
 int nest__files_open(void) {
     const char *name = nest_file_root();
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
     root_fd = open(name, nest__directory_flags());
     if (root_fd == -1) {
         int error = errno;
         nest__say("cannot start: fileRoot %s: %s", name, strerror(error));
         return -error;
     }
-    sigaction(SIGXFSZ, &ignore, NULL); /* a file that grows too large is an error, EFBIG */
     int probe = nest__open_beneath(root_fd, ".", nest__directory_flags(), false);
     root_beneath = probe >= 0;
     if (!root_beneath) {

@@ -48,10 +48,6 @@ void nest__rouse(int fd) {
     }
 }
 
-void nest__rouse_cut(int fd) {
-    shutdown(fd, SHUT_RDWR);
-}
-
 /* Before the carrier looks at what it was roused for: later rousing is not lost. */
 static void blocking_settle(int fd) {
     int flags = fcntl(fd, F_GETFL);
@@ -281,7 +277,11 @@ static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
 }
 
 int nest__wait(nest_session *s, const struct nest__wait *wait) {
+    bool stopping = nest__stopping();
     int result = blocking_wait(s, wait);
+    if (!stopping && nest__stopping()) { /* it waits for nothing behind this message */
+        (void)nest__event(s, NEST__EVENT_DRAIN);
+    }
     blocking_was_cut = blocking_was_cut || (wait->what != NEST__WORK && result == -ECANCELED);
     return result;
 }
@@ -387,9 +387,10 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
     blocking_was_cut = false;
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
-        int error = blocking_cut()                    ? -ECANCELED
-                    : nest__out_queued(s, &s->c0) > 0 ? blocking_drain(s, &s->c0, 0, NULL)
-                                                      : 0;
+        bool queued = nest__out_queued(s, &s->c0) > 0;
+        int error = blocking_cut() && (told || queued) ? -ECANCELED /* else it may be at rest */
+                    : queued                           ? blocking_drain(s, &s->c0, 0, NULL)
+                                                       : 0;
         if (error != 0) {
             window = (struct nest__window){0};
             want = blocking_told(s, error);

@@ -24,9 +24,10 @@ bool nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
 /* How a carrier is roused from its receive, so that it looks at the stop and at its deadline:
  * nest__rouse on its connection's socket, and after that a signal to its thread whose handler
  * restarts calls (SA_RESTART). Nothing is lost before the receive, and nothing is cut off by it.
- * nest__rouse_cut ends every wait, for CUT_OFF. Both are async-signal-safe, and may come late. */
+ * Async-signal-safe; may come late. For CUT_OFF also from its polls, which a signal just before
+ * them misses: the crew rouses it every NEST__NUDGE_MS until it has ended. */
 void nest__rouse(int fd);
-void nest__rouse_cut(int fd);
+enum { NEST__NUDGE_MS = 20 };
 
 /* A carrier that nobody watches (nest__seat() is NULL) minds its time itself, a call more for each
  * receive. An eventfd rouses it, pipes included; -1 in all others. */

@@ -107,13 +107,23 @@ static char *command_number(char *p, uint32_t least, uint32_t *value) {
     return p;
 }
 
-/* What stands behind `fail`; NULL, or where it ends. */
-static char *command_fault(char *p, struct nest__command *command) {
+/* The next word, if it is one of these errors; then it is skipped. Else 0. */
+static int command_error(char **p, const char *of) {
     static const struct {
         const char *name;
         int error;
-    } errors[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EACCES", EACCES},
-                  {"EMFILE", EMFILE}, {"ENOMEM", ENOMEM}, {"EDQUOT", EDQUOT}};
+    } errors[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EACCES", EACCES}, {"EMFILE", EMFILE},
+                  {"ENOMEM", ENOMEM}, {"EDQUOT", EDQUOT}, {"ENFILE", ENFILE}, {"ENOBUFS", ENOBUFS}};
+    for (unsigned i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (strstr(of, errors[i].name) != NULL && command_word(p, errors[i].name)) {
+            return errors[i].error;
+        }
+    }
+    return 0;
+}
+
+/* What stands behind `fail`; NULL, or where it ends. */
+static char *command_fault(char *p, struct nest__command *command) {
     command->fault = command_word(&p, "memory")  ? NEST__FAULT_MEMORY
                      : command_word(&p, "stack") ? NEST__FAULT_STACK
                                                  : NEST__FAULT_FILE;
@@ -121,9 +131,7 @@ static char *command_fault(char *p, struct nest__command *command) {
         if (!command_word(&p, "file")) {
             return NULL;
         }
-        for (unsigned i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-            command->error = command_word(&p, errors[i].name) ? errors[i].error : command->error;
-        }
+        command->error = command_error(&p, "EIO ENOSPC EACCES EMFILE ENOMEM EDQUOT");
         if (command->error == 0) {
             return NULL;
         }
@@ -132,8 +140,9 @@ static char *command_fault(char *p, struct nest__command *command) {
 }
 
 struct nest__command nest__command_read(void) {
-    static const char *const verbs[] = {"open", "in",      "eof",     "reset", "room",   "drain",
-                                        "pass", "clients", "helpers", "fail",  "reload", "disk"};
+    static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
+                                        "drain",  "pass", "clients", "helpers", "fail",
+                                        "reload", "disk", "short"};
     struct nest__command command = {.verb = NEST__COMMAND_NOTHING};
     uint64_t who = 0;
     if (getline(&command_line, &command_size, stdin) == -1) {
@@ -155,7 +164,7 @@ struct nest__command nest__command_read(void) {
     }
     if (command.verb == NEST__COMMAND_NOTHING) {
         return command_wrong("unknown command; open, in, eof, reset, room, drain, pass, clients, "
-                             "helpers, fail, reload and disk exist");
+                             "helpers, fail, reload, disk and short exist");
     }
     p += n;
     if (command.verb <= NEST__COMMAND_ROOM) {
@@ -193,6 +202,12 @@ struct nest__command nest__command_read(void) {
         command.cold = command_word(&p, "cold");
         if (!command.cold && !command_word(&p, "warm")) {
             return command_wrong("cold or warm must follow");
+        }
+    }
+    if (command.verb == NEST__COMMAND_SHORT) {
+        command.error = command_error(&p, "EMFILE ENFILE ENOMEM ENOBUFS");
+        if (command.error == 0 && !command_word(&p, "none")) {
+            return command_wrong("EMFILE, ENFILE, ENOMEM, ENOBUFS or none must follow");
         }
     }
     if (command.verb == NEST__COMMAND_FAIL && (p = command_fault(p, &command)) == NULL) {

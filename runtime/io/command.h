@@ -18,6 +18,7 @@ enum nest__verb {
     NEST__COMMAND_FAIL,
     NEST__COMMAND_RELOAD,
     NEST__COMMAND_DISK,
+    NEST__COMMAND_SHORT,
     NEST__COMMAND_NOTHING, /* an empty line, a comment */
     NEST__COMMAND_WRONG,
     NEST__COMMAND_END
@@ -33,7 +34,7 @@ struct nest__command {
     uint32_t number; /* pass, helpers: ms; clients: how many; fail: which one from now on */
     bool cold;       /* disk */
     enum nest__fault fault;
-    int error;       /* fail file: as this */
+    int error;       /* fail file, short: as this */
     const char *why; /* WRONG */
 };
 

@@ -81,8 +81,7 @@ static bool epoll_due(uint32_t now) {
     }
     switch (what) {
     case NEST__EPOLL_RETRY:
-        nest__epoll.scarce = false;
-        nest__epoll_listen(true);
+        nest__intake_rested();
         return true;
     case NEST__EPOLL_CUT:
         nest__epoll_over();
@@ -256,7 +255,7 @@ nest_session *nest__io_step(void) {
 }
 
 bool nest__io_done(void) {
-    return nest__epoll.abandoned || (nest__slots_taken() == 0 && nest__epoll.done);
+    return nest__epoll.abandoned || (nest__slots_taken() == 0 && nest__intake.done);
 }
 
 int nest__io_status(void) {
@@ -317,7 +316,7 @@ int nest__io_start(void) {
         nest__epoll_wake_after(NEST__EPOLL_ONLY, 1);
     } else {
         nest__epoll_wake_after(NEST__EPOLL_PATIENCE, nest__listen_patience());
-        nest__epoll_listen(true);
+        nest__intake_open(true);
     }
     return 0;
 }

@@ -11,6 +11,7 @@
 #define NEST_EPOLL_H
 
 #include "../crew/loops.h"
+#include "intake.h"
 #include "wheel.h"
 
 #include <sys/epoll.h>
@@ -30,7 +31,7 @@ enum {
 
 /* What the loop itself has a time for. */
 enum nest__epoll_due {
-    NEST__EPOLL_RETRY,    /* taking connections again, when something had run short */
+    NEST__EPOLL_RETRY,    /* taking connections again: nest__io_rest */
     NEST__EPOLL_CUT,      /* drainTimeout is over */
     NEST__EPOLL_GRACE,    /* and helpers still work for clients that were cut */
     NEST__EPOLL_WATCHDOG, /* systemd hears of us */
@@ -52,10 +53,7 @@ struct nest__epoll {
     uint32_t now;     /* of this step, if timed */
     bool timed;
     bool helped, expired;           /* jobs, deadlines may have to be looked at */
-    bool accepting;                 /* listeners are armed */
-    bool scarce;                    /* memory is short: nobody is taken before RETRY */
     _Atomic bool stopping;          /* a stop has begun; helpers look at it */
-    bool done;                      /* nobody comes any more: the end, when no session is left */
     bool again;                     /* a second one came before all were told of the first */
     bool cut;                       /* the time to stop is over */
     bool abandoned;                 /* helpers still work, and nobody waits for them */
@@ -93,8 +91,6 @@ nest_session *nest__epoll_again(nest_session *); /* its turn has come, or its de
 nest_session *nest__epoll_send_off(void);        /* nest__epoll.leaving */
 
 /* -- epoll_accept.c */
-void nest__epoll_listen(bool on);
-void nest__epoll_rest(int error); /* something has run short: nobody is taken for a while */
 void nest__epoll_accept(unsigned listener);
 void nest__epoll_only(void);
 

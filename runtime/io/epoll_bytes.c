@@ -127,7 +127,7 @@ void nest__epoll_settle(nest_session *s, unsigned want, struct nest__window *win
                 return;
             }
         }
-        nest__epoll_rest(-ENOMEM);
+        nest__intake_rest(-ENOMEM);
         *window = (struct nest__window){NULL, 0, false};
         want = nest__event(s, NEST__EVENT_RESET);
     }
@@ -154,6 +154,7 @@ void nest__epoll_receive(nest_session *s) {
     }
     ssize_t n = nest__epoll_recv(&s->c0, window.p, room);
     if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
+        nest__chan_received(&s->c0, false); /* nothing waits, even of who never sent anything */
         window.lent = false;
         nest__epoll_settle(s, NEST__WANT_READ | NEST__WANT_WRITE, &window);
     } else if (n <= 0) {

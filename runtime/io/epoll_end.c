@@ -20,7 +20,7 @@ void nest__epoll_release(nest_session *s) {
     close(s->c0.fd);
     nest__released(s);
     nest__slot_give(s, true);
-    nest__epoll_listen(true);
+    nest__intake_open(true);
     if (nest__slots_taken() == 0) {
         nest__epoll_wake_after(NEST__EPOLL_PATIENCE, nest__listen_patience());
     }

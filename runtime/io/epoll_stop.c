@@ -68,9 +68,10 @@ bool nest__stopping(void) {
 void nest__epoll_over(void) {
     struct nest__epoll *io = &nest__epoll;
     if (!io->cut) {
-        nest__epoll_listen(false);
+        nest__intake_open(false);
+        nest__intake.done = true;
         io->due[NEST__EPOLL_CUT] = 0;
-        io->cut = io->done = true;
+        io->cut = true;
         io->cutting = 0;
         nest__epoll_wake_after(NEST__EPOLL_GRACE, STOP_GRACE_MS);
     }
@@ -100,8 +101,8 @@ void nest__epoll_stop(void) {
     io->due[NEST__EPOLL_PATIENCE] = 0;
     nest__epoll_wake_after(NEST__EPOLL_CUT, nest__config.drain_timeout);
     if (nest__listen_stop()) {
-        nest__epoll_listen(false);
-        io->done = true;
+        nest__intake_open(false);
+        nest__intake.done = true;
     }
 }
 
@@ -112,6 +113,7 @@ void nest__epoll_signal(void) {
     }
     if (count >= STOP_RELOAD) {
         nest__config_reload();
+        atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
     }
     for (uint32_t stops = (uint32_t)count; stops > 0; stops--) {
         nest__epoll_stop();

@@ -22,6 +22,7 @@ static bool wait_input(const struct nest__wait *wait, int *result) {
     uint32_t room = wait->room < NEST__VISIT_IN ? wait->room : NEST__VISIT_IN; /* the others wait */
     ssize_t n = nest__epoll_recv(wait->chan, wait->into, room);
     if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
+        nest__chan_received(wait->chan, false);
         return false;
     }
     if (n > 0) {

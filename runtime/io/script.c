@@ -2,11 +2,13 @@
  * chance.
  *
  * Called by crew/loops.c and script_steps.c, for output and waits by the engine; also stands for
- * the listener. State: the conversations of this process. Must not know the language. What is lent
- * to the engine is scribbled over as soon as the lease ends, so that a use of it shows. An action
- * that waits does so on its stack; a session keeps nothing on a stack of io's. */
+ * the listener, which needs no arming. State: the conversations of this process. Must not know the
+ * language. What is lent to the engine is scribbled over as soon as the lease ends, so that a use
+ * of it shows. An action that waits does so on its stack; a session keeps nothing on a stack of
+ * io's. */
 #include "script.h"
 #include "../platform/platform.h"
+#include "intake.h"
 #include "wheel.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@ uint32_t script_now = UINT32_MAX - 5000,
 int script_status;
 bool script_over, script_again;
 
-struct nest__listener nest__listeners[NEST__LISTEN_MAX];
+struct nest__listener nest__listeners[NEST__LISTEN_MAX]; /* the first has no name, nor port */
 unsigned nest__listener_count;
 
 int nest__listen_open(void) {
@@ -191,6 +193,7 @@ static void script_closed(nest_session *s) {
     if (script_again) { /* else numbers stay unique */
         nest__slot_give(s, true);
     }
+    nest__intake_open(true);
     (free)(client->sent);
     (free)(client);
     script_clients[who - 1] = NULL;
@@ -246,13 +249,11 @@ static void script_serve(nest_session *s, unsigned want) {
     nest__wheel_set(s, nest__deadline(s), script_now);
 }
 
-void script_take(uint32_t who) {
-    struct nest__arrival arrival = {(int)who, NEST__SCRIPT, 0};
-    nest_session *s = nest__slot_take();
-    script_clients[who - 1]->slot = s->self.slot;
+void script_begin(nest_session *s, const struct nest__arrival *arrival) {
+    script_clients[arrival->fd - 1]->slot = s->self.slot;
     script_live++;
     nest__wheel_new(s);
-    unsigned want = nest__open(s, &arrival);
+    unsigned want = nest__open(s, arrival);
     script_serve(s, want);
 }
 

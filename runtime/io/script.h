@@ -27,9 +27,9 @@ extern uint32_t script_live; /* conversations that are taken */
 extern int script_status;
 extern bool script_over, script_again; /* drainTimeout is over; slots are used again */
 void script_scribble(void);            /* no lease is left: what is lent becomes garbage */
-struct script_client *script_client(uint32_t who);      /* NULL: none, or closed */
-struct script_client *script_client_make(uint32_t who); /* NULL: ENOMEM */
-void script_take(uint32_t who);                         /* a slot is free */
+struct script_client *script_client(uint32_t who);               /* NULL: none, or closed */
+struct script_client *script_client_make(uint32_t who);          /* NULL: ENOMEM */
+void script_begin(nest_session *, const struct nest__arrival *); /* it was taken */
 int script_send(struct script_client *, const uint8_t *, size_t);
 void script_go_on(nest_session *);
 void script_tell(nest_session *, enum nest__event);
@@ -48,7 +48,8 @@ uint32_t script_job_next(void);      /* when one is due; 0: there is none */
 /* -- script_faults.c: included before files and the engine */
 void script_fail(const struct nest__command *);
 void script_disk(bool cold);
-extern long nest__faults_held;                              /* allocations that are not yet freed */
+extern int script_short;       /* -errno with which nobody can be taken; 0 */
+extern long nest__faults_held; /* allocations that are not yet freed */
 extern uint32_t nest__faults_struck, nest__faults_of_files; /* since the beginning */
 
 #endif

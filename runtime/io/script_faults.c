@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 static uint32_t faults_left[3]; /* by enum nest__fault: this many calls from now; 0: none fails */
 static int faults_error;
 static bool faults_cold;
+int script_short;
 long nest__faults_held;
 uint32_t nest__faults_struck, nest__faults_of_files;
 
@@ -52,6 +54,18 @@ static void *faults_realloc(void *old, size_t n) {
     }
     nest__faults_held += p != NULL && old == NULL;
     return p;
+}
+
+/* Inline: not all that may be built with this asks for the next two. */
+static inline void *faults_calloc(size_t n, size_t size) {
+    void *p = faults_malloc(n * size);
+    return p == NULL ? NULL : memset(p, 0, n * size);
+}
+
+static inline char *faults_strdup(const char *text) {
+    size_t n = strlen(text) + 1;
+    char *p = faults_malloc(n);
+    return p == NULL ? NULL : memcpy(p, text, n);
 }
 
 static void faults_free(void *p) {
@@ -96,6 +110,8 @@ static inline bool faults_not_there(bool cached) {
 }
 
 #define malloc(n) faults_malloc(n)
+#define calloc(n, size) faults_calloc(n, size)
+#define strdup(text) faults_strdup(text)
 #define realloc(p, n) faults_realloc(p, n)
 #define free(p) faults_free(p)
 #define mprotect(p, n, how) faults_mprotect(p, n, how)

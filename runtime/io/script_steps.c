@@ -7,6 +7,7 @@
  *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
  *     fail memory N | fail stack N | fail file ERROR N | disk cold | disk warm
+ *     short ERROR | short none
  *     C out "bytes" | C closed | C cut
  *
  * C counts from 1 in the order of open, and is nest_id unless `clients` stands first: then at most
@@ -17,12 +18,16 @@
  * block is done before the next command, unless `helpers` lets each piece take MS, or has no
  * thread: then it is done at once, in the way. `drain` is TERM, twice at once; drainTimeout passes
  * like all time. `fail` lets the Nth allocation, new stack or operation on a file from then on
- * fail. Of a cold disk nothing is in memory: what it has takes work that may block.
+ * fail. Of a cold disk nothing is in memory: what it has takes work that may block. `short`: from
+ * then on nobody can be taken, for lack of what the error means; then they wait, as all do who come
+ * too many.
  *
- * At the end of stdin every conversation gets eof; then time passes until no action pauses or waits
- * for work; then those whose client does not take the rest are reset. */
+ * At the end of stdin nothing is short any more, and every conversation gets eof; then time passes
+ * until no action pauses or waits for work; then those whose client does not take the rest are
+ * reset. */
 #include "../config/config.h"
 #include "../platform/platform.h"
+#include "intake.h"
 #include "script.h"
 #include "wheel.h"
 
@@ -37,12 +42,12 @@ enum {
 enum script_stage { SCRIPT_COMMANDS, SCRIPT_EOFS, SCRIPT_TIME, SCRIPT_RESETS, SCRIPT_DONE };
 
 static enum script_stage script_stage;
-static uint32_t script_opened, script_taken; /* conversations 1 to these */
-static uint32_t script_fresh;                /* just taken, and not yet told what came before; 0 */
-static uint32_t script_limit = SCRIPT_CLIENTS;
+static uint32_t script_opened, script_taken;  /* conversations 1 to these */
+static uint32_t script_fresh;                 /* just taken, and not yet told what came before; 0 */
 static uint32_t script_next;                  /* of a stage: whose turn it is, less 1 */
 static bool script_passing, script_draining;  /* time passes until script_until; TERM came */
 static uint32_t script_until, script_stop_at; /* 0: no limit */
+static uint32_t script_rested_at;             /* when newcomers are tried again; 0 */
 static uint32_t script_drain, script_cut;     /* told so far; SCRIPT_TOLD: nothing to tell */
 static uint64_t script_cuts;
 static uint32_t script_wakes;
@@ -108,6 +113,8 @@ static nest_session *script_of_server(const struct nest__command *command) {
     case NEST__COMMAND_END:
         script_stage = SCRIPT_EOFS;
         script_next = 0;
+        script_short = 0;
+        nest__intake_rested();
         return NULL;
     case NEST__COMMAND_DRAIN:
         return script_drained();
@@ -119,7 +126,7 @@ static nest_session *script_of_server(const struct nest__command *command) {
         if (script_opened > 0 || command->number > SCRIPT_CLIENTS) {
             return script_refuse("`clients` stands before the first open, with at most 65536");
         }
-        script_limit = command->number;
+        nest__slots_limit(command->number);
         script_again = true;
         return NULL;
     case NEST__COMMAND_HELPERS:
@@ -130,6 +137,9 @@ static nest_session *script_of_server(const struct nest__command *command) {
         return NULL;
     case NEST__COMMAND_DISK:
         script_disk(command->cold);
+        return NULL;
+    case NEST__COMMAND_SHORT:
+        script_short = -command->error;
         return NULL;
     case NEST__COMMAND_RELOAD:
         nest__config_reload();
@@ -193,6 +203,7 @@ static bool script_pass(uint32_t until) {
     uint32_t next = nest__wheel_next();
     script_sooner(&next, script_job_next());
     script_sooner(&next, script_stop_at);
+    script_sooner(&next, script_rested_at);
     if (next == 0 || (int32_t)(next - until) > 0) {
         script_now = until;
         return false;
@@ -297,9 +308,31 @@ static nest_session *script_end(void) {
 
 /* -- the loop's side */
 
-static bool script_room_for_one(void) {
-    return script_taken < script_opened && script_live < script_limit &&
-           (script_again || nest__slots_ever() < SCRIPT_CLIENTS);
+int nest__take(struct nest__listener *listener, struct nest__arrival *arrival, bool nonblocking) {
+    (void)listener, (void)nonblocking;
+    if (script_short == 0) {
+        script_fresh = ++script_taken;
+        *arrival = (struct nest__arrival){(int)script_taken, NEST__SCRIPT, 0};
+    }
+    return script_short;
+}
+
+/* Where memory is short, there is none to arm a listener either. */
+int nest__io_arm(bool on) {
+    return on && script_short == -ENOMEM ? -ENOMEM : 0;
+}
+
+void nest__io_rest(uint32_t ms) {
+    script_rested_at = nest__after(script_now, ms);
+}
+
+static void script_take(void) {
+    struct nest__arrival arrival;
+    int error;
+    nest_session *s = nest__intake_take(&nest__listeners[0], &arrival, &error);
+    if (s != NULL) {
+        script_begin(s, &arrival);
+    }
 }
 
 nest_session *nest__io_step(void) {
@@ -310,9 +343,8 @@ nest_session *nest__io_step(void) {
         script_fresh = 0;
         return script_greet(who);
     }
-    if (script_room_for_one()) {
-        script_fresh = ++script_taken;
-        script_take(script_taken);
+    if (nest__intake.open && script_taken < script_opened) {
+        script_take();
         return NULL;
     }
     if (script_drain < script_taken) {
@@ -326,6 +358,11 @@ nest_session *nest__io_step(void) {
     }
     if ((s = nest__wheel_take(script_now)) != NULL) {
         return script_due(s);
+    }
+    if (script_rested_at != 0 && nest__reached(script_rested_at, script_now)) {
+        script_rested_at = 0;
+        nest__intake_rested();
+        return NULL;
     }
     if (script_stop_at != 0 && nest__reached(script_stop_at, script_now)) {
         script_stop_at = 0;
@@ -357,5 +394,6 @@ uint32_t nest__io_prepare(void) {
 int nest__io_start(void) {
     script_drain = SCRIPT_TOLD;
     script_cut = SCRIPT_TOLD;
+    nest__intake_open(true);
     return 0;
 }

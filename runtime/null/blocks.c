@@ -1,14 +1,21 @@
-/* blocks.c, where actions stay on their thread: a block is code like any other. No state. */
+/* blocks.c, where actions stay on their thread: a block is code like any other. State: of the
+ * thread, whether a stop had begun before its block. */
 #include "../seam.h"
 
 #include <errno.h>
 
+static _Thread_local bool blocks_stopping;
+
 void nest_block_begin(nest_session *s) {
     (void)s;
+    blocks_stopping = nest__stopping();
 }
 
+/* As a wait does: a stop that came meanwhile ends the connection with this message. */
 void nest_block_end(nest_session *s) {
-    (void)s;
+    if (!blocks_stopping && nest__stopping()) {
+        (void)nest__event(s, NEST__EVENT_DRAIN);
+    }
 }
 
 int *nest_errno(void) {

@@ -57,6 +57,7 @@ int nest__stdio_secure(void) {
         }
     }
     struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a file, or a log, that grows too large: EFBIG */
     return sigaction(SIGPIPE, &ignore, NULL) == -1 ? -errno : 0;
 }
 

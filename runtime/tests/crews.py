@@ -292,6 +292,45 @@ def crashes(exe, model):
     outlived(exe)
 
 
+def backs_off(exe, model):
+    """While the next one is not started yet, a stop serves who waits, and nobody is busy with waiting."""
+    server = Server(exe, "maxClients=1", "lingerTimeout=8s")
+    kill_idle(server, 1)
+    waiting = server.connect()
+    seconds, status, out, err = server.stop()
+    assert seconds < 4, "there is nothing unread of a client that never sent anything"
+    assert rest(waiting) == b"hello\r\nbye: the server stops\r\n", (out, err)
+    assert status == 0 and out.endswith("stopped after 1 client: 1 shutdown\n"), (status, out)
+    if model != "process":
+        return
+    server = Server(exe, "maxClients=2")
+    everybody = [server.connect()]
+    line(everybody[0])
+    kill_idle(server, 2)
+    everybody.append(server.connect())
+    line(everybody[1])
+    time.sleep(0.3)  # the next may be forked, and there is no room for it
+    schedule = pathlib.Path(f"/proc/{server.process.pid}/schedstat")
+    before = int(schedule.read_text().split()[0])
+    time.sleep(0.5)
+    spent = (int(schedule.read_text().split()[0]) - before) / 1e6
+    assert spent < 20, f"the supervisor was busy for {spent} ms"
+    assert server.stop()[1] == 0
+
+
+def kill_idle(server, children):
+    """Kills who has no client, of that many, and waits until the supervisor knows."""
+    end = time.monotonic() + 10
+    while len(server.children()) < children:
+        assert time.monotonic() < end, "somebody is not there"
+        time.sleep(0.01)
+    idle = min(server.children(), key=lambda pid: len(os.listdir(f"/proc/{pid}/fd")))
+    os.kill(idle, signal.SIGKILL)
+    while idle in server.children():
+        assert time.monotonic() < end, "the dead is not taken notice of"
+        time.sleep(0.001)
+
+
 def held_up(exe, model):
     """Bytes that came in time win against it, however late they are seen, and however many they are.
 
@@ -432,6 +471,7 @@ def main():
             if "thread" not in (options.sanitize or ""):  # it reports threads that a stop abandons
                 stops(exe, model)
                 crashes(exe, model)
+                backs_off(exe, model)
             if model != "epoll" and not options.sanitize:
                 costs(exe, model, folder)
             print(f"crews: {model}: all is well", flush=True)

@@ -17,10 +17,10 @@ PARTS = {
     "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],
     "wheel": ["io/wheel.c"],
     "blocking": ["io/watch.c", "io/blocking.c"],
-    "epoll": ["io/epoll_bytes.c", "io/epoll_end.c", "io/epoll_wait.c", "io/epoll_accept.c",
+    "epoll": ["io/epoll_bytes.c", "io/epoll_end.c", "io/epoll_wait.c", "io/epoll_accept.c", "io/intake.c",
               "io/epoll_stop.c", "io/epoll.c"],
-    "script": ["io/script_faults.c", "io/command.c", "io/wheel.c", "io/jobs.c", "io/script.c",
-               "io/script_steps.c"],
+    "script": ["io/script_faults.c", "io/command.c", "io/wheel.c", "io/jobs.c", "io/intake.c",
+               "io/script.c", "io/script_steps.c"],
 }
 SIZES = {"RULES": 19, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0,
          "TIMERS": 1, "PIPES": 0}

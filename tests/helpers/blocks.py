@@ -4,6 +4,7 @@ Must not know: how an action moves.
 """
 
 import os
+import signal
 import time
 from checks import ask, ends, reset, same, serve, together
 from support.nest import Failed
@@ -51,7 +52,7 @@ def more_than_helpers(folder, exe):
 
 
 def gone(folder, exe):
-    """A client that resets in a block harms nobody, and a stop waits for a block."""
+    """A client that resets in a block harms nobody; a stop waits for a block, not for what is behind."""
     with serve(exe, folder) as server:
         for number in range(30):
             client = Client(server)
@@ -60,7 +61,7 @@ def gone(folder, exe):
             reset(client)
         same('after', ask(server, 'block 0\n'), b'1 1 1 1 0\n')
         with Client(server) as client:
-            client.send(b'block 400\n')
+            client.send(b'block 400\nblock 0\n')
             time.sleep(0.1)
             server.process.terminate()
             same('at the stop', client.rest(), b'1 3 1 1 400\n')
@@ -78,12 +79,14 @@ def worked(server):
 
 
 def forked(folder, exe):
-    """A child that an action forks keeps no other connection open, and the server idle."""
+    """A child that an action forks keeps no other connection open, the server idle, and heeds TERM."""
     with serve(exe, folder) as server, Client(server) as other, Client(server) as client:
         other.send(b'block 0\n')
         other.expect(b'1 1 1 1 0\n')
         client.send(b'fork 20\n')
-        client.expect(b'forked\n')
+        child = b''
+        while not child.endswith(b'\n'):
+            child += client.take(1)
         begin = time.monotonic()
         other.half_close()
         other.rest()
@@ -93,6 +96,21 @@ def forked(folder, exe):
         time.sleep(1)
         if worked(server) - before > 0.3:
             raise Failed('the server is busy with a connection that it has closed')
+        os.kill(int(child), signal.SIGTERM)
+        end = time.monotonic() + 10
+        while lives(int(child)):
+            if time.monotonic() > end:
+                raise Failed('what an action forked does not end by TERM')
+            time.sleep(0.01)
+
+
+def lives(pid):
+    """Whether there is such a process, and not only its status."""
+    try:
+        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
+            return file.read().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
 
 
 def endless(folder, exe):

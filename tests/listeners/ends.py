@@ -139,6 +139,15 @@ class Talk:
         self.send(text + '\n')
         return self.line()
 
+    def ends(self):
+        """How it ends, whatever comes before: 'end' or 'reset'."""
+        try:
+            while self.socket.recv(4096):
+                pass
+            return 'end'
+        except ConnectionResetError:
+            return 'reset'
+
     def silent(self):
         """Nothing comes, for a moment."""
         return not select.select([self.socket], [], [], 0.2)[0]

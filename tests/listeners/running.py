@@ -69,7 +69,7 @@ def queued(folder, exe):
 
 def cut(folder, exe):
     """What drainTimeout does not suffice for is cut, counted, and the exit status says so."""
-    for again in (False, True):
+    for again in (None, signal.SIGTERM, signal.SIGINT):
         limit = '20s' if again else '300ms'
         server, address = begun(folder, exe, f'drainTimeout={limit}')
         with server, Talk(address) as busy, Talk(address) as idle:
@@ -78,13 +78,34 @@ def cut(folder, exe):
             time.sleep(0.2)
             start = time.monotonic()
             server.tell(signal.SIGTERM)
+            if again == signal.SIGINT:      # both may be seen at once
+                server.tell(again)
             same('who is between messages ends', idle.line(), '')
-            if again:
+            if again == signal.SIGTERM:
                 time.sleep(0.3)
-                server.tell(signal.SIGTERM)
+                server.tell(again)
             same('exit status', server.end(), 1)
             same('in time', time.monotonic() - start < 10, True)
             within('its last line', 'stopped after 2 clients: 2 shutdown; 1 cut', server.said(0))
+            same('who is cut sees a reset, not an end', busy.ends(), 'reset')
+
+
+def patience(folder, exe):
+    """Who watches over the server gives it the drainTimeout that it has read again."""
+    settings(folder, 'drainTimeout 500ms\n')
+    server, address = begun(folder, exe)
+    with server, Talk(address) as busy:
+        same('the greeting', busy.line(), 'hello')
+        settings(folder, 'drainTimeout 20s\n')
+        server.tell(signal.SIGHUP)
+        until('its new limit', lambda: 'drainTimeout 20s (was 500ms)' in server.said())
+        busy.send('say begun')
+        time.sleep(0.2)
+        server.tell(signal.SIGTERM)
+        time.sleep(5.5)                     # 500 ms and the grace behind it
+        busy.send('\n')
+        same('the answer', busy.line(), 'begun')
+        same('exit status', server.end(), 0)
 
 
 def reload(folder, exe):
@@ -286,6 +307,19 @@ def dropped(folder, exe):
         same('exit status', server.stop(), 0)
 
 
+def full(folder, exe):
+    """A log that may not grow any more stops no server."""
+    def little():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+    server, address = begun(folder, exe, preexec_fn=little)
+    with server:
+        for _ in range(20):
+            with Talk(address) as client:
+                same('an answer', (client.line(), client.ask('bye')), ('hello', 'bye'))
+        until('the last line that fits', lambda: len(server.said()) == 500)
+        same('exit status', server.stop(), 0)
+
+
 def hangup(folder, exe):
     """A terminal that goes away ends the server, but not one under nohup."""
     for nohup in (False, True):
@@ -306,5 +340,5 @@ def hangup(folder, exe):
             same('exit status', server.end(), 0)
 
 
-PLAIN = (queued, cut, reload, load, notified, memory, hangup)
-LOGGING = (lines, dropped)
+PLAIN = (queued, cut, patience, reload, load, notified, memory, hangup)
+LOGGING = (lines, dropped, full)

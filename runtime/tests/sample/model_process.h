@@ -30,6 +30,7 @@
 #include "../../io/watch.c"
 #include "../../io/blocking.c"
 #include "../../listener/endpoint.c"
+#include "../../listener/scarce.c"
 #include "../../listener/take.c"
 #include "../../listener/systemd.c"
 #include "../../null/inetd.c"

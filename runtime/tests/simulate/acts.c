@@ -406,6 +406,7 @@ static void acts_rule(struct sim_talk *talk, const struct sim_message *message) 
         break;
     case SIM_IDLE:
         nest_timeout(talk->session, message->number);
+        talk->idle_own = true;
         talk->idle = message->number;
         acts_say_text(talk, "idle\n");
         break;

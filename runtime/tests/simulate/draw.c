@@ -13,7 +13,7 @@ unsigned nest__command_number;
 static struct { /* of one run: per cent, unless said otherwise */
     uint32_t clients;
     uint32_t stall, reset, half_close, early_eof, pass, idle;
-    uint32_t small_pieces, big, wrong, files, faults, helpers;
+    uint32_t small_pieces, big, wrong, files, faults, helpers, reloads, shorts;
     bool drains;
     uint32_t phase; /* of the end */
     uint64_t commands;
@@ -35,12 +35,9 @@ bool sim_chance(uint32_t percent) {
     return sim_random(100) < percent;
 }
 
-static uint32_t draw_of(const uint32_t *values, unsigned count) {
+uint32_t sim_of(const uint32_t *values, unsigned count) {
     return values[sim_random(count)];
 }
-#define DRAW(...)                                                                                  \
-    draw_of((const uint32_t[]){__VA_ARGS__},                                                       \
-            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
 /* The run's settings, before the server reads any. */
 void draw_begin(void) {
@@ -58,15 +55,11 @@ void draw_begin(void) {
     draw.faults = DRAW(0, 0, 0, 0, 2);
     draw.helpers = DRAW(0, 0, 2, 5);
     draw.files = DRAW(0, 0, 10, 40);
+    draw.reloads = DRAW(0, 0, 0, 1, 4);
+    draw.shorts = DRAW(0, 0, 2, 5);
     draw.drains = sim_chance(50);
-    nest__config.input_buffer = DRAW(64, 100, 512, 8192);
-    nest__config.output_buffer = DRAW(1, 16, 100, 1000, 3000, 65536);
-    nest__config.keep_limit = DRAW(100, 1000);
-    nest__config.read_timeout = DRAW(0, 50, 400, 1500, 30000);
-    nest__config.write_timeout = DRAW(0, 50, 400, 30000);
-    nest__config.idle_timeout = DRAW(0, 60, 500, 300000);
-    nest__config.drain_timeout = DRAW(0, 1, 100, 5000);
-    nest__config.helpers = 1 + sim_random(4);
+    sim.most = draw.clients;
+    reload_begin();
 }
 
 /* -- messages */
@@ -373,8 +366,8 @@ static struct nest__command draw_pass(void) {
         uint32_t next = moment_next(talk);
         least = least == 0 || (next != 0 && (int32_t)(next - least) < 0) ? next : least;
     }
-    uint32_t others[] = {script_job_next(), script_stop_at};
-    for (unsigned i = 0; i < 2; i++) {
+    uint32_t others[] = {script_job_next(), script_stop_at, newcomers_next()};
+    for (unsigned i = 0; i < 3; i++) {
         bool ahead = others[i] != 0 && (int32_t)(others[i] - now) > 0;
         least = ahead && (least == 0 || (int32_t)(others[i] - least) < 0) ? others[i] : least;
     }
@@ -446,6 +439,19 @@ static struct nest__command draw_fault(void) {
     return command;
 }
 
+static struct nest__command draw_drain(void) {
+    uint32_t limit = nest__config.drain_timeout, now = nest__now();
+    sim.stop_at = sim.draining ? nest__after(now, 0) : limit == 0 ? 0 : nest__after(now, limit);
+    sim.draining = true;
+    return draw_verb(NEST__COMMAND_DRAIN, 0);
+}
+
+static struct nest__command draw_short(void) {
+    struct nest__command command = draw_verb(NEST__COMMAND_SHORT, 0);
+    command.error = script_short != 0 ? 0 : (int)DRAW(EMFILE, ENFILE, ENOMEM, ENOBUFS);
+    return command;
+}
+
 static struct nest__command draw_command(void) {
     bool all = sim.opened >= sim.conversations || sim.draining;
     if (draw_opening()) {
@@ -456,8 +462,7 @@ static struct nest__command draw_command(void) {
     }
     if (draw.drains && sim.opened + 5 >= sim.conversations && sim_chance(2)) {
         if (!sim.draining || sim_chance(20)) {
-            sim.draining = true;
-            return draw_verb(NEST__COMMAND_DRAIN, 0);
+            return draw_drain();
         }
     }
     if (!all && sim.live < draw.clients + 2 && (sim.live == 0 || sim_chance(15))) {
@@ -465,6 +470,13 @@ static struct nest__command draw_command(void) {
     }
     if (sim_chance(draw.faults)) {
         return draw_fault();
+    }
+    if (sim_chance(draw.shorts)) {
+        return draw_short();
+    }
+    if (sim_chance(draw.reloads)) {
+        reload_draw();
+        return draw_verb(NEST__COMMAND_RELOAD, 0);
     }
     if (sim_chance(draw.helpers)) {
         struct nest__command command = draw_verb(NEST__COMMAND_HELPERS, 0);
@@ -488,8 +500,9 @@ static struct nest__command draw_command(void) {
 
 /* As a script has it. */
 static void draw_print(const struct nest__command *command) {
-    static const char *const verbs[] = {"open", "in",      "eof",     "reset", "room",   "drain",
-                                        "pass", "clients", "helpers", "fail",  "reload", "disk"};
+    static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
+                                        "drain",  "pass", "clients", "helpers", "fail",
+                                        "reload", "disk", "short"};
     if (command->verb == NEST__COMMAND_END) {
         return;
     }
@@ -514,6 +527,13 @@ static void draw_print(const struct nest__command *command) {
     if (command->verb == NEST__COMMAND_DISK) {
         fputs(command->cold ? " cold" : " warm", stdout);
     }
+    if (command->verb == NEST__COMMAND_SHORT) {
+        printf(" %s", command->error == 0        ? "none"
+                      : command->error == EMFILE ? "EMFILE"
+                      : command->error == ENFILE ? "ENFILE"
+                      : command->error == ENOMEM ? "ENOMEM"
+                                                 : "ENOBUFS");
+    }
     if (command->verb == NEST__COMMAND_FAIL) {
         static const char *const faults[] = {"memory", "stack", "file"};
         printf(" %s%s", faults[command->fault],
@@ -537,10 +557,15 @@ struct nest__command nest__command_read(void) {
         command = draw_verb(NEST__COMMAND_CLIENTS, 0);
         command.number = draw.clients;
     } else {
+        reload_check();
         for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
             moment_step(talk);
         }
         record_check_all();
+        newcomers_check();
+        if (sim.stop_at != 0 && !script_over && nest__reached(sim.stop_at, nest__now())) {
+            sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
+        }
         if (++draw.commands > 2000 + (uint64_t)sim.conversations * 2000) {
             sim_broken(sim.talks, "it does not come to an end");
         }

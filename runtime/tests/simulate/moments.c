@@ -32,13 +32,39 @@ static uint32_t moment_later(uint32_t a, uint32_t b) {
     return (int32_t)(a - b) > 0 ? a : b;
 }
 
-/* Of two that may be 0 for never. */
-static uint32_t moment_sooner(uint32_t a, uint32_t b) {
-    return a == 0 || (b != 0 && (int32_t)(b - a) < 0) ? b : a;
-}
-
 static uint32_t moment_after(uint32_t from, uint32_t ms) {
     return ms == 0 ? 0 : nest__after(from, ms);
+}
+
+/* Time that runs since `from`. Where a limit was changed meanwhile, it may be each of those: which
+ * one depends on when the server has last looked at it. No limits: it does not run. */
+struct moment_clock {
+    uint32_t from, limits[SIM_LAWS];
+    unsigned count;
+};
+
+static struct moment_clock moment_clock(uint32_t from, enum sim_limit what) {
+    struct moment_clock clock = {.from = from};
+    clock.count = reload_limits(what, from, clock.limits);
+    return clock;
+}
+
+static struct moment_clock moment_fixed(uint32_t from, uint32_t limit) {
+    return (struct moment_clock){.from = from, .limits = {limit}, .count = 1};
+}
+
+static struct moment_clock moment_idle(const struct sim_talk *talk, uint32_t from) {
+    return talk->idle_own ? moment_fixed(from, talk->idle) : moment_clock(from, SIM_LIMIT_IDLE);
+}
+
+/* Whatever its limit was, it is over. */
+static bool moment_overdue(const struct moment_clock *clock) {
+    bool over = clock->count > 0;
+    for (unsigned i = 0; i < clock->count; i++) {
+        uint32_t due = moment_after(clock->from, clock->limits[i]);
+        over = over && due != 0 && nest__reached(due, nest__now());
+    }
+    return over;
 }
 
 static uint32_t moment_last_byte(const struct sim_talk *talk) {
@@ -63,96 +89,113 @@ static uint32_t moment_base(const struct sim_talk *talk) {
     return moment_later(moment_later(talk->point, moment_last_byte(talk)), talk->drained);
 }
 
-static uint32_t moment_point_due(const struct sim_talk *talk, bool *rule) {
-    uint32_t base = moment_base(talk), limit = moment_rule(talk), due = 0;
-    *rule = limit != 0;
-    if (limit != 0) {
-        due = moment_after(base, limit);
+/* The two that run at a read point: a TIMEOUT rule or the idle limit; the message's. */
+static bool moment_point(const struct sim_talk *talk, struct moment_clock clocks[2]) {
+    uint32_t base = moment_base(talk), rule = moment_rule(talk);
+    clocks[0] = clocks[1] = (struct moment_clock){0};
+    if (rule != 0) {
+        clocks[0] = moment_fixed(base, rule);
     } else if (!talk->unfinished) {
-        due = moment_after(base, talk->idle);
+        clocks[0] = moment_idle(talk, base);
     }
     if (talk->unfinished) {
-        uint32_t read = moment_after(talk->since, nest__config.read_timeout);
-        if (read != 0 && moment_sooner(due, read) == read && read != due) {
-            *rule = false;
-            due = read;
-        }
+        clocks[1] = moment_clock(talk->since, SIM_LIMIT_READ);
     }
-    return due;
+    return rule != 0;
 }
 
-/* When the action's wait for input ends. */
-static uint32_t moment_input_due(struct sim_talk *talk) {
+/* And while an action waits for input. */
+static void moment_input(struct sim_talk *talk, struct moment_clock clocks[2]) {
     uint32_t from = moment_later(talk->wait_from, talk->drained);
-    uint32_t last = moment_later(from, moment_last_byte(talk));
-    uint32_t due = moment_after(last, talk->idle);
+    clocks[0] = moment_idle(talk, moment_later(from, moment_last_byte(talk)));
+    clocks[1] = (struct moment_clock){0};
     if (talk->wait == SIM_MESSAGE && talk->received > talk->taken) {
         uint32_t first = moment_later(from, moment_of(&talk->arrived, talk->taken));
-        due = moment_sooner(due, moment_after(first, nest__config.read_timeout));
+        clocks[1] = moment_clock(first, SIM_LIMIT_READ);
     }
-    return due;
 }
 
 /* writeTimeout is of a batch, at most one of which is before the byte that waits longest. */
-static bool moment_unsent(struct sim_talk *talk, uint32_t *least, uint32_t *most) {
-    uint32_t limit = nest__config.write_timeout;
-    *least = *most = 0;
+static bool moment_unsent(struct sim_talk *talk) {
     if (talk->session->work == NULL || talk->session->work->out_n == 0) {
         return false;
     }
     uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);
-    *least = moment_after(from, limit);
-    *most = moment_after(talk->worked ? moment_later(from, talk->work_ended) : from, 2 * limit);
-    return true;
+    struct moment_clock clock = moment_clock(talk->filled, SIM_LIMIT_WRITE);
+    clock.from = talk->worked ? moment_later(from, talk->work_ended) : from;
+    for (unsigned i = 0; i < clock.count; i++) {
+        clock.limits[i] *= 2;
+    }
+    return moment_overdue(&clock);
 }
 
-/* At a read point: at its moment, or at once if it has passed while the session was elsewhere. */
-static void moment_must(struct sim_talk *talk, uint32_t due, const char *what) {
+/* At a read point: at its moment, or at once if it has passed while the session was elsewhere, or
+ * when the server looks at it again after the limit has become shorter. */
+static bool moment_right(const struct sim_talk *talk, const struct moment_clock *clock) {
     uint32_t now = nest__now();
-    bool back = talk->point == now || talk->drained == now;
-    if (due == 0 || !nest__reached(due, now) || !(back || due == nest__after(now, 0))) {
-        sim_broken(talk, "%s at %u ms; it was due at %u", what, (unsigned)now, (unsigned)due);
+    bool back = talk->point == now || talk->drained == now || clock->count > 1;
+    for (unsigned i = 0; i < clock->count; i++) {
+        uint32_t due = moment_after(clock->from, clock->limits[i]);
+        if (due != 0 && nest__reached(due, now) && (back || due == nest__after(now, 0))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void moment_must(const struct sim_talk *talk, bool right, const char *what) {
+    if (!right) {
+        sim_broken(talk, "%s at %u ms, which is not its time", what, (unsigned)nest__now());
     }
 }
 
 void moment_timer(struct sim_talk *talk, uint32_t after) {
-    bool rule;
-    uint32_t due = moment_point_due(talk, &rule);
-    if (!rule || after != moment_rule(talk)) {
+    struct moment_clock clocks[2];
+    bool rule = moment_point(talk, clocks);
+    uint32_t due = moment_after(clocks[0].from, after);
+    bool later = clocks[1].count > 0; /* than the message's end, whatever its limit */
+    for (unsigned i = 0; i < clocks[1].count; i++) {
+        uint32_t end = moment_after(clocks[1].from, clocks[1].limits[i]);
+        later = later && end != 0 && (int32_t)(due - end) > 0;
+    }
+    if (!rule || after != moment_rule(talk) || later) {
         sim_broken(talk, "TIMEOUT(%u) fires, and is not the next", (unsigned)after);
     }
-    moment_must(talk, due, "a TIMEOUT rule fires");
+    moment_must(talk, moment_right(talk, &clocks[0]), "a TIMEOUT rule fires");
 }
 
 static void moment_write_timeout(struct sim_talk *talk) {
     uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);
-    uint32_t least = moment_after(from, nest__config.write_timeout);
-    if (least == 0 || !nest__reached(least, nest__now())) {
-        sim_broken(talk, "writeTimeout at %u ms, and the oldest byte is there since %u",
-                   (unsigned)nest__now(), (unsigned)from);
+    struct moment_clock clock = moment_clock(from, SIM_LIMIT_WRITE);
+    bool right = false;
+    for (unsigned i = 0; i < clock.count; i++) {
+        uint32_t least = moment_after(from, clock.limits[i]);
+        right = right || (least != 0 && nest__reached(least, nest__now()));
     }
+    moment_must(talk, right, "writeTimeout");
 }
 
 void moment_timeout(struct sim_talk *talk) {
-    bool rule;
+    struct moment_clock clocks[2];
     if (talk->got < talk->want_n) {
         moment_write_timeout(talk);
         return;
     }
-    uint32_t due = moment_point_due(talk, &rule);
-    if (rule) {
-        sim_broken(talk, "it ends by its time while a TIMEOUT rule is active");
-    }
-    moment_must(talk, due, "it ends by its time");
+    bool rule = moment_point(talk, clocks);
+    moment_must(talk, (!rule && moment_right(talk, &clocks[0])) || moment_right(talk, &clocks[1]),
+                "it ends by its time");
 }
 
 void moment_wait_timeout(struct sim_talk *talk) {
+    struct moment_clock clocks[2];
     if (talk->got < talk->want_n) {
         moment_write_timeout(talk);
     } else if (talk->wait == SIM_WORK) {
         return; /* of a file: it has many waits */
     } else if (talk->wait == SIM_BYTE || talk->wait == SIM_MESSAGE) {
-        moment_must(talk, moment_input_due(talk), "a read ends by its time");
+        moment_input(talk, clocks);
+        moment_must(talk, moment_right(talk, &clocks[0]) || moment_right(talk, &clocks[1]),
+                    "a read ends by its time");
     } else {
         sim_broken(talk, "a wait ends by its time that has none");
     }
@@ -162,7 +205,7 @@ void moment_wait_timeout(struct sim_talk *talk) {
 static void moment_at_point(struct sim_talk *talk) {
     const nest_session *s = talk->session;
     const struct sim_message *next = &talk->messages[talk->at];
-    bool rule;
+    struct moment_clock clocks[2];
     if (talk->received != talk->sent) {
         sim_broken(talk, "what was sent is not received");
     }
@@ -182,9 +225,9 @@ static void moment_at_point(struct sim_talk *talk) {
         talk->since = moment_later(talk->point, moment_of(&talk->arrived, talk->taken));
         talk->since = moment_later(talk->since, talk->drained);
     }
-    uint32_t due = moment_point_due(talk, &rule);
-    if (due != 0 && nest__reached(due, nest__now())) {
-        sim_broken(talk, "at its read point it is overdue since %u", (unsigned)due);
+    moment_point(talk, clocks);
+    if (moment_overdue(&clocks[0]) || moment_overdue(&clocks[1])) {
+        sim_broken(talk, "at its read point it is overdue");
     }
 }
 
@@ -196,12 +239,14 @@ static bool moment_working(const struct sim_talk *talk) {
 
 /* An action waits: for no longer than it may. */
 static void moment_in_action(struct sim_talk *talk) {
-    uint32_t due = talk->wait == SIM_PAUSE ? nest__after(talk->wait_from, talk->wait_ms)
-                   : !talk->out && (talk->wait == SIM_BYTE || talk->wait == SIM_MESSAGE)
-                       ? moment_input_due(talk)
-                       : 0;
-    if (due != 0 && nest__reached(due, nest__now())) {
-        sim_broken(talk, "an action waits, and is overdue since %u", (unsigned)due);
+    struct moment_clock clocks[2] = {{0}, {0}};
+    if (talk->wait == SIM_PAUSE) {
+        clocks[0] = moment_fixed(talk->wait_from, talk->wait_ms);
+    } else if (!talk->out && (talk->wait == SIM_BYTE || talk->wait == SIM_MESSAGE)) {
+        moment_input(talk, clocks);
+    }
+    if (moment_overdue(&clocks[0]) || moment_overdue(&clocks[1])) {
+        sim_broken(talk, "an action waits, and is overdue");
     }
     if (talk->reset && !moment_working(talk)) {
         sim_broken(talk, "its action waits for a client that is gone");
@@ -213,7 +258,7 @@ static void moment_in_action(struct sim_talk *talk) {
 
 void moment_step(struct sim_talk *talk) {
     const nest_session *s = talk->session;
-    uint32_t now = nest__now(), least, most;
+    uint32_t now = nest__now();
     if (s == NULL) {
         return;
     }
@@ -226,8 +271,10 @@ void moment_step(struct sim_talk *talk) {
     talk->worked_before = working;
     moment_log(&talk->arrived, talk->received);
     moment_log(&talk->queued, (uint32_t)(talk->got + nest__out_queued(s, &s->c0)));
-    if (moment_unsent(talk, &least, &most) && most != 0 && nest__reached(most, now) &&
-        !moment_working(talk)) {
+    if (out && !talk->out) {
+        talk->filled = now;
+    }
+    if (!working && moment_unsent(talk)) {
         sim_broken(talk, "its client takes nothing, and it does not end");
     }
     if (talk->out && !out) {
@@ -252,20 +299,32 @@ void moment_step(struct sim_talk *talk) {
     }
 }
 
+/* Of two that may be 0 for never. */
+static uint32_t moment_sooner(uint32_t a, uint32_t b) {
+    return a == 0 || (b != 0 && (int32_t)(b - a) < 0) ? b : a;
+}
+
+static uint32_t moment_ahead(uint32_t next, uint32_t due) {
+    return due != 0 && (int32_t)(due - nest__now()) > 0 ? moment_sooner(next, due) : next;
+}
+
 uint32_t moment_next(struct sim_talk *talk) {
-    uint32_t now = nest__now(), next = 0, dues[3] = {0, 0, 0};
-    bool rule;
+    struct moment_clock clocks[3] = {{0}, {0}, {0}};
     if (talk->session == NULL) {
         return 0;
     }
-    dues[0] = talk->session->deadline;
-    dues[1] = talk->wait == SIM_PAUSE ? nest__after(talk->wait_from, talk->wait_ms) : 0;
-    dues[2] = !talk->acting && !talk->over ? moment_point_due(talk, &rule)
-              : talk->acting               ? moment_input_due(talk)
-                                           : 0;
+    uint32_t next = moment_ahead(0, talk->session->deadline);
+    if (talk->acting) {
+        moment_input(talk, clocks);
+    } else if (!talk->over) {
+        moment_point(talk, clocks);
+    }
+    if (talk->wait == SIM_PAUSE) {
+        clocks[2] = moment_fixed(talk->wait_from, talk->wait_ms);
+    }
     for (unsigned i = 0; i < 3; i++) {
-        if (dues[i] != 0 && (int32_t)(dues[i] - now) > 0) {
-            next = moment_sooner(next, dues[i]);
+        for (unsigned at = 0; at < clocks[i].count; at++) {
+            next = moment_ahead(next, moment_after(clocks[i].from, clocks[i].limits[at]));
         }
     }
     return next;

@@ -67,8 +67,8 @@ MUTATIONS = [
     # -- input
     ("line-too-long", "engine/input.c", "return line - cr > most ?", "return line > most + 2 ?"),
     ("read-without-end", "engine/input.c", "        text[n] = '\\0';\n", ""),
-    ("read-renewed", "engine/input.c", "    if (end != NULL && *end == 0 && work->rest_n > 0",
-     "    if (end != NULL && work->rest_n > 0"),
+    ("read-renewed", "engine/input.c", "    if (since != NULL && *since == 0 && work->rest_n > 0",
+     "    if (since != NULL && work->rest_n > 0"),
     ("line-looked-at-once", "engine/input.c", "        looked = n;\n", "        looked = n + 1;\n"),
     ("skip-too-many", "engine/input.c",
      "        unread = unread < n - done ? unread : (uint32_t)(n - done);\n        nest__input_taken",
@@ -113,8 +113,59 @@ MUTATIONS = [
     ("waiter-left", "crew/loops.c", "    s->flags &= (uint8_t)~NEST__WAITING;\n", ""),
     ("slot-count", "crew/loops.c", "    loops_free = s->self.slot;\n    loops_taken--;\n",
      "    loops_free = s->self.slot;\n"),
+    # -- newcomers
+    ("never-open-again", "io/intake.c",
+     "    nest__intake.scarce = false;\n    nest__intake_open(true);\n",
+     "    nest__intake.scarce = false;\n"),
+    ("rests-no-time", "io/intake.c", "    nest__io_rest(INTAKE_REST_MS);\n", ""),
+    ("rests-too-short", "io/intake.c", "INTAKE_REST_MS = 1000 ", "INTAKE_REST_MS = 100 "),
+    ("rests-open", "io/intake.c",
+     "    nest__intake_open(false);\n    nest__io_rest", "    nest__io_rest"),
+    ("released-and-closed", "io/script.c", "    nest__intake_open(true);\n", ""),
+    ("release-is-memory", "io/intake.c", "(intake->scarce || intake->done)", "intake->done"),
+    ("memory-for-ever", "io/intake.c", "    nest__intake.scarce = false;\n", ""),
+    ("armed-by-half", "io/intake.c", "    if (on && error < 0) {", "    if (on && error < -ENOMEM) {"),
+    ("slot-lost", "io/intake.c", "    nest__slot_give(s, false);\n", ""),
+    ("error-unknown", "io/intake.c", "*error == -EMFILE || *error == -ENFILE ||",
+     "*error == -EMFILE ||"),
+    ("said-each-time", "listener/scarce.c",
+     "nest__reached(nest__after(before, SCARCE_SILENCE_MS), now)", "now != before"),
+    ("said-once", "listener/scarce.c",
+     "nest__reached(nest__after(before, SCARCE_SILENCE_MS), now)", "now == before - 1"),
+    ("one-too-many", "crew/loops.c", "loops_ever < loops_slots)", "loops_ever <= loops_slots)"),
+    # -- the configuration, read again
+    ("reload-by-half", "config/reload.c",
+     "        if (!option->reload || nest__value_same(option, &read[i].value, &now->value)) {",
+     "        if (!option->reload || changed == 2 ||\n"
+     "            nest__value_same(option, &read[i].value, &now->value)) {"),
+    ("reload-with-a-mistake", "config/config.c", "    if (config_faults > 0) {",
+     "    if (config_faults > 1) {"),
+    ("reload-too-much", "config/reload.c",
+     "        if (!option->reload || nest__value_same(option, &read[i].value, &now->value)) {",
+     "        if (nest__value_same(option, &read[i].value, &now->value)) {"),
+    ("reload-from-the-last", "config/config.c", "    config_initial();\n    config_file();",
+     "    config_file();"),
+    ("reload-leaks", "config/reload.c",
+     "        nest__say(\"%s\", text);\n        nest__settings_free(read);\n",
+     "        nest__say(\"%s\", text);\n"),
+    ("keep-below-what-is-kept", "engine/directives.c", "work->kept_n > most || n > most", "n > most"),
+    ("idle-as-it-was", "feature/timeout.c", "    return limit == 0 ? nest__config.idle_timeout : limit - 1;",
+     "    static uint32_t was = UINT32_MAX;\n"
+     "    was = was == UINT32_MAX ? nest__config.idle_timeout : was;\n"
+     "    return limit == 0 ? was : limit - 1;"),
+    ("write-as-it-was", "engine/clock.c", "    uint32_t limit = nest__config.write_timeout;\n",
+     "    static uint32_t limit = UINT32_MAX;\n"
+     "    limit = limit == UINT32_MAX ? nest__config.write_timeout : limit;\n"),
+    ("read-as-it-was", "engine/input.c", "read = nest__config.read_timeout;\n",
+     "read;\n    static uint32_t was = UINT32_MAX;\n"
+     "    read = was = was == UINT32_MAX ? nest__config.read_timeout : was;\n"),
+    ("queue-below-what-is-queued", "engine/output.c",
+     "    size_t room = work->out_n < limit ? limit - work->out_n : 0;",
+     "    size_t room = limit - work->out_n;"),
+    ("drain-as-built", "io/script_steps.c", "    uint32_t limit = nest__config.drain_timeout;\n",
+     "    uint32_t limit = 5000;\n"),
 ]
 
 # a handful that covers the parts, for every check
 FEW = {"mark-left", "stop-cuts-a-message", "message-elsewhere", "read-limit-renewed",
-       "action-not-restored", "wheel-later"}
+       "action-not-restored", "wheel-later", "never-open-again", "reload-by-half"}

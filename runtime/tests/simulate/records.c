@@ -9,18 +9,22 @@ static void record_no(const nest_session *s, const char *what) {
 }
 
 static void record_work(const nest_session *s, const struct nest__work *work) {
+    struct sim_talk *talk = talk_of(s);
     uint32_t most = nest__config.input_buffer + NEST__BEHIND_REST;
     most = most > NEST__VISIT_IN ? most : NEST__VISIT_IN; /* what one receive has brought */
     if (work->rest_n > most ||
         (work->rest_n > 0 && work->rest_at + work->rest_n > work->rest_cap)) {
         record_no(s, "more input is kept than may be");
     }
-    if (work->out_n > nest__config.output_buffer ||
+    /* What is beyond a limit that has become smaller becomes no more. */
+    talk->out_before = work->out_n < talk->out_before ? work->out_n : talk->out_before;
+    if ((work->out_n > nest__config.output_buffer && work->out_n > talk->out_before) ||
         (work->out_n > 0 && work->out_at + work->out_n > work->out_cap) ||
         work->out_mark > work->out_n) {
         record_no(s, "more output is queued than may be");
     }
-    if (work->kept_n > nest__config.keep_limit || (work->kept == NULL && work->kept_n > 0)) {
+    if ((work->kept_n > nest__config.keep_limit && work->kept_n > talk->kept_before) ||
+        (work->kept == NULL && work->kept_n > 0)) {
         record_no(s, "more is kept than keepLimit");
     }
     if (work->matching && (work->match.fed > work->rest_n || work->match.fed == 0)) {

@@ -21,6 +21,7 @@
 #include "../../platform/crash.c"
 #include "../../platform/date.c"
 #include "../../platform/log.c"
+#define nest__say sim_say
 #include "../../platform/memory.c"
 #include "../../platform/notify.c"
 #include "../../platform/system.c"
@@ -64,11 +65,19 @@
 #include "../../io/wheel.c"
 
 #include "../../io/jobs.c"
+/* Every try to take somebody is looked at. */
+#define nest__take newcomers_take
+#define nest__io_arm newcomers_arm
+#include "../../io/intake.c"
+#undef nest__take
+#undef nest__io_arm
 #include "../../io/script.c"
 
 #include "../../io/script_steps.c"
 
 #include "../../listener/endpoint.c"
+
+#include "../../listener/scarce.c"
 #include "../../null/inetd.c"
 #include "../../null/systemd.c"
 
@@ -82,6 +91,11 @@
 #include "../../null/carrier.c"
 #include "../../null/helpers.c"
 
+#include "../../config/value.c"
+
+#include "../../config/config.c"
+#include "../../config/reload.c"
+
 /* Begin tables */
 #include SIMULATE_TABLES
 /* End tables */
@@ -92,7 +106,9 @@
 
 #include "acts.c"
 #include "files.c"
+#include "newcomers.c"
 #include "records.c"
+#include "reload.c"
 
 #include "draw.c"
 
@@ -105,13 +121,18 @@ const char nest__spec_file[] = "simulate";
 const char nest__model_name[] = "script";
 const char nest__tool_version[] = "by hand";
 
-void nest__config_reload(void) {
-}
-
 static unsigned run_descriptors(void) {
     unsigned count = 0;
     for (int fd = 0; fd < 256; fd++) {
         count += fcntl(fd, F_GETFD) != -1;
+    }
+    return count;
+}
+
+static long run_texts(void) {
+    long count = 0;
+    for (const struct value_kept *kept = value_texts; kept != NULL; kept = kept->next) {
+        count++;
     }
     return count;
 }
@@ -122,6 +143,7 @@ static int run(uint64_t seed) {
     sim.seed = seed;
     draw_begin();
     files_begin();
+    long held = nest__faults_held - run_texts(); /* for ever; the rest of a configuration too */
     if (nest__crew_prepare() != 0) {
         return 1;
     }
@@ -137,10 +159,11 @@ static int run(uint64_t seed) {
     if (sim.talks != NULL || script_live != 0) {
         sim_broken(sim.talks, "the server has stopped, and a conversation is left");
     }
-    if (nest__faults_held != 0) {
-        sim_broken(NULL, "%ld allocations are left", nest__faults_held);
+    if (nest__faults_held - run_texts() != held) {
+        sim_broken(NULL, "%ld allocations are left", nest__faults_held - run_texts() - held);
     }
     files_end();
+    reload_end();
     if (run_descriptors() != descriptors + 1) { /* fileRoot's */
         sim_broken(NULL, "descriptors are left");
     }

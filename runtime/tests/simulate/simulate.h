@@ -2,15 +2,17 @@
  *
  * draw.c draws what clients do and stands in place of io/command.c; talk.c knows what a
  * conversation has sent and must be answered; acts.c are the server's actions, each checked against
- * it; moments.c knows when things are due; records.c looks at what the engine keeps. All of it is
- * one unit with the runtime, so that nothing is hidden from it. */
+ * it; moments.c knows when things are due; reload.c draws the configuration, and knows what of it
+ * has held when; newcomers.c looks at who is taken; records.c at what the engine keeps. All of it
+ * is one unit with the runtime, so that nothing is hidden from it. */
 #ifndef NEST_SIMULATE_H
 #define NEST_SIMULATE_H
 
+#include "../../config/config.h"
 #include "../../engine/engine.h"
 #include "../../io/script.h"
 
-enum { SIM_MESSAGES = 16, SIM_IN = 40000 };
+enum { SIM_MESSAGES = 16, SIM_IN = 40000, SIM_LAWS = 32 };
 
 enum sim_rule {            /* as tables.py has them */
                 SIM_SAY,   /* SAY x: x */
@@ -56,6 +58,17 @@ struct sim_log { /* who has come how far when: at positions[i] since times[i], a
     } * entries;
 };
 
+enum sim_limit { /* as reload.c has the options */
+                 SIM_LIMIT_READ,
+                 SIM_LIMIT_WRITE,
+                 SIM_LIMIT_IDLE,
+                 SIM_LIMIT_LINGER,
+                 SIM_LIMIT_DRAIN,
+                 SIM_LIMIT_OUTPUT,
+                 SIM_LIMIT_KEEP,
+                 SIM_LIMITS
+};
+
 enum sim_wait { SIM_NO_WAIT, SIM_REPLY, SIM_BYTE, SIM_MESSAGE, SIM_PAUSE, SIM_WORK };
 
 struct sim_talk {          /* one conversation */
@@ -90,12 +103,15 @@ struct sim_talk {          /* one conversation */
     uint32_t file, file_n, file_at_first; /* its version, how much, and what was there before */
     uint32_t starts, ends;
     uint32_t kept;
+    uint64_t out_before, kept_before; /* when the configuration was last read again */
     /* time */
     struct sim_log arrived, queued; /* positions in in, in want */
     uint32_t received;              /* of in, by the server */
-    uint32_t idle;                  /* limit; 0: none */
+    bool idle_own;                  /* idle limit of its own: */
+    uint32_t idle;                  /* 0: none */
     uint32_t point, drained;        /* read point; when the queue was last found empty */
     uint32_t paused;                /* since when output waits at a read point, if it does */
+    uint32_t filled;                /* since when output waits at all, if it does */
     bool is_paused, out;            /* out: some was queued after the last step */
     uint32_t since; /* when the unfinished message was first looked at, less pauses */
     bool unfinished;
@@ -109,9 +125,10 @@ extern struct sim {
     uint64_t seed;
     uint32_t conversations; /* to be opened in all */
     bool verbose;
-    struct sim_talk *talks; /* that are opened and not closed */
-    uint32_t opened, closed, live, most;
+    struct sim_talk *talks;              /* that are opened and not closed */
+    uint32_t opened, closed, live, most; /* most: clients at once */
     bool draining;
+    uint32_t stop_at; /* the end of drainTimeout; 0: never */
     uint64_t checks;
 } sim;
 
@@ -119,6 +136,12 @@ extern struct sim {
 _Noreturn void sim_broken(const struct sim_talk *, const char *format, ...) NEST_FORMAT(2, 3);
 uint32_t sim_random(uint32_t below); /* of the seed; 0 for 0 */
 bool sim_chance(uint32_t percent);
+uint32_t sim_of(const uint32_t *values, unsigned count);
+#define DRAW(...)                                                                                  \
+    sim_of((const uint32_t[]){__VA_ARGS__},                                                        \
+           sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+/* In place of nest__say. */
+void sim_say(const char *format, ...) NEST_FORMAT(1, 2);
 void draw_begin(void);
 /* Memory or a stack has failed while it was there: it may end at any time. */
 static inline bool sim_pardoned(const struct sim_talk *talk) {
@@ -161,6 +184,22 @@ uint32_t moment_next(struct sim_talk *); /* the next moment at which something m
 void moment_timer(struct sim_talk *, uint32_t after);
 void moment_timeout(struct sim_talk *); /* it ended by NEST_TIMEOUT at a read point */
 void moment_wait_timeout(struct sim_talk *);
+
+/* -- reload.c */
+void reload_begin(void); /* the first configuration */
+void reload_end(void);
+void reload_draw(void);  /* another one, to be read by the next command */
+void reload_check(void); /* after each step */
+/* The values that were in force at some time since then: how many. */
+unsigned reload_limits(enum sim_limit, uint32_t since, uint32_t to[SIM_LAWS]);
+
+/* -- newcomers.c: in place of the listener; after each step; and what is told to it */
+int newcomers_take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
+int newcomers_arm(bool on);
+void newcomers_check(void);
+void newcomers_said(void);
+void newcomers_released(void);
+uint32_t newcomers_next(void); /* when they are tried again; 0 */
 
 /* -- records.c */
 void record_check(const nest_session *);

@@ -40,6 +40,20 @@ void sim_broken(const struct sim_talk *talk, const char *format, ...) {
     _exit(9);
 }
 
+void sim_say(const char *format, ...) {
+    va_list arguments;
+    if (strncmp(format, "new clients wait", 16) == 0) {
+        newcomers_said();
+    }
+    if (sim.verbose) {
+        printf("# ");
+        va_start(arguments, format);
+        vprintf(format, arguments);
+        va_end(arguments);
+        printf("\n");
+    }
+}
+
 struct sim_talk *talk_find(uint32_t who) {
     struct sim_talk *talk = sim.talks;
     while (talk != NULL && talk->who != who) {
@@ -129,6 +143,7 @@ int nest__command_closed(uint32_t who, bool cut) {
         moment_wait_timeout(talk); /* after its END, its client did not take the rest */
     }
     sim.closed++;
+    newcomers_released();
     talk_free(talk);
     return 0;
 }
@@ -148,7 +163,6 @@ void sim_on_open(nest_session *s) {
     talk->session = s;
     talk->gen = s->self.gen;
     talk->point = talk->drained = nest__now();
-    talk->idle = nest__config.idle_timeout;
 }
 
 void sim_on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *p, uint32_t n) {

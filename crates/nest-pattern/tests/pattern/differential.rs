@@ -11,6 +11,8 @@ use nest_pattern::sim::{Decision, Engine, Outcome, Rule};
 use nest_pattern::{Dfa, Hir, Nfa, lower};
 use nest_syntax::ast::Pattern;
 use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Conversations for each set of rules.
 const PER_SET: u64 = 24;
@@ -157,43 +159,77 @@ fn variable(name: &str, default: u64) -> u64 {
     }
 }
 
+/// What was done, in all.
+#[derive(Default)]
+struct Counts {
+    done: u64,
+    gave_up: u64,
+    with_input: u64,
+    rules: u64,
+    by_dfa: u64,
+}
+
+/// One set of rules and its conversations; what is wrong with the first that fails.
+fn try_set(set: u64) -> Result<Counts, String> {
+    let mut random = Random::new(set);
+    let mut case = generate::rules(&mut random);
+    let replay = format!("replay: NEST_SEED={set} NEST_TRIALS={PER_SET}");
+    let ready = prepare(&case).map_err(|e| format!("{e}\n{}{replay}", case.describe()))?;
+    let mut counts = Counts {
+        rules: ready.fast.len() as u64,
+        by_dfa: ready.fast.iter().filter(|r| r.dfa.is_some()).count() as u64,
+        ..Counts::default()
+    };
+    for _ in 0..PER_SET {
+        generate::conversation(&mut random, &mut case, &ready.hirs);
+        counts.done += 1;
+        match difference(&case, &ready) {
+            Err(GaveUp) => {
+                // It would be as slow with the rest.
+                counts.gave_up += 1;
+                break;
+            }
+            Ok(None) => counts.with_input += u64::from(!case.input.is_empty()),
+            Ok(Some(_)) => {
+                let small = shrink::smallest(case, |c| fails(c).is_some());
+                let what = fails(&small).expect("it was made from cases that fail");
+                return Err(format!("{}{what}\n{replay}", small.describe()));
+            }
+        }
+    }
+    Ok(counts)
+}
+
 #[test]
 fn same_decisions_as_libpcre2() {
     let trials = variable("NEST_TRIALS", 200_000);
     let seed = variable("NEST_SEED", 1);
-    let (mut done, mut gave_up, mut runs, mut by_dfa, mut rules) = (0, 0u64, 0u64, 0u64, 0u64);
-    let mut set = seed;
-    while done < trials {
-        let mut random = Random::new(set);
-        let mut case = generate::rules(&mut random);
-        let ready = prepare(&case).unwrap_or_else(|e| {
-            panic!(
-                "{e}\n{}replay: NEST_SEED={set} NEST_TRIALS={PER_SET}",
-                case.describe()
-            )
-        });
-        rules += ready.fast.len() as u64;
-        by_dfa += ready.fast.iter().filter(|r| r.dfa.is_some()).count() as u64;
-        for _ in 0..PER_SET {
-            generate::conversation(&mut random, &mut case, &ready.hirs);
-            done += 1;
-            match difference(&case, &ready) {
-                Err(GaveUp) => {
-                    // It would be as slow with the rest.
-                    gave_up += 1;
-                    break;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let (next, all) = (AtomicU64::new(seed), Mutex::new(Counts::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..if trials > PER_SET { processors } else { 1 } {
+            scope.spawn(|| {
+                while all.lock().is_ok_and(|all| all.done < trials) {
+                    let one = try_set(next.fetch_add(1, Ordering::Relaxed));
+                    // Poisoned by the first that fails: then all stop.
+                    let mut all = all.lock().expect("another set has failed");
+                    let one = one.unwrap_or_else(|what| panic!("{what}"));
+                    all.done += one.done;
+                    all.gave_up += one.gave_up;
+                    all.with_input += one.with_input;
+                    all.rules += one.rules;
+                    all.by_dfa += one.by_dfa;
                 }
-                Ok(None) => runs += u64::from(!case.input.is_empty()),
-                Ok(Some(_)) => {
-                    let small = shrink::smallest(case, |c| fails(c).is_some());
-                    let what = fails(&small).expect("it was made from cases that fail");
-                    let replay = format!("replay: NEST_SEED={set} NEST_TRIALS={PER_SET}");
-                    panic!("{}{what}\n{replay}", small.describe());
-                }
-            }
+            });
         }
-        set += 1;
-    }
+    });
+    let Counts {
+        done,
+        gave_up,
+        with_input: runs,
+        rules,
+        by_dfa,
+    } = all.into_inner().expect("no set failed");
     println!(
         "seed {seed}: {done} conversations, {gave_up} without a verdict of libpcre2, \
          {by_dfa} of {rules} rules by DFA"

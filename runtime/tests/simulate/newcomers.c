@@ -1,0 +1,84 @@
+/* newcomers.c: who waits to be taken is taken as soon as may be, and not tried for all the time.
+ *
+ * Called by intake.c in place of the listener, and after each step. State: since when it rests. It
+ * counts by what it sees from outside: tries, releases, the time. */
+#include "simulate.h"
+
+#include <errno.h>
+
+enum { NEWCOMERS_REST_MS = 1000, NEWCOMERS_SILENCE_MS = 60000 };
+
+static struct {
+    bool resting;     /* the last try has failed, */
+    uint32_t until;   /* and until then it is not repeated, */
+    bool released;    /* unless a session was released since, */
+    bool memory;      /* which helps only if it is not memory that is short */
+    uint32_t said_at; /* that they wait; 0: never */
+    bool unsaid;      /* the last failure was to be said */
+} newcomers;
+
+static bool newcomers_due(void) {
+    return !newcomers.resting || nest__reached(newcomers.until, nest__now()) ||
+           (newcomers.released && !newcomers.memory);
+}
+
+/* Each try, before it is known how it goes. */
+static void newcomers_try(bool fails) {
+    uint32_t now = nest__now();
+    if (!newcomers_due()) {
+        sim_broken(NULL, "newcomers are tried again before they should be");
+    }
+    if (newcomers.unsaid) {
+        sim_broken(NULL, "nobody says that new clients wait");
+    }
+    newcomers.resting = fails;
+    newcomers.released = false;
+    newcomers.memory = script_short == -ENOMEM || script_short == -ENOBUFS;
+    newcomers.until = nest__after(now, NEWCOMERS_REST_MS);
+    newcomers.unsaid =
+        fails && (newcomers.said_at == 0 ||
+                  nest__reached(nest__after(newcomers.said_at, NEWCOMERS_SILENCE_MS), now));
+}
+
+int newcomers_take(struct nest__listener *listener, struct nest__arrival *arrival, bool nonblock) {
+    newcomers_try(script_short != 0);
+    return nest__take(listener, arrival, nonblock);
+}
+
+int newcomers_arm(bool on) {
+    int error = nest__io_arm(on);
+    if (error < 0) {
+        newcomers_try(true);
+    }
+    return error;
+}
+
+void newcomers_said(void) {
+    if (!newcomers.unsaid) {
+        sim_broken(NULL, "it is said again that new clients wait");
+    }
+    newcomers.unsaid = false;
+    newcomers.said_at = nest__after(nest__now(), 0);
+}
+
+void newcomers_released(void) {
+    newcomers.released = true;
+}
+
+void newcomers_check(void) {
+    if (script_live > sim.most) {
+        sim_broken(NULL, "%u clients are served, and maxClients is %u", (unsigned)script_live,
+                   (unsigned)sim.most);
+    }
+    if (newcomers.unsaid) {
+        sim_broken(NULL, "nobody says that new clients wait");
+    }
+    if (script_taken < script_opened && script_live < sim.most && newcomers_due()) {
+        sim_broken(NULL, "conversation %u waits, and there is room for it",
+                   (unsigned)script_taken + 1);
+    }
+}
+
+uint32_t newcomers_next(void) {
+    return newcomers.resting ? newcomers.until : 0;
+}
