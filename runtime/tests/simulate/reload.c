@@ -122,7 +122,7 @@ void reload_begin(void) {
     const char *base = getenv("TMPDIR");
     snprintf(reload_path, sizeof reload_path, "%s/config-XXXXXX", base == NULL ? "/tmp" : base);
     int fd = mkstemp(reload_path);
-    if (fd == -1 || close(fd) != 0 || clearenv() != 0) {
+    if (fd == -1 || close(fd) != 0) {
         sim_broken(NULL, "no file for the configuration");
     }
     for (unsigned i = 0; i < RELOAD_OPTIONS; i++) {

@@ -143,6 +143,7 @@ static int run(uint64_t seed) {
     sim.seed = seed;
     draw_begin();
     files_begin();
+    clearenv(); /* as start-up code may; what it says of the configuration is drawn */
     long held = nest__faults_held - run_texts(); /* for ever; the rest of a configuration too */
     if (nest__crew_prepare() != 0) {
         return 1;
