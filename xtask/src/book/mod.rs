@@ -34,6 +34,13 @@ pub fn book() -> Outcome {
 pub fn render(place: &Path) -> Result<usize, String> {
     let text = read(&Path::new(DOCS).join("SUMMARY.md"))?;
     let summary = summary::parse(&text)?;
+    for file in tool::files(DOCS)? {
+        let own = file.strip_prefix(DOCS).unwrap_or(&file);
+        let listed = summary.pages().any(|entry| Path::new(&entry.path) == own);
+        if tool::has_extension(own, &["md"]) && own != Path::new("SUMMARY.md") && !listed {
+            return Err(format!("SUMMARY.md does not list {}", own.display()));
+        }
+    }
     let pages = collect(&summary)?;
     let dead = dead_links(&pages);
     if !dead.is_empty() {
