@@ -83,7 +83,7 @@ def progress(cell, turn, rounds):
         said = cell['error']
     else:
         said = f"{cell['rate']:>9,.0f}/s {report.number(cell['cost'], 2):>10} us  " \
-               f"p99 {report.number(cell['p99']):>9}  {report.flags([cell])}"
+               f"p99 {report.number(cell.get('p99')):>9}  {report.flags([cell])}"
     print(f"  {cell['network']:8} {cell['workload']:12} {turn + 1}/{rounds} {name:22} {said}",
           file=sys.stderr, flush=True)
 
@@ -177,7 +177,6 @@ def main():
         return 0
     for one in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, interrupted)
-    os.sched_setaffinity(0, {options.load_core})
     absent = missing(options.servers)
     for name, package in absent.items():
         print(f'bench: {name} is left out: apt-get install --no-install-recommends {package}',
@@ -198,8 +197,10 @@ def main():
         make_files(os.path.join(folder, 'files'))
         shop = Workshop(folder, options.nest, os.path.abspath(files))
         try:
+            print('bench: building', file=sys.stderr, flush=True)
             shop.build([SERVERS[name] for name in options.servers],
                        [WORKLOADS[name] for name in options.only])
+            os.sched_setaffinity(0, {options.load_core})
             sound = run_all(options, run, shop)
         except KeyboardInterrupt:
             run['interrupted'] = True

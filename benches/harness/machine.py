@@ -327,15 +327,18 @@ def used(before, after, seconds, cores):
     busy = max(0, seconds - idle['server'])
     own = own_seconds(after['own']) - own_seconds(before['own']) if 'own' in before else None
     interrupts = nanoseconds(before, after, 'interrupts', 0)
-    others = None
+    others, unexplained = None, None
     if 'all' in before:
         every = nanoseconds(before, after, 'all', cores['server'])
         others = max(0, every - own - interrupts)
+    elif own is not None: # others, or interrupts while no process ran
+        unexplained = max(0, busy - own - interrupts)
     return {
         'core': busy - (others or 0),
         'own': own,
         'interrupts': interrupts,
         'others': others,
+        'unexplained': unexplained,
         'server_busy': busy / seconds,
         'load_busy': max(0, 1 - idle['load'] / seconds),
         'stolen': stolen / seconds,

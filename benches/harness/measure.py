@@ -151,6 +151,9 @@ def measure(machine, shop, server, workload, variant, seconds, rate=None):
             if rate:
                 words += ['--rate', f'{rate:.0f}']
                 result['asked'] = rate
-            return result | figures(drive(running, machine, shop, words))
+            result |= figures(drive(running, machine, shop, words))
+            if result['ended'] == 0 and not workload.once:
+                raise Failed('no answer in the measured time')
+            return result
     except Failed as error:
         return result | {'error': str(error)}

@@ -6,11 +6,14 @@ from .machine import FOREIGN
 from .servers import SERVERS
 from .workloads import WORKLOADS
 
-FULL, STOLEN = .97, .01   # shares of a core that a reader must be told of
+FULL, STOLEN, DOUBTFUL = .97, .01, .1   # shares of a core that a reader must be told of
 FLAGS = {'L': "the load generator's core was full, the server's was not: it can do more than the "
               'rate says; the cost holds',
          'N': f'others had more than {FOREIGN:.0%} of the server\'s core: the cost is what is '
               'counted for its processes, and what the others leave in the caches shows in it',
+         'D': f'more than {DOUBTFUL:.0%} of the time of the server\'s core was not its processes\': '
+              'others may have had it, and it is in the cost',
+         'U': 'who else was on the server\'s core could not be seen, which takes root',
          'S': f'the hypervisor took more than {STOLEN:.0%} of the time',
          'F': 'something failed: see faults'}
 
@@ -47,6 +50,10 @@ def flags(cells):
             out.add('L')
         if (cell['others'] or 0) > FOREIGN * cell['seconds']:
             out.add('N')
+        if (cell['unexplained'] or 0) > DOUBTFUL * cell['seconds']:
+            out.add('D')
+        if cell['own'] is None:
+            out.add('U')
         if cell['stolen'] > STOLEN:
             out.add('S')
     return ''.join(sorted(out))

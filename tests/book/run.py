@@ -28,6 +28,7 @@ import argparse
 import glob
 import os
 import re
+import signal
 import sys
 import tempfile
 
@@ -141,6 +142,7 @@ def main():
     parser.add_argument('words', nargs='*', metavar='WORD', help='of the paths of pages')
     parser.add_argument('--write', action='store_true', help='renew the pages that show messages')
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)   # nothing is left running
     report, nest = Report('The book'), program()
     report.heading('Pages, and how many blocks of each were carried out')
     with tempfile.TemporaryDirectory(prefix='nest-book-cache-') as cache:

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from page import Wrong, differs                                     # noqa: E402
 from support.nest import environment                                # noqa: E402
 
-COMMAND, READY, REPLY, STOP, QUIET = 120, 120, 30, 30, 0.3          # seconds
+COMMAND, READY, REPLY, STOP, QUIET = 300, 300, 60, 60, 0.3          # seconds
 PORTS = ('8080', '9000')            # the ports of the documents; each becomes one that is free
 
 
@@ -61,15 +61,16 @@ class Output:
         self.text += chunk.decode(errors='replace').replace('\r', '')
         return bool(chunk)
 
-    def await_lines(self, expected, seconds, translate):
-        """Waits until what came is what is expected, and then that no more comes; else Wrong."""
+    def await_lines(self, expected, seconds, translate, last=True):
+        """Waits until what came is what is expected, and, if it is the last, that no more comes; else
+        Wrong. What comes too much before the last is found by the next."""
         def wrong():
             return differs(expected, translate(self.text).split('\n')[:-1])
 
         end = time.monotonic() + seconds
         while wrong() is not None and not self.ended and time.monotonic() < end:
             self.more(end - time.monotonic())
-        while self.more(QUIET):
+        while last and self.more(QUIET):
             pass
         if wrong() is not None:
             raise Wrong(wrong())
@@ -210,7 +211,8 @@ class World:
                 if line is not None and not line.startswith('> ') and line != '>':
                     expected.append(line)
                     continue
-                heard.await_lines(expected, REPLY, self.back)
+                if expected or line is None:
+                    heard.await_lines(expected, REPLY, self.back, last=line is None)
                 expected = []
                 if line is not None:
                     client.stdin.write(line[2:].encode() + b'\n')

@@ -30,6 +30,7 @@ NAME = 'example.org'                # the server's, and so the domain that it ta
 SENDER, RECIPIENT = 'alice@client.example', f'bob@{NAME}'
 SESSIONS, MESSAGES = 20, 10_000     # of smtp-source
 SENDERS, SECONDS = 6, 12            # of those whose server is killed
+ROUNDS = 3                          # of what is measured
 TIME = 300                          # seconds for a client program
 HEAD = re.compile(rb'Return-Path: <(.*)>\n((?:Delivered-To: .*\n)+)'
                   rb'Received: from \S+ \(.*\)\n\tby \S+ with (E?SMTP) id (\S+);\n\t.* \+0000\n')
@@ -348,28 +349,40 @@ def attempt(report, model, check, exe):
 
 
 def measure(models):
-    """Messages a second, on disk before they are acknowledged and not."""
+    """Messages a second, on disk before they are acknowledged and not: the best of rounds by turns."""
     nest, count = program(), MESSAGES // 5
     for model in models:
         with tempfile.TemporaryDirectory(prefix='nest-mail-') as folder:
             with open(SPEC, encoding='utf-8') as file:
                 text = file.read()
-            lax = os.path.join(folder, 'mail.nest')
-            with open(lax, 'w', encoding='utf-8') as file:
-                file.write(text.replace('$fileCommit(m.file, NEST_SYNC)', '$fileCommit(m.file)'))
-            rates = []
-            for spec in (SPEC, lax):
-                exe, root = build(nest, model, folder, spec), os.path.join(folder, 'root')
-                os.mkdir(root)
-                with serve([exe], root) as server:
-                    start = time.monotonic()
-                    source(server, count, '-d')
-                    rates.append(count / (time.monotonic() - start))
-                same('messages', len(stored(root)), count)
-                shutil.rmtree(root)
-            print(f'{model:8} on disk {rates[0]:6.0f}/s, not {rates[1]:6.0f}/s, '
-                  f'ratio {rates[1] / rates[0]:.1f}', flush=True)
+            lax = text.replace('$fileCommit(m.file, NEST_SYNC)', '$fileCommit(m.file)')
+            same('a specification that does not wait for the disk differs', lax != text, True)
+            servers = []
+            for number, form in enumerate((text, lax)):
+                os.mkdir(os.path.join(folder, str(number)))
+                path = os.path.join(folder, str(number), 'mail.nest')
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(form)
+                servers.append((build(nest, model, os.path.dirname(path), path), []))
+            for _ in range(ROUNDS):
+                for exe, rates in servers:
+                    rates.append(rate(exe, os.path.join(folder, 'root'), count))
+            kept, not_kept = (max(rates) for _, rates in servers)
+            print(f'{model:8} on disk {kept:6.0f}/s, not {not_kept:6.0f}/s, '
+                  f'ratio {not_kept / kept:.1f}', flush=True)
     return 0
+
+
+def rate(exe, root, count):
+    """So many messages a second come from smtp-source."""
+    os.mkdir(root)
+    with serve([exe], root) as server:
+        start = time.monotonic()
+        source(server, count, '-d')
+        seconds = time.monotonic() - start
+    same('messages', len(stored(root)), count)
+    shutil.rmtree(root)
+    return count / seconds
 
 
 def main():

@@ -4,7 +4,7 @@ mod common;
 
 use common::{GOOD, Place, there};
 
-const WEB: &str = "%option processServer 300\n%option listen 127.0.0.1:81 [::1]:81 *:82 unix:/run/a.sock\n\
+const WEB: &str = "%option processServer 300\n%option listen 127.0.0.1:81 [::1]:81 *:82 unix:/run/a%b.sock\n\
                    %option drainTimeout 90s\n%option fileRoot \"/srv/a b%\"\n";
 
 /// The lines of the one file that begin with the word.
@@ -32,7 +32,7 @@ fn units_have_the_specification_s_values() {
             "ListenStream=127.0.0.1:81",
             "ListenStream=[::1]:81",
             "ListenStream=82",
-            "ListenStream=/run/a.sock"
+            "ListenStream=/run/a%%b.sock"
         ]
     );
     for line in [
@@ -52,7 +52,10 @@ fn units_have_the_specification_s_values() {
         .with_status(0)
         .err_has("nothing has changed");
 
-    place.write("a.nest", "%option drainTimeout none\n".to_owned() + rules());
+    place.write(
+        "a.nest",
+        "%option eventServer 1000000\n%option drainTimeout none\n".to_owned() + rules(),
+    );
     place.nest(&generate).with_status(0);
     let (socket, service) = (place.read("out/a.socket"), place.read("out/a.service"));
     assert_eq!(lines(&socket, "ListenStream="), ["ListenStream=8080"]);
@@ -61,6 +64,7 @@ fn units_have_the_specification_s_values() {
         ["TimeoutStopSec=infinity"]
     );
     assert_eq!(lines(&service, "TasksMax="), ["TasksMax=128"]);
+    assert_eq!(lines(&service, "LimitNOFILE="), ["LimitNOFILE=1048576"]);
     assert!(!service.contains("ReadWritePaths"));
 }
 

@@ -12,6 +12,8 @@ pub type Unfit = &'static str;
 
 /// Descriptors beside the clients': listeners, helpers, libraries.
 const DESCRIPTORS: u64 = 512;
+/// What the kernel allows a process unless its administrator says more (fs.nr_open).
+const MOST_DESCRIPTORS: u64 = 1 << 20;
 /// Processes and threads beside the clients': the supervisor, helpers, libraries.
 const TASKS: u64 = 128;
 /// The port where nobody names one.
@@ -105,7 +107,8 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
             .strip_prefix("unix:")
             .or_else(|| address.strip_prefix("*:"))
             .unwrap_or(address);
-        text += &format!("ListenStream={stream}\n");
+        // % begins a specifier.
+        text += &format!("ListenStream={}\n", stream.replace('%', "%%"));
     }
     text + "Backlog=4096\n\
             \n\
@@ -197,7 +200,7 @@ fn service(m: &Machine) -> String {
          SystemCallFilter=@system-service\n\
          SystemCallFilter=~@privileged\n",
         drain_said = plain(initial(m, "drainTimeout")),
-        files = 2 * clients + DESCRIPTORS,
+        files = (2 * clients + DESCRIPTORS).min(MOST_DESCRIPTORS),
         place = place(m),
     )
 }

@@ -34,6 +34,13 @@ pub fn book() -> Outcome {
 pub fn render(place: &Path) -> Result<usize, String> {
     let text = read(&Path::new(DOCS).join("SUMMARY.md"))?;
     let summary = summary::parse(&text)?;
+    for file in tool::files(DOCS)? {
+        let own = file.strip_prefix(DOCS).unwrap_or(&file);
+        let listed = summary.pages().any(|entry| Path::new(&entry.path) == own);
+        if tool::has_extension(own, &["md"]) && own != Path::new("SUMMARY.md") && !listed {
+            return Err(format!("SUMMARY.md does not list {}", own.display()));
+        }
+    }
     let pages = collect(&summary)?;
     let dead = dead_links(&pages);
     if !dead.is_empty() {
@@ -69,7 +76,7 @@ fn collect(summary: &Summary) -> Result<BTreeMap<PathBuf, Page>, String> {
         }
         let page = page::page(&source, &read(&source)?);
         for link in &page.links {
-            if link.target.starts_with("..") || !tool::root().join(&link.target).is_file() {
+            if link.target.starts_with("..") || !tool::root().join(&link.target).exists() {
                 return Err(format!(
                     "{}: there is no {}",
                     source.display(),
@@ -211,9 +218,22 @@ fn sections(source: &Path, page: &Page) -> String {
     format!("<nav class=\"here\"><ul>{}</ul></nav>", items.join(""))
 }
 
+/// The text of a page; of a folder that has no README, links to its files.
 fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(tool::root().join(path))
-        .map_err(|e| format!("cannot read {}: {e}", path.display()))
+    let place = tool::root().join(path);
+    if !place.is_dir() {
+        let failed = |e| format!("cannot read {}: {e}", path.display());
+        return fs::read_to_string(place).map_err(failed);
+    }
+    let mut text = format!("# {}\n\n", path.display());
+    for file in tool::files(&path.to_string_lossy())? {
+        let beside = file
+            .strip_prefix(path.parent().unwrap_or(path))
+            .unwrap_or(&file);
+        let name = file.strip_prefix(path).unwrap_or(&file);
+        text += &format!("- [{}]({})\n", name.display(), beside.display());
+    }
+    Ok(text)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

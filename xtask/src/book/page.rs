@@ -42,7 +42,7 @@ pub fn escaped(text: &str) -> String {
 
 /// The page of a file.
 pub fn page(source: &Path, text: &str) -> Page {
-    if tool::has_extension(source, &["md"]) {
+    if tool::has_extension(source, &["md"]) || tool::root().join(source).is_dir() {
         return markdown(source, text);
     }
     let kind = source
@@ -185,8 +185,9 @@ fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
         "" => source.to_owned(),
         path => super::plain(&source.parent().unwrap_or(source).join(path)),
     };
-    if tool::root().join(&target).is_dir() {
-        target.push("README.md");
+    let readme = target.join("README.md");
+    if tool::root().join(&readme).is_file() {
+        target = readme;
     }
     let fragment = if heading.is_empty() {
         String::new()
