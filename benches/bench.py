@@ -158,6 +158,17 @@ def commit():
         return 'an unknown commit'
 
 
+def repeated(words):
+    """The arguments without those that are this machine's alone."""
+    out, rest = [], iter(words)
+    for word in rest:
+        if word in ('--nest', '--record'):
+            next(rest, None)
+        else:
+            out.append(word)
+    return ' '.join(out)
+
+
 def record(prefix, run):
     """Writes the record."""
     with open(prefix + '.json', 'w', encoding='utf-8') as file:
@@ -185,7 +196,7 @@ def main():
     files = options.files or (web if os.path.exists(web)
                               else os.path.join(HERE, 'specs', 'files.nest'))
     run = {'date': datetime.date.today().isoformat(), 'commit': commit(),
-           'arguments': ' '.join(sys.argv[1:]), 'rounds': options.rounds,
+           'arguments': repeated(sys.argv[1:]), 'rounds': options.rounds,
            'seconds': options.seconds, 'machine': describe(), 'files': os.path.relpath(files, ROOT),
            'cores': {'server': options.server_core, 'load': options.load_core},
            'versions': versions(options.servers), 'missing': absent, 'interrupted': False,

@@ -50,7 +50,7 @@ def flags(cells):
             out.add('L')
         if (cell['others'] or 0) > FOREIGN * cell['seconds']:
             out.add('N')
-        if (cell['unexplained'] or 0) > DOUBTFUL * cell['seconds']:
+        if (cell.get('unexplained') or 0) > DOUBTFUL * cell['seconds']:
             out.add('D')
         if cell['own'] is None:
             out.add('U')

@@ -88,7 +88,7 @@ class Reader:
         todo = commands(block)
         for command in todo:
             expected = [line for line in command.lines if line != '^C']
-            if re.match(r'nc\b[^|]*$', command.text):
+            if re.match(r'nc\b[^|<]*$', command.text):
                 self.world.converse(command.text, expected)
             elif any('listening on' in line.lower() for line in expected):
                 self.world.serve(command.text, expected)

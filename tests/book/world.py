@@ -4,14 +4,17 @@ Must not know: what a page looks like in Markdown.
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -44,6 +47,17 @@ def signalled(group, number):
     except ProcessLookupError:
         return False
     return True
+
+
+def sent(pipe):
+    """Waits until the program at the other end of a pipe has read it all, and had time to pass it on."""
+    end = time.monotonic() + REPLY
+    while time.monotonic() < end:
+        left = struct.unpack('i', fcntl.ioctl(pipe, termios.FIONREAD, struct.pack('i', 0)))[0]
+        time.sleep(1 if left == 0 else 0.01)
+        if left == 0:
+            return
+    raise Wrong('netcat does not read what is typed')
 
 
 class Output:
@@ -217,6 +231,8 @@ class World:
                 if line is not None:
                     client.stdin.write(line[2:].encode() + b'\n')
                     client.stdin.flush()
+            if lines and lines[-1].startswith('>'):
+                sent(client.stdin)          # nothing that was heard shows it
         except BrokenPipeError as error:
             raise Wrong(f'$ {command}\nthe server had closed already') from error
         except Wrong as error:
