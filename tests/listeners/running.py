@@ -327,8 +327,7 @@ def hangup(folder, exe):
 
         def own_terminal():
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-            if nohup:
-                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN if nohup else signal.SIG_DFL)
 
         server, _ = begun(folder, exe, stdin=slave, start_new_session=True, preexec_fn=own_terminal)
         os.close(slave)
