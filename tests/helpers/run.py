@@ -17,15 +17,18 @@ sys.path.insert(0, os.path.dirname(HERE))
 import blocks                                                       # noqa: E402
 import replies                                                      # noqa: E402
 import uploads                                                      # noqa: E402
+import writes                                                       # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 SANITIZED = (   # which checks see something with which sanitizer; a crash is its own to report
     ('event', 'asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
-     replies.PLAIN + uploads.PLAIN + blocks.PLAIN[:-1]),
+     replies.PLAIN + uploads.PLAIN + writes.SANITIZED + blocks.PLAIN[:-1]),
     ('event', 'tsan', ['clang', '-fsanitize=thread'],
-     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + blocks.PLAIN[:-2]),
-    ('thread', 'tsan', ['clang', '-fsanitize=thread'], (replies.slow, uploads.whole, uploads.cut)),
+     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED +
+     blocks.PLAIN[:-2]),
+    ('thread', 'tsan', ['clang', '-fsanitize=thread'],
+     (replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED),
 )
 
 
@@ -63,9 +66,9 @@ def main():
             report.heading(model)
             exe = f'{folder}/server-{model}'
             run([nest, 'build', '--model', model, f'{HERE}/server.nest', '-o', exe])
-            for check in replies.PLAIN + uploads.PLAIN + blocks.PLAIN:
+            for check in replies.PLAIN + uploads.PLAIN + writes.PLAIN + blocks.PLAIN:
                 attempt(report, model, check, exe)
-            for check in replies.SHIMMED + uploads.SHIMMED:
+            for check in replies.SHIMMED + uploads.SHIMMED + writes.SHIMMED:
                 attempt(report, model, check, exe, shim)
         for model, name, words, checks in SANITIZED if not plain else ():
             if model not in models:
