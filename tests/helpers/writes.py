@@ -53,6 +53,7 @@ def abandoned(folder, exe):
     """What is not committed leaves nothing, however the connection ends."""
     put(folder, 'up', b'old')
     with serve(exe, folder) as server:
+        same('ready', ask(server, b'drop\n'), b'dropped\n')
         before = descriptors(server)
         for number in range(12):
             client = Client(server)
