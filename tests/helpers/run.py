@@ -3,7 +3,7 @@
 
 usage: run.py [--plain] [MODEL ...]
 
-Every model; those with threads also with sanitizers, unless --plain. Must
+Every model; those with threads, and the script, also with sanitizers, unless --plain. Must
 not know: how anything is checked.
 """
 
@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import blocks                                                       # noqa: E402
 import replies                                                      # noqa: E402
+import scripted                                                     # noqa: E402
 import uploads                                                      # noqa: E402
 import writes                                                       # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
@@ -29,6 +30,8 @@ SANITIZED = (   # which checks see something with which sanitizer; a crash is it
      blocks.PLAIN[:-2]),
     ('thread', 'tsan', ['clang', '-fsanitize=thread'],
      (replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED),
+    ('script', 'asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
+     scripted.PLAIN),
 )
 
 
@@ -58,11 +61,11 @@ def main():
     """All models, or those that are named; the exit status."""
     report, nest = Report('helpers'), program()
     plain = '--plain' in sys.argv
-    models = [word for word in sys.argv[1:] if word != '--plain'] or list(SOCKET_MODELS)
+    models = [word for word in sys.argv[1:] if word != '--plain'] or [*SOCKET_MODELS, 'script']
     with tempfile.TemporaryDirectory(prefix='nest-helpers-') as folder:
         shim = f'{folder}/shim.so'
         run(['cc', '-shared', '-fPIC', '-O1', f'{HERE}/shim.c', '-o', shim])
-        for model in models:
+        for model in (model for model in models if model in SOCKET_MODELS):
             report.heading(model)
             exe = f'{folder}/server-{model}'
             run([nest, 'build', '--model', model, f'{HERE}/server.nest', '-o', exe])

@@ -143,7 +143,7 @@ def calls(folder, exe):
         same('lines', ask(server, b'begin up\n' + LINE * 2500 + b'commit\n'), b'stored\n')
         same('exit status', server.stop(server.family()[1]), 0)
     same('content', content(f'{folder}/root', 'up'), b'x' * 150_000)
-    writes = re.findall(r'\bwrite\(\d+</[^>]*>[^,]*, "x', content(folder, 'calls').decode('latin-1'))
+    writes = re.findall(rb'\bwrite\(\d+</[^>]*>[^,]*, "x', content(folder, 'calls'))
     same('writes', len(writes), -(-150_000 // 16_384))
 
 
