@@ -15,6 +15,7 @@ from support.server import Client, Server
 
 ROUNDS = 200
 CROWD = 16
+LINE = 59 * b'x' + b'\n'
 ALONE = 6       # one-request connections; fewer than wake the process model's supervisor for more
 NAMES = {'recvfrom': 'recv', 'sendto': 'send', 'sendmsg': 'send', 'epoll_pwait': 'epoll_wait'}
 _CALL = re.compile(r'^(\d+)\s+([a-z_0-9]+)\((.*)$')
@@ -119,6 +120,18 @@ def warm(server, clients, request, reply):
             client.socket.close()
         found = collections.Counter(c.name for c in traced.calls() if begin <= c.at < end)
     return {name: found[name] / ROUNDS for name in sorted(found)}
+
+
+def check_lines(report, servers):
+    """Lines of an upload, as many as are gathered: only the connection costs calls."""
+    report.heading(f'System calls of a line of 60 bytes that is written to a file ({ROUNDS})')
+    for model in SOCKET_MODELS:
+        expected = {'recv': 1, 'send': 1}
+        if model == 'event':
+            expected = {'epoll_wait': 1, **expected}
+        found = warm(servers[model], 1, LINE, b'kept\n')
+        report.line(found == expected, model, 'a line, one client', show(found),
+                    f'expected {show(expected)}')
 
 
 def show(found):

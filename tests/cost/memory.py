@@ -6,6 +6,7 @@ Must not know: system calls, instructions.
 import mmap
 import os
 import time
+from calls import LINE
 from support.nest import MODELS, SOCKET_MODELS, Failed, run
 from support.server import Client, Server
 
@@ -82,6 +83,24 @@ def check_mallocs(report, servers, folder):
             whole(client, b'MALLOC\n', b'done\n')
             found = counter.value() - before
             report.line(found == 1, model, 'an action that allocates once is counted', f'{found}')
+
+
+def check_lines(report, servers, folder):
+    """Lines of an upload, as many as are gathered."""
+    report.heading(f'Allocations of {COUNTED} lines that are written to a file')
+    for model in SOCKET_MODELS:
+        counter = Counter(folder)
+        with Server([servers[model]], **counter.environment()) as server, \
+                Client(server) as client:
+            for _ in range(WARM):
+                whole(client, LINE, b'kept\n')
+            settled(server)
+            before = counter.value()
+            for _ in range(COUNTED):
+                whole(client, LINE, b'kept\n')
+            found = counter.value() - before
+            report.line(found == 0, model, 'a line of 60 bytes', f'{found}',
+                        f'in {COUNTED} rounds')
 
 
 def switches(server):

@@ -17,18 +17,21 @@ import memory                                                       # noqa: E402
 from support.nest import MODELS, Failed, program, run               # noqa: E402
 from support.report import Report                                   # noqa: E402
 
-SPEC = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cost.nest')
+HERE = os.path.dirname(os.path.abspath(__file__))
+SPEC, UPLOAD = os.path.join(HERE, 'cost.nest'), os.path.join(HERE, 'upload.nest')
 
 
 def build(nest, folder):
-    """{model: server}, {model: project}."""
-    servers, projects = {}, {}
+    """{model: server}, {model: project}, {model: server of uploads}."""
+    servers, projects, uploads = {}, {}, {}
     for model in MODELS:
         projects[model] = os.path.join(folder, model)
         servers[model] = os.path.join(folder, model, 'server')
         run([nest, 'gen', SPEC, '--model', model, '-o', projects[model]])
         run([nest, 'build', SPEC, '--model', model, '-o', servers[model]])
-    return servers, projects
+        uploads[model] = os.path.join(folder, model, 'upload')
+        run([nest, 'build', UPLOAD, '--model', model, '-o', uploads[model]])
+    return servers, projects, uploads
 
 
 def main():
@@ -46,11 +49,13 @@ def main():
     report = Report('cost')
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-cost-') as folder:
-        servers, projects = build(nest, folder)
+        servers, projects, uploads = build(nest, folder)
         parts = {
             'calls': lambda: (calls.check_warm(report, servers),
+                              calls.check_lines(report, uploads),
                               calls.check_alone(report, servers)),
-            'mallocs': lambda: memory.check_mallocs(report, servers, folder),
+            'mallocs': lambda: (memory.check_mallocs(report, servers, folder),
+                                memory.check_lines(report, uploads, folder)),
             'idle': lambda: memory.check_idle(report, servers),
             'size': lambda: memory.check_size(report, projects),
             'instructions': lambda: instructions.check(report, servers['script'], options.record),

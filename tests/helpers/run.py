@@ -3,7 +3,7 @@
 
 usage: run.py [--plain] [MODEL ...]
 
-Every model; those with threads also with sanitizers, unless --plain. Must
+Every model; those with threads, and the script, also with sanitizers, unless --plain. Must
 not know: how anything is checked.
 """
 
@@ -16,16 +16,22 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import blocks                                                       # noqa: E402
 import replies                                                      # noqa: E402
+import scripted                                                     # noqa: E402
 import uploads                                                      # noqa: E402
+import writes                                                       # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 SANITIZED = (   # which checks see something with which sanitizer; a crash is its own to report
     ('event', 'asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
-     replies.PLAIN + uploads.PLAIN + blocks.PLAIN[:-1]),
+     replies.PLAIN + uploads.PLAIN + writes.SANITIZED + blocks.PLAIN[:-1]),
     ('event', 'tsan', ['clang', '-fsanitize=thread'],
-     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + blocks.PLAIN[:-2]),
-    ('thread', 'tsan', ['clang', '-fsanitize=thread'], (replies.slow, uploads.whole, uploads.cut)),
+     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED +
+     blocks.PLAIN[:-2]),
+    ('thread', 'tsan', ['clang', '-fsanitize=thread'],
+     (replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED),
+    ('script', 'asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
+     scripted.PLAIN),
 )
 
 
@@ -55,17 +61,17 @@ def main():
     """All models, or those that are named; the exit status."""
     report, nest = Report('helpers'), program()
     plain = '--plain' in sys.argv
-    models = [word for word in sys.argv[1:] if word != '--plain'] or list(SOCKET_MODELS)
+    models = [word for word in sys.argv[1:] if word != '--plain'] or [*SOCKET_MODELS, 'script']
     with tempfile.TemporaryDirectory(prefix='nest-helpers-') as folder:
         shim = f'{folder}/shim.so'
         run(['cc', '-shared', '-fPIC', '-O1', f'{HERE}/shim.c', '-o', shim])
-        for model in models:
+        for model in (model for model in models if model in SOCKET_MODELS):
             report.heading(model)
             exe = f'{folder}/server-{model}'
             run([nest, 'build', '--model', model, f'{HERE}/server.nest', '-o', exe])
-            for check in replies.PLAIN + uploads.PLAIN + blocks.PLAIN:
+            for check in replies.PLAIN + uploads.PLAIN + writes.PLAIN + blocks.PLAIN:
                 attempt(report, model, check, exe)
-            for check in replies.SHIMMED + uploads.SHIMMED:
+            for check in replies.SHIMMED + uploads.SHIMMED + writes.SHIMMED:
                 attempt(report, model, check, exe, shim)
         for model, name, words, checks in SANITIZED if not plain else ():
             if model not in models:
