@@ -61,6 +61,10 @@ struct nest__rule {
     const struct nest__nfa *nfa; /* for parts and thread lists; NULL if neither is needed */
 };
 extern const struct nest__rule nest__rules[NEST__RULES];
+/* Which rules are live behind a first byte: bit rule % 64 of word byte * NEST__RULE_WORDS + rule /
+ * 64. Of rules without a dfa it says that they are. */
+enum { NEST__RULE_WORDS = (NEST__RULES + 63) / 64 };
+extern const uint64_t nest__first[256 * NEST__RULE_WORDS];
 extern const char *const nest__state_names[]; /* [0] START, [1] DEFAULT, then as declared */
 extern const unsigned nest__state_count;
 extern const char nest__spec_name[];    /* "echo" */

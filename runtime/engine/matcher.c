@@ -10,20 +10,21 @@
 
 #include <string.h>
 
-/* Most rules end at the first byte: who looks at it here saves their beginning. */
+/* Most rules end at the first byte: they are not begun. */
 void nest__match_begin(struct nest__match *match, const uint16_t *rules, unsigned count,
                        const uint8_t *first) {
+    const uint64_t *live = first == NULL ? NULL : &nest__first[(size_t)*first * NEST__RULE_WORDS];
     match->fed = 0;
     match->best_n = 0;
     match->best = 0;
     match->live = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct nest__dfa *dfa = nest__rules[rules[i]].dfa;
-        if (dfa != NULL && first != NULL &&
-            dfa->next[(size_t)dfa->start * dfa->class_count + dfa->classes[*first]] == 0) {
+        uint16_t rule = rules[i];
+        if (live != NULL && (live[rule / 64] >> rule % 64 & 1) == 0) {
             continue;
         }
-        match->rules[match->live].rule = rules[i];
+        const struct nest__dfa *dfa = nest__rules[rule].dfa;
+        match->rules[match->live].rule = rule;
         match->rules[match->live].state = dfa == NULL ? 0 : dfa->start;
         match->live++;
     }

@@ -92,6 +92,25 @@ pub fn emit(m: &Machine, w: &mut Writer) {
         w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL}, /* never active */");
     }
     w.line("};");
+    w.line("\nconst uint64_t nest__first[256 * NEST__RULE_WORDS] = {");
+    w.numbers(first_bytes(m).iter().map(|word| format!("{word:#x}u")));
+    w.line("};");
+}
+
+/// For each byte, words of a bit for each rule: whether it is live behind that byte.
+fn first_bytes(m: &Machine) -> Vec<u64> {
+    let words = m.rules.len().div_ceil(64).max(1);
+    let mut bits = vec![0; 256 * words];
+    for (i, rule) in m.rules.iter().enumerate() {
+        for byte in 0..256 {
+            let live = rule.dfa.as_ref().is_none_or(|dfa| {
+                let row = dfa.start as usize * dfa.class_count as usize;
+                dfa.next[row + usize::from(dfa.classes[byte])] != 0
+            });
+            bits[byte * words + i / 64] |= u64::from(live) << (i % 64);
+        }
+    }
+    bits
 }
 
 fn comment(text: &str) -> String {

@@ -141,6 +141,7 @@ def main():
     words = 0
     most_states = most_parts = 1
     rules = []
+    firsts = []     # of each rule: whether it is live behind each byte
     print("/* Printed by tables.py. */")
     for name, elements, as_dfa in RULES:
         nfa = Nfa(elements)
@@ -181,11 +182,16 @@ def main():
             print(f"static const struct nest__dfa {name}_dfa = {{{name}_classes, {name}_next, "
                   f"{len(kinds)}, {start}, {silent}, {len(rows)}}};")
             table = f"&{name}_dfa"
+            firsts.append([cells[start * len(kinds) + kind] != "0" for kind in classes])
         rules.append(f'{{"{name}", "sample.nest", {10 + len(rules)}, {nfa.parts}, {words}, {table}, '
                      f"&{name}_nfa}}")
         if not as_dfa:
             words += len(nfa.states)
+            firsts.append([True] * 256)
     print(f"const struct nest__rule nest__rules[NEST__RULES] = {{{', '.join(rules)}}};")
+    masks = [sum(lives[byte] << rule % 64 for rule, lives in enumerate(firsts) if rule // 64 == word)
+             for byte in range(256) for word in range((len(RULES) + 63) // 64)]
+    print(f"const uint64_t nest__first[256 * NEST__RULE_WORDS] = {{{', '.join(map(hex, masks))}}};")
     for name, need in (("RULES", len(RULES)), ("PARTS", most_parts),
                        ("THREAD_ROOM", max(words, 1)), ("NFA_STATES", most_states)):
         print(f'_Static_assert(NEST__{name} >= {need}, "server.c: NEST__{name} is too small");')
