@@ -5,7 +5,6 @@ Must not know: how the server writes them.
 
 import os
 import signal
-import subprocess
 import time
 from checks import BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, together
 from support.nest import Failed
@@ -127,15 +126,13 @@ def grouped(folder, exe, shim):
     """Uploads that wait for a directory's sync share it."""
     if 'process' in exe:
         raise LookupError('a process has one client')
-    with serve(exe, folder, LD_PRELOAD=shim, SHIM='slow') as server:
-        with subprocess.Popen(['strace', '-f', '-qq', '-e', 'trace=fsync', '-o',
-                               f'{folder}/calls', '-p', str(max(server.family()))],
-                              stderr=subprocess.DEVNULL) as strace:
-            time.sleep(1)
-            together(24, lambda i: same('sync', ask(server, f'sync s{i} 3\nnew'), b'took 3\n'))
-            same('exit status', server.stop(), 0)
-            strace.wait(20)
-        calls = content(folder, 'calls').count(b'fsync(')
+    strace = ['strace', '-f', '-qq', '-e', 'trace=fsync', '-o', f'{folder}/calls',
+              '-E', f'LD_PRELOAD={shim}', '-E', 'SHIM=slow']
+    os.mkdir(f'{folder}/root')
+    with serve(exe, f'{folder}/root', before=strace) as server:
+        together(24, lambda i: same('sync', ask(server, f'sync s{i} 3\nnew'), b'took 3\n'))
+        same('exit status', server.stop(server.family()[1]), 0)
+    calls = content(folder, 'calls').count(b'fsync(')
     if not 24 < calls <= 24 + 16:
         raise Failed(f'{calls} calls of fsync for 24 files in one directory')
 
