@@ -237,6 +237,7 @@ struct nest__arrival {
  *     nest__on_timer(s, &timer)           a TIMEOUT rule fires; before its action
  *     nest__on_acted(s, taken)            after every action; bytes that it took behind its match
  *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before a wait
+ *     nest__on_file(s, fd, at, n)         bytes of a file that are sent without being queued
  *     nest__on_states(s)                  after START, and at read points whose states or last seen
  *                                         state differ from those of the read point before
  *     nest__on_end(s)                     END has run; s->reason says why */
@@ -357,6 +358,11 @@ bool nest__input_ready(const struct nest__chan *);
  * which this action is the running one. */
 /* Sends now what the kernel takes, without waiting. 0 or -ECONNRESET. */
 int nest__push(nest_session *, struct nest__chan *);
+/* Sends `n` bytes of a file from `at` on, without a copy, when nothing is queued. How many; 0: the
+ * file ends there; -EAGAIN: none now, or not in this way; -ECONNRESET; another -errno is the
+ * file's.
+ */
+int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
 /* The peer of a channel as text, into `to`. */
 void nest__peer_text(const struct nest__chan *, char *to, size_t size);
 
@@ -367,6 +373,8 @@ int nest__files_open(void); /* fileRoot, at start; said why; 0 or -errno */
 int nest__file_open(const char *path, bool cached, nest_file *file);
 /* Bytes; 0 at its end; -errno. */
 int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
+/* All of it is in memory; false also where the system cannot tell. */
+bool nest__file_resident(int fd, uint64_t at, uint64_t n);
 void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
 void nest__file_close(int fd);
 /* Deletes a regular file, or a link itself. 0 or -errno. */

@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 
 enum {
-    FILES_OPEN = 16,           /* of one action */
-    FILES_PIECE = 64 * 1024,   /* of a reply, from the cache; within outputBuffer */
-    FILES_AHEAD = 64 * 1024,   /* from a disk, */
-    FILES_SOON = 1024 * 1024,  /* and into the cache meanwhile */
-    FILES_RECEIVED = 64 * 1024 /* at once to a disk */
+    FILES_OPEN = 16,            /* of one action */
+    FILES_PIECE = 64 * 1024,    /* of a reply, from the cache; within outputBuffer */
+    FILES_AHEAD = 64 * 1024,    /* from a disk, */
+    FILES_SOON = 1024 * 1024,   /* and into the cache meanwhile */
+    FILES_RECEIVED = 64 * 1024, /* at once to a disk */
+    FILES_DIRECT = 32 * 1024, /* more than so much is sent without a copy: it is worth two calls */
+    FILES_FIRST = 8 * 1024    /* of such a reply: leaves with what stands before it */
 };
 
 uint64_t nest__files_memory(void) {
@@ -212,6 +214,37 @@ static int files_reply_piece(nest_session *s, struct files_reply *reply, size_t 
     return files_reply_cold(s, reply, n); /* and what is not there is not there for it either */
 }
 
+/* What is in memory goes straight from there, as long as the client takes it; the queue, which can
+ * wait, takes over with what is left. 0 or -1. */
+static int files_reply_direct(nest_session *s, struct files_reply *reply) {
+    while (reply->left >= FILES_DIRECT) {
+        uint64_t n = reply->left < NEST__VISIT_OUT ? reply->left : NEST__VISIT_OUT;
+        if (nest__await_output(s, 0) < 0) {
+            return -1;
+        }
+        if (!nest__file_resident(reply->fd, reply->at, n)) {
+            return 0;
+        }
+        int64_t sent = nest__send_file(s, &s->c0, reply->fd, reply->at, n);
+        if (sent == -EAGAIN) {
+            return 0;
+        }
+        if (sent == -ECONNRESET) {
+            return nest__cut_short(s, -ECONNRESET);
+        }
+        if (sent <= 0) {
+            return files_reply_cut(s, reply, (int)sent);
+        }
+        nest__on_file(s, reply->fd, reply->at, (uint64_t)sent);
+        reply->at += (uint64_t)sent;
+        reply->left -= (uint64_t)sent;
+        if ((uint64_t)sent < n) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
 static int64_t files_reply(nest_session *s, const char *path, const nest_file *file,
                            uint64_t offset, uint64_t length) {
     uint64_t there = offset < file->size ? file->size - offset : 0;
@@ -220,6 +253,7 @@ static int64_t files_reply(nest_session *s, const char *path, const nest_file *f
     size_t piece =
         nest__config.output_buffer < FILES_PIECE ? nest__config.output_buffer : (size_t)FILES_PIECE;
     size_t n = piece - piece / 4; /* the first leaves room for what stands before the file */
+    n = whole >= FILES_DIRECT + FILES_FIRST && n > FILES_FIRST ? FILES_FIRST : n;
     int result = 0;
     while (reply.left > 0 && result == 0) {
         n = reply.left < n ? (size_t)reply.left : n;
@@ -227,6 +261,9 @@ static int64_t files_reply(nest_session *s, const char *path, const nest_file *f
         reply.at += n;
         reply.left -= n;
         n = piece;
+        if (result == 0) {
+            result = files_reply_direct(s, &reply);
+        }
     }
     int error = errno;
     free(reply.ahead);

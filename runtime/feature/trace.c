@@ -121,6 +121,20 @@ void nest__trace_reply(nest_session *s, const void *bytes, size_t n) {
     trace_line(s, "reply", NULL, bytes, n);
 }
 
+/* As if its bytes had been replied; a file that has shrunk meanwhile shows fewer. */
+void nest__trace_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
+    char bytes[4096];
+    while (n > 0) {
+        ssize_t got = pread(fd, bytes, n < sizeof bytes ? (size_t)n : sizeof bytes, (off_t)at);
+        if (got <= 0) {
+            return;
+        }
+        nest__trace_reply(s, bytes, (size_t)got);
+        at += (uint64_t)got;
+        n -= (uint64_t)got;
+    }
+}
+
 void nest__trace_states(nest_session *s) {
     char names[4096]; /* 64 states; longer names are cut */
     struct nest__line line = {names, 0, sizeof names - 1};

@@ -54,6 +54,10 @@ int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached) {
     return got == -1 ? -errno : got;
 }
 
+bool nest__file_resident(int fd, uint64_t at, uint64_t n) {
+    return nest__is_cached(fd, at, n);
+}
+
 void nest__file_ahead(int fd, uint64_t at, uint64_t n) {
     nest__read_ahead(fd, at, n);
 }

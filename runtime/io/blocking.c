@@ -154,6 +154,19 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
     return error == -EAGAIN ? 0 : error;
 }
 
+int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    (void)s;
+    if (NEST__PIPES && chan->kind == NEST__PIPE) {
+        return -EAGAIN;
+    }
+    nest__rouse(chan->fd); /* it must not wait; the next receive finds out that nobody has roused */
+    int64_t sent = nest__sendfile(chan->fd, fd, at, n);
+    if (sent > 0) {
+        nest__chan_sent(chan);
+    }
+    return sent;
+}
+
 /* -- input ---------------------------------------------------------------------------------------
  */
 

@@ -88,6 +88,19 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
     return 0;
 }
 
+int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    (void)s;
+    if (NEST__PIPES && chan->kind == NEST__PIPE) {
+        return -EAGAIN;
+    }
+    int64_t sent = nest__sendfile(chan->fd, fd, at, n);
+    if (sent > 0) {
+        nest__epoll.spent += (uint32_t)sent;
+        nest__chan_sent(chan);
+    }
+    return sent;
+}
+
 bool nest__input_ready(const struct nest__chan *chan) {
     int n = 0;
     return (chan->state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) == 0 &&

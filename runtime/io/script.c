@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct script_client *script_clients[SCRIPT_CONVERSATIONS]; /* by number - 1 */
 static uint8_t script_buffer[NEST__VISIT_IN];
@@ -113,6 +114,32 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
         nest__out_sent(s, chan, n);
     }
     return 0;
+}
+
+int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    struct script_client *client = script_client_of(s);
+    uint8_t piece[4096];
+    uint64_t most = n < client->room ? n : client->room, sent = 0;
+    if (client->reset) {
+        return -ECONNRESET;
+    }
+    if (most == 0 || script_disk_is_cold()) {
+        return -EAGAIN;
+    }
+    while (sent < most) {
+        uint64_t want = most - sent < sizeof piece ? most - sent : sizeof piece;
+        ssize_t got = pread(fd, piece, (size_t)want, (off_t)(at + sent));
+        if (got <= 0) {
+            return sent > 0 ? (int64_t)sent : got == 0 ? 0 : -errno;
+        }
+        if (nest__command_out((uint32_t)chan->fd, piece, (size_t)got) < 0) {
+            nest__say("no memory to print what conversation %d got", (int)chan->fd);
+            script_status = 1;
+        }
+        sent += (uint64_t)got;
+        client->room -= client->room == UINT64_MAX ? 0 : (uint64_t)got;
+    }
+    return (int64_t)sent;
 }
 
 /* -- waits */

@@ -48,6 +48,7 @@ uint32_t script_job_next(void);      /* when one is due; 0: there is none */
 /* -- script_faults.c: included before files and the engine */
 void script_fail(const struct nest__command *);
 void script_disk(bool cold);
+bool script_disk_is_cold(void);
 extern int script_short;       /* -errno with which nobody can be taken; 0 */
 extern long nest__faults_held; /* allocations that are not yet freed */
 extern uint32_t nest__faults_struck, nest__faults_of_files; /* since the beginning */

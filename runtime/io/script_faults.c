@@ -94,6 +94,10 @@ void script_disk(bool cold) {
     faults_cold = cold;
 }
 
+bool script_disk_is_cold(void) {
+    return faults_cold;
+}
+
 /* Whether this operation on a file fails; errno says how. Inline: a server without files asks no
  * such thing. */
 static inline bool faults_file(void) {

@@ -18,8 +18,15 @@ enum {
     FILES_OPENAT2 = 437,
     FILES_NO_MAGICLINKS = 0x02,
     FILES_BENEATH = 0x08,
-    FILES_CACHED = 0x20, /* Linux 5.12 */
-    FILES_NOWAIT = 0x08, /* preadv2: RWF_NOWAIT, Linux 4.14 */
+    FILES_CACHED = 0x20,   /* Linux 5.12 */
+    FILES_NOWAIT = 0x08,   /* preadv2: RWF_NOWAIT, Linux 4.14 */
+    FILES_CACHESTAT = 451, /* Linux 6.5 */
+};
+struct files_range {
+    uint64_t at, n;
+};
+struct files_cachestat { /* pages */
+    uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
 int nest__directory_flags(void) {
@@ -71,6 +78,14 @@ int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
     }
     got = pread(fd, to, n, (off_t)at);
     return got == -1 ? -errno : got;
+}
+
+bool nest__is_cached(int fd, uint64_t at, uint64_t n) {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct files_range range = {at, n};
+    struct files_cachestat have = {0};
+    return n > 0 && (syscall)(FILES_CACHESTAT, fd, &range, &have, 0) == 0 &&
+           have.cached >= (at + n - 1) / page - at / page + 1;
 }
 
 void nest__read_ahead(int fd, uint64_t at, uint64_t n) {
@@ -129,6 +144,13 @@ int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
     (void)n;
     (void)at;
     return -EAGAIN;
+}
+
+bool nest__is_cached(int fd, uint64_t at, uint64_t n) {
+    (void)fd;
+    (void)at;
+    (void)n;
+    return false;
 }
 
 void nest__read_ahead(int fd, uint64_t at, uint64_t n) {

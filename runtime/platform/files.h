@@ -16,6 +16,8 @@ int nest__directory_flags(void);
 int nest__open_beneath(int root, const char *path, int flags, bool cached);
 /* pread of what is in memory; -EAGAIN if nothing is, or if the system cannot tell. */
 int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at);
+/* All of it is in memory; false: some is not, or the system cannot tell. */
+bool nest__is_cached(int fd, uint64_t at, uint64_t n);
 /* Begins to read into memory; a hint. */
 void nest__read_ahead(int fd, uint64_t at, uint64_t n);
 /* A new file in a directory, for writing, without a name. */

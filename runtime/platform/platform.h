@@ -19,6 +19,8 @@ uint64_t nest__clock_coarse_ms(void);
 int nest__stdio_secure(void);
 /* A socket is about to be closed: the system keeps nothing to deliver, the client sees a reset. */
 void nest__reset_at_close(int fd);
+/* Bytes of a file go to a socket that does not wait (O_NONBLOCK). As nest__send_file. */
+int64_t nest__sendfile(int socket, int fd, uint64_t at, uint64_t n);
 /* Whether a HUP with this si_code says that the terminal is gone, which ends a server, and not that
  * somebody asks for a reload. False where it is not to be heard (nohup). After nest__stdio_secure.
  */

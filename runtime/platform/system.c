@@ -13,6 +13,7 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #endif
 
 uint64_t nest__clock_us(void) {
@@ -36,6 +37,40 @@ uint64_t nest__clock_coarse_ms(void) {
 #endif
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
+
+#if defined(__linux__)
+int64_t nest__sendfile(int socket, int fd, uint64_t at, uint64_t n) {
+    off_t from = (off_t)at;
+    ssize_t sent;
+    do {
+        sent = sendfile(socket, fd, &from, (size_t)n);
+    } while (sent == -1 && errno == EINTR);
+    if (sent >= 0) {
+        return sent;
+    }
+    switch (errno) {
+    case EPIPE:
+    case ECONNRESET:
+    case ETIMEDOUT:
+    case ENOTCONN:
+        return -ECONNRESET;
+    case EINVAL: /* this file cannot be sent so */
+    case ENOSYS:
+    case ENOMEM:
+        return -EAGAIN;
+    default:
+        return -errno;
+    }
+}
+#else
+int64_t nest__sendfile(int socket, int fd, uint64_t at, uint64_t n) {
+    (void)socket;
+    (void)fd;
+    (void)at;
+    (void)n;
+    return -EAGAIN;
+}
+#endif
 
 static bool system_nohup; /* HUP was ignored by whoever started the server */
 

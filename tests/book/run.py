@@ -137,6 +137,7 @@ def renew(path, text, renewed):
 
 def main():
     """The command line."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('words', nargs='*', metavar='WORD', help='of the paths of pages')

@@ -90,6 +90,11 @@ const POINTS: &[(&str, &str, &str)] = &[
         "nest_session *s, const void *bytes, size_t n",
         "s, bytes, n",
     ),
+    (
+        "file",
+        "nest_session *s, int fd, uint64_t at, uint64_t n",
+        "s, fd, at, n",
+    ),
     ("states", "nest_session *s", "s"),
     ("end", "nest_session *s", "s"),
 ];
@@ -99,10 +104,13 @@ const POINTS: &[(&str, &str, &str)] = &[
 const ADVICE: &[(&str, &[&str])] = &[
     ("peer", &["open"]),
     ("timeout", &["open"]),
-    ("log", &["open", "take", "timer", "acted", "reply", "end"]),
+    (
+        "log",
+        &["open", "take", "timer", "acted", "reply", "file", "end"],
+    ),
     (
         "trace",
-        &["open", "take", "timer", "reply", "states", "end"],
+        &["open", "take", "timer", "reply", "file", "states", "end"],
     ),
 ];
 

@@ -14,6 +14,9 @@ static inline void nest__on_timer(nest_session *s, const struct nest__timer *tim
 static inline void nest__on_reply(nest_session *s, const void *p, size_t n) {
     (void)s, (void)p, (void)n;
 }
+static inline void nest__on_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
+    (void)s, (void)fd, (void)at, (void)n;
+}
 static inline void nest__on_acted(nest_session *s, uint64_t taken) {
     (void)s, (void)taken;
 }

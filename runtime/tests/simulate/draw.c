@@ -149,6 +149,9 @@ static void draw_put(struct draw_text *text, struct sim_message *message) {
     char line[64];
     message->name = sim_random(4);
     message->number = 6 + draw_size();
+    if (sim_chance(5)) { /* worth sending past the queue */
+        message->number += 41000 + sim_random(30000);
+    }
     snprintf(line, sizeof line, "PUT f%c %u\n", 'a' + (int)message->name,
              (unsigned)message->number);
     draw_add(text, line);
@@ -271,7 +274,7 @@ static struct sim_talk *draw_talk(void) {
     talk->room = UINT64_MAX;
     talk->faults = nest__faults_struck;
     text.n = 0;
-    while (talk->count < count && text.n < SIM_IN / 2) {
+    while (talk->count < count && text.n < SIM_IN / 4) {
         struct sim_message *message = &talk->messages[talk->count++];
         draw_message(&text, message);
         if (message->rule >= SIM_WRONG || (message->rule == SIM_QUIT && sim_chance(50))) {

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES_NAMES = 4, FILES_VERSIONS = 1 << 16, FILES_MARK = 5 };
+enum { FILES_NAMES = 4, FILES_VERSIONS = 1 << 16, FILES_MARK = 5, FILES_MOST = 96 * 1024 };
 static char sim_root[128];
 static uint32_t sim_sizes[FILES_VERSIONS]; /* of each version; 0: not given */
 static uint8_t sim_names[FILES_VERSIONS];  /* whose it is */
@@ -52,7 +52,7 @@ uint32_t file_new_version(uint32_t name, uint32_t size) {
 /* The version on disk, whole; 0: there is no such file. */
 static uint32_t file_on_disk(const struct sim_talk *talk, uint32_t name) {
     char path[160];
-    uint8_t bytes[16384];
+    static uint8_t bytes[FILES_MOST];
     snprintf(path, sizeof path, "%s/f%c", sim_root, 'a' + (int)name);
     int fd = (open)(path, O_RDONLY);
     if (fd == -1) {
@@ -160,6 +160,9 @@ void files_get(struct sim_talk *talk, const struct sim_message *message) {
     int error = errno;
     sim_file_busy--;
     talk->getting = false;
+    if (talk->direct != 0) {
+        sim_broken(talk, "bytes of a file were sent, and nobody is told");
+    }
     bool same = name >= FILES_NAMES ||
                 (changes == sim_files[name].changes && busy == 0 && sim_files[name].busy == 0);
     if (n < 0 && sim_pardoned(talk) && error != ETIMEDOUT && error != ECANCELED &&

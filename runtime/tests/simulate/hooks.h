@@ -16,6 +16,10 @@ static inline void nest__on_timer(nest_session *s, const struct nest__timer *tim
 static inline void nest__on_reply(nest_session *s, const void *p, size_t n) {
     sim_on_reply(s, p, n);
 }
+static inline void nest__on_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
+    (void)fd, (void)at;
+    sim_on_file(s, n);
+}
 static inline void nest__on_acted(nest_session *s, uint64_t taken) {
     sim_on_acted(s, taken);
 }

@@ -12,7 +12,7 @@
 #include "../../engine/engine.h"
 #include "../../io/script.h"
 
-enum { SIM_MESSAGES = 16, SIM_IN = 40000, SIM_LAWS = 32 };
+enum { SIM_MESSAGES = 16, SIM_IN = 160000, SIM_LAWS = 32 };
 
 enum sim_rule {            /* as tables.py has them */
                 SIM_SAY,   /* SAY x: x */
@@ -100,6 +100,7 @@ struct sim_talk {          /* one conversation */
     bool file_cut;     /* a file reply broke off */
     bool getting;      /* what is replied is a file: */
     uint8_t file_mark[5];
+    uint64_t direct; /* bytes of it that went past the queue, and were not told of yet */
     uint32_t file, file_n, file_at_first; /* its version, how much, and what was there before */
     uint32_t starts, ends;
     uint32_t kept;
@@ -153,6 +154,7 @@ void sim_on_open(nest_session *);
 void sim_on_take(nest_session *, const struct nest__rule *, const uint8_t *, uint32_t);
 void sim_on_timer(nest_session *, const struct nest__timer *);
 void sim_on_reply(nest_session *, const void *, size_t);
+void sim_on_file(nest_session *, uint64_t n);
 void sim_on_acted(nest_session *, uint64_t);
 void sim_on_end(nest_session *);
 struct sim_talk *talk_find(uint32_t who);

@@ -108,6 +108,11 @@ int nest__command_out(uint32_t who, const uint8_t *bytes, size_t n) {
     if (talk->reset) {
         sim_broken(talk, "output after its reset");
     }
+    if (talk->getting && n > talk->want_n - talk->got) { /* of a file, past the queue */
+        uint64_t direct = n - (talk->want_n - talk->got);
+        files_reply_bytes(talk, bytes + n - direct, (size_t)direct);
+        talk->direct += direct;
+    }
     if (n > talk->want_n - talk->got || memcmp(bytes, talk->want + talk->got, n) != 0) {
         sim_broken(talk, "it got %zu bytes that no action has replied", n);
     }
@@ -196,6 +201,15 @@ void sim_on_reply(nest_session *s, const void *p, size_t n) {
     if (n > talk->want_n || memcmp(talk->want + talk->want_n - n, p, n) != 0) {
         sim_broken(talk, "a reply of %zu bytes is queued that no action has made", n);
     }
+}
+
+void sim_on_file(nest_session *s, uint64_t n) {
+    struct sim_talk *talk = talk_of(s);
+    if (n == 0 || n != talk->direct) {
+        sim_broken(talk, "%llu bytes of a file were sent, %llu are told of",
+                   (unsigned long long)talk->direct, (unsigned long long)n);
+    }
+    talk->direct = 0;
 }
 
 void sim_on_acted(nest_session *s, uint64_t taken) {
