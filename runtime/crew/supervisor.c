@@ -27,7 +27,9 @@ enum {
 
 struct supervisor_shared {
     struct nest__counts counts;
-    _Atomic uint32_t over; /* `serve` has returned */
+    _Atomic uint32_t over;      /* `serve` has returned */
+    _Atomic uint32_t passed[2]; /* how many stops, reloads were passed on: counted before they are
+                                   sent, for a signal may find one of another sender pending */
 };
 
 struct nest__counts *nest__counts;
@@ -37,6 +39,7 @@ static struct {
     pid_t pid; /* 0: nobody supervises */
     pid_t child;
     uint32_t lives, failures;
+    _Atomic uint32_t heard[2];   /* of them, by who serves */
     int signals, relay[2];       /* signalfd; a pair of sockets: ours, and of who serves */
     uint64_t stopped_at, cut_at; /* ms; the first and the last stop, 0: not yet */
     bool stopping, killed;
@@ -71,8 +74,21 @@ bool nest__supervises(void) {
     return supervisor.pid != 0 && supervisor.pid == getpid();
 }
 
-bool nest__heeds(pid_t sender) {
-    return supervisor.pid == 0 || sender == supervisor.pid || getppid() != supervisor.pid;
+/* Stops are told apart from reloads, not from each other. */
+static unsigned supervisor_kind(int signal) {
+    return signal == SIGHUP;
+}
+
+bool nest__heeds(int signal) {
+    unsigned kind = supervisor_kind(signal);
+    if (supervisor.pid == 0 || getppid() != supervisor.pid) {
+        return true;
+    }
+    if (atomic_load(&supervisor.heard[kind]) == atomic_load(&supervisor.shared->passed[kind])) {
+        return false;
+    }
+    atomic_fetch_add(&supervisor.heard[kind], 1);
+    return true;
 }
 
 uint32_t nest__lives(void) {
@@ -107,6 +123,9 @@ static _Noreturn void supervisor_child(int (*serve)(void)) {
 }
 
 static pid_t supervisor_fork(int (*serve)(void)) {
+    for (unsigned kind = 0; kind < 2; kind++) { /* those before were for others */
+        atomic_store(&supervisor.heard[kind], atomic_load(&supervisor.shared->passed[kind]));
+    }
     pid_t pid = fork();
     if (pid == 0) {
         supervisor_child(serve);
@@ -116,6 +135,11 @@ static pid_t supervisor_fork(int (*serve)(void)) {
 
 /* -- the supervisor ------------------------------------------------------------------------------
  */
+
+static void supervisor_send(int signal) {
+    atomic_fetch_add(&supervisor.shared->passed[supervisor_kind(signal)], 1);
+    kill(supervisor.child, signal);
+}
 
 /* A signal: passed on, for it was meant for who serves; a child of a terminal had its own. The
  * second stop is another signal than the first, for two of one number may arrive as one. */
@@ -135,7 +159,7 @@ static void supervisor_pass(const struct signalfd_siginfo *info) {
         supervisor.cut_at = nest__clock_ms();
     }
     if (supervisor.child > 0) {
-        kill(supervisor.child, pass);
+        supervisor_send(pass);
     }
 }
 
@@ -235,10 +259,10 @@ int nest__supervise(int (*serve)(void)) {
             supervisor.child = 0;
         } else {
             if (supervisor.reloaded) {
-                kill(pid, SIGHUP);
+                supervisor_send(SIGHUP);
             }
             if (supervisor.stopping) { /* while nobody served: for those who wait in queues */
-                kill(pid, SIGTERM);
+                supervisor_send(SIGTERM);
             }
             (void)supervisor_await(0, &status);
         }

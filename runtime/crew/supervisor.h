@@ -22,9 +22,9 @@ int nest__supervisor_prepare(void);
 int nest__supervise(int (*serve)(void));
 bool nest__supervises(void); /* this process has not served: what exit handlers would see is not
                                 what actions left */
-/* Whether who serves does what a TERM, INT or HUP of this sender says: the supervisor passes them
- * on, and a signal to both is meant once. Async-signal-safe. */
-bool nest__heeds(pid_t sender);
+/* Whether who serves does what this TERM, INT or HUP says: the supervisor passes them on and counts
+ * them, and a signal to both is meant once. Async-signal-safe. */
+bool nest__heeds(int signal);
 /* How often who serves has died: names of connections begin behind those of the dead. */
 uint32_t nest__lives(void);
 #define NEST__LIFE (UINT32_C(1) << 20) /* generations of a slot, for each */

@@ -351,7 +351,7 @@ static enum thread_asked thread_sleep(int timeout) {
     }
     if (ready[0].revents != 0 &&
         read(thread_crew.signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        asked = !nest__heeds((pid_t)info.ssi_pid) ? THREAD_NOTHING
+        asked = !nest__heeds((int)info.ssi_signo) ? THREAD_NOTHING
                 : info.ssi_signo == SIGHUP        ? THREAD_RELOAD
                                                   : THREAD_STOP;
     }

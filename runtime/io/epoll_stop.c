@@ -24,14 +24,13 @@ uint64_t nest__cut(void) {
 }
 
 /* A handler, not a blocked signal: what actions start would inherit the block. */
-static void stop_signal(int number, siginfo_t *info, void *context) {
+static void stop_signal(int number) {
     uint64_t one = number == SIGHUP ? STOP_RELOAD : 1;
     int saved = errno;
-    (void)context;
     if (getpid() != nest__epoll.self) { /* a child that an action forked: none of our business */
         signal(number, SIG_DFL);
         raise(number);
-    } else if (nest__heeds(info->si_pid) && write(nest__epoll.signals, &one, sizeof one) == -1) {
+    } else if (nest__heeds(number) && write(nest__epoll.signals, &one, sizeof one) == -1) {
         _exit(1); /* cannot happen: the counter never fills */
     }
     errno = saved;
@@ -40,8 +39,7 @@ static void stop_signal(int number, siginfo_t *info, void *context) {
 /* A block that whoever started the server left behind would make it deaf. */
 int nest__epoll_hear(void) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-    struct sigaction heard = {.sa_sigaction = stop_signal,
-                              .sa_flags = (int)(SA_RESTART | SA_SIGINFO)};
+    struct sigaction heard = {.sa_handler = stop_signal, .sa_flags = (int)SA_RESTART};
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = NEST__EPOLL_SIGNALS};
     sigset_t mine;
     nest__epoll.self = getpid();

@@ -18,8 +18,8 @@ bool nest__supervises(void) {
     return false;
 }
 
-bool nest__heeds(pid_t sender) {
-    (void)sender;
+bool nest__heeds(int signal) {
+    (void)signal;
     return true;
 }
 

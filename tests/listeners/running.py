@@ -90,6 +90,23 @@ def cut(folder, exe):
             same('who is cut sees a reset, not an end', busy.ends(), 'reset')
 
 
+def group(folder, exe):
+    """A stop that the whole group is told, in any order, is one stop."""
+    for order in range(12):
+        server, address = begun(folder, exe, start_new_session=True)
+        with server, Talk(address) as idle:
+            same('the greeting', idle.line(), 'hello')
+            start = time.monotonic()
+            steps = [server.process.send_signal, lambda number: os.killpg(server.process.pid, number)]
+            for step in steps if order % 2 == 0 else reversed(steps):
+                try:
+                    step(signal.SIGTERM)
+                except ProcessLookupError:
+                    pass
+            same('exit status', server.end(), 0)
+            same('in time', time.monotonic() - start < 3, True)
+
+
 def patience(folder, exe):
     """Who watches over the server gives it the drainTimeout that it has read again."""
     settings(folder, 'drainTimeout 500ms\n')
@@ -339,5 +356,5 @@ def hangup(folder, exe):
             same('exit status', server.end(), 0)
 
 
-PLAIN = (queued, cut, patience, reload, load, notified, memory, hangup)
+PLAIN = (queued, cut, group, patience, reload, load, notified, memory, hangup)
 LOGGING = (lines, dropped, full)
