@@ -24,13 +24,15 @@ _CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 
 
 def specs():
-    """{name: path} of the examples and of our own."""
+    """{name: path} of the examples, each in the folder of its name, and of our own."""
     found = {}
-    for folder in [HERE + '/specs'] + sorted(os.path.join(EXAMPLES, d)
-                                             for d in os.listdir(EXAMPLES)):
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-            if name.endswith('.nest') and name != 'more.nest':
-                found[name[:-5]] = os.path.join(folder, name)
+    for name in sorted(os.listdir(HERE + '/specs')):
+        if name.endswith('.nest') and name != 'more.nest':
+            found[name[:-5]] = os.path.join(HERE, 'specs', name)
+    for name in sorted(os.listdir(EXAMPLES)):
+        path = os.path.join(EXAMPLES, name, name + '.nest')
+        if os.path.exists(path):
+            found[name] = path
     return found
 
 

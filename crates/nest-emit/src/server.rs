@@ -123,6 +123,9 @@ fn hooks(m: &Machine, w: &mut Writer) {
         w.line(&format!("#include \"runtime/feature/{feature}.h\""));
     }
     for (point, parameters, arguments) in POINTS {
+        if *point == "file" && !on.contains(&"files") {
+            continue; // nobody reaches it, and some C compilers say so
+        }
         w.line(&format!(
             "static inline void nest__on_{point}({parameters}) {{"
         ));
