@@ -87,3 +87,18 @@ def ends(server):
     for word in ('Sanitizer', 'runtime error', 'crashed'):
         if word in server.said():
             raise Failed(server.said())
+
+
+def shares_syncs(folder, exe, shim, question, answer):
+    """24 clients at once, each with a file of one directory that is to be on disk: `question(i)`."""
+    if 'process' in exe:
+        raise LookupError('a process has one client')
+    strace = ['strace', '-f', '-qq', '-e', 'trace=fsync', '-o', f'{folder}/calls',
+              '-E', f'LD_PRELOAD={shim}', '-E', 'SHIM=slow']
+    os.mkdir(f'{folder}/root')
+    with serve(exe, f'{folder}/root', before=strace) as server:
+        together(24, lambda i: same('sync', ask(server, question(i)), answer))
+        same('exit status', server.stop(server.family()[1]), 0)
+    calls = content(folder, 'calls').count(b'fsync(')
+    if not 24 < calls <= 24 + 16:
+        raise Failed(f'{calls} calls of fsync for 24 files in one directory')

@@ -6,7 +6,8 @@ Must not know: how the server writes them.
 import os
 import signal
 import time
-from checks import BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, together
+from checks import (BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, shares_syncs,
+                    together)
 from support.nest import Failed
 from support.server import Client
 
@@ -124,17 +125,7 @@ def failing(folder, exe, shim):
 
 def grouped(folder, exe, shim):
     """Uploads that wait for a directory's sync share it."""
-    if 'process' in exe:
-        raise LookupError('a process has one client')
-    strace = ['strace', '-f', '-qq', '-e', 'trace=fsync', '-o', f'{folder}/calls',
-              '-E', f'LD_PRELOAD={shim}', '-E', 'SHIM=slow']
-    os.mkdir(f'{folder}/root')
-    with serve(exe, f'{folder}/root', before=strace) as server:
-        together(24, lambda i: same('sync', ask(server, f'sync s{i} 3\nnew'), b'took 3\n'))
-        same('exit status', server.stop(server.family()[1]), 0)
-    calls = content(folder, 'calls').count(b'fsync(')
-    if not 24 < calls <= 24 + 16:
-        raise Failed(f'{calls} calls of fsync for 24 files in one directory')
+    shares_syncs(folder, exe, shim, lambda i: f'sync s{i} 3\nnew', b'took 3\n')
 
 
 def too_large(folder, exe):

@@ -8,7 +8,8 @@ import re
 import signal
 import subprocess
 import time
-from checks import BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, together
+from checks import (BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, shares_syncs,
+                    together)
 from support.nest import Failed
 from support.server import Client
 
@@ -149,18 +150,7 @@ def calls(folder, exe):
 
 def shared(folder, exe, shim):
     """Commits that wait for a directory's sync share it."""
-    if 'process' in exe:
-        raise LookupError('a process has one client')
-    strace = ['strace', '-f', '-qq', '-e', 'trace=fsync', '-o', f'{folder}/calls',
-              '-E', f'LD_PRELOAD={shim}', '-E', 'SHIM=slow']
-    os.mkdir(f'{folder}/root')
-    with serve(exe, f'{folder}/root', before=strace) as server:
-        together(24, lambda i: same('sync', ask(server, b'begin s%d\n' % i + LINE + b'settle\n'),
-                                    b'on disk\n'))
-        same('exit status', server.stop(server.family()[1]), 0)
-    count = content(folder, 'calls').count(b'fsync(')
-    if not 24 < count <= 24 + 16:
-        raise Failed(f'{count} calls of fsync for 24 files in one directory')
+    shares_syncs(folder, exe, shim, lambda i: b'begin s%d\n' % i + LINE + b'settle\n', b'on disk\n')
 
 
 def named(folder, exe, shim):
