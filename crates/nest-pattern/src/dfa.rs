@@ -5,8 +5,8 @@
 //! language says what holds *at* a byte, and passes over an empty match. Must not know: notation,
 //! other rules.
 
-mod classes;
-mod minimise;
+pub(crate) mod classes;
+pub(crate) mod minimise;
 
 use crate::nfa::Nfa;
 use crate::threads::Stepper;

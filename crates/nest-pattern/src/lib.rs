@@ -4,15 +4,21 @@
 //! subset construction, up to a budget); [`sim`] runs them. Must not know: states, conditions,
 //! actions, C.
 
+mod cuts;
 mod dfa;
 mod hir;
 mod lower;
+mod merged;
 mod nfa;
 pub mod sim;
+mod tagged;
 mod threads;
 
+pub use cuts::{Cut, Cuts};
 pub use dfa::Dfa;
 pub use hir::Hir;
 pub use lower::lower;
 pub use nest_syntax::ast::ByteSet;
+pub use merged::{Accept, Effect, Member, Merged};
+pub use tagged::{Moves, Source, Tagged};
 pub use nfa::{Nfa, NfaState, STATE_LIMIT, TooLarge};
