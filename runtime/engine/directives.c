@@ -20,9 +20,7 @@ static nest_bytes part_in_place(nest_session *s, unsigned n) {
         part = (nest_bytes){action->p, action->n};
         return part;
     }
-    if (!action->parsed) {
-        nest__parts_find(action, &nest__carrier()->scratch);
-    }
+    nest__parts_find(action, &nest__carrier()->scratch, n);
     uint32_t start = n == 1 ? 0 : action->ends[n - 2];
     part = (nest_bytes){action->p + start, action->ends[n - 1] - start};
     return part;

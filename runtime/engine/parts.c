@@ -1,7 +1,7 @@
 /* parts.c: where the elements of a match end: the preferred path over exactly its bytes.
  *
- * Called by directives.c, when an action first asks for a part: most never do. State: the carrier's
- * scratch during the call. Must not know io. */
+ * Called by directives.c, when an action asks for a part: from what the automaton has left, or else
+ * by a pass over the message. State: the carrier's scratch during the call. Must not know io. */
 #include "engine.h"
 
 #include <string.h>
@@ -17,8 +17,35 @@ static void parts_from_path(struct nest__action *action, const uint32_t *path, u
     action->ends[parts - 1] = action->n; /* the last has no mark: it ends with the match */
 }
 
-/* Fills action->ends for its rule, which is a pattern rule. */
-void nest__parts_find(struct nest__action *action, struct nest__scratch *scratch) {
+/* The end of element `i` (from 0), if it is known. */
+static bool part_end(struct nest__action *action, const struct nest__rule *rule, unsigned i) {
+    if (i + 1 == rule->parts) {
+        action->ends[i] = action->n;
+        return true;
+    }
+    if (rule->cuts == NULL) {
+        return false;
+    }
+    const struct nest__cut *cut = &rule->cuts[i];
+    int64_t from = cut->by;
+    switch (cut->from) {
+    case NEST__CUT_UNUSED:
+        return false;
+    case NEST__CUT_START:
+        break;
+    case NEST__CUT_END:
+        from = (int64_t)action->n - cut->by;
+        break;
+    case NEST__CUT_TAG:
+        from += action->tags[cut->tag];
+        break;
+    }
+    action->ends[i] = (uint32_t)from;
+    return true;
+}
+
+/* All of action->ends, by the rule's nfa. */
+static void parts_pass(struct nest__action *action, struct nest__scratch *scratch) {
     const struct nest__rule *rule = &nest__rules[action->rule];
     const struct nest__nfa *nfa = rule->nfa;
     unsigned parts = rule->parts;
@@ -55,4 +82,12 @@ void nest__parts_find(struct nest__action *action, struct nest__scratch *scratch
     }
     memset(scratch->path, 0, parts * sizeof scratch->path[0]); /* tables that disagree */
     parts_from_path(action, scratch->path, parts);
+}
+
+void nest__parts_find(struct nest__action *action, struct nest__scratch *scratch, unsigned n) {
+    const struct nest__rule *rule = &nest__rules[action->rule];
+    if (!action->parsed &&
+        !(part_end(action, rule, n - 1) && (n == 1 || part_end(action, rule, n - 2)))) {
+        parts_pass(action, scratch);
+    }
 }

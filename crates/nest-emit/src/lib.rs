@@ -3,6 +3,7 @@
 //! Must not know: the syntax tree, files, the command line. Same machine, same bytes.
 
 mod actions;
+mod automata;
 pub mod deploy;
 mod names;
 mod replace;

@@ -9,6 +9,7 @@ mod cmacros;
 mod csections;
 mod ctext;
 pub mod directives;
+pub mod matching;
 pub mod model;
 pub mod options;
 mod resolve;

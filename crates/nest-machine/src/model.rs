@@ -12,6 +12,7 @@ use crate::directives::Directive;
 use crate::options::OptionInfo;
 use nest_diag::{SourceMap, Span};
 use nest_pattern::{Dfa, Nfa};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A checked specification.
@@ -83,8 +84,10 @@ pub struct Rule {
     pub cond: Cond,
     /// Number of elements.
     pub parts: usize,
-    /// Whether the boundaries between elements are needed at run time.
-    pub parts_used: bool,
+    /// The elements (from 0) whose places its action asks for.
+    pub asked: BTreeSet<u32>,
+    /// Whether others may ask for any: functions that the action hands `$self`.
+    pub open: bool,
     /// The ordered NFA.
     pub nfa: Nfa,
     /// The DFA, if it fits the budget.

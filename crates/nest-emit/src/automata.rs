@@ -1,0 +1,240 @@
+//! Automata of several rules as C: code for each state, or a table and one loop.
+//!
+//! Both resume wherever bytes end: what is kept is the state, and the registers. `runtime/seam.h`
+//! says what a run is. Must not know: why these rules are together.
+
+mod state;
+
+use crate::tables::comment;
+use crate::writer::Writer;
+use nest_machine::matching::{Automaton, Matching};
+use nest_machine::{Cond, Machine};
+use nest_pattern::{Effect, Merged, Source};
+use std::collections::BTreeMap;
+
+/// An automaton on its way to C.
+pub(crate) struct Emitter<'a> {
+    matching: &'a Matching,
+    automaton: &'a Automaton,
+    merged: &'a Merged,
+}
+
+/// All automata, and the functions by which the engine runs them.
+pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
+    for (number, automaton) in (1..).zip(&matching.automata) {
+        let emitter = Emitter {
+            matching,
+            automaton,
+            merged: &automaton.merged,
+        };
+        emitter.describe(m, w);
+        if automaton.direct {
+            emitter.direct(number, w);
+        } else {
+            emitter.table(number, w);
+        }
+    }
+    begin(matching, w);
+    run(matching, w);
+}
+
+/// `nest__spec_begin`: which automaton, and its start.
+fn begin(matching: &Matching, w: &mut Writer) {
+    w.line("\nvoid nest__spec_begin(struct nest__run *run) {");
+    w.line("    run->automaton = 0;");
+    w.line("    run->state = 0;");
+    for (number, automaton) in (1..).zip(&matching.automata) {
+        let bits: Vec<usize> = automaton.conditions.iter().copied().collect();
+        w.line(&format!("    if ({}) {{", any_active(&bits)));
+        w.line(&format!("        run->automaton = {number};"));
+        w.line(&format!("        run->state = {};", automaton.merged.start));
+        for register in &automaton.merged.zeroed {
+            w.line(&format!("        run->registers[{register}] = 0;"));
+        }
+        w.line("    }");
+    }
+    w.line("}");
+}
+
+/// `nest__spec_run`.
+fn run(matching: &Matching, w: &mut Writer) {
+    w.line("\nvoid nest__spec_run(struct nest__run *run, const uint8_t *start, const uint8_t *p,");
+    w.line("                    const uint8_t *end) {");
+    w.line("    switch (run->automaton) {");
+    for number in 1..=matching.automata.len() {
+        w.line(&format!("    case {number}:"));
+        w.line(&format!(
+            "        run->state = automaton_{number}(run, start, p, end);"
+        ));
+        w.line("        return;");
+    }
+    w.line("    default:");
+    w.line("        (void)start, (void)p, (void)end;");
+    w.line("        return;");
+    w.line("    }");
+    w.line("}");
+}
+
+/// C: whether one of the conditions holds.
+fn any_active(bits: &[usize]) -> String {
+    let mut words: BTreeMap<usize, u64> = BTreeMap::new();
+    for bit in bits {
+        *words.entry(bit / 64).or_default() |= 1 << (bit % 64);
+    }
+    let tests = words
+        .iter()
+        .map(|(word, mask)| format!("(run->active.bits[{word}] & {mask:#x}u) != 0"));
+    tests.collect::<Vec<_>>().join(" || ")
+}
+
+impl Emitter<'_> {
+    fn describe(&self, m: &Machine, w: &mut Writer) {
+        let names = self.automaton.rules.iter().map(|r| comment(&m.rules[*r].label));
+        let text = format!(
+            "{}: {} states, {} byte classes, {} registers",
+            names.collect::<Vec<_>>().join(", "),
+            self.merged.states(),
+            self.merged.class_count,
+            self.merged.registers
+        );
+        w.line("");
+        w.comment(&text);
+    }
+
+    /// Whether the rules of a condition are active whenever this automaton runs.
+    fn certain(&self, condition: usize) -> bool {
+        self.automaton.conditions.len() == 1 || self.matching.conditions[condition] == Cond::True
+    }
+
+    /// C: that none of the rules that are live in `state` is active; nothing if one always is.
+    fn nothing_live(&self, state: u32) -> Option<String> {
+        let live = &self.merged.live[state as usize];
+        let bits: Vec<usize> = live.iter().map(|b| *b as usize).collect();
+        let all = bits.len() == self.automaton.conditions.len();
+        if all || bits.iter().any(|b| self.certain(*b)) {
+            return None;
+        }
+        Some(format!("!({})", any_active(&bits)))
+    }
+
+    /// The same on the way from `from`: nothing also if that has seen to it.
+    fn nothing_live_behind(&self, from: u32, to: u32) -> Option<String> {
+        let live = |s: u32| &self.merged.live[s as usize];
+        if live(from).iter().all(|bit| live(to).contains(bit)) {
+            return None;
+        }
+        self.nothing_live(to)
+    }
+
+    /// What a transition does, `p` being behind its byte.
+    fn effect(&self, effect: &Effect, indent: &str, w: &mut Writer) {
+        let value = |source: &Source| match source {
+            Source::Here => "(uint32_t)(p - start)".to_string(),
+            Source::Register(r) => format!("run->registers[{r}]"),
+        };
+        let mut otherwise = "";
+        for accept in &effect.accepts {
+            let rule = self.automaton.rules[accept.member];
+            let condition = self.matching.condition_of[rule];
+            let certain = self.certain(condition);
+            let inner = match (certain, otherwise) {
+                (true, "") => indent.to_string(),
+                (true, _) => {
+                    w.line(&format!("{indent}}} else {{"));
+                    format!("{indent}    ")
+                }
+                (false, _) => {
+                    w.line(&format!(
+                        "{indent}{otherwise}if ({}) {{",
+                        any_active(&[condition])
+                    ));
+                    format!("{indent}    ")
+                }
+            };
+            w.line(&format!("{inner}run->best = {rule};"));
+            w.line(&format!("{inner}run->best_n = (uint32_t)(p - start);"));
+            for (tag, source) in accept.tags.iter().enumerate() {
+                w.line(&format!("{inner}run->tags[{tag}] = {};", value(source)));
+            }
+            if certain {
+                if !otherwise.is_empty() {
+                    w.line(&format!("{indent}}}"));
+                    otherwise = "";
+                }
+                break; // no other can be preferred to it
+            }
+            otherwise = "} else ";
+        }
+        if !otherwise.is_empty() {
+            w.line(&format!("{indent}}}"));
+        }
+        for (register, source) in &effect.moves {
+            w.line(&format!(
+                "{indent}run->registers[{register}] = {};",
+                value(source)
+            ));
+        }
+    }
+
+    /// A table of edges, `state | what << 16`, and the loop over it.
+    fn table(&self, number: usize, w: &mut Writer) {
+        // What an edge asks for besides its state: an effect, and to look whether anything is live.
+        let mut kinds: Vec<(u32, Option<u32>)> = vec![(0, None)];
+        let mut edges = Vec::with_capacity(self.merged.next.len());
+        for (at, (to, effect)) in self.merged.next.iter().enumerate() {
+            let from = u32::try_from(at / self.merged.class_count).unwrap_or(0);
+            let looks = *to != 0 && self.nothing_live_behind(from, *to).is_some();
+            let kind = (*effect, looks.then_some(*to));
+            let what = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
+                kinds.push(kind);
+                kinds.len() - 1
+            });
+            edges.push(format!("{}", *to as usize | what << 16));
+        }
+        w.line(&format!("static const uint8_t automaton_{number}_classes[256] = {{"));
+        w.numbers(self.merged.classes);
+        w.line("};");
+        w.line(&format!("static const uint32_t automaton_{number}_next[] = {{"));
+        w.numbers(&edges);
+        w.line("};");
+        self.head(number, w);
+        w.line("    uint32_t state = run->state;");
+        w.line("    (void)start;");
+        w.line("    while (p != end) {");
+        w.line(&format!(
+            "        uint32_t edge = automaton_{number}_next[state * {} + automaton_{number}_classes[*p++]];",
+            self.merged.class_count
+        ));
+        w.line("        state = edge & 0xffff;");
+        w.line("        if (edge - 1 < 0xffff) {");
+        w.line("            continue;");
+        w.line("        }");
+        w.line("        switch (edge >> 16) {");
+        for (what, (effect, looks)) in kinds.iter().enumerate().skip(1) {
+            w.line(&format!("        case {what}:"));
+            self.effect(&self.merged.effects[*effect as usize], "            ", w);
+            if let Some(none) = looks.and_then(|to| self.nothing_live(to)) {
+                w.line(&format!("            if ({none}) {{"));
+                w.line("                return 0;");
+                w.line("            }");
+            }
+            w.line("            break;");
+        }
+        w.line("        default:");
+        w.line("            break;");
+        w.line("        }");
+        w.line("        if (state == 0) {");
+        w.line("            return 0;");
+        w.line("        }");
+        w.line("    }");
+        w.line("    return (uint16_t)state;");
+        w.line("}");
+    }
+
+    fn head(&self, number: usize, w: &mut Writer) {
+        w.line(&format!(
+            "static uint16_t automaton_{number}(struct nest__run *run, const uint8_t *start,"
+        ));
+        w.line("                            const uint8_t *p, const uint8_t *end) {");
+    }
+}

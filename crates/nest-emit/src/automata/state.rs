@@ -1,0 +1,314 @@
+//! One state of an automaton as C: runs of bytes, texts, and the choice by one byte.
+//!
+//! Bytes that lead back to the same state are passed over many at a time, a text that must come is
+//! compared by words; what they cannot decide, the choice by one byte does. Must not know: tables.
+
+use super::Emitter;
+use crate::writer::Writer;
+use nest_pattern::{Effect, Source};
+use nest_pattern::ByteSet;
+use std::collections::BTreeMap;
+
+/// Bytes that lead a state back to itself are a run if there are so many different ones.
+const RUN: usize = 4;
+/// Texts as long as this are compared by words.
+const TEXT: usize = 4;
+/// Other sets than the largest are labels of a switch up to this size.
+const LABELS: usize = 24;
+
+/// The bytes that lead to each (state, effect).
+type Ways = BTreeMap<(u32, u32), ByteSet>;
+
+impl Emitter<'_> {
+    /// A function with a label for each state.
+    pub(super) fn direct(&self, number: usize, w: &mut Writer) {
+        self.head(number, w);
+        w.line("    switch (run->state) {");
+        for state in 1..self.merged.states() {
+            w.line(&format!("    case {state}:"));
+            w.line(&format!("        goto s{state};"));
+        }
+        w.line("    default:");
+        w.line("        (void)start, (void)p, (void)end;");
+        w.line("        return 0;");
+        w.line("    }");
+        for state in 1..self.merged.states() {
+            self.state(u32::try_from(state).unwrap_or(0), w);
+        }
+        w.line("}");
+    }
+
+    fn ways(&self, state: u32) -> Ways {
+        let row = self.merged.row(state as usize);
+        let mut ways = Ways::new();
+        for byte in 0..=255u8 {
+            let edge = row[usize::from(self.merged.classes[usize::from(byte)])];
+            ways.entry(edge).or_insert(ByteSet::EMPTY).insert(byte);
+        }
+        ways
+    }
+
+    fn state(&self, state: u32, w: &mut Writer) {
+        let mut ways = self.ways(state);
+        w.line(&format!("s{state}:"));
+        self.run_of(state, &mut ways, w);
+        self.text(state, w);
+        w.line("    if (p == end) {");
+        w.line(&format!("        return {state};"));
+        w.line("    }");
+        // The most bytes are what is left when the others are told apart.
+        let most = ways.iter().max_by_key(|(edge, set)| (set.iter().count(), **edge));
+        let Some(most) = most.map(|(edge, _)| *edge) else {
+            return;
+        };
+        let others: Vec<_> = ways.iter().filter(|(edge, _)| **edge != most).collect();
+        let (listed, tested): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|(_, set)| set.iter().count() <= LABELS);
+        for ((to, effect), set) in tested {
+            w.line(&format!("    if ({}) {{", is_in(set)));
+            w.line("        p++;");
+            self.go(state, *to, *effect, "        ", w);
+            w.line("    }");
+        }
+        if listed.is_empty() {
+            w.line("    p++;");
+            self.go(state, most.0, most.1, "    ", w);
+            return;
+        }
+        w.line("    switch (*p++) {");
+        for ((to, effect), set) in listed {
+            let mut labels = String::from("   ");
+            for byte in set.iter() {
+                let label = format!(" case {}:", literal(byte));
+                if labels.len() + label.len() > 100 {
+                    w.line(&labels);
+                    labels = String::from("   ");
+                }
+                labels.push_str(&label);
+            }
+            w.line(&labels);
+            self.go(state, *to, *effect, "        ", w);
+        }
+        w.line("    default:");
+        self.go(state, most.0, most.1, "        ", w);
+        w.line("    }");
+    }
+
+    /// Passes over the bytes that lead back, if they are many and what they do can be done once.
+    fn run_of(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
+        let back = ways.iter().find(|((to, effect), set)| {
+            *to == state
+                && set.iter().count() >= RUN
+                && once(&self.merged.effects[*effect as usize])
+        });
+        let Some((edge, set)) = back.map(|(edge, set)| (*edge, *set)) else {
+            return;
+        };
+        ways.remove(&edge);
+        let (named, scan) = scan(&set);
+        if edge.1 == 0 && named.is_none() {
+            w.line(&format!("    p = {scan};"));
+            return;
+        }
+        w.line("    {");
+        if let Some(named) = named {
+            w.line(&format!("        static const struct nest__set set = {named};"));
+        }
+        if edge.1 != 0 {
+            w.line("        const uint8_t *from = p;");
+        }
+        w.line(&format!("        p = {scan};"));
+        if edge.1 != 0 {
+            w.line("        if (p != from) {");
+            let effect = &self.merged.effects[edge.1 as usize];
+            self.effect(effect, "            ", w);
+            w.line("        }");
+        }
+        w.line("    }");
+    }
+
+    /// A text that must come, if it is there whole.
+    fn text(&self, state: u32, w: &mut Writer) {
+        let (mut text, mut fold) = (Vec::new(), Vec::new());
+        let (mut at, mut effect) = (state, 0);
+        while effect == 0 && text.len() < 64 {
+            let ways = self.ways(at);
+            let mut on = ways.iter().filter(|(edge, _)| **edge != (0, 0));
+            let (Some(((to, does), set)), None) = (on.next(), on.next()) else {
+                break;
+            };
+            let bytes: Vec<u8> = set.iter().collect();
+            let bit = match bytes[..] {
+                [_] => 0,
+                [a, b] if b == a | 0x20 => 0x20,
+                _ => break,
+            };
+            if *to == at || self.nothing_live_behind(at, *to).is_some() {
+                break;
+            }
+            text.push(bytes[bytes.len() - 1]);
+            fold.push(bit);
+            (at, effect) = (*to, *does);
+        }
+        if text.len() < TEXT {
+            return;
+        }
+        let width = if text.len() < 8 { 4 } else { 8 };
+        let last = text.len() - width;
+        let mut places: Vec<usize> = (0..last).step_by(width).collect();
+        places.push(last);
+        let tests: Vec<String> = places
+            .iter()
+            .map(|from| {
+                let (text, fold) = (&text[*from..from + width], &fold[*from..from + width]);
+                if fold.iter().all(|bit| *bit == 0) {
+                    format!("nest__same{width}(p + {from}, {})", bytes(text))
+                } else {
+                    format!(
+                        "nest__like{width}(p + {from}, {}, {})",
+                        bytes(text),
+                        bytes(fold)
+                    )
+                }
+            })
+            .collect();
+        w.line(&format!(
+            "    if (end - p >= {} && {}) {{",
+            text.len(),
+            tests.join(" && ")
+        ));
+        w.line(&format!("        p += {};", text.len()));
+        let effects = &self.merged.effects[effect as usize];
+        self.effect(effects, "        ", w);
+        w.line(&if at == 0 {
+            "        return 0;".to_string()
+        } else {
+            format!("        goto s{at};")
+        });
+        w.line("    }");
+    }
+
+    /// Takes a transition; `p` is behind its byte.
+    fn go(&self, from: u32, to: u32, effect: u32, indent: &str, w: &mut Writer) {
+        self.effect(&self.merged.effects[effect as usize], indent, w);
+        if to == 0 {
+            w.line(&format!("{indent}return 0;"));
+            return;
+        }
+        if let Some(none) = self.nothing_live_behind(from, to) {
+            w.line(&format!("{indent}if ({none}) {{"));
+            w.line(&format!("{indent}    return 0;"));
+            w.line(&format!("{indent}}}"));
+        }
+        w.line(&format!("{indent}goto s{to};"));
+    }
+}
+
+/// Whether it leaves the same behind if it is done for the last of several bytes alone.
+fn once(effect: &Effect) -> bool {
+    let set: Vec<u16> = effect.moves.iter().map(|(register, _)| *register).collect();
+    let tags = effect.accepts.iter().flat_map(|a| &a.tags);
+    effect.moves.iter().all(|(_, source)| *source == Source::Here)
+        && tags.into_iter().all(|source| match source {
+            Source::Here => true,
+            Source::Register(r) => !set.contains(r),
+        })
+}
+
+/// Ascending ranges of a set.
+fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
+    let mut ranges: Vec<(u8, u8)> = Vec::new();
+    for byte in set.iter() {
+        match ranges.last_mut() {
+            Some((_, to)) if *to + 1 == byte => *to = byte,
+            _ => ranges.push((byte, byte)),
+        }
+    }
+    ranges
+}
+
+/// C: the first byte that is not in the set, or `end`; and the set, if it needs to be named `set`.
+fn scan(set: &ByteSet) -> (Option<String>, String) {
+    let stops: Vec<u8> = set.complement().iter().collect();
+    if stops.is_empty() {
+        return (None, "end".to_string());
+    }
+    if stops.len() <= 4 {
+        let stop = |at: usize| literal(stops[at.min(stops.len() - 1)]);
+        let list: Vec<String> = (0..4).map(stop).collect();
+        return (None, format!("nest__until(p, end, {})", list.join(", ")));
+    }
+    let within = ranges(set);
+    if within.len() <= 2 {
+        let bounds = |at: usize| {
+            let (from, to) = within[at.min(within.len() - 1)];
+            format!("{}, {}", literal(from), literal(to))
+        };
+        return (None, format!("nest__within(p, end, {}, {})", bounds(0), bounds(1)));
+    }
+    (Some(bytes_set(set)), "nest__among(p, end, &set)".to_string())
+}
+
+/// C: a set as `struct nest__set`.
+fn bytes_set(set: &ByteSet) -> String {
+    let ByteSet([a, b, c, d]) = set;
+    let mut rows = [0u8; 16];
+    for byte in set.iter().filter(|b| *b < 128) {
+        rows[usize::from(byte & 15)] |= 1 << (byte >> 4);
+    }
+    let high = set.iter().filter(|b| *b >= 128).count();
+    let rows: Vec<String> = rows.iter().map(u8::to_string).collect();
+    format!(
+        "{{{{{a:#x}u, {b:#x}u, {c:#x}u, {d:#x}u}}, {{{}}}, {}}}",
+        rows.join(", "),
+        match high {
+            0 => "NEST__HIGH_OUT",
+            128 => "NEST__HIGH_IN",
+            _ => "NEST__HIGH_MIXED",
+        }
+    )
+}
+
+/// C: whether the byte at `p` is in the set.
+fn is_in(set: &ByteSet) -> String {
+    let tests = ranges(set).into_iter().map(|(from, to)| {
+        if from == to {
+            format!("*p == {from}")
+        } else if from == 0 {
+            format!("*p <= {to}")
+        } else if to == 255 {
+            format!("*p >= {from}")
+        } else {
+            format!("(uint8_t)(*p - {from}) <= {}", to - from)
+        }
+    });
+    let tests: Vec<String> = tests.collect();
+    if tests.len() <= 3 {
+        return tests.join(" || ");
+    }
+    let ByteSet([a, b, c, d]) = set;
+    format!("nest__in({a:#x}u, {b:#x}u, {c:#x}u, {d:#x}u, *p)")
+}
+
+/// A byte as C reads it best.
+fn literal(byte: u8) -> String {
+    match byte {
+        b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
+        b' '..=b'~' => format!("'{}'", char::from(byte)),
+        b'\r' => "'\\r'".to_string(),
+        b'\n' => "'\\n'".to_string(),
+        b'\t' => "'\\t'".to_string(),
+        _ => byte.to_string(),
+    }
+}
+
+/// A C string of bytes.
+fn bytes(text: &[u8]) -> String {
+    let all = text.iter().map(|b| match b {
+        b'"' | b'\\' => format!("\\{}", char::from(*b)),
+        b' '..=b'~' => char::from(*b).to_string(),
+        _ => format!("\\{b:03o}"),
+    });
+    format!("\"{}\"", all.collect::<String>())
+}
