@@ -35,6 +35,7 @@ fn units_have_the_specification_s_values() {
             "ListenStream=/run/a%%b.sock"
         ]
     );
+    assert_eq!(lines(&socket, "SocketMode="), ["SocketMode=0660"]);
     for line in [
         "Type=notify",
         "WatchdogSec=30",
@@ -59,6 +60,7 @@ fn units_have_the_specification_s_values() {
     place.nest(&generate).with_status(0);
     let (socket, service) = (place.read("out/a.socket"), place.read("out/a.service"));
     assert_eq!(lines(&socket, "ListenStream="), ["ListenStream=8080"]);
+    assert!(!socket.contains("SocketMode"), "no path is among them");
     assert_eq!(
         lines(&service, "TimeoutStopSec="),
         ["TimeoutStopSec=infinity"]

@@ -110,6 +110,10 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
         // % begins a specifier.
         text += &format!("ListenStream={}\n", stream.replace('%', "%%"));
     }
+    if addresses.iter().any(|address| port(address).is_none()) {
+        text += "# Who may connect to a path: its group, which SocketGroup= names; root's unless it does.\n\
+                 SocketMode=0660\n";
+    }
     text + "Backlog=4096\n\
             \n\
             [Install]\n\
@@ -136,7 +140,9 @@ fn service(m: &Machine) -> String {
     let again = if m.settings.inetd {
         ""
     } else {
-        "Restart=on-failure\n"
+        "# Status 2 is a mistake in the configuration, which another start does not mend.\n\
+         Restart=on-failure\n\
+         RestartPreventExitStatus=2\n"
     };
     let drain = match nest_machine::options::duration(initial(m, "drainTimeout")) {
         Some(ms) if ms > 0 => (u64::from(ms).div_ceil(1000) + STOP).to_string(),
@@ -161,8 +167,12 @@ fn service(m: &Machine) -> String {
          ExecReload=/bin/kill -HUP $MAINPID\n\
          {input}\
          {again}\
-         # drainTimeout is {drain_said}; what is left then is cut by the server itself.\n\
+         # TERM goes to the main process alone, which tells its workers. drainTimeout is {drain_said}; what is\n\
+         # left then is cut by the server itself.\n\
+         KillMode=mixed\n\
          TimeoutStopSec={drain}\n\
+         # What the system ends for want of memory the server starts again, as all that dies.\n\
+         OOMPolicy=continue\n\
          # maxClients is {clients}; twice, for a file that each may have open.\n\
          LimitNOFILE={files}\n\
          TasksMax={tasks}\n\
@@ -198,7 +208,7 @@ fn service(m: &Machine) -> String {
          SystemCallArchitectures=native\n\
          SystemCallErrorNumber=EPERM\n\
          SystemCallFilter=@system-service\n\
-         SystemCallFilter=~@privileged\n",
+         SystemCallFilter=~@privileged @resources\n",
         drain_said = plain(initial(m, "drainTimeout")),
         files = (2 * clients + DESCRIPTORS).min(MOST_DESCRIPTORS),
         place = place(m),
@@ -259,11 +269,16 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     let dockerfile = format!(
         "# {mark} ({version}) from {file} for the {model} model.\n\
          #\n\
-         #   docker build -t {name} . && docker run --rm{publish} {name}\n\
+         #   docker build -t {name} .\n\
+         #   docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges{publish} {name}\n\
+         #\n\
+         # For what it is to keep, a volume at /data: -v {name}:/data.\n\
          #\n\
          # C files of your own, and libraries, which must be static ones of musl:\n\
          #   docker build --build-arg EXTRA=more.c --build-arg LDLIBS=-lm -t {name} .\n\
          FROM alpine:3 AS build\n\
+         # No versions: Alpine keeps the newest of each package alone.\n\
+         # hadolint ignore=DL3018\n\
          RUN apk add --no-cache gcc make musl-dev\n\
          WORKDIR /build\n\
          COPY . .\n\
