@@ -95,6 +95,10 @@ fn an_image_has_the_specification_s_values() {
     assert!(there(&place.path("out/a.service")) && there(&place.path("out/.dockerignore")));
     let dockerfile = place.read("out/Dockerfile");
     assert_eq!(lines(&dockerfile, "EXPOSE"), ["EXPOSE 81 82"]);
+    assert!(
+        dockerfile.contains(" -p 81:81 -p 82:82 a --set 'listen=*:81 *:82 unix:/run/a%b.sock'\n"),
+        "127.0.0.1 would be the container's:\n{dockerfile}"
+    );
     assert_eq!(lines(&dockerfile, "USER"), ["USER 65534:65534"]);
     assert_eq!(lines(&dockerfile, "ENTRYPOINT"), ["ENTRYPOINT [\"/a\"]"]);
 }

@@ -243,6 +243,21 @@ fn place(m: &Machine) -> String {
     text
 }
 
+/// What has a container listen on all of its addresses, if the specification names one: that is the
+/// host's, or reaches nobody outside of the container.
+fn everywhere(addresses: &[String]) -> String {
+    let all = |address: &str| match port(address) {
+        Some(port) => format!("*:{port}"),
+        None => address.to_owned(),
+    };
+    let mut wider: Vec<String> = addresses.iter().map(|address| all(address)).collect();
+    wider.dedup();
+    if wider == addresses {
+        return String::new();
+    }
+    format!(" --set 'listen={}'", wider.join(" "))
+}
+
 /// `Dockerfile` and `.dockerignore`: the project built in one image, the server alone in another.
 ///
 /// # Errors
@@ -252,7 +267,8 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         return Err("inetd starts this server; without %option inetd it listens itself");
     }
     let name = &m.name;
-    let mut ports: Vec<String> = addresses(m)?
+    let addresses = addresses(m)?;
+    let mut ports: Vec<String> = addresses
         .iter()
         .filter_map(|address| port(address))
         .map(str::to_owned)
@@ -263,14 +279,16 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     } else {
         format!("EXPOSE {}\n", ports.join(" "))
     };
-    let publish = ports
-        .first()
-        .map_or(String::new(), |port| format!(" -p {port}:{port}"));
+    let publish: String = ports
+        .iter()
+        .map(|port| format!(" -p {port}:{port}"))
+        .collect();
+    let everywhere = everywhere(&addresses);
     let dockerfile = format!(
         "# {mark} ({version}) from {file} for the {model} model.\n\
          #\n\
          #   docker build -t {name} .\n\
-         #   docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges{publish} {name}\n\
+         #   docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges{publish} {name}{everywhere}\n\
          #\n\
          # For what it is to keep, a volume at /data: -v {name}:/data.\n\
          #\n\
