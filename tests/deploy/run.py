@@ -3,8 +3,9 @@
 carried out step by step. Every model.
 
 No systemd manages this machine and no registry is asked: the units are judged by systemd-analyze and their
-system call filter by a trace of the server; the Dockerfile's own lines are run, musl-gcc being Alpine's
-compiler, and what would be the image is a directory in which the server runs alone.
+system call filter by a trace of the server, and a stop is made by hand as their KillMode has it; the
+Dockerfile's own lines are run, musl-gcc being Alpine's compiler, and what would be the image is a directory,
+read-only but for its data, in which the server runs alone.
 """
 
 import os
