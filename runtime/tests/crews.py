@@ -18,6 +18,8 @@ import tempfile
 import threading
 import time
 
+from harness import settled
+
 HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
 
@@ -387,8 +389,7 @@ def costs(exe, model, folder):
         return
     log = folder / "strace"
     server = Server(exe, "maxClients=8", before=["strace", "-f", "-o", log])
-    time.sleep(0.5)
-    before = len(log.read_text().splitlines())
+    before = len(settled(log))
     time.sleep(1)
     lines = log.read_text().splitlines()
     assert len(lines) == before, lines[before:]
@@ -398,8 +399,7 @@ def costs(exe, model, folder):
         s.sendall(b"WHO\r\n")
         line(s)
     assert ask(s, b"QUIT\r\n").endswith(BYE)
-    time.sleep(0.2)
-    lines = log.read_text().splitlines()
+    lines = settled(log)
     carrier = lines[before].split()[0]
     names = [re.match(r"\d+ +(?:<\.\.\. )?(\w+)", text).group(1) for text in lines[before:]
              if text.split()[0] == carrier and "+++" not in text and "unfinished" not in text]
