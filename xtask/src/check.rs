@@ -234,18 +234,8 @@ pub fn check(fail_fast: bool, only: &[String]) -> ExitCode {
         return ExitCode::from(2);
     }
     let wanted = |step: &&Step| only.is_empty() || only.iter().any(|name| name == step.name);
-    let run = Run {
-        steps: STEPS.iter().filter(wanted).collect(),
-        fail_fast,
-        board: Mutex::default(),
-        changed: Condvar::new(),
-    };
     let started = Instant::now();
-    thread::scope(|lanes| {
-        for _ in 0..LANES.min(run.steps.len()) {
-            lanes.spawn(|| run.lane());
-        }
-    });
+    let run = Run::of(STEPS.iter().filter(wanted).collect(), fail_fast);
     run.close(started)
 }
 
@@ -269,6 +259,22 @@ struct Board {
 }
 
 impl Run {
+    /// Carries out the steps, several at once.
+    fn of(steps: Vec<&'static Step>, fail_fast: bool) -> Run {
+        let run = Run {
+            steps,
+            fail_fast,
+            board: Mutex::default(),
+            changed: Condvar::new(),
+        };
+        thread::scope(|lanes| {
+            for _ in 0..LANES.min(run.steps.len()) {
+                lanes.spawn(|| run.lane());
+            }
+        });
+        run
+    }
+
     /// Carries out one step after the other until none is left.
     fn lane(&self) {
         while let Some((number, step)) = self.begin() {
@@ -419,5 +425,61 @@ impl Step {
         }
         tool::run(&mut command)?;
         Ok(String::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Steps that run now, and how many the alone one has met.
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+    static MET: AtomicUsize = AtomicUsize::new(0);
+
+    fn during(look: impl Fn(usize)) {
+        NOW.fetch_add(1, SeqCst);
+        for _ in 0..20 {
+            look(NOW.load(SeqCst));
+            thread::sleep(Duration::from_millis(5));
+        }
+        NOW.fetch_sub(1, SeqCst);
+    }
+
+    const fn step(name: &'static str, alone: bool, task: fn() -> Outcome) -> Step {
+        Step {
+            name,
+            about: "a test",
+            alone,
+            work: Work::Task(task),
+        }
+    }
+
+    static PLAIN: Step = step("plain", false, || {
+        during(|_| ());
+        Ok(String::new())
+    });
+    static ALONE: Step = step("alone", true, || {
+        during(|running| _ = MET.fetch_max(running, SeqCst));
+        Ok(String::new())
+    });
+    static WRONG: Step = step("wrong", false, || Err("it is wrong".into()));
+
+    #[test]
+    fn one_that_measures_is_alone() {
+        let run = Run::of(vec![&PLAIN, &ALONE, &PLAIN, &PLAIN, &ALONE], false);
+        assert_eq!((run.lock().passed, MET.load(SeqCst)), (5, 1));
+    }
+
+    #[test]
+    fn a_failure_ends_no_other_unless_it_shall() {
+        let run = Run::of(vec![&WRONG, &WRONG, &WRONG], false);
+        assert_eq!(run.lock().failed.len(), 3);
+        // What the other lane has begun meanwhile is carried out.
+        let run = Run::of(vec![&WRONG, &WRONG, &WRONG, &WRONG], true);
+        assert!((1..=LANES).contains(&run.lock().failed.len()));
+        assert!(run.lock().next < 4);
     }
 }
