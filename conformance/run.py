@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from runner import process, scratch                         # noqa: E402
+from runner import process, scratch, unread                 # noqa: E402
 from runner.build import MODELS, Builder, BuildError, TIME  # noqa: E402
 from runner.case import load_all                            # noqa: E402
 from runner.suite import Suite                              # noqa: E402
@@ -67,6 +67,8 @@ def main():
         return 0
     if not cases and not errors:
         sys.exit('conformance: no case has such a name')
+    if why := unread.wrong():
+        sys.exit(f'conformance: {why}')
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     start = time.monotonic()
     temporary = scratch.begin(options.keep)

@@ -307,8 +307,3 @@ def ipv6():
         return True
     except OSError:
         return False
-
-
-def linux():
-    """Whether the ways of this file to see what a server has received exist here."""
-    return os.path.exists('/proc/net/tcp')

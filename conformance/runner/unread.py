@@ -23,6 +23,19 @@ def unread(kind, server, client):
         return _looked_up(kind, server, client)
 
 
+def wrong():
+    """What both ways say of seven bytes that nobody has received must be seven; None, or what is wrong:
+    a suite that believed in none would cut nothing, and pass."""
+    with socket.create_server(('127.0.0.1', 0)) as server, \
+            socket.create_connection(server.getsockname()) as client:
+        client.sendall(b'7 bytes')
+        ports = server.getsockname()[1], client.getsockname()[1]
+        for way in (unread, _looked_up):
+            if (count := way('tcp4', *ports)) != 7:
+                return f'{way.__name__}: {count} bytes of 7 are in the socket that received them'
+    return None
+
+
 def _asked(family, host, server, client):
     address = socket.inet_pton(family, host).ljust(16, b'\0')
     ports = struct.pack('>HH', server, client)
