@@ -5,7 +5,6 @@ Must not know: what the server should do; it only says what it met.
 
 import errno
 import fcntl
-import os
 import re
 import select
 import socket
