@@ -18,6 +18,8 @@ import tempfile
 import threading
 import time
 
+from harness import settled
+
 HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
 
@@ -214,7 +216,7 @@ def starts(exe, model):
     server = Server(exe, "maxClients=5")
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     stalled = server.connect()
-    stalled.sendall(b"BIG 90000000\r\n")
+    stalled.sendall(b"BIG 30000000\r\n")
     line(stalled)
     seconds, status, out, _ = server.stop()
     assert status == 1 and seconds < 9 and out.endswith(": 1 shutdown; 1 cut\n"), \
@@ -229,14 +231,14 @@ def stops(exe, model):
     stalled, idle = server.connect(), server.connect()
     line(stalled)
     line(idle)
-    stalled.sendall(b"BIG 90000000\r\n")
+    stalled.sendall(b"BIG 30000000\r\n")
     time.sleep(0.2)
     seconds, status, _, _ = server.stop()
     assert status == 1 and seconds < 9, (status, seconds)
     assert rest(idle) == b"bye: the server stops\r\n"
     server = Server(exe, "maxClients=5")
     stalled = server.connect()
-    stalled.sendall(b"BIG 90000000\r\n")
+    stalled.sendall(b"BIG 30000000\r\n")
     time.sleep(0.2)
     server.process.terminate()
     time.sleep(0.2)
@@ -387,8 +389,7 @@ def costs(exe, model, folder):
         return
     log = folder / "strace"
     server = Server(exe, "maxClients=8", before=["strace", "-f", "-o", log])
-    time.sleep(0.5)
-    before = len(log.read_text().splitlines())
+    before = len(settled(log))
     time.sleep(1)
     lines = log.read_text().splitlines()
     assert len(lines) == before, lines[before:]
@@ -398,8 +399,7 @@ def costs(exe, model, folder):
         s.sendall(b"WHO\r\n")
         line(s)
     assert ask(s, b"QUIT\r\n").endswith(BYE)
-    time.sleep(0.2)
-    lines = log.read_text().splitlines()
+    lines = settled(log)
     carrier = lines[before].split()[0]
     names = [re.match(r"\d+ +(?:<\.\.\. )?(\w+)", text).group(1) for text in lines[before:]
              if text.split()[0] == carrier and "+++" not in text and "unfinished" not in text]

@@ -32,11 +32,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all checks in order; the last line counts them
+    /// Run all checks, two at a time; the last line counts them
     Check {
-        /// Go on after a failure
+        /// Begin nothing more after a failure
         #[arg(long)]
-        keep_going: bool,
+        fail_fast: bool,
         /// Only the steps of these names
         #[arg(value_name = "STEP")]
         only: Vec<String>,
@@ -82,7 +82,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
-        Task::Check { keep_going, only } => return check::check(keep_going, &only),
+        Task::Check { fail_fast, only } => return check::check(fail_fast, &only),
         Task::Tidy => tidy::tidy(),
         Task::Bench { arguments } => bench::bench(&arguments),
         Task::Specification { lines } => {
