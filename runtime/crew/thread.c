@@ -41,6 +41,7 @@ struct thread_seat {
     pthread_mutex_t lock;
     int fd;       /* under lock; -1: no connection */
     uint8_t kind; /* of it */
+    bool left;    /* under lock: counted among those that are cut, whatever it still does */
     pthread_t thread;
     struct nest__carrier *carrier;
     void *vars;
@@ -115,13 +116,15 @@ static void thread_serve(struct thread_seat *seat, const struct nest__arrival *a
     thread_seat_fd(seat, arrival->fd, arrival->kind); /* a stop from here on sees it, one before
                                                          is seen */
     bool cut = nest__serve(&seat->session, arrival, seat->buffer);
-    thread_seat_fd(seat, -1, 0);
+    pthread_mutex_lock(&seat->lock);
+    seat->fd = -1;
+    if (cut && !seat->left) {
+        atomic_fetch_add(&nest__counts->cut, 1);
+    }
+    pthread_mutex_unlock(&seat->lock);
     close(arrival->fd);
     nest__released(&seat->session);
     seat->session.self.gen++;
-    if (cut) {
-        atomic_fetch_add(&nest__counts->cut, 1);
-    }
     if (atomic_load(&thread_crew.resting) > 0) {
         pthread_cond_signal(&thread_crew.rest);
     }
@@ -429,8 +432,14 @@ static void thread_await(uint32_t ms) {
 
 /* Threads whose actions go on take the process with them; main would wait for ever otherwise. */
 static void thread_abandon(void) {
-    uint64_t ended;
-    uint32_t left = thread_busy(&ended);
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < thread_crew.count; i++) {
+        struct thread_seat *seat = &thread_crew.seats[i];
+        pthread_mutex_lock(&seat->lock);
+        seat->left = seat->fd != -1;
+        left += seat->left;
+        pthread_mutex_unlock(&seat->lock);
+    }
     atomic_fetch_add(&nest__counts->cut, left); /* and they stay counted among the open */
     nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
               left == 1 ? "action" : "actions");
