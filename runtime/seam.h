@@ -386,6 +386,9 @@ int nest__file_list(const char *path, size_t room, nest_files *list);
 struct nest__upload;
 int nest__upload_begin(const char *path, struct nest__upload **);
 int nest__upload_write(struct nest__upload *, const void *, size_t);
+/* From here on it takes the place only of what was there when it began, or of nothing: else its
+ * commit is -ESTALE. Before it is offered. */
+void nest__upload_guard(struct nest__upload *);
 /* It is whole and will be committed with sync: whoever commits before takes it along. Does not
  * wait; nest__upload_commit must follow. */
 void nest__upload_offer(struct nest__upload *);

@@ -9,6 +9,18 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#endif
+
+/* For a moment it has both names. */
+static int files_link_new(int directory, const char *from, const char *to) {
+    if (linkat(directory, from, directory, to, 0) == -1) {
+        return -errno;
+    }
+    (void)unlinkat(directory, from, 0);
+    return 0;
+}
+
+#if defined(__linux__)
 
 /* As the kernel's headers have them, which need not be installed. */
 struct files_how {
@@ -21,6 +33,7 @@ enum {
     FILES_CACHED = 0x20,   /* Linux 5.12 */
     FILES_NOWAIT = 0x08,   /* preadv2: RWF_NOWAIT, Linux 4.14 */
     FILES_CACHESTAT = 451, /* Linux 6.5 */
+    FILES_NOREPLACE = 0x01,
 };
 struct files_range {
     uint64_t at, n;
@@ -116,6 +129,13 @@ int nest__name_nameless(int fd, int directory, const char *name) {
     return errno == ENOENT ? -ENOSYS : -errno;
 }
 
+int nest__rename_new(int directory, const char *from, const char *to) {
+    if ((syscall)(SYS_renameat2, directory, from, directory, to, FILES_NOREPLACE) == 0) {
+        return 0;
+    }
+    return errno == EINVAL || errno == ENOSYS ? files_link_new(directory, from, to) : -errno;
+}
+
 void nest__write_out(int fd) {
     (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* fsync tells of errors */
 }
@@ -169,6 +189,10 @@ int nest__name_nameless(int fd, int directory, const char *name) {
     (void)directory;
     (void)name;
     return -ENOSYS;
+}
+
+int nest__rename_new(int directory, const char *from, const char *to) {
+    return files_link_new(directory, from, to);
 }
 
 void nest__write_out(int fd) {
