@@ -13,6 +13,7 @@ mod explain;
 mod generate;
 mod pages;
 mod run;
+mod said;
 mod signals;
 mod source;
 mod supervise;

@@ -11,7 +11,7 @@ mod render;
 
 pub use codes::{Code, Severity};
 pub use json::render_json;
-pub use render::render_text;
+pub use render::{render_line, render_text};
 
 /// A file of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
