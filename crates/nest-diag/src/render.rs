@@ -103,6 +103,11 @@ impl Page {
             let arrow = if i == 0 { "-->" } else { ":::" };
             self.out.extend(std::iter::repeat_n(' ', self.gutter));
             self.styled(FRAME, arrow);
+            // Of an empty file, or one that could not be read, there is nothing to show.
+            if source.text.is_empty() {
+                let _ = writeln!(self.out, " {}", plain(&source.name));
+                continue;
+            }
             let _ = writeln!(
                 self.out,
                 " {}:{}:{}",

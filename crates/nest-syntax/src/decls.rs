@@ -571,14 +571,19 @@ impl Section<'_, '_, '_, '_> {
     fn nothing(&mut self, start: usize) {
         let line = self.r.line_end(start);
         let end = start + self.r.bytes[start..line].trim_ascii_end().len();
-        let help = if self.r.looking_at("#") {
-            "preprocessor lines stand in `%{ %}`"
+        let word = self.r.text(start, self.r.ident_end(start + 1));
+        let (message, help) = if csource::is_preprocessor_word(word) {
+            ("not a declaration", "preprocessor lines stand in `%{ %}`")
+        } else if self.r.looking_at("#") {
+            ("`#` begins no comment", "comments are `// …` and `/* … */`")
         } else {
-            "declarations are %option, %state, %include, %{ %} and macros (`NAME text`); rules \
-             stand behind the first `%%`"
+            (
+                "not a declaration",
+                "declarations are %option, %state, %include, %{ %} and macros (`NAME text`); rules \
+                 stand behind the first `%%`",
+            )
         };
-        self.r
-            .report(Code::E0101, start, end, "not a declaration", help);
+        self.r.report(Code::E0101, start, end, message, help);
         self.skip_line(false);
         if self.r.at == start {
             self.r.at = self.r.char_end(start);

@@ -204,7 +204,8 @@ impl Parser<'_, '_> {
                     .suggest(&name.text, |kind| kind == Kind::Pattern)
                     .unwrap_or_else(|| {
                         format!(
-                            "declare it: `{} pattern`; an action ends its statement with `;`",
+                            "declare it before the first `%%`, as in `{0} [0-9]+`; if an action is \
+                             meant, write `{{ {0}; }}`",
                             name.text
                         )
                     });

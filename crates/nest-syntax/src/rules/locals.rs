@@ -77,19 +77,12 @@ impl Parser<'_> {
                 format!("the declaration `{word}` stands among the rules"),
                 "write it before the first `%%`",
             )
-        } else if matches!(
-            word,
-            "#include"
-                | "#define"
-                | "#undef"
-                | "#if"
-                | "#ifdef"
-                | "#ifndef"
-                | "#else"
-                | "#elif"
-                | "#endif"
-                | "#pragma"
-        ) {
+        } else if self.comment_habit(start) {
+            (
+                "`#` begins no comment".to_owned(),
+                "comments are `// …` and `/* … */`",
+            )
+        } else if csource::is_preprocessor_word(word) {
             (
                 format!("the preprocessor line `{word}` stands among the rules"),
                 "write it into `%{ %}` before the first `%%`",
@@ -102,6 +95,19 @@ impl Parser<'_> {
         self.r.at = line;
         self.r.report(Code::E0201, start, end, message, help);
         true
+    }
+
+    /// Whether a line is what other languages have as a comment: words behind a `#`, no action.
+    fn comment_habit(&self, start: usize) -> bool {
+        let line = self.r.text(start, self.r.line_end(start));
+        let Some(rest) = line.strip_prefix('#') else {
+            return false;
+        };
+        let first = rest.trim_start_matches('#').split_whitespace().next();
+        let word = first.unwrap_or_default();
+        let is_word = word.starts_with(|c: char| c.is_alphabetic() || c == '!')
+            && self.names.kind(word).is_none();
+        is_word && rest.starts_with(['#', ' ', '\t', '!']) && !line.contains('{')
     }
 
     /// A per-connection declaration behind the first rule.
