@@ -113,7 +113,10 @@ fn meant(file: &Path) -> Option<String> {
         .filter(|name| name.ends_with(".nest"))
         .collect();
     let near = nearest(name, beside.iter().map(String::as_str))?;
-    Some(format!("did you mean {}?", file.with_file_name(near).display()))
+    Some(format!(
+        "did you mean {}?",
+        file.with_file_name(near).display()
+    ))
 }
 
 /// Whether `file` stands for standard input.

@@ -44,7 +44,10 @@ fn misplaced_arguments_are_told_their_place() {
             &["run", "--prot", "9000", "e.nest"],
             "did you mean the server's option '--port'?",
         ),
-        (&["run", "e.nest", "--set=eventServer=5"], "-- --set maxClients=100"),
+        (
+            &["run", "e.nest", "--set=eventServer=5"],
+            "-- --set maxClients=100",
+        ),
         (&["run", "--wacth", "e.nest"], "'--watch'"),
         (
             &["gen", "e.nest", "-o", "o", "--with", "systemd", "docker"],
@@ -114,8 +117,14 @@ fn codes_are_explained() {
     for way in ["301", "[E0301]", "error[E0301]:", "E301"] {
         assert_eq!(place.nest(&["explain", way]).with_status(0).out, page);
     }
-    place.nest(&["explain", "w101"]).with_status(0).out_has("# W0101");
-    place.nest(&["explain", "99"]).with_status(2).err_has("no code 99");
+    place
+        .nest(&["explain", "w101"])
+        .with_status(0)
+        .out_has("# W0101");
+    place
+        .nest(&["explain", "99"])
+        .with_status(2)
+        .err_has("no code 99");
     let list = place.nest(&["explain"]).with_status(0).out;
     assert_eq!(list.lines().count(), nest_diag::Code::ALL.len());
     place

@@ -71,7 +71,12 @@ impl Scan<'_, '_> {
 
     /// Whether the argument `index` of the call is a format, and if so whether the arguments behind
     /// it are as many as it asks for. None: wrong, and said.
-    pub(super) fn format(&mut self, call: &ctext::Call, index: usize, head: &Range<usize>) -> Option<bool> {
+    pub(super) fn format(
+        &mut self,
+        call: &ctext::Call,
+        index: usize,
+        head: &Range<usize>,
+    ) -> Option<bool> {
         let at = call.args[index].clone();
         let tokens: Vec<&Token> = self
             .tokens

@@ -41,7 +41,10 @@ impl Parser<'_, '_> {
     fn unterminated(&mut self, start: usize, end: usize) {
         let end = start + self.r.bytes[start..end].trim_ascii_end().len();
         let before = &self.r.bytes[..start];
-        let line = before.iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+        let line = before
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |n| n + 1);
         let action = before[line..].iter().position(|b| *b == b'{');
         let open = action.and_then(|n| before[line..line + n].iter().rposition(|b| *b == b'"'));
         let quotes = |bytes: &[u8]| bytes.iter().filter(|b| **b == b'"').count();

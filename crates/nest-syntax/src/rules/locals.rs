@@ -8,6 +8,9 @@ use super::{Parser, fence};
 use crate::csource;
 use crate::names::RESERVED;
 
+/// As much of a line is looked at.
+const LONGEST_REMARK: usize = 400;
+
 impl Parser<'_> {
     /// One per-connection declaration or `%{ %}` block, if one stands here.
     pub(super) fn local(&mut self) -> bool {
@@ -99,15 +102,18 @@ impl Parser<'_> {
 
     /// Whether a line is what other languages have as a comment: words behind a `#`, no action.
     fn comment_habit(&self, start: usize) -> bool {
-        let line = self.r.text(start, self.r.line_end(start));
-        let Some(rest) = line.strip_prefix('#') else {
+        if !self.r.looking_at("#") {
             return false;
-        };
-        let first = rest.trim_start_matches('#').split_whitespace().next();
-        let word = first.unwrap_or_default();
+        }
+        // Remarks are short; one endless line must not be read again for each of its rules.
+        let end = self.r.char_end((start + LONGEST_REMARK).min(self.r.end));
+        let line = self.r.text(start, end).lines().next().unwrap_or_default();
+        let rest = line.trim_start_matches('#');
+        let word = rest.split_whitespace().next().unwrap_or_default();
         let is_word = word.starts_with(|c: char| c.is_alphabetic() || c == '!')
             && self.names.kind(word).is_none();
-        is_word && rest.starts_with(['#', ' ', '\t', '!']) && !line.contains('{')
+        let apart = line.starts_with("##") || rest.starts_with([' ', '\t', '!']);
+        is_word && apart && !line.contains('{')
     }
 
     /// A per-connection declaration behind the first rule.
