@@ -84,8 +84,8 @@ impl Piece {
             return Vec::new();
         };
         let bytes = (at <= here.len()).then_some(at);
-        let ends = here.char_indices().map(|(i, _)| i).chain([here.len()]);
-        [bytes, ends.skip(at).next()]
+        let mut ends = here.char_indices().map(|(i, _)| i).chain([here.len()]);
+        [bytes, ends.nth(at)]
             .into_iter()
             .flatten()
             .map(|at| self.origin(start + at, width.min(here.len() - at)))
