@@ -37,6 +37,17 @@ pub enum Owner {
     Special(&'static str),
 }
 
+/// What directives are called elsewhere.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("exit", "close"),
+    ("goto", "next"),
+    ("print", "reply"),
+    ("printf", "reply"),
+    ("send", "reply"),
+    ("wait", "sleep"),
+    ("write", "reply"),
+];
+
 /// Finds every use in an action.
 pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     let tokens = ctext::tokens(&text.text);
@@ -190,6 +201,20 @@ impl Scan<'_, '_> {
         let word = self.word(&at);
         let name = &word[1..];
         if name.is_empty() {
+            let dollar = |t: &Token| t.kind == Kind::Dollar && self.word(&t.at) == "$";
+            let beside = |n: usize, at: usize| {
+                let other = self.tokens.get(n).filter(|t| dollar(t));
+                other.is_some_and(|t| t.at.start == at || t.at.end == at)
+            };
+            if i > 0 && beside(i - 1, at.start) {
+                return; // said at the first
+            }
+            if beside(i + 1, at.end) {
+                let help = "an action gives no value: a per-connection variable holds what is to \
+                            stay, `$0`, `$1`, … are what matched";
+                let at = at.start..at.end + 1;
+                return self.say(Diag::E0401, &at, "`$$` is Yacc's".to_string(), help);
+            }
             let help = "write \\$ for a dollar sign";
             return self.say(Diag::E0401, &at, "`$` without a name".to_string(), help);
         }
@@ -203,7 +228,10 @@ impl Scan<'_, '_> {
             return;
         }
         let Some(directive) = directives::find(name) else {
-            let near = nearest(name, DIRECTIVES.iter().map(|d| d.name))
+            let other = ELSEWHERE.iter().find(|(word, _)| *word == name);
+            let near = other
+                .map(|(_, ours)| *ours)
+                .or_else(|| nearest(name, DIRECTIVES.iter().map(|d| d.name)))
                 .map_or(String::new(), |n| format!("did you mean `${n}`?"));
             return self.say(
                 Diag::E0401,

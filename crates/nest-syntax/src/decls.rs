@@ -301,12 +301,12 @@ impl Section<'_, '_, '_, '_> {
                     &word,
                     "states are separated by blanks, and nothing ends the line",
                 );
-                if !text.is_empty() {
-                    let name = Name {
-                        text: text.to_owned(),
-                        span: word.span,
-                    };
-                    self.declare(&name, Kind::State);
+                let name = Name {
+                    text: text.to_owned(),
+                    span: word.span,
+                };
+                if !text.is_empty() && self.declare(&name, Kind::State) {
+                    states.push(name);
                 }
             } else if crate::reader::ident_end(text.as_bytes(), 0) != text.len() {
                 self.not_a_name(&word, "names are letters, digits and `_`, no digit first");

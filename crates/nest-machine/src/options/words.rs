@@ -114,6 +114,9 @@ fn superfluous(info: &OptionInfo, decl: &OptionDecl) -> String {
         _ => false,
     };
     match info.value {
+        _ if matches!(words[0], "=" | ":") => {
+            format!("write `%option {} {}`", info.name, words[1..].join(" "))
+        }
         _ if fits => format!("write the unit at the number: {joined}"),
         Value::Text => format!("write it in quotes: \"{}\"", words.join(" ")),
         _ => usage(info),
