@@ -195,7 +195,17 @@ fn a_new_specification_has_no_errors() {
         assert_eq!(ended.out, "");
     }
     let text = place.read("hello.nest");
-    for word in ["%state", "NL ", "START {", "END {", "%%", "hello.nest"] {
+    // A name fits its variable: 31 letters and the NUL.
+    for word in [
+        "%state",
+        "NL ",
+        "START {",
+        "END {",
+        "%%",
+        "hello.nest",
+        "[A-Za-z]{1,31}",
+        "name[32]",
+    ] {
         assert!(text.contains(word), "no {word}");
     }
     place
