@@ -431,7 +431,8 @@ def configuration(exe, folder):
             NEST_SERVERPORT="x")
     refused("environment variable NEST_SERVERPROT", NEST_SERVERPROT="1")
     refused("argument --port: serverPort: a value is missing", "--port")
-    refused("argument --bogus: unknown", "--bogus")
+    refused("argument --bogus: unknown; --help", "--bogus")
+    refused("argument --prot: unknown; did you mean --port?", "--prot", "9")
     refused("cannot read nowhere: No such file", "--config", "nowhere")
     refused("/dev/zero:1: a line of more than 4,095 bytes", "--config", "/dev/zero")
     refused("is no numeric address", "--set", "listen=localhost:80")
@@ -441,6 +442,12 @@ def configuration(exe, folder):
     refused("bad:2: 'serverName' has no value", "--config", "bad")
     refused("bad:3: keepLimit: '4Q' is not a size", "--config", "bad")
     refused("bad:4: there is no option 'serverprot'; did you mean 'serverPort'?", "--config", "bad")
+    (folder / "bad").write_text("serverPort = 1\nkeepLimit=4K\n%option maxClients 3\n")
+    refused("bad:1: write 'serverPort 1'; a line is a name, a blank and a value", "--config", "bad")
+    refused("bad:2: write 'keepLimit 4K'", "--config", "bad")
+    refused("bad:3: write 'maxClients 3'; %option stands in specifications", "--config", "bad")
+    refused("argument --set eventServer=5: 'eventServer' stands in the specification, for the "
+            "server is compiled for it; the most clients are maxClients", "--set", "eventServer=5")
     (folder / "config.nest").write_text("# all\n maxClients 3 # few\r\n\nserverName a b\n"
                                         "inputBuffer 16K\noutputBuffer 4M\n")
     shown = run("--check-config", "--set", "outputBuffer=2048", NEST_INPUTBUFFER="1M")
