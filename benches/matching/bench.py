@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from corpus import CORPORA                                  # noqa: E402
 from harness.machine import describe                        # noqa: E402
 from tasks import MATCHERS, MODES, TASKS                    # noqa: E402
 
-TIME = 300
+TIME = 900
 CACHEGRIND = ('valgrind', '--tool=cachegrind', '--cache-sim=no', '--cachegrind-out-file=/dev/null')
 
 
@@ -162,7 +163,7 @@ def measure_all(options, folder, absent):
                                 and mode in matcher.modes:
                             cells.append(Cell(matcher, task, corpus, mode, cc))
                             cells[-1].build(shop, folder)
-    os.sched_setaffinity(0, {options.core})
+    os.sched_setaffinity(0, {options.core})     # and that of all programs from here on
     for turn in range(options.rounds):
         print(f'  round {turn + 1} of {options.rounds}', file=sys.stderr, flush=True)
         for cell in cells:
@@ -179,9 +180,15 @@ def measure_all(options, folder, absent):
     return [cell.record() for cell in cells], sound
 
 
+def interrupted(*_):
+    """A signal that asks to end ends like Ctrl-C: what was made is removed."""
+    raise KeyboardInterrupt
+
+
 def main():
     """Runs all; the exit status."""
     options = arguments()
+    signal.signal(signal.SIGTERM, interrupted)
     if options.report:
         with open(options.report, encoding='utf-8') as file:
             print('\n'.join(report.tables(json.load(file))))

@@ -10,12 +10,13 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DRIVERS, SPECS = os.path.join(HERE, 'drivers'), os.path.join(HERE, 'specs')
-CFLAGS = ['-std=gnu17', '-O2', '-pthread']
+CFLAGS = ['-std=gnu17', '-O2', '-pthread', '-Wall', '-Wextra', '-Werror']
+OTHERS = '-w'                       # what tools make has no need to please our compiler
 RE2C = ['re2c', '-W', '--tags', '--no-debug-info', '--no-generation-date']
 LLHTTP, LLHTTP_INCLUDE = '/usr/share/llhttp', '/usr/share/include'
 EMPTY = '%%\n"x" { }\n'             # nest: what every server has
 NO_RULES = '#include "rule.h"\nstatic const struct bench_rule bench_rules[1];\n'
-TIME = 300
+TIME = 900
 
 
 class Failed(Exception):
@@ -85,7 +86,7 @@ class Workshop:
     def compile(self, folder, source, *more, name=None):
         """An object file, named as its source if nothing else is said."""
         path = os.path.join(folder, (name or os.path.basename(source)[:-2]) + '.o')
-        run(self.cc, *CFLAGS, '-w', f'-I{folder}', f'-I{DRIVERS}', *more, '-c',
+        run(self.cc, *CFLAGS, f'-I{folder}', f'-I{DRIVERS}', *more, '-c',
             source, '-o', path)
         return path
 
@@ -138,7 +139,7 @@ class Workshop:
 
     def generated(self, folder, source, seconds):
         """Of C that a tool has made, which is driver and matcher in one."""
-        code = self.compile(folder, source)
+        code = self.compile(folder, source, OTHERS)
         return (self.link(folder, code),
                 {'generation': seconds, 'c': os.path.getsize(source), 'code': size(code)})
 
@@ -177,7 +178,8 @@ class Workshop:
         self.spec(folder, task, whole, 'llhttp.h', 'callbacks.h')
         include = f'-I{LLHTTP_INCLUDE}'
         sources = [os.path.join(LLHTTP, name) for name in ('llhttp.c', 'api.c', 'http.c')]
-        objects = [self.compile(folder, source, include, f'-I{LLHTTP_INCLUDE}/llhttp')
+        objects = [self.compile(folder, source, include, f'-I{LLHTTP_INCLUDE}/llhttp',
+                                OTHERS)
                    for source in sources]
         driver = self.compile(folder, os.path.join(DRIVERS, 'llhttp.c'), include,
                               name='driver')
