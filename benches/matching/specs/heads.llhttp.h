@@ -4,7 +4,7 @@
 static inline int spanned(unsigned kind, const char *at, size_t n) {
     static size_t last[5];
     size_t start = (size_t)((const uint8_t *)at - driver_input);
-    if (n > 0 && start == last[kind] && start > 0) {
+    if (start == last[kind] && start > 0) {
         bench_sums[kind].starts -= start;
         bench_sums[kind].ends -= start;
     }
