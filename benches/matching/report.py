@@ -53,6 +53,21 @@ def place_table(cells):
     return lines + ['']
 
 
+def overview(cells):
+    """One mode and compiler at a glance: GB/s, and instructions a byte where they were counted."""
+    names = [name for name in MATCHERS if of(cells, matcher=name)]
+    lines = ['| task, input | ' + ' | '.join(names) + ' |', '|---' * (len(names) + 1) + '|']
+    for task, corpus in dict.fromkeys((c['task'], c['corpus']) for c in cells):
+        row = []
+        for name in names:
+            cell = of(cells, task=task, corpus=corpus, matcher=name)
+            count = cell and per_byte(cell, 'instructions')
+            row.append('' if cell is None else number(median(speed(cell)), 3)
+                       + ('' if count is None else f'; {number(count)}'))
+        lines.append(f'| {task}, {corpus} | ' + ' | '.join(row) + ' |')
+    return lines + ['']
+
+
 def making_table(cells):
     """What it takes to make each matcher, and how large it is."""
     lines = ['| task | matcher | for | generation, ms | C, bytes | code and tables, bytes |',
@@ -121,6 +136,9 @@ def tables(result):
         place = {k: cell[k] for k in ('task', 'corpus', 'mode', 'cc')}
         if place not in places:
             places.append(place)
+    for mode, cc in dict.fromkeys((place['mode'], place['cc']) for place in places):
+        lines += [f'### {mode}, {cc}: GB/s; instructions a byte', '']
+        lines += overview([c for c in cells if (c['mode'], c['cc']) == (mode, cc)])
     for place in places:
         lines += [f"### {place['task']}, {place['corpus']}, {place['mode']}, {place['cc']}", '']
         lines += place_table([c for c in cells if all(c[k] == v for k, v in place.items())])
