@@ -49,6 +49,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Measure the matchers that nest emits beside those of others
+    BenchMatching {
+        /// Arguments of benches/matching/bench.py
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Print a valid specification of about so many lines
     Specification {
         /// Lines
@@ -85,6 +91,7 @@ fn main() -> ExitCode {
         Task::Check { fail_fast, only } => return check::check(fail_fast, &only),
         Task::Tidy => tidy::tidy(),
         Task::Bench { arguments } => bench::bench(&arguments),
+        Task::BenchMatching { arguments } => bench::matching(&arguments),
         Task::Specification { lines } => {
             print!("{}", specification::specification(lines));
             Ok(String::new())
