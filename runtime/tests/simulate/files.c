@@ -91,7 +91,7 @@ void files_closed(void) {
     if (nest__cache_expire()) {
         (void)nest__cache_close(NULL);
     }
-    if (nest__cache_used() || cache.count != 0) {
+    if (nest__cache_used() || cache.count != 0 || cache.orphans != 0) {
         sim_broken(NULL, "%u files are open for nobody", (unsigned)cache.count);
     }
 }
