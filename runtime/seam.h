@@ -152,7 +152,8 @@ enum {
     NEST__CHAN_SENT = 8,  /* since the last receive, */
     NEST__CHAN_LATE = 16, /* and in more than one go: time has passed, and more may have come */
     NEST__CHAN_CUT = 32,  /* engine: nothing is delivered any more; io resets instead of closing */
-    NEST__CHAN_AHEAD = 64 /* engine: what is pushed now stands before a file: no packet for itself */
+    NEST__CHAN_AHEAD =
+        64 /* engine: what is pushed now stands before a file: no packet for itself */
 };
 
 extern int nest__pipe_out; /* listener/inetd.c: where a PIPE's output goes */
