@@ -151,7 +151,9 @@ enum {
     NEST__CHAN_MORE = 4,  /* nothing was received yet, or the last receive filled its buffer */
     NEST__CHAN_SENT = 8,  /* since the last receive, */
     NEST__CHAN_LATE = 16, /* and in more than one go: time has passed, and more may have come */
-    NEST__CHAN_CUT = 32   /* engine: nothing is delivered any more; io resets instead of closing */
+    NEST__CHAN_CUT = 32,  /* engine: nothing is delivered any more; io resets instead of closing */
+    NEST__CHAN_AHEAD =
+        64 /* engine: what is pushed now stands before a file: no packet for itself */
 };
 
 extern int nest__pipe_out; /* listener/inetd.c: where a PIPE's output goes */
@@ -377,6 +379,16 @@ int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
 bool nest__file_resident(int fd, uint64_t at, uint64_t n);
 void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
 void nest__file_close(int fd);
+/* Loops (file/cache.c): files stay open for later actions, that many at most, within
+ * NEST__CACHE_LIFE. How many may. */
+uint32_t nest__cache_limit(uint64_t most);
+enum { NEST__CACHE_LIFE = 1000 /* ms */ };
+/* Some are kept, and must expire. */
+bool nest__cache_used(void);
+/* No later action gets those that are kept now. True: some are nobody's any more, and
+ * nest__cache_close is to close them, as work that may block, before the next time. */
+bool nest__cache_expire(void);
+int nest__cache_close(void *unused);
 /* Deletes a regular file, or a link itself. 0 or -errno. */
 int nest__file_delete(const char *path);
 /* What a folder holds, by name; at most `room` bytes (-EOVERFLOW). How many; they are the caller's,

@@ -93,15 +93,17 @@ static ssize_t blocking_write(const struct nest__chan *chan, const struct nest__
         }
         return write(ready.fd, out[0].p, (size_t)(out[0].n < PIPE_BUF ? out[0].n : PIPE_BUF));
     }
+    int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    flags |= (chan->state & NEST__CHAN_AHEAD) != 0 ? MSG_MORE : 0;
     if (n == 1) {
-        return send(chan->fd, out[0].p, (size_t)out[0].n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        return send(chan->fd, out[0].p, (size_t)out[0].n, flags);
     }
     struct iovec vectors[BLOCKING_VECTORS];
     for (int i = 0; i < n; i++) {
         vectors[i] = (struct iovec){(void *)(uintptr_t)out[i].p, (size_t)out[i].n};
     }
     struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)n};
-    return sendmsg(chan->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sendmsg(chan->fd, &message, flags);
 }
 
 /* One send of what is queued. 0, -EAGAIN, -ECONNRESET. */

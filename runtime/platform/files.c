@@ -59,6 +59,28 @@ int nest__open_beneath(int root, const char *path, int flags, bool cached) {
     return fd == -1 ? -errno : (int)fd;
 }
 
+bool nest__is_local(int fd) {
+    static const uint32_t local[] = {
+        0xef53,     /* ext2, ext3, ext4 */
+        0x58465342, /* XFS */
+        0x9123683e, /* btrfs */
+        0x2fc12fc1, /* ZFS */
+        0xf2f52010, /* F2FS */
+        0xca451a4e, /* bcachefs */
+        0x01021994, /* tmpfs */
+        0x858458f6, /* ramfs */
+        0x794c7630, /* overlayfs */
+    };
+    struct statfs system;
+    bool known = false;
+    if (fstatfs(fd, &system) == 0) {
+        for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) {
+            known = known || (uint32_t)system.f_type == local[i];
+        }
+    }
+    return known;
+}
+
 /* Its content is memory, if swapped out perhaps, like the server's own. */
 static bool files_in_memory(int fd) {
     const uint32_t tmpfs = 0x01021994, ramfs = 0x858458f6;
@@ -156,6 +178,11 @@ int nest__open_beneath(int root, const char *path, int flags, bool cached) {
     (void)flags;
     (void)cached;
     return -ENOSYS;
+}
+
+bool nest__is_local(int fd) {
+    (void)fd;
+    return false;
 }
 
 int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
