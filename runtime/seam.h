@@ -299,6 +299,10 @@ struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, poo
 /* Crew: the one of this thread; NULL before there is one. */
 struct nest__carrier *nest__carrier(void);
 void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
+/* Puts by what an action needs that runs when no memory is left, so that one client's unfinished
+ * messages are not the end of another whose message is there. Of a carrier that serves many. 0 or
+ * -ENOMEM. */
+int nest__carrier_reserve(struct nest__carrier *);
 void *nest__vars(const nest_session *); /* crew: its place in the slab; NULL if there are none */
 /* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts who is open, and who was when a
  * crash took them along, so that opened is always the sum of all. */
