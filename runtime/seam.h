@@ -262,6 +262,12 @@ enum nest__event {
  * that only then begins to read. */
 enum { NEST__LINGER_BYTES = 16 * 1024 * 1024 };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
+/* Bytes of a buffer that is one client's at a time. Where a receive is a message it is not cut
+ * sooner than a loop does: what is beyond inputBuffer in it would be another. */
+static inline uint32_t nest__receive_room(void) {
+    uint32_t room = nest__config.input_buffer;
+    return NEST__MESSAGES && room < NEST__VISIT_IN ? NEST__VISIT_IN : room;
+}
 
 /* Slot, gen and the vars slab are set. */
 unsigned nest__open(nest_session *, const struct nest__arrival *);
