@@ -275,7 +275,7 @@ uint64_t nest__carrier_memory(bool most) {
 }
 
 int nest__crew_prepare(void) {
-    uint64_t clients = nest__config.max_clients * (1 + (uint64_t)nest__uploads_descriptors());
+    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
     int error = nest__descriptors_budget(clients + NEST__LISTEN_MAX + THREAD_DESCRIPTORS);
     if (error != 0 || (error = nest__supervisor_prepare()) != 0) {
         return error;

@@ -266,7 +266,7 @@ int nest__io_status(void) {
 
 uint32_t nest__io_prepare(void) {
     uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
-    uint64_t clients = nest__config.max_clients * (1 + (uint64_t)nest__uploads_descriptors());
+    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
     if (nest__descriptors_budget(clients + EPOLL_DESCRIPTORS + files) < 0) {
         return 0;
     }
