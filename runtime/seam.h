@@ -264,6 +264,12 @@ enum nest__event {
  * that only then begins to read. */
 enum { NEST__LINGER_BYTES = 16 * 1024 * 1024 };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
+/* Bytes of a buffer that is one client's at a time. Where a receive is a message it is not cut
+ * sooner than a loop does: what is beyond inputBuffer in it would be another. */
+static inline uint32_t nest__receive_room(void) {
+    uint32_t room = nest__config.input_buffer;
+    return NEST__MESSAGES && room < NEST__VISIT_IN ? NEST__VISIT_IN : room;
+}
 
 /* Slot, gen and the vars slab are set. */
 unsigned nest__open(nest_session *, const struct nest__arrival *);
@@ -290,8 +296,8 @@ bool nest__unread(const nest_session *); /* unread input may exist: close by lin
 /* Bytes that a client can need, its variables and buffers; `most`: whatever its actions do with
  * directives; else: whatever clients do by themselves. */
 uint64_t nest__session_memory(bool most);
-/* Descriptors that a client can hold from action to action, beside its connection. */
-uint32_t nest__uploads_descriptors(void);
+/* Descriptors that a client can hold, its connection and files. */
+uint32_t nest__session_descriptors(void);
 void nest__released(nest_session *); /* nothing can name it any more; frees its work block */
 
 /* A carrier runs one action at a time: a process, a thread, a loop. */
@@ -301,6 +307,10 @@ struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, poo
 /* Crew: the one of this thread; NULL before there is one. */
 struct nest__carrier *nest__carrier(void);
 void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
+/* Puts by what an action needs that runs when no memory is left, so that one client's unfinished
+ * messages are not the end of another whose message is there. Of a carrier that serves many. 0 or
+ * -ENOMEM. */
+int nest__carrier_reserve(struct nest__carrier *);
 void *nest__vars(const nest_session *); /* crew: its place in the slab; NULL if there are none */
 /* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts who is open, and who was when a
  * crash took them along, so that opened is always the sum of all. */

@@ -181,7 +181,7 @@ static int thread_reserve(void) {
     size_t n = nest__config.max_clients;
     size_t carrier = thread_round(sizeof(struct nest__carrier));
     size_t vars = thread_round(nest__spec_vars_size);
-    size_t buffer = thread_round(nest__config.input_buffer);
+    size_t buffer = thread_round(nest__receive_room());
     thread_crew.seats = thread_map(n * sizeof *thread_crew.seats);
     char *carriers = thread_map(n * carrier);
     char *slab = vars > 0 ? thread_map(n * vars) : NULL;
@@ -274,12 +274,11 @@ static int thread_signals(void) {
 
 uint64_t nest__carrier_memory(bool most) {
     uint64_t stack = most ? THREAD_STACK : 16 * 1024; /* little of it is touched as a rule */
-    return sizeof(struct thread_seat) + sizeof(struct nest__carrier) + nest__config.input_buffer +
-           stack;
+    return sizeof(struct thread_seat) + sizeof(struct nest__carrier) + nest__receive_room() + stack;
 }
 
 int nest__crew_prepare(void) {
-    uint64_t clients = nest__config.max_clients * (1 + (uint64_t)nest__uploads_descriptors());
+    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
     int error = nest__descriptors_budget(clients + NEST__LISTEN_MAX + THREAD_DESCRIPTORS);
     if (error != 0 || (error = nest__supervisor_prepare()) != 0) {
         return error;

@@ -9,14 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { UPLOADS_DESCRIPTORS = 2 }; /* the file, and the directory that its name will be in */
-
 uint64_t nest__uploads_memory(void) {
     return sizeof(nest_upload);
-}
-
-uint32_t nest__uploads_descriptors(void) {
-    return UPLOADS_DESCRIPTORS;
 }
 
 static int uploads_failed(int error) {

@@ -324,7 +324,7 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
     window->lent = room == 0;
     if (window->lent) {
         window->p = buffer;
-        room = nest__config.input_buffer;
+        room = nest__receive_room();
     }
     s->deadline = nest__deadline(s);
     int64_t n = blocking_receive(&s->c0, window->p, room, s->deadline, patience);
@@ -360,7 +360,7 @@ static void blocking_linger(int fd, uint8_t *buffer) {
     while (ready != 0 && discarded <= NEST__LINGER_BYTES && !blocking_cut()) {
         ready = blocking_poll(fd, POLLIN, deadline);
         if (ready > 0) {
-            ssize_t n = recv(fd, buffer, nest__config.input_buffer, MSG_DONTWAIT);
+            ssize_t n = recv(fd, buffer, nest__receive_room(), MSG_DONTWAIT);
             if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
                 return;
             }

@@ -288,7 +288,7 @@ int nest__io_status(void) {
 
 uint32_t nest__io_prepare(void) {
     uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
-    uint64_t clients = nest__config.max_clients * (1 + (uint64_t)nest__uploads_descriptors());
+    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
     uint64_t need = clients + EPOLL_DESCRIPTORS + files;
     if (nest__descriptors_budget(need + nest__cache_limit(nest__descriptors_beyond(need))) < 0) {
         return 0;

@@ -6,7 +6,7 @@
  *
  *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
- *     fail memory N | fail stack N | fail file ERROR N | disk cold | disk warm
+ *     fail memory N | fail scarce N | fail stack N | fail file ERROR N | disk cold | disk warm
  *     short ERROR | short none
  *     C out "bytes" | C closed | C cut
  *
@@ -18,9 +18,9 @@
  * block is done before the next command, unless `helpers` lets each piece take MS, or has no
  * thread: then it is done at once, in the way. `drain` is TERM, twice at once; drainTimeout passes
  * like all time. `fail` lets the Nth allocation, new stack or operation on a file from then on
- * fail. Of a cold disk nothing is in memory: what it has takes work that may block. `short`: from
- * then on nobody can be taken, for lack of what the error means; then they wait, as all do who come
- * too many.
+ * fail, or, scarce, the next N allocations. Of a cold disk nothing is in memory: what it has takes
+ * work that may block. `short`: from then on nobody can be taken, for lack of what the error means;
+ * then they wait, as all do who come too many.
  *
  * At the end of stdin nothing is short any more, and every conversation gets eof; then time passes
  * until no action pauses or waits for work; then those whose client does not take the rest are

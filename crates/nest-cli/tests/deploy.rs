@@ -68,6 +68,14 @@ fn units_have_the_specification_s_values() {
     assert_eq!(lines(&service, "TasksMax="), ["TasksMax=128"]);
     assert_eq!(lines(&service, "LimitNOFILE="), ["LimitNOFILE=1048576"]);
     assert!(!service.contains("ReadWritePaths"));
+
+    place.write(
+        "a.nest",
+        "%option eventServer 1000\n%%\n\"PUT\\n\" { (void)$fileReceive(\"a\"); }\n",
+    );
+    place.nest(&generate).with_status(0);
+    let service = place.read("out/a.service");
+    assert_eq!(lines(&service, "LimitNOFILE="), ["LimitNOFILE=3512"]);
 }
 
 #[test]

@@ -148,6 +148,8 @@ fn service(m: &Machine) -> String {
         Some(ms) if ms > 0 => (u64::from(ms).div_ceil(1000) + STOP).to_string(),
         _ => "infinity".to_owned(), // none
     };
+    // What the server asks for when it starts, or room for a file of the user's own.
+    let each = if m.features.files { 3 } else { 2 };
     let tasks = match m.settings.model {
         ModelKind::Process | ModelKind::Thread => clients + TASKS,
         ModelKind::Event | ModelKind::Script => TASKS,
@@ -173,7 +175,7 @@ fn service(m: &Machine) -> String {
          TimeoutStopSec={drain}\n\
          # What the system ends for want of memory the server starts again, as all that dies.\n\
          OOMPolicy=continue\n\
-         # maxClients is {clients}; twice, for a file that each may have open.\n\
+         # maxClients is {clients}; {times}, for the files that each may have open.\n\
          LimitNOFILE={files}\n\
          TasksMax={tasks}\n\
          {place}\
@@ -210,7 +212,12 @@ fn service(m: &Machine) -> String {
          SystemCallFilter=@system-service\n\
          SystemCallFilter=~@privileged @resources\n",
         drain_said = plain(initial(m, "drainTimeout")),
-        files = (2 * clients + DESCRIPTORS).min(MOST_DESCRIPTORS),
+        times = if m.features.files {
+            "three times"
+        } else {
+            "twice"
+        },
+        files = (each * clients + DESCRIPTORS).min(MOST_DESCRIPTORS),
         place = place(m),
     )
 }
