@@ -4,6 +4,7 @@
 #   make check                      every test; the last line counts them
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bench [BENCH='--only …']   the compiler's time; servers beside those of others
+#   make bench-matching [BENCH=…]   what nest matches with beside re2c, Ragel and others
 #   make layers                     what each part of the runtime may import
 #   make fuzz [SECONDS=60]          the front end under libFuzzer (nightly Rust, cargo-fuzz)
 #   make clean
@@ -15,7 +16,7 @@ SECONDS = 60
 BENCH =
 CARGO = cargo
 
-.PHONY: demo check install bench layers fuzz clean
+.PHONY: demo check install bench bench-matching layers fuzz clean
 
 demo:
 	@scripts/setup demo
@@ -31,6 +32,9 @@ install:
 
 bench:
 	@$(CARGO) xtask bench $(BENCH)
+
+bench-matching:
+	@$(CARGO) xtask bench-matching $(BENCH)
 
 layers:
 	@$(MAKE) --no-print-directory -C runtime/tests layers

@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from runner import process, scratch                         # noqa: E402
+from runner import process, scratch, unread                 # noqa: E402
 from runner.build import MODELS, Builder, BuildError, TIME  # noqa: E402
 from runner.case import load_all                            # noqa: E402
 from runner.suite import Suite                              # noqa: E402
@@ -31,8 +31,8 @@ def arguments():
                         help='only cases whose name matches, as in "patterns/*" (may be repeated)')
     parser.add_argument('--in', dest='own', metavar='DIR',
                         help="the cases of this folder, in place of the project's")
-    parser.add_argument('--jobs', type=int, default=min(os.cpu_count() or 1, 4), metavar='N',
-                        help='cases at once')
+    parser.add_argument('--jobs', type=int, default=min(2 * (os.cpu_count() or 1), 8), metavar='N',
+                        help='cases at once (default: two a processor; half their time they wait)')
     parser.add_argument('-v', '--verbose', action='store_true', help='show every cell')
     parser.add_argument('--keep', action='store_true',
                         help='keep temporary folders and old servers; say where they are')
@@ -67,6 +67,8 @@ def main():
         return 0
     if not cases and not errors:
         sys.exit('conformance: no case has such a name')
+    if why := unread.wrong():
+        sys.exit(f'conformance: {why}')
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     start = time.monotonic()
     temporary = scratch.begin(options.keep)

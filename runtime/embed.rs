@@ -49,6 +49,9 @@ const SUPERVISED: For = Both(&Sockets, &Not(&Crew("process")));
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Io("epoll"), &With("helpers"));
 
+/// Files stay open for the next who asks.
+const CACHED: For = Both(&Crew("loops"), &With("files"));
+
 /// One file of the runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
@@ -92,12 +95,15 @@ files! {
     "platform/files.c" With("files");
     "file/file.h" With("files");
     "file/root.c" With("files");
+    "file/cache.c" CACHED;
+    "null/uncached.c" Both(&With("files"), &Not(&CACHED));
     "file/file.c" With("files");
     "file/upload.h" With("files");
     "file/upload.c" With("files");
     "file/commit.c" With("files");
     "file/list.c" With("lists");
     "null/files.c" Without("files");
+    "null/cache.c" Both(&Crew("loops"), &Without("files"));
     "feature/trace.h" With("trace");
     "feature/trace.c" With("trace");
     "feature/peer.h" With("peer");

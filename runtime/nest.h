@@ -102,6 +102,7 @@ typedef struct nest_file {
 } nest_file;
 #define NEST_WHOLE UINT64_MAX /* as a length: all there is */
 #define NEST_SYNC 1u          /* nest_file_receive, nest_file_commit return when it is on disk */
+#define NEST_UNCHANGED 2u     /* nest_file_commit: only if its place has not changed */
 /* Opens a file and says what it is: a regular file, or a directory (of which only `mode`, `mtime`
  * are of use). 0, or -1 and errno: ENOENT, EACCES, EXDEV (outside), ENXIO (neither), EMFILE, … */
 int nest_file_open(nest_session *, const char *path, nest_file *);
@@ -145,7 +146,8 @@ nest_upload *nest_file_create(nest_session *, const char *path);
 int nest_file_write(nest_session *, nest_upload *, const void *, size_t);
 /* Puts it in its place; with NEST_SYNC it returns when file and name are on disk. 0, or -1 and
  * errno, with the old file as it was (but as nest_file_receive with NEST_SYNC). It is gone either
- * way. */
+ * way. With NEST_UNCHANGED (joined by |) it is ESTALE if what is in its place, a file or nothing,
+ * is not what was there when it was begun; of several such uploads one succeeds. */
 int nest_file_commit(nest_session *, nest_upload *, unsigned flags);
 /* Gives it up: nothing is left. What is gone already, and NULL, is nothing. Keeps errno. */
 void nest_file_drop(nest_session *, nest_upload *);

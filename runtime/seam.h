@@ -189,7 +189,9 @@ enum {
     NEST__CHAN_MORE = 4,  /* nothing was received yet, or the last receive filled its buffer */
     NEST__CHAN_SENT = 8,  /* since the last receive, */
     NEST__CHAN_LATE = 16, /* and in more than one go: time has passed, and more may have come */
-    NEST__CHAN_CUT = 32   /* engine: nothing is delivered any more; io resets instead of closing */
+    NEST__CHAN_CUT = 32,  /* engine: nothing is delivered any more; io resets instead of closing */
+    NEST__CHAN_AHEAD =
+        64 /* engine: what is pushed now stands before a file: no packet for itself */
 };
 
 extern int nest__pipe_out; /* listener/inetd.c: where a PIPE's output goes */
@@ -300,6 +302,12 @@ enum nest__event {
  * that only then begins to read. */
 enum { NEST__LINGER_BYTES = 16 * 1024 * 1024 };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
+/* Bytes of a buffer that is one client's at a time. Where a receive is a message it is not cut
+ * sooner than a loop does: what is beyond inputBuffer in it would be another. */
+static inline uint32_t nest__receive_room(void) {
+    uint32_t room = nest__config.input_buffer;
+    return NEST__MESSAGES && room < NEST__VISIT_IN ? NEST__VISIT_IN : room;
+}
 
 /* Slot, gen and the vars slab are set. */
 unsigned nest__open(nest_session *, const struct nest__arrival *);
@@ -326,8 +334,8 @@ bool nest__unread(const nest_session *); /* unread input may exist: close by lin
 /* Bytes that a client can need, its variables and buffers; `most`: whatever its actions do with
  * directives; else: whatever clients do by themselves. */
 uint64_t nest__session_memory(bool most);
-/* Descriptors that a client can hold from action to action, beside its connection. */
-uint32_t nest__uploads_descriptors(void);
+/* Descriptors that a client can hold, its connection and files. */
+uint32_t nest__session_descriptors(void);
 void nest__released(nest_session *); /* nothing can name it any more; frees its work block */
 
 /* A carrier runs one action at a time: a process, a thread, a loop. */
@@ -337,6 +345,10 @@ struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, poo
 /* Crew: the one of this thread; NULL before there is one. */
 struct nest__carrier *nest__carrier(void);
 void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
+/* Puts by what an action needs that runs when no memory is left, so that one client's unfinished
+ * messages are not the end of another whose message is there. Of a carrier that serves many. 0 or
+ * -ENOMEM. */
+int nest__carrier_reserve(struct nest__carrier *);
 void *nest__vars(const nest_session *); /* crew: its place in the slab; NULL if there are none */
 /* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts who is open, and who was when a
  * crash took them along, so that opened is always the sum of all. */
@@ -415,6 +427,16 @@ int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
 bool nest__file_resident(int fd, uint64_t at, uint64_t n);
 void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
 void nest__file_close(int fd);
+/* Loops (file/cache.c): files stay open for later actions, that many at most, within
+ * NEST__CACHE_LIFE. How many may. */
+uint32_t nest__cache_limit(uint64_t most);
+enum { NEST__CACHE_LIFE = 1000 /* ms */ };
+/* Some are kept, and must expire. */
+bool nest__cache_used(void);
+/* No later action gets those that are kept now. True: some are nobody's any more, and
+ * nest__cache_close is to close them, as work that may block, before the next time. */
+bool nest__cache_expire(void);
+int nest__cache_close(void *unused);
 /* Deletes a regular file, or a link itself. 0 or -errno. */
 int nest__file_delete(const char *path);
 /* What a folder holds, by name; at most `room` bytes (-EOVERFLOW). How many; they are the caller's,
@@ -424,6 +446,9 @@ int nest__file_list(const char *path, size_t room, nest_files *list);
 struct nest__upload;
 int nest__upload_begin(const char *path, struct nest__upload **);
 int nest__upload_write(struct nest__upload *, const void *, size_t);
+/* From here on it takes the place only of what was there when it began, or of nothing: else its
+ * commit is -ESTALE. Before it is offered. */
+void nest__upload_guard(struct nest__upload *);
 /* It is whole and will be committed with sync: whoever commits before takes it along. Does not
  * wait; nest__upload_commit must follow. */
 void nest__upload_offer(struct nest__upload *);

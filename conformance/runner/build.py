@@ -1,6 +1,8 @@
 """Servers to test: generates a project for (specification, model), compiles it once, keeps it.
 
-The cache is keyed by what was generated, the compiler and the flags. Must not know: cases' talk.
+Most specifications differ in their matchers and actions, not in what of the runtime they need: that
+is compiled once for all whose server.c agrees to that point, and kept as an object. The cache is
+keyed by what was generated, the compiler and the flags. Must not know: cases' talk.
 """
 
 import hashlib
@@ -49,6 +51,7 @@ class Builder:
     def __init__(self, nest, cache, cc=None, optimise='-O0'):
         self.nest, self.cache, self.optimise = nest, cache, optimise
         self.used, self.lock, self.busy = set(), threading.Lock(), {}
+        self.processors = threading.Semaphore(os.cpu_count() or 1)  # more compilers only wait for each other
         os.makedirs(cache, exist_ok=True)
         self.compilers = {model: cc or COMPILER.get(model, 'clang') for model in MODELS}
         self.identity = {}
@@ -77,34 +80,60 @@ class Builder:
             texts = read_tree(project)
             # The specification's folder shows in #line; without it the cache would never hit.
             texts = {name: text.replace(folder.encode(), b'.') for name, text in texts.items()}
-            key = digest(self.identity[self.compilers[model]], json.dumps(self.flags(model)).encode(),
-                         *(part for item in sorted(texts.items())
-                           for part in (item[0].encode(), item[1])),
-                         *(text if isinstance(text, bytes) else text.encode()
-                           for _, text in sorted(case.files.items())))
-            with self.lock:
-                self.used.add(key)
-                turn = self.busy.setdefault(key, threading.Lock())
-            with turn:
-                kept = os.path.join(self.cache, key)
-                if not os.path.exists(kept):
-                    self._compile(project, folder, model, kept)
-            return kept
+            key = self._key(model, texts, case.files)
+            return self._kept(key, lambda: self._link(project, folder, model))
 
-    def _compile(self, project, folder, model, kept):
-        units = [os.path.join(project, name) for name in ('server.c', 'actions.c')]
+    def _key(self, model, *files):
+        """The name of what comes of some {name: text}."""
+        return digest(self.identity[self.compilers[model]], json.dumps(self.flags(model)).encode(),
+                      *(part for texts in files for name, text in sorted(texts.items())
+                        for part in (name.encode(), text if isinstance(text, bytes) else text.encode())))
+
+    def _kept(self, key, make):
+        """The path of what has that name; `make` makes it once."""
+        with self.lock:
+            self.used.add(key)
+            turn = self.busy.setdefault(key, threading.Lock())
+        kept = os.path.join(self.cache, key)
+        with turn:
+            if not os.path.exists(kept):
+                made = make()
+                handle, near = tempfile.mkstemp(dir=self.cache, prefix='.new-')
+                os.close(handle)
+                shutil.copyfile(made, near)
+                os.chmod(near, 0o755)
+                os.rename(near, kept)
+        return kept
+
+    def _link(self, project, folder, model):
+        """Makes a server of the runtime's object and the rest; its path."""
+        with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
+            runtime, rest = halves(file.read())
+        texts = {name: text for name, text in read_tree(project).items()
+                 if name.startswith('runtime/') or name == 'nest.h'}
+        flags = demanded(project)
+        key = self._key(model, texts, {'runtime.c': runtime, 'flags': ' '.join(flags)})
         made = os.path.join(folder, 'made')
-        status, out, errors = bounded(
-            [self.compilers[model], *demanded(project), *self.flags(model),
-             '-iquote', project, '-iquote', folder,
-             '-o', made, *units, '-lm'], cwd=folder)
+        with open(os.path.join(project, 'rest.c'), 'w', encoding='utf-8') as file:
+            file.write(rest)
+
+        def shared():
+            with open(os.path.join(project, 'runtime.c'), 'w', encoding='utf-8') as file:
+                file.write(runtime)
+            self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', 'runtime.o', 'runtime.c'])
+            return os.path.join(project, 'runtime.o')
+
+        # The linker goes by the name's end: without one, what is no C is an object.
+        self._compile(model, folder, [
+            *flags, '-iquote', project, '-iquote', folder, '-o', made, os.path.join(project, 'rest.c'),
+            os.path.join(project, 'actions.c'), self._kept(key, shared), '-lm'])
+        return made
+
+    def _compile(self, model, folder, words):
+        with self.processors:
+            status, out, errors = bounded([self.compilers[model], *self.flags(model), *words], cwd=folder)
         if status != 0:
             raise BuildError(f'{self.compilers[model]} failed\n' + (out + errors).decode(errors='replace'))
-        handle, near = tempfile.mkstemp(dir=self.cache, prefix='.new-')
-        os.close(handle)
-        shutil.copyfile(made, near)
-        os.chmod(near, 0o755)
-        os.rename(near, kept)
 
     def check(self, case):
         """What `nest check` says: a list of the JSON objects it prints."""
@@ -135,6 +164,17 @@ def demanded(project):
     if found is None:
         raise BuildError('the generated Makefile has no line NEST_FLAGS')
     return found.group(1).split()
+
+
+def halves(server):
+    """server.c as two units: the runtime with the sizes and join points it is compiled for, and the
+    rest, which needs the sizes and the contract alone."""
+    try:
+        sizes, join = server.index('/* Begin sizes */'), server.index('/* Begin join points */')
+        end = server.index('/* End runtime */')
+    except ValueError as error:
+        raise BuildError('the generated server.c lacks one of its marks') from error
+    return server[sizes:end], server[sizes:join] + server[end:]
 
 
 def digest(*parts):

@@ -5,13 +5,13 @@ Must not know: what the server should do; it only says what it met.
 
 import errno
 import fcntl
-import os
 import re
 import select
 import socket
 import struct
 import time
 from . import literal
+from .unread import unread
 
 PATIENCE = 60            # seconds for any one step: it bounds failures, and nobody waits for it else
 SILENCE = 5              # seconds without a byte after which a pattern that does not match won't
@@ -210,19 +210,7 @@ class Client:
         count = struct.unpack('i', fcntl.ioctl(self.sock, _SIOCOUTQ, b'\0' * 4))[0]
         if count or self.kind == 'unix' or self.eof:
             return bool(count) and not self.eof
-        return _unread(self.kind, self.address, self.sock.getsockname()[1])
-
-
-def _unread(kind, server, client):
-    """Whether the server's TCP socket of this connection holds bytes it has not received."""
-    want = (f':{server:04X}', f':{client:04X}')
-    with open('/proc/net/tcp' if kind == 'tcp4' else '/proc/net/tcp6', encoding='ascii') as table:
-        next(table)
-        for line in table:
-            fields = line.split()
-            if fields[1].endswith(want[0]) and fields[2].endswith(want[1]):
-                return int(fields[4].split(':')[1], 16) != 0
-    return False
+        return unread(self.kind, self.address, self.sock.getsockname()[1]) != 0
 
 
 def short(data):
@@ -318,8 +306,3 @@ def ipv6():
         return True
     except OSError:
         return False
-
-
-def linux():
-    """Whether the ways of this file to see what a server has received exist here."""
-    return os.path.exists('/proc/net/tcp')

@@ -71,8 +71,13 @@ static void config_unknown(const char *place, const char *name) {
             meant = nest__options[i].name;
         }
     }
+    size_t n = strlen(name);
     config_faults++;
-    if (meant != NULL) {
+    if (n > 6 && strcmp(name + n - 6, "Server") == 0) {
+        nest__say("%s: '%.60s' stands in the specification, for the server is compiled for it; the "
+                  "most clients are maxClients",
+                  place, name);
+    } else if (meant != NULL) {
         nest__say("%s: there is no option '%.60s'; did you mean '%s'?", place, name, meant);
     } else {
         nest__say("%s: there is no option '%.60s'; --help lists all", place, name);
@@ -111,7 +116,21 @@ static void config_line(const char *place, char *line) {
     if (end == 0) {
         return;
     }
-    char *value = line + strcspn(line, " \t");
+    char *value = line + strcspn(line, " \t=");
+    size_t name = (size_t)(value - line);
+    const char *behind = value + strspn(value, " \t");
+    if (strncmp(line, "%option", name) == 0 && name == 7) { /* as in a specification */
+        config_faults++;
+        nest__say("%s: write '%.60s'; %%option stands in specifications", place, behind);
+        return;
+    }
+    if (*behind == '=') { /* as in other files of settings */
+        behind++;
+        config_faults++;
+        nest__say("%s: write '%.*s %.60s'; a line is a name, a blank and a value", place,
+                  (int)(name < 60 ? name : 60), line, behind + strspn(behind, " \t"));
+        return;
+    }
     if (*value == '\0') {
         config_faults++;
         nest__say("%s: '%.60s' has no value; a line is a name, a blank and a value", place, line);
@@ -221,6 +240,21 @@ static const char *config_argument(int argc, char **argv, int *at, const char *o
     return "";
 }
 
+/* An argument that is none of ours. */
+static void config_stray(const char *argument) {
+    static const char *const known[] = {"--set",  "--port",    "--config",
+                                        "--help", "--version", "--check-config"};
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (config_distance(argument, known[i]) < 3) {
+            char what[48];
+            snprintf(what, sizeof what, "unknown; did you mean %s?", known[i]);
+            config_wrong(argument, what);
+            return;
+        }
+    }
+    config_wrong(argument, "unknown; --help lists all arguments");
+}
+
 /* One pass over the arguments: the first finds the file, whose place in the order is before the
  * environment; the second sets. */
 static void config_arguments(int argc, char **argv, enum nest__request *request,
@@ -249,7 +283,7 @@ static void config_arguments(int argc, char **argv, enum nest__request *request,
         } else if (strcmp(argv[i], "--check-config") == 0) {
             *request = NEST__CHECK;
         } else if (setting) {
-            config_wrong(argv[i], "unknown; --help lists all arguments");
+            config_stray(argv[i]);
         }
     }
 }

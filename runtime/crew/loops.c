@@ -203,7 +203,8 @@ int nest__crew_prepare(void) {
     loops_carrier = loops_map(sizeof *loops_carrier);
     loops_vars =
         loops_stride > SIZE_MAX / loops_slots ? NULL : loops_map(loops_slots * loops_stride);
-    if (loops_slab == NULL || loops_carrier == NULL || loops_vars == NULL) {
+    if (loops_slab == NULL || loops_carrier == NULL || loops_vars == NULL ||
+        nest__carrier_reserve(loops_carrier) < 0) {
         nest__say("cannot start: no memory for %u clients with %zu bytes of variables each; lower "
                   "maxClients",
                   (unsigned)loops_slots, nest__spec_vars_size);

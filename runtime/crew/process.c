@@ -438,7 +438,7 @@ static int process_signals(void) {
 
 uint64_t nest__carrier_memory(bool most) {
     uint64_t process = 256 * 1024; /* its pages that the supervisor does not share, about */
-    return sizeof(struct nest__carrier) + nest__config.input_buffer + (most ? process : 0);
+    return sizeof(struct nest__carrier) + nest__receive_room() + (most ? process : 0);
 }
 
 int nest__crew_prepare(void) {

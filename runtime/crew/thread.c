@@ -41,6 +41,7 @@ struct thread_seat {
     pthread_mutex_t lock;
     int fd;       /* under lock; -1: no connection */
     uint8_t kind; /* of it */
+    bool left;    /* under lock: counted among those that are cut, whatever it still does */
     pthread_t thread;
     struct nest__carrier *carrier;
     void *vars;
@@ -115,13 +116,15 @@ static void thread_serve(struct thread_seat *seat, const struct nest__arrival *a
     thread_seat_fd(seat, arrival->fd, arrival->kind); /* a stop from here on sees it, one before
                                                          is seen */
     bool cut = nest__serve(&seat->session, arrival, seat->buffer);
-    thread_seat_fd(seat, -1, 0);
+    pthread_mutex_lock(&seat->lock);
+    seat->fd = -1;
+    if (cut && !seat->left) {
+        atomic_fetch_add(&nest__counts->cut, 1);
+    }
+    pthread_mutex_unlock(&seat->lock);
     close(arrival->fd);
     nest__released(&seat->session);
     seat->session.self.gen++;
-    if (cut) {
-        atomic_fetch_add(&nest__counts->cut, 1);
-    }
     if (atomic_load(&thread_crew.resting) > 0) {
         pthread_cond_signal(&thread_crew.rest);
     }
@@ -178,7 +181,7 @@ static int thread_reserve(void) {
     size_t n = nest__config.max_clients;
     size_t carrier = thread_round(sizeof(struct nest__carrier));
     size_t vars = thread_round(nest__spec_vars_size);
-    size_t buffer = thread_round(nest__config.input_buffer);
+    size_t buffer = thread_round(nest__receive_room());
     thread_crew.seats = thread_map(n * sizeof *thread_crew.seats);
     char *carriers = thread_map(n * carrier);
     char *slab = vars > 0 ? thread_map(n * vars) : NULL;
@@ -271,12 +274,11 @@ static int thread_signals(void) {
 
 uint64_t nest__carrier_memory(bool most) {
     uint64_t stack = most ? THREAD_STACK : 16 * 1024; /* little of it is touched as a rule */
-    return sizeof(struct thread_seat) + sizeof(struct nest__carrier) + nest__config.input_buffer +
-           stack;
+    return sizeof(struct thread_seat) + sizeof(struct nest__carrier) + nest__receive_room() + stack;
 }
 
 int nest__crew_prepare(void) {
-    uint64_t clients = nest__config.max_clients * (1 + (uint64_t)nest__uploads_descriptors());
+    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
     int error = nest__descriptors_budget(clients + NEST__LISTEN_MAX + THREAD_DESCRIPTORS);
     if (error != 0 || (error = nest__supervisor_prepare()) != 0) {
         return error;
@@ -429,8 +431,14 @@ static void thread_await(uint32_t ms) {
 
 /* Threads whose actions go on take the process with them; main would wait for ever otherwise. */
 static void thread_abandon(void) {
-    uint64_t ended;
-    uint32_t left = thread_busy(&ended);
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < thread_crew.count; i++) {
+        struct thread_seat *seat = &thread_crew.seats[i];
+        pthread_mutex_lock(&seat->lock);
+        seat->left = seat->fd != -1;
+        left += seat->left;
+        pthread_mutex_unlock(&seat->lock);
+    }
     atomic_fetch_add(&nest__counts->cut, left); /* and they stay counted among the open */
     nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
               left == 1 ? "action" : "actions");

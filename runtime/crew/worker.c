@@ -47,7 +47,7 @@ int nest__worker_prepare(void) {
     worker_carrier = mmap(NULL, sizeof *worker_carrier, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     worker_vars = nest__spec_vars_size > 0 ? calloc(1, nest__spec_vars_size) : NULL;
-    worker_buffer = malloc(nest__config.input_buffer);
+    worker_buffer = malloc(nest__receive_room());
     return (void *)worker_carrier == MAP_FAILED || worker_buffer == NULL ||
                    (nest__spec_vars_size > 0 && worker_vars == NULL)
                ? -ENOMEM
@@ -188,7 +188,7 @@ _Noreturn void nest__worker(uint32_t slot, uint32_t gen, unsigned place, const s
         _exit(EXIT_SUCCESS);
     }
     sigprocmask(SIG_SETMASK, mask, NULL);
-    memset(worker_buffer, 0, nest__config.input_buffer); /* its pages, ahead of the client */
+    memset(worker_buffer, 0, nest__receive_room()); /* its pages, ahead of the client */
     worker_take(&arrival);
     worker_fd = arrival.fd;
     worker_leave(place);

@@ -1,7 +1,13 @@
-/* budget.c: the memory that a client can need, as far as the engine holds it.
+/* budget.c: the memory and descriptors that a client can need, as far as the engine holds them.
  *
  * Called by main. No state. What actions allocate themselves is theirs to bound. */
 #include "engine.h"
+
+enum { BUDGET_FILES = 2 }; /* of one that is received: itself, and the directory of its name */
+
+uint32_t nest__session_descriptors(void) {
+    return 1 + (nest__files_memory() > 0 ? BUDGET_FILES : 0);
+}
 
 uint64_t nest__session_memory(bool most) {
     uint64_t input = nest__config.input_buffer, output = nest__config.output_buffer;

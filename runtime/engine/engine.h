@@ -89,6 +89,8 @@ struct nest__work { /* borrowed from the carrier while a session is not idle */
     struct nest__listed *listed; /* folders that it has read */
     nest_upload *upload;         /* the connection's own, from action to action */
     bool matching;               /* match is of the unread bytes */
+    bool
+        apart; /* no block for the pool: it is what was lent of the reserve, or its text is large */
     struct nest__match match;
 };
 
@@ -110,11 +112,14 @@ struct nest__scratch {
     uint32_t path[NEST__PARTS];
     uint32_t marks[2][(size_t)NEST__NFA_STATES * NEST__PARTS];
 };
-enum { NEST__SPARE_WORK = 64 };
+enum { NEST__SPARE_WORK = 64, NEST__KEPT = 64 * 1024 /* of what only some actions need */ };
 struct nest__carrier {
     struct nest__action *action; /* NULL: none runs */
     struct nest__work *spare;
     uint32_t spares;
+    struct nest__work
+        *reserve;             /* for the running action that finds no memory; NULL: none, or lent */
+    struct nest__work *lent;  /* the block that is to be the reserve again */
     struct nest__match match; /* of a message that may be decided at once */
     struct nest__scratch scratch;
 };
@@ -124,6 +129,12 @@ enum { NEST__BEHIND_REST = 4096 }; /* room for what comes behind a message of in
 /* -- work.c */
 struct nest__work *nest__borrow(nest_session *); /* its block, taken if it has none; NULL: ENOMEM */
 void nest__settle(nest_session *);               /* gives it back if the session is idle */
+/* No memory is left: the running action of this session gets the reserve, a block with room for
+ * output and parts. False: there is none, or no action runs. */
+bool nest__lend(nest_session *);
+/* It is to keep its block for longer than a visit: if that is the reserve, another is made. False:
+ * there is no memory for one. */
+bool nest__lent_long(nest_session *);
 int nest__rest_room(struct nest__work *, uint32_t cap); /* the rest moves to the block's start */
 int nest__rest_add(nest_session *, const uint8_t *, uint32_t);
 /* The same behind a running action's message, which stays: room for `n` unread bytes in all. */

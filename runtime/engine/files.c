@@ -15,8 +15,7 @@ enum {
     FILES_AHEAD = 64 * 1024,    /* from a disk, */
     FILES_SOON = 1024 * 1024,   /* and into the cache meanwhile */
     FILES_RECEIVED = 64 * 1024, /* at once to a disk */
-    FILES_DIRECT = 32 * 1024, /* more than so much is sent without a copy: it is worth two calls */
-    FILES_FIRST = 8 * 1024    /* of such a reply: leaves with what stands before it */
+    FILES_DIRECT = 8 * 1024     /* so much is sent without a copy: it is worth two calls */
 };
 
 uint64_t nest__files_memory(void) {
@@ -219,6 +218,12 @@ static int files_reply_piece(nest_session *s, struct files_reply *reply, size_t 
 static int files_reply_direct(nest_session *s, struct files_reply *reply) {
     while (reply->left >= FILES_DIRECT) {
         uint64_t n = reply->left < NEST__VISIT_OUT ? reply->left : NEST__VISIT_OUT;
+        s->c0.state |= NEST__CHAN_AHEAD;
+        int error = nest__push(s, &s->c0);
+        s->c0.state &= (uint8_t)~NEST__CHAN_AHEAD;
+        if (error < 0) {
+            return nest__cut_short(s, error);
+        }
         if (nest__await_output(s, 0) < 0) {
             return -1;
         }
@@ -253,8 +258,7 @@ static int64_t files_reply(nest_session *s, const char *path, const nest_file *f
     size_t piece =
         nest__config.output_buffer < FILES_PIECE ? nest__config.output_buffer : (size_t)FILES_PIECE;
     size_t n = piece - piece / 4; /* the first leaves room for what stands before the file */
-    n = whole >= FILES_DIRECT + FILES_FIRST && n > FILES_FIRST ? FILES_FIRST : n;
-    int result = 0;
+    int result = files_reply_direct(s, &reply);
     while (reply.left > 0 && result == 0) {
         n = reply.left < n ? (size_t)reply.left : n;
         result = files_reply_piece(s, &reply, n);

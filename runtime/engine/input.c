@@ -86,6 +86,7 @@ static char *input_text(nest_session *s, size_t n) {
             free(work->text);
             work->text = text;
             work->text_cap = cap;
+            work->apart = work->apart || cap > NEST__KEPT;
         }
     }
     if (work == NULL) {

@@ -117,7 +117,7 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
 /* Keeps an unfinished match, so that no byte is looked at twice. */
 static int session_keep_match(nest_session *s, const struct nest__match *match) {
     struct nest__work *work = nest__borrow(s);
-    if (work == NULL) {
+    if (work == NULL || (work->apart && !nest__lent_long(s))) {
         return -ENOMEM;
     }
     if (!work->matching) {

@@ -9,14 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { UPLOADS_DESCRIPTORS = 2 }; /* the file, and the directory that its name will be in */
-
 uint64_t nest__uploads_memory(void) {
     return sizeof(nest_upload);
-}
-
-uint32_t nest__uploads_descriptors(void) {
-    return UPLOADS_DESCRIPTORS;
 }
 
 static int uploads_failed(int error) {
@@ -145,9 +139,13 @@ int nest_file_commit(nest_session *s, nest_upload *upload, unsigned flags) {
         nest__upload_drop(s);
         return nest__refuse(s);
     }
-    if ((flags & ~NEST_SYNC) != 0) {
-        upload->error = upload->error == 0 ? -EINVAL : upload->error;
-    } else if (upload->error == 0 && flags == NEST_SYNC) {
+    if (upload->error == 0 && (flags & ~(NEST_SYNC | NEST_UNCHANGED)) != 0) {
+        upload->error = -EINVAL;
+    }
+    if (upload->error == 0 && (flags & NEST_UNCHANGED) != 0) {
+        nest__upload_guard(upload->file);
+    }
+    if (upload->error == 0 && (flags & NEST_SYNC) != 0) {
         uploads_sync(s, upload);
     } else if (upload->error == 0) {
         (void)nest__await_work(s, uploads_commit_work, upload);

@@ -8,6 +8,7 @@
 
 static int wait_at_door(nest_session *s, const struct nest__wait *wait) {
     struct nest__action *action = nest__carrier()->action;
+    (void)nest__lent_long(s);
     int result = nest__wait(s, wait);
     nest__carrier()->action = action; /* other actions may have run meanwhile */
     return result;

@@ -1,14 +1,23 @@
 /* work.c: what a busy session borrows: its input rest, its queue's block, the memory of its action.
  *
  * Called by the engine's other files. State: a carrier's pool of blocks, with their buffers, so
- * that a warm request allocates nothing. Must not know rules, nor how bytes come and go. */
+ * that a warm request allocates nothing, and a reserve for an action that finds no memory. Must not
+ * know rules, nor how bytes come and go. */
 #include "engine.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORK_ARENA = 4096, WORK_KEPT = 64 * 1024 /* of what only some actions need */ };
+enum { WORK_ARENA = 4096, WORK_RESERVE = 64 * 1024 /* most room for output that is put by */ };
+
+__attribute__((cold, noinline)) static struct nest__work *work_new(void) {
+    struct nest__work *work = malloc(sizeof *work);
+    if (work != NULL) {
+        memset(work, 0, offsetof(struct nest__work, match));
+    }
+    return work;
+}
 
 struct nest__work *nest__borrow(nest_session *s) {
     if (s->work == NULL) {
@@ -18,11 +27,10 @@ struct nest__work *nest__borrow(nest_session *s) {
             carrier->spare = work->next;
             carrier->spares--;
         } else {
-            work = malloc(sizeof *work);
+            work = work_new();
             if (work == NULL) {
-                return NULL;
+                return nest__lend(s) ? s->work : NULL;
             }
-            memset(work, 0, offsetof(struct nest__work, match));
         }
         s->work = work;
     }
@@ -41,18 +49,119 @@ static void work_free(struct nest__work *work) {
     free(work);
 }
 
+/* -- the reserve */
+
+/* A block in which an action answers without asking for memory; NULL: there is none. */
+static struct nest__work *work_reserve(void) {
+    struct nest__work *work = work_new();
+    struct nest__block *arena = malloc(sizeof *arena + WORK_ARENA);
+    size_t most = nest__config.output_buffer;
+    size_t cap = (most < WORK_RESERVE ? most : WORK_RESERVE) + 1;
+    uint8_t *out = malloc(cap);
+    if (work == NULL || arena == NULL || out == NULL) {
+        free(out);
+        free(arena);
+        free(work);
+        return NULL;
+    }
+    *arena = (struct nest__block){.size = WORK_ARENA};
+    work->arena = arena;
+    work->out = out;
+    work->out_cap = cap;
+    return work;
+}
+
+int nest__carrier_reserve(struct nest__carrier *carrier) {
+    carrier->reserve = work_reserve();
+    return carrier->reserve == NULL ? -ENOMEM : 0;
+}
+
+/* The rooms of the reserve become those of a block that lacks them, as far as they are larger. */
+static void work_join(struct nest__work *work, struct nest__work *reserve) {
+    if (work->out_cap < reserve->out_cap) {
+        if (work->out_n > 0) {
+            memcpy(reserve->out, work->out + work->out_at, work->out_n);
+        }
+        uint8_t *out = work->out;
+        work->out = reserve->out;
+        work->out_cap = reserve->out_cap;
+        work->out_at = 0;
+        reserve->out = out;
+    }
+    reserve->arena->next = work->arena;
+    work->arena = reserve->arena;
+    reserve->arena = NULL;
+    work_free(reserve);
+}
+
+__attribute__((cold, noinline)) bool nest__lend(nest_session *s) {
+    struct nest__carrier *carrier = nest__carrier();
+    struct nest__work *reserve = carrier->reserve;
+    if (reserve == NULL || s->phase != NEST__ACTING) {
+        return false;
+    }
+    carrier->reserve = NULL;
+    if (s->work == NULL) {
+        s->work = reserve;
+    } else {
+        work_join(s->work, reserve);
+    }
+    s->work->apart = true;
+    carrier->lent = s->work;
+    return true;
+}
+
+__attribute__((cold, noinline)) bool nest__lent_long(nest_session *s) {
+    struct nest__carrier *carrier = nest__carrier();
+    if (carrier->lent == NULL || carrier->lent != s->work) {
+        return true;
+    }
+    if (nest__carrier_reserve(carrier) < 0) {
+        return false;
+    }
+    carrier->lent->apart = carrier->lent->text_cap > NEST__KEPT;
+    carrier->lent = NULL;
+    return true;
+}
+
+/* A block that the pool does not take. */
+__attribute__((cold, noinline)) static void work_apart(struct nest__carrier *carrier,
+                                                       struct nest__work *work) {
+    if (work != carrier->lent) {
+        work_free(work);
+        return;
+    }
+    free(work->rest);
+    free(work->text);
+    work->rest = NULL;
+    work->rest_cap = 0;
+    work->text = NULL;
+    work->text_cap = 0;
+    work->apart = false;
+    carrier->reserve = work;
+    carrier->lent = NULL;
+}
+
+/* -- the pool */
+
 void nest__settle(nest_session *s) {
     struct nest__work *work = s->work;
-    if (work == NULL || s->phase == NEST__ACTING || work->rest_n > 0 || work->out_n > 0 ||
-        work->matching || work->kept != NULL || work->upload != NULL) {
+    if (work == NULL || s->phase == NEST__ACTING) {
+        return;
+    }
+    if (work->rest_n > 0 || work->out_n > 0 || work->matching || work->kept != NULL ||
+        work->upload != NULL) {
+        if (work->apart) {
+            (void)nest__lent_long(s);
+        }
         return;
     }
     struct nest__carrier *carrier = nest__carrier();
     s->work = NULL;
     work->rest_at = 0;
     work->out_at = 0;
-    if (carrier->spares >= NEST__SPARE_WORK || work->text_cap > WORK_KEPT) {
-        work_free(work);
+    if (carrier->spares >= NEST__SPARE_WORK || work->apart) {
+        work_apart(carrier, work);
         return;
     }
     work->next = carrier->spare;
@@ -77,6 +186,9 @@ void nest__carrier_clear(struct nest__carrier *carrier) {
     for (struct nest__work *work = carrier->spare, *next; work != NULL; work = next) {
         next = work->next;
         work_free(work);
+    }
+    if (carrier->reserve != NULL) {
+        work_free(carrier->reserve);
     }
     memset(carrier, 0, sizeof *carrier);
 }
@@ -129,7 +241,8 @@ int nest__rest_behind(nest_session *s, struct nest__action *action, uint32_t n) 
 
 int nest__rest_add(nest_session *s, const uint8_t *p, uint32_t n) {
     struct nest__work *work = nest__borrow(s);
-    if (work == NULL || nest__rest_room(work, work->rest_n + n) < 0) {
+    if (work == NULL || (work->apart && !nest__lent_long(s)) ||
+        nest__rest_room(work, work->rest_n + n) < 0) {
         return -ENOMEM;
     }
     memcpy(work->rest + work->rest_n, p, n);
@@ -175,19 +288,27 @@ int nest__own(nest_session *s, struct nest__window *window) {
     return 0;
 }
 
+/* A block more; without memory that of the reserve. Not inlined: a warm request has one. */
+__attribute__((noinline)) static struct nest__block *work_arena(nest_session *s, size_t n) {
+    struct nest__block *block = NULL;
+    size_t size = n < WORK_ARENA ? WORK_ARENA : n;
+    if (size <= SIZE_MAX - sizeof *block && (block = malloc(sizeof *block + size)) != NULL) {
+        *block = (struct nest__block){.next = s->work->arena, .size = size};
+        s->work->arena = block;
+    } else if (n <= WORK_ARENA && nest__lend(s)) {
+        block = s->work->arena;
+    }
+    return block;
+}
+
 char *nest__arena_take(nest_session *s, size_t n) {
     struct nest__work *work = nest__borrow(s);
     if (work == NULL) {
         return NULL;
     }
     struct nest__block *block = work->arena;
-    if (block == NULL || block->size - block->used < n) {
-        size_t size = n < WORK_ARENA ? WORK_ARENA : n;
-        if (size > SIZE_MAX - sizeof *block || (block = malloc(sizeof *block + size)) == NULL) {
-            return NULL;
-        }
-        *block = (struct nest__block){.next = work->arena, .size = size};
-        work->arena = block;
+    if ((block == NULL || block->size - block->used < n) && (block = work_arena(s, n)) == NULL) {
+        return NULL;
     }
     char *p = block->bytes + block->used;
     block->used += n;
@@ -198,7 +319,7 @@ void nest__arena_clear(struct nest__work *work) {
     struct nest__block *keep = NULL;
     for (struct nest__block *block = work->arena, *next; block != NULL; block = next) {
         next = block->next;
-        if (block->size <= WORK_KEPT && (keep == NULL || block->size > keep->size)) {
+        if (block->size <= NEST__KEPT && (keep == NULL || block->size > keep->size)) {
             free(keep);
             keep = block;
         } else {

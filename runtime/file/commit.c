@@ -119,7 +119,8 @@ static int commit_synced(struct nest__upload *u) {
 
 /* At once where nothing is replaced, else by way of a name beside. */
 static int commit_plain(struct nest__upload *u) {
-    int result = u->beside[0] == '\0' ? nest__name_nameless(u->fd, u->directory, u->name) : -EEXIST;
+    bool replaces = u->beside[0] != '\0' || (u->guarded && u->replaces);
+    int result = replaces ? -EEXIST : nest__name_nameless(u->fd, u->directory, u->name);
     if (result == -EEXIST) {
         result = nest__upload_name(u);
         result = result == 0 ? nest__upload_place(u) : result;

@@ -31,9 +31,15 @@ static int file_open(const char *path, bool cached, struct stat *about) {
 
 int nest__file_open(const char *path, bool cached, nest_file *file) {
     struct stat about;
-    int fd = file_open(path, cached, &about);
+    int fd = cached ? nest__cache_find(path, &about) : -1;
     if (fd < 0) {
-        return fd;
+        fd = file_open(path, cached, &about);
+        if (fd < 0) {
+            return fd;
+        }
+        if (cached) {
+            nest__cache_add(path, fd, &about);
+        }
     }
     *file = (nest_file){.size = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0,
                         .mtime = about.st_mtim,
@@ -63,7 +69,9 @@ void nest__file_ahead(int fd, uint64_t at, uint64_t n) {
 }
 
 void nest__file_close(int fd) {
-    close(fd);
+    if (!nest__cache_leave(fd)) {
+        close(fd);
+    }
 }
 
 int nest__file_delete(const char *path) {

@@ -4,6 +4,8 @@
 
 #include "../seam.h"
 
+#include <sys/stat.h>
+
 /* Opens what `path` names beneath fileRoot, with openat's flags (no O_CREAT). Leading slashes mean
  * fileRoot. A descriptor, or -errno: -EXDEV if it leads outside; `cached`: -EAGAIN rather than wait
  * for a disk. */
@@ -11,6 +13,17 @@ int nest__file_find(const char *path, int flags, bool cached);
 /* The directory that the last name of `path` is in, for names to be looked up, and that name, which
  * lies in `path`. A descriptor, or -errno: -EISDIR if there is no such name ("a/", "..", "/"). */
 int nest__file_folder(const char *path, const char **name);
+/* stat(2) of what it names, wherever that is. Waits for no disk if it is open and has not moved. 0
+ * or -errno. */
+int nest__file_look(const char *path, struct stat *);
+
+/* cache.c, on a loop; null/uncached.c. A descriptor is its caller's until nest__cache_leave. */
+/* What a path leads to, if that is open; -1: it is not. */
+int nest__cache_find(const char *path, struct stat *now);
+/* Keeps a file open that the caller has opened; or does not. */
+void nest__cache_add(const char *path, int fd, const struct stat *about);
+/* False: it is not the cache's, and its caller closes it. */
+bool nest__cache_leave(int fd);
 
 #define NEST__UPLOAD_PREFIX ".nest-upload-" /* of files beside the place that they will have */
 

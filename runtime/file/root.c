@@ -93,14 +93,21 @@ static int root_walk(const char *path, int flags) {
     return -error;
 }
 
+/* `path`, which is not empty, as seen from fileRoot. */
+static const char *root_relative(const char *path) {
+    path += strspn(path, "/");
+    return path[0] == '\0' ? "." : path;
+}
+
+int nest__file_look(const char *path, struct stat *about) {
+    return fstatat(root_fd, root_relative(path), about, 0) == -1 ? -errno : 0;
+}
+
 int nest__file_find(const char *path, int flags, bool cached) {
     if (path[0] == '\0') {
         return -ENOENT;
     }
-    path += strspn(path, "/");
-    if (path[0] == '\0') {
-        path = ".";
-    }
+    path = root_relative(path);
     if (!root_beneath) {
         return cached ? -EAGAIN : root_walk(path, flags);
     }

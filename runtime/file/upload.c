@@ -7,7 +7,10 @@
  * killed or not, leaves nothing. Elsewhere, and between the two steps of replacing a file, it is
  * called ".nest-upload-PID-NUMBER" beside its place; a server that is killed may leave one, which
  * anybody may delete. The mode is the replaced file's, so that what was private stays so, else 0666
- * less the umask; a link is replaced, not followed. */
+ * less the umask; a link is replaced, not followed.
+ *
+ * A guarded one looks again whom it replaces, with its directory locked (flock), so that of several
+ * guarded ones the first wins. Others take no lock, nor need to. */
 #include "upload.h"
 #include "../platform/files.h"
 #include "../platform/platform.h"
@@ -18,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +80,12 @@ static int upload_open(struct nest__upload *u) {
     }
     if (fstat(u->directory, &directory) == -1) {
         return -errno;
+    }
+    u->replaces = replaces;
+    if (replaces) {
+        u->old_size = old.st_size;
+        u->old_inode = old.st_ino;
+        u->old_mtime = old.st_mtim;
     }
     u->device = directory.st_dev;
     u->inode = directory.st_ino;
@@ -138,17 +148,61 @@ int nest__upload_name(struct nest__upload *u) {
     return u->beside[0] != '\0' ? 0 : upload_beside(u, upload_make_name);
 }
 
+void nest__upload_guard(struct nest__upload *u) {
+    u->guarded = true;
+}
+
+static int upload_rename(struct nest__upload *u) {
+    return renameat(u->directory, u->beside, u->directory, u->name) == -1 ? -errno : 0;
+}
+
+static int upload_lock(int directory) {
+    int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd == -1) {
+        return -errno;
+    }
+    while (flock(fd, LOCK_EX) == -1) {
+        int error = errno;
+        if (error != EINTR) {
+            close(fd);
+            return -error;
+        }
+    }
+    return fd;
+}
+
+static int upload_rename_guarded(struct nest__upload *u) {
+    if (!u->replaces) {
+        int result = nest__rename_new(u->directory, u->beside, u->name);
+        return result == -EEXIST ? -ESTALE : result;
+    }
+    struct stat now;
+    int result = -ESTALE, lock = upload_lock(u->directory);
+    if (lock < 0) {
+        return lock;
+    }
+    if (fstatat(u->directory, u->name, &now, AT_SYMLINK_NOFOLLOW) == -1) {
+        result = errno == ENOENT ? -ESTALE : -errno;
+    } else if (now.st_ino == u->old_inode && now.st_size == u->old_size &&
+               now.st_mtim.tv_sec == u->old_mtime.tv_sec &&
+               now.st_mtim.tv_nsec == u->old_mtime.tv_nsec) {
+        result = upload_rename(u);
+    }
+    close(lock);
+    return result;
+}
+
 int nest__upload_place(struct nest__upload *u) {
     int fd = u->fd;
     u->fd = -1;
     if (fd != -1 && close(fd) == -1 && errno != EINTR) { /* file systems of networks tell now */
         return -errno;
     }
-    if (renameat(u->directory, u->beside, u->directory, u->name) == -1) {
-        return -errno;
+    int result = u->guarded ? upload_rename_guarded(u) : upload_rename(u);
+    if (result == 0) {
+        u->beside[0] = '\0';
     }
-    u->beside[0] = '\0';
-    return 0;
+    return result;
 }
 
 void nest__upload_abandon(struct nest__upload *u) {

@@ -5,6 +5,7 @@
 #include "file.h"
 
 #include <sys/types.h>
+#include <time.h>
 
 enum { NEST__UPLOAD_NAME = 64 };
 struct nest__upload {
@@ -13,6 +14,10 @@ struct nest__upload {
     int fd;                    /* -1: closed */
     bool offered, settled;     /* commit.c's: in its list; result is known */
     bool finished;             /* commit.c's: the group is; under its lock */
+    bool guarded, replaces;    /* takes the place only of what was there: a file, or nothing */
+    off_t old_size;            /* of that file */
+    ino_t old_inode;
+    struct timespec old_mtime;
     int result;
     dev_t device; /* of the directory: who has the same needs one fsync */
     ino_t inode;
@@ -22,7 +27,8 @@ struct nest__upload {
 
 /* So that it has a name, in its directory and on disk with it. 0 or -errno. */
 int nest__upload_name(struct nest__upload *);
-/* From beside its place into it; it has a name. 0 or -errno. */
+/* From beside its place into it; it has a name. 0 or -errno; -ESTALE if it is guarded, and its
+ * place has changed. */
 int nest__upload_place(struct nest__upload *);
 
 #endif

@@ -93,15 +93,17 @@ static ssize_t blocking_write(const struct nest__chan *chan, const struct nest__
         }
         return write(ready.fd, out[0].p, (size_t)(out[0].n < PIPE_BUF ? out[0].n : PIPE_BUF));
     }
+    int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    flags |= (chan->state & NEST__CHAN_AHEAD) != 0 ? MSG_MORE : 0;
     if (n == 1) {
-        return send(chan->fd, out[0].p, (size_t)out[0].n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        return send(chan->fd, out[0].p, (size_t)out[0].n, flags);
     }
     struct iovec vectors[BLOCKING_VECTORS];
     for (int i = 0; i < n; i++) {
         vectors[i] = (struct iovec){(void *)(uintptr_t)out[i].p, (size_t)out[i].n};
     }
     struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)n};
-    return sendmsg(chan->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sendmsg(chan->fd, &message, flags);
 }
 
 /* One send of what is queued. 0, -EAGAIN, -ECONNRESET. */
@@ -322,7 +324,7 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
     window->lent = room == 0;
     if (window->lent) {
         window->p = buffer;
-        room = nest__config.input_buffer;
+        room = nest__receive_room();
     }
     s->deadline = nest__deadline(s);
     int64_t n = blocking_receive(&s->c0, window->p, room, s->deadline, patience);
@@ -358,7 +360,7 @@ static void blocking_linger(int fd, uint8_t *buffer) {
     while (ready != 0 && discarded <= NEST__LINGER_BYTES && !blocking_cut()) {
         ready = blocking_poll(fd, POLLIN, deadline);
         if (ready > 0) {
-            ssize_t n = recv(fd, buffer, nest__config.input_buffer, MSG_DONTWAIT);
+            ssize_t n = recv(fd, buffer, nest__receive_room(), MSG_DONTWAIT);
             if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
                 return;
             }

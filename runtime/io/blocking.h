@@ -17,8 +17,8 @@ enum nest__stop_phase {
 extern _Atomic int nest__stop; /* lock-free: also set by signal handlers */
 
 /* Serves the connection to its end, but does not close its descriptors: that, and nest__released,
- * is the caller's. `buffer` has input_buffer bytes and may be used by others afterwards. True: the
- * stop has cut it. */
+ * is the caller's. `buffer` has nest__receive_room() bytes and may be used by others afterwards.
+ * True: the stop has cut it. */
 bool nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
 
 /* How a carrier is roused from its receive, so that it looks at the stop and at its deadline:

@@ -124,9 +124,10 @@ static int command_error(char **p, const char *of) {
 
 /* What stands behind `fail`; NULL, or where it ends. */
 static char *command_fault(char *p, struct nest__command *command) {
-    command->fault = command_word(&p, "memory")  ? NEST__FAULT_MEMORY
-                     : command_word(&p, "stack") ? NEST__FAULT_STACK
-                                                 : NEST__FAULT_FILE;
+    command->fault = command_word(&p, "memory")   ? NEST__FAULT_MEMORY
+                     : command_word(&p, "scarce") ? NEST__FAULT_SCARCE
+                     : command_word(&p, "stack")  ? NEST__FAULT_STACK
+                                                  : NEST__FAULT_FILE;
     if (command->fault == NEST__FAULT_FILE) {
         if (!command_word(&p, "file")) {
             return NULL;

@@ -23,16 +23,17 @@ enum nest__verb {
     NEST__COMMAND_WRONG,
     NEST__COMMAND_END
 };
-enum nest__fault { NEST__FAULT_MEMORY, NEST__FAULT_STACK, NEST__FAULT_FILE };
+enum nest__fault { NEST__FAULT_MEMORY, NEST__FAULT_STACK, NEST__FAULT_FILE, NEST__FAULT_SCARCE };
 #define NEST__NO_HELPERS UINT32_MAX
 struct nest__command {
     enum nest__verb verb;
     uint32_t who;   /* from 1 */
     uint8_t *bytes; /* in: until the next command is read */
     size_t n;
-    uint64_t room;   /* UINT64_MAX: unlimited */
-    uint32_t number; /* pass, helpers: ms; clients: how many; fail: which one from now on */
-    bool cold;       /* disk */
+    uint64_t room; /* UINT64_MAX: unlimited */
+    uint32_t
+        number; /* pass, helpers: ms; clients: how many; fail: which one from now on, or how many */
+    bool cold;  /* disk */
     enum nest__fault fault;
     int error;       /* fail file, short: as this */
     const char *why; /* WRONG */

@@ -69,6 +69,18 @@ static uint32_t epoll_next(void) {
     return next;
 }
 
+/* Files that were kept open are closed where that may take its time. */
+static void epoll_files(void) {
+    static struct nest__job job = {.work = nest__cache_close};
+    if (!nest__cache_expire()) {
+        return;
+    }
+    nest__epoll.closing = nest__help(&job) == 0;
+    if (!nest__epoll.closing) {
+        (void)nest__cache_close(NULL);
+    }
+}
+
 /* Does one thing that the loop itself has a time for; false: nothing is due. */
 static bool epoll_due(uint32_t now) {
     enum nest__epoll_due what = 0;
@@ -95,6 +107,9 @@ static bool epoll_due(uint32_t now) {
         return true;
     case NEST__EPOLL_PATIENCE:
         nest__epoll_stop();
+        return true;
+    case NEST__EPOLL_FILES:
+        epoll_files();
         return true;
     case NEST__EPOLL_ONLY:
         nest__epoll_only();
@@ -211,6 +226,10 @@ static nest_session *epoll_helped(void) {
         nest__epoll.helped = false;
         return NULL;
     }
+    if (job->session == NULL) { /* of epoll_files */
+        nest__epoll.closing = false;
+        return NULL;
+    }
     return nest__epoll_waited(job->session, job->result);
 }
 
@@ -219,6 +238,9 @@ static nest_session *epoll_helped(void) {
 static void epoll_sleep(void) {
     struct nest__epoll *io = &nest__epoll;
     io->next = 0;
+    if (nest__cache_used() && io->due[NEST__EPOLL_FILES] == 0 && !io->closing) {
+        nest__epoll_wake_after(NEST__EPOLL_FILES, NEST__CACHE_LIFE);
+    }
     io->count =
         epoll_wait(io->fd, io->events, NEST__EPOLL_EVENTS, nest__ready_count() > 0 ? 0 : -1);
     if (io->count == -1) {
@@ -266,8 +288,9 @@ int nest__io_status(void) {
 
 uint32_t nest__io_prepare(void) {
     uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
-    uint64_t clients = nest__config.max_clients * (1 + (uint64_t)nest__uploads_descriptors());
-    if (nest__descriptors_budget(clients + EPOLL_DESCRIPTORS + files) < 0) {
+    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
+    uint64_t need = clients + EPOLL_DESCRIPTORS + files;
+    if (nest__descriptors_budget(need + nest__cache_limit(nest__descriptors_beyond(need))) < 0) {
         return 0;
     }
     return nest__config.max_clients;

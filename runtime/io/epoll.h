@@ -36,6 +36,7 @@ enum nest__epoll_due {
     NEST__EPOLL_GRACE,    /* and helpers still work for clients that were cut */
     NEST__EPOLL_WATCHDOG, /* systemd hears of us */
     NEST__EPOLL_PATIENCE, /* nobody has come for long */
+    NEST__EPOLL_FILES,    /* those that are kept open expire */
     NEST__EPOLL_ONLY,     /* at the beginning: the one connection there is */
     NEST__EPOLL_DUES
 };
@@ -52,6 +53,7 @@ struct nest__epoll {
     uint32_t spent;   /* bytes moved in this step */
     uint32_t now;     /* of this step, if timed */
     bool timed;
+    bool closing;                   /* a helper closes files that have expired */
     bool helped, expired;           /* jobs, deadlines may have to be looked at */
     _Atomic bool stopping;          /* a stop has begun; helpers look at it */
     bool again;                     /* a second one came before all were told of the first */

@@ -70,7 +70,8 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
         if (NEST__PIPES && chan->kind == NEST__PIPE) {
             n = write(nest__chan_out(chan), out[0].p, out[0].n);
         } else {
-            n = send(chan->fd, out[0].p, out[0].n, MSG_NOSIGNAL);
+            int more = (chan->state & NEST__CHAN_AHEAD) != 0 ? MSG_MORE : 0;
+            n = send(chan->fd, out[0].p, out[0].n, MSG_NOSIGNAL | more);
         }
         if (n == -1 && errno == EINTR) {
             continue;

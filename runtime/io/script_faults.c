@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static uint32_t faults_left[3]; /* by enum nest__fault: this many calls from now; 0: none fails */
+static uint32_t faults_left[4]; /* by enum nest__fault: this many calls from now; 0: none fails */
 static int faults_error;
 static bool faults_cold;
 int script_short;
@@ -34,9 +34,16 @@ static bool faults_now(enum nest__fault fault) {
     return now;
 }
 
+static bool faults_memory(void) {
+    bool scarce = faults_left[NEST__FAULT_SCARCE] > 0;
+    faults_left[NEST__FAULT_SCARCE] -= scarce;
+    nest__faults_struck += scarce;
+    return faults_now(NEST__FAULT_MEMORY) || scarce;
+}
+
 static void *faults_malloc(size_t n) {
     void *p = NULL;
-    if (faults_now(NEST__FAULT_MEMORY)) {
+    if (faults_memory()) {
         errno = ENOMEM;
     } else {
         p = (malloc)(n);
@@ -47,7 +54,7 @@ static void *faults_malloc(size_t n) {
 
 static void *faults_realloc(void *old, size_t n) {
     void *p = NULL;
-    if (faults_now(NEST__FAULT_MEMORY)) {
+    if (faults_memory()) {
         errno = ENOMEM;
     } else {
         p = (realloc)(old, n);

@@ -6,7 +6,7 @@
  *
  *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
- *     fail memory N | fail stack N | fail file ERROR N | disk cold | disk warm
+ *     fail memory N | fail scarce N | fail stack N | fail file ERROR N | disk cold | disk warm
  *     short ERROR | short none
  *     C out "bytes" | C closed | C cut
  *
@@ -18,9 +18,9 @@
  * block is done before the next command, unless `helpers` lets each piece take MS, or has no
  * thread: then it is done at once, in the way. `drain` is TERM, twice at once; drainTimeout passes
  * like all time. `fail` lets the Nth allocation, new stack or operation on a file from then on
- * fail. Of a cold disk nothing is in memory: what it has takes work that may block. `short`: from
- * then on nobody can be taken, for lack of what the error means; then they wait, as all do who come
- * too many.
+ * fail, or, scarce, the next N allocations. Of a cold disk nothing is in memory: what it has takes
+ * work that may block. `short`: from then on nobody can be taken, for lack of what the error means;
+ * then they wait, as all do who come too many.
  *
  * At the end of stdin nothing is short any more, and every conversation gets eof; then time passes
  * until no action pauses or waits for work; then those whose client does not take the rest are
@@ -47,6 +47,7 @@ static uint32_t script_fresh;                 /* just taken, and not yet told wh
 static uint32_t script_next;                  /* of a stage: whose turn it is, less 1 */
 static bool script_passing, script_draining;  /* time passes until script_until; TERM came */
 static uint32_t script_until, script_stop_at; /* 0: no limit */
+static uint32_t script_files_at;              /* when files that are kept open expire; 0 */
 static uint32_t script_rested_at;             /* when newcomers are tried again; 0 */
 static uint32_t script_drain, script_cut;     /* told so far; SCRIPT_TOLD: nothing to tell */
 static uint64_t script_cuts;
@@ -204,6 +205,7 @@ static bool script_pass(uint32_t until) {
     script_sooner(&next, script_job_next());
     script_sooner(&next, script_stop_at);
     script_sooner(&next, script_rested_at);
+    script_sooner(&next, script_files_at);
     if (next == 0 || (int32_t)(next - until) > 0) {
         script_now = until;
         return false;
@@ -370,6 +372,16 @@ nest_session *nest__io_step(void) {
         script_cut = 0;
         return NULL;
     }
+    if (script_files_at != 0 && nest__reached(script_files_at, script_now)) {
+        script_files_at = 0;
+        if (nest__cache_expire()) {
+            (void)nest__cache_close(NULL);
+        }
+        return NULL;
+    }
+    if (script_files_at == 0 && nest__cache_used()) {
+        script_files_at = nest__after(script_now, NEST__CACHE_LIFE);
+    }
     if (script_passing) {
         script_passing = script_pass(script_until);
         return NULL;
@@ -388,6 +400,7 @@ int nest__io_status(void) {
 /* Features keep something for each of maxClients: a script's limit is another. */
 uint32_t nest__io_prepare(void) {
     nest__config.max_clients = SCRIPT_CLIENTS;
+    (void)nest__cache_limit(UINT64_MAX);
     return SCRIPT_CLIENTS;
 }
 

@@ -4,7 +4,3 @@
 uint64_t nest__uploads_memory(void) {
     return 0;
 }
-
-uint32_t nest__uploads_descriptors(void) {
-    return 0;
-}

@@ -9,6 +9,18 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#endif
+
+/* For a moment it has both names. */
+static int files_link_new(int directory, const char *from, const char *to) {
+    if (linkat(directory, from, directory, to, 0) == -1) {
+        return -errno;
+    }
+    (void)unlinkat(directory, from, 0);
+    return 0;
+}
+
+#if defined(__linux__)
 
 /* As the kernel's headers have them, which need not be installed. */
 struct files_how {
@@ -21,6 +33,7 @@ enum {
     FILES_CACHED = 0x20,   /* Linux 5.12 */
     FILES_NOWAIT = 0x08,   /* preadv2: RWF_NOWAIT, Linux 4.14 */
     FILES_CACHESTAT = 451, /* Linux 6.5 */
+    FILES_NOREPLACE = 0x01,
 };
 struct files_range {
     uint64_t at, n;
@@ -44,6 +57,28 @@ int nest__open_beneath(int root, const char *path, int flags, bool cached) {
     }
     long fd = syscall(FILES_OPENAT2, root, path, &how, sizeof how);
     return fd == -1 ? -errno : (int)fd;
+}
+
+bool nest__is_local(int fd) {
+    static const uint32_t local[] = {
+        0xef53,     /* ext2, ext3, ext4 */
+        0x58465342, /* XFS */
+        0x9123683e, /* btrfs */
+        0x2fc12fc1, /* ZFS */
+        0xf2f52010, /* F2FS */
+        0xca451a4e, /* bcachefs */
+        0x01021994, /* tmpfs */
+        0x858458f6, /* ramfs */
+        0x794c7630, /* overlayfs */
+    };
+    struct statfs system;
+    bool known = false;
+    if (fstatfs(fd, &system) == 0) {
+        for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) {
+            known = known || (uint32_t)system.f_type == local[i];
+        }
+    }
+    return known;
 }
 
 /* Its content is memory, if swapped out perhaps, like the server's own. */
@@ -116,6 +151,13 @@ int nest__name_nameless(int fd, int directory, const char *name) {
     return errno == ENOENT ? -ENOSYS : -errno;
 }
 
+int nest__rename_new(int directory, const char *from, const char *to) {
+    if ((syscall)(SYS_renameat2, directory, from, directory, to, FILES_NOREPLACE) == 0) {
+        return 0;
+    }
+    return errno == EINVAL || errno == ENOSYS ? files_link_new(directory, from, to) : -errno;
+}
+
 void nest__write_out(int fd) {
     (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* fsync tells of errors */
 }
@@ -136,6 +178,11 @@ int nest__open_beneath(int root, const char *path, int flags, bool cached) {
     (void)flags;
     (void)cached;
     return -ENOSYS;
+}
+
+bool nest__is_local(int fd) {
+    (void)fd;
+    return false;
 }
 
 int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
@@ -169,6 +216,10 @@ int nest__name_nameless(int fd, int directory, const char *name) {
     (void)directory;
     (void)name;
     return -ENOSYS;
+}
+
+int nest__rename_new(int directory, const char *from, const char *to) {
+    return files_link_new(directory, from, to);
 }
 
 void nest__write_out(int fd) {

@@ -14,6 +14,9 @@ int nest__directory_flags(void);
  * only the kernel can follow. -EXDEV: it leads outside. -EAGAIN: `cached`, and a disk would have to
  * be asked; or names changed meanwhile. -EINVAL: `cached` is not known. */
 int nest__open_beneath(int root, const char *path, int flags, bool cached);
+/* Names beside this file are looked up by this system alone: no other machine, and no program, is
+ * asked. False also where the system cannot tell. */
+bool nest__is_local(int fd);
 /* pread of what is in memory; -EAGAIN if nothing is, or if the system cannot tell. */
 int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at);
 /* All of it is in memory; false: some is not, or the system cannot tell. */
@@ -24,6 +27,8 @@ void nest__read_ahead(int fd, uint64_t at, uint64_t n);
 int nest__open_nameless(int directory);
 /* Gives it one that is not taken (-EEXIST). */
 int nest__name_nameless(int fd, int directory, const char *name);
+/* rename within a directory, to a name that is not taken (-EEXIST). */
+int nest__rename_new(int directory, const char *from, const char *to);
 /* Starts to write what fsync will wait for. */
 void nest__write_out(int fd);
 

@@ -28,6 +28,8 @@ bool nest__hung_up(int code);
 /* Makes room for `need` descriptors, as far as the hard limit allows; says on stderr that
  * max_clients cannot fit, otherwise. 0 or -errno. */
 int nest__descriptors_budget(uint64_t need);
+/* How many more than `need` the hard limit allows. */
+uint64_t nest__descriptors_beyond(uint64_t need);
 /* The same for one process a client. */
 int nest__processes_budget(void);
 /* The same for memory: `need` bytes, of all clients; what the program has without them is little.

@@ -118,6 +118,11 @@ int nest__descriptors_budget(uint64_t need) {
     return 0;
 }
 
+uint64_t nest__descriptors_beyond(uint64_t need) {
+    struct rlimit have;
+    return getrlimit(RLIMIT_NOFILE, &have) == -1 || have.rlim_max < need ? 0 : have.rlim_max - need;
+}
+
 int nest__processes_budget(void) {
     struct rlimit have;
     if (geteuid() == 0 || getrlimit(RLIMIT_NPROC, &have) == -1 ||

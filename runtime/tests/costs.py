@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from harness import Server, check, finish, read_all
+from harness import Server, check, finish, read_all, settled
 
 REQUESTS = [b"WHO\n", b"ECHO some text\r\n", b"SPLIT abc12de.\n", b"NAME bob\n"]
 
@@ -38,11 +38,9 @@ def calls(binary, conversation):
     log = f"{binary}.strace"
     server = Server(binary, before=["strace", "-f", "-o", log])
     conversation(server)
-    time.sleep(0.2)
-    before = len(open(log).read().splitlines())
+    before = len(settled(log))
     conversation(server)
-    time.sleep(0.2)
-    lines = open(log).read().splitlines()[before:]
+    lines = settled(log)[before:]
     # strace passes no signal on to what it runs
     os.kill(int(open(log).readline().split()[0]), signal.SIGTERM)
     server.process.communicate(timeout=10)

@@ -18,6 +18,8 @@ import tempfile
 import threading
 import time
 
+from harness import settled
+
 HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
 
@@ -214,7 +216,7 @@ def starts(exe, model):
     server = Server(exe, "maxClients=5")
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     stalled = server.connect()
-    stalled.sendall(b"BIG 90000000\r\n")
+    stalled.sendall(b"BIG 30000000\r\n")
     line(stalled)
     seconds, status, out, _ = server.stop()
     assert status == 1 and seconds < 9 and out.endswith(": 1 shutdown; 1 cut\n"), \
@@ -229,14 +231,14 @@ def stops(exe, model):
     stalled, idle = server.connect(), server.connect()
     line(stalled)
     line(idle)
-    stalled.sendall(b"BIG 90000000\r\n")
+    stalled.sendall(b"BIG 30000000\r\n")
     time.sleep(0.2)
     seconds, status, _, _ = server.stop()
     assert status == 1 and seconds < 9, (status, seconds)
     assert rest(idle) == b"bye: the server stops\r\n"
     server = Server(exe, "maxClients=5")
     stalled = server.connect()
-    stalled.sendall(b"BIG 90000000\r\n")
+    stalled.sendall(b"BIG 30000000\r\n")
     time.sleep(0.2)
     server.process.terminate()
     time.sleep(0.2)
@@ -387,8 +389,7 @@ def costs(exe, model, folder):
         return
     log = folder / "strace"
     server = Server(exe, "maxClients=8", before=["strace", "-f", "-o", log])
-    time.sleep(0.5)
-    before = len(log.read_text().splitlines())
+    before = len(settled(log))
     time.sleep(1)
     lines = log.read_text().splitlines()
     assert len(lines) == before, lines[before:]
@@ -398,8 +399,7 @@ def costs(exe, model, folder):
         s.sendall(b"WHO\r\n")
         line(s)
     assert ask(s, b"QUIT\r\n").endswith(BYE)
-    time.sleep(0.2)
-    lines = log.read_text().splitlines()
+    lines = settled(log)
     carrier = lines[before].split()[0]
     names = [re.match(r"\d+ +(?:<\.\.\. )?(\w+)", text).group(1) for text in lines[before:]
              if text.split()[0] == carrier and "+++" not in text and "unfinished" not in text]
@@ -431,7 +431,8 @@ def configuration(exe, folder):
             NEST_SERVERPORT="x")
     refused("environment variable NEST_SERVERPROT", NEST_SERVERPROT="1")
     refused("argument --port: serverPort: a value is missing", "--port")
-    refused("argument --bogus: unknown", "--bogus")
+    refused("argument --bogus: unknown; --help", "--bogus")
+    refused("argument --prot: unknown; did you mean --port?", "--prot", "9")
     refused("cannot read nowhere: No such file", "--config", "nowhere")
     refused("/dev/zero:1: a line of more than 4,095 bytes", "--config", "/dev/zero")
     refused("is no numeric address", "--set", "listen=localhost:80")
@@ -441,6 +442,12 @@ def configuration(exe, folder):
     refused("bad:2: 'serverName' has no value", "--config", "bad")
     refused("bad:3: keepLimit: '4Q' is not a size", "--config", "bad")
     refused("bad:4: there is no option 'serverprot'; did you mean 'serverPort'?", "--config", "bad")
+    (folder / "bad").write_text("serverPort = 1\nkeepLimit=4K\n%option maxClients 3\n")
+    refused("bad:1: write 'serverPort 1'; a line is a name, a blank and a value", "--config", "bad")
+    refused("bad:2: write 'keepLimit 4K'", "--config", "bad")
+    refused("bad:3: write 'maxClients 3'; %option stands in specifications", "--config", "bad")
+    refused("argument --set eventServer=5: 'eventServer' stands in the specification, for the "
+            "server is compiled for it; the most clients are maxClients", "--set", "eventServer=5")
     (folder / "config.nest").write_text("# all\n maxClients 3 # few\r\n\nserverName a b\n"
                                         "inputBuffer 16K\noutputBuffer 4M\n")
     shown = run("--check-config", "--set", "outputBuffer=2048", NEST_INPUTBUFFER="1M")

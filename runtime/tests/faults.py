@@ -53,6 +53,14 @@ def main():
                 text = text.split(b"bye: ")[0].replace(b"\nno\r", b"\nkept\r")
                 check(f"{what}, output of {who}", whole[who].startswith(text), True)
             count += 1
+    # a message that is there is answered from the reserve, whatever of it finds no memory; twice, so
+    # that it has come back
+    asked = [f"in 1 {quote(b'SPLIT abc1.' + bytes([10]))}", f"in 1 {quote(b'WHO' + bytes([10]))}"]
+    whole = script(binary, ["open 1", *asked, *asked, "eof 1"])[2]
+    for fail in (*(f"fail memory {at}" for at in range(1, 5)), "fail scarce 100"):
+        status, trace, out, error = script(binary, [fail, "open 1", fail, *asked, fail, *asked, "eof 1"])
+        check(f"{fail}: {error}", (status, out), (0, whole))
+        count += 1
     finish("faults", count)
 
 

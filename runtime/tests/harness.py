@@ -98,6 +98,18 @@ class Server:
         return self.process.returncode, said
 
 
+def settled(log, quiet=0.5, most=20):
+    """The lines of a log to which nothing has been added for so many seconds: strace writes when it
+    can, and a busy machine lets it wait."""
+    end, size = time.monotonic() + most, -1
+    while (now := os.path.getsize(log)) != size:
+        assert time.monotonic() < end, f"{log} grows and grows"
+        size = now
+        time.sleep(quiet)
+    with open(log) as file:
+        return file.read().splitlines()
+
+
 def read_all(s):
     parts = []
     while data := s.recv(1 << 16):

@@ -11,7 +11,7 @@ PARTS = {
                "engine/output.c", "engine/clock.c", "engine/wait.c", "engine/input.c",
                "engine/session.c", "engine/directives.c",
                "engine/files.c", "engine/uploads.c", "engine/lists.c"],
-    "file": ["file/root.c", "file/file.c", "file/upload.c", "file/commit.c",
+    "file": ["file/root.c", "file/cache.c", "file/file.c", "file/upload.c", "file/commit.c",
              "file/list.c"],
     "helpers": ["crew/helpers.c"],
     "loops": ["door/stacks.c", "door/door.c", "crew/loops.c"],

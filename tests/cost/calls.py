@@ -134,6 +134,17 @@ def check_lines(report, servers):
                     f'expected {show(expected)}')
 
 
+def check_files(report, servers):
+    """A file that is asked for again: a loop keeps it open, and asks only what its name leads to."""
+    report.heading(f'System calls of a file of 7 bytes that is asked for again ({ROUNDS})')
+    for model in SOCKET_MODELS:
+        found = warm(servers[model], 1, b'get\n', b'served\n')
+        opened = {name: found.get(name, 0) for name in ('openat2', 'close')}
+        most = 0.1 if model == 'event' else 1       # once a second it is opened anew
+        report.line(all(count <= most for count in opened.values()) and found.get('send') == 1,
+                    model, 'a file, one client', show(found), f'opened and closed at most {most:g} times')
+
+
 def show(found):
     """Calls as text."""
     return ' + '.join(f'{count:g} {name}' for name, count in found.items()) or 'none'

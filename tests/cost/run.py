@@ -18,12 +18,12 @@ from support.nest import MODELS, Failed, program, run               # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SPEC, UPLOAD = os.path.join(HERE, 'cost.nest'), os.path.join(HERE, 'upload.nest')
+SPEC, UPLOAD, FILE = (os.path.join(HERE, f'{name}.nest') for name in ('cost', 'upload', 'file'))
 
 
 def build(nest, folder):
-    """{model: server}, {model: project}, {model: server of uploads}."""
-    servers, projects, uploads = {}, {}, {}
+    """{model: server}, {model: project}, {model: server of uploads}, {model: server of a file}."""
+    servers, projects, uploads, files = {}, {}, {}, {}
     for model in MODELS:
         projects[model] = os.path.join(folder, model)
         servers[model] = os.path.join(folder, model, 'server')
@@ -31,7 +31,9 @@ def build(nest, folder):
         run([nest, 'build', SPEC, '--model', model, '-o', servers[model]])
         uploads[model] = os.path.join(folder, model, 'upload')
         run([nest, 'build', UPLOAD, '--model', model, '-o', uploads[model]])
-    return servers, projects, uploads
+        files[model] = os.path.join(folder, model, 'file')
+        run([nest, 'build', FILE, '--model', model, '-o', files[model]])
+    return servers, projects, uploads, files
 
 
 def main():
@@ -49,10 +51,11 @@ def main():
     report = Report('cost')
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-cost-') as folder:
-        servers, projects, uploads = build(nest, folder)
+        servers, projects, uploads, files = build(nest, folder)
         parts = {
             'calls': lambda: (calls.check_warm(report, servers),
                               calls.check_lines(report, uploads),
+                              calls.check_files(report, files),
                               calls.check_alone(report, servers)),
             'mallocs': lambda: (memory.check_mallocs(report, servers, folder),
                                 memory.check_lines(report, uploads, folder)),

@@ -3,16 +3,19 @@
 carried out step by step. Every model.
 
 No systemd manages this machine and no registry is asked: the units are judged by systemd-analyze and their
-system call filter by a trace of the server; the Dockerfile's own lines are run, musl-gcc being Alpine's
-compiler, and what would be the image is a directory in which the server runs alone.
+system call filter by a trace of the server, and a stop is made by hand as their KillMode has it; the
+Dockerfile's own lines are run, musl-gcc being Alpine's compiler, and what would be the image is a directory,
+read-only but for its data, in which the server runs alone.
 """
 
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -21,7 +24,10 @@ from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Client, Server                           # noqa: E402
 
-EXPOSURE = 1.5      # of 10: what `systemd-analyze security` may say at most
+# A root as `docker run --read-only -v NAME:/data` makes it.
+READ_ONLY = 'mount --bind "$1" "$1"; mount --bind "$1/data" "$1/data"; mount -o remount,ro,bind "$1";'
+EXPOSURE = 1.2      # of 10: what `systemd-analyze security` may say at most
+STARTED = 30        # seconds until a program that an action runs is there, at most
 SPEC = '''%option {model}Server 20
 %option logging connections
 %{{
@@ -33,6 +39,11 @@ NL "\\r"?"\\n"
 "PUT " [a-z]+ " " [0-9]{{1,4}} NL {{ $reply($fileReceive($2, strtoul($4, NULL, 10)) < 0 ? "no\\n" : "stored\\n"); }}
 "GET " [a-z]+ NL {{ if ($fileReply($2) < 0) $reply("no\\n"); }}
 "WAIT" NL {{ $sleep(10ms); $block {{ errno = 0; }} $reply("waited\\n"); }}
+"RUN" NL {{
+    int status;
+    $block {{ status = system("exec sleep 1"); }}
+    $reply(status == 0 ? "ran\\n" : "killed\\n");
+}}
 "QUIT" NL {{ $close(); }}
 '''
 
@@ -129,6 +140,32 @@ def filtered(project, folder):
     return f'{len(used)} calls of {len(allowed)}'
 
 
+def ended(project, _folder):
+    """A stop as systemd does it by the unit's KillMode: the program that an action runs goes on, and its
+    client is answered."""
+    mode = re.search(r'^KillMode=(.*)$', project.text('shelf.service'), re.MULTILINE)
+    with Server([project.path('shelf')]) as server, Client(server) as client:
+        client.send(b'RUN\n')
+        end = time.monotonic() + STARTED
+        while not (family := server.family()) or 'sleep' not in map(called, family):
+            if time.monotonic() > end:
+                raise Failed('the action runs no program')
+            time.sleep(0.01)
+        for pid in family[1:] if mode is None or mode[1] == 'control-group' else []:
+            os.kill(pid, signal.SIGTERM)
+        stopped(server)
+        client.expect(b'ran\n')
+
+
+def called(pid):
+    """The name of a process; none if it has ended."""
+    try:
+        with open(f'/proc/{pid}/comm', encoding='latin-1') as file:
+            return file.read().strip()
+    except OSError:
+        return ''
+
+
 def calls(group):
     """The system calls of one of systemd's groups."""
     if not group.startswith('@'):
@@ -169,12 +206,13 @@ def image(project, folder):
             (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, root + target)
     entry = re.search(r'^ENTRYPOINT \["(/\w+)"\]$', project.text('Dockerfile'), re.MULTILINE)[1]
     as_user = ['--userspec=65534:65534'] if os.geteuid() == 0 else []
-    around = [] if as_user else ['unshare', '--map-root-user']
+    alone = ['unshare', '--mount'] + ([] if as_user else ['--map-root-user'])
     if as_user:
         os.chown(os.path.join(root, 'data'), 65534, 65534)
         for place in (folder, root):
             os.chmod(place, 0o755)
-    with Server([*around, 'chroot', *as_user, root, entry], options=['fileRoot=/data']) as server:
+    bound = f'{READ_ONLY} exec setpriv --no-new-privs chroot {" ".join(as_user)} "$@"'
+    with Server([*alone, 'sh', '-ec', bound, 'sh', root, entry], options=['fileRoot=/data']) as server:
         talk(server)
         if not os.path.exists(os.path.join(root, 'data/note')):
             raise Failed('the file is not where it should be')
@@ -188,6 +226,7 @@ def main():
     checks = (('systemd-analyze verify has nothing to say', verified),
               ('systemd-analyze security', exposure),
               ('the system call filter lets the server work', filtered),
+              ('a stop leaves alone what actions run', ended),
               ('the Dockerfile makes a server that runs alone', image))
     for model in SOCKET_MODELS:
         report.heading(model)

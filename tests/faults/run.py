@@ -44,10 +44,9 @@ class Fault:
     """What is tried: an attack, and under which conditions."""
 
     def __init__(self, about, attack, count, newcomers=True, options=(), limit=None, disk=False,
-                 kills=False, may_lose=0):
+                 kills=False):
         self.about, self.attack, self.count, self.newcomers = about, attack, count, newcomers
         self.options, self.limit, self.disk, self.kills = options, limit, disk, kills
-        self.may_lose = may_lose
 
 
 def faults(model):
@@ -68,9 +67,8 @@ def faults(model):
         # A process serves one connection and is forked anew: who comes in a flood waits behind it.
         'flood': Fault('a flood of connections', 'flood', 1, newcomers=model != 'process'),
         'disk-full': Fault('a disk that is full', 'fills', 1, disk=True),
-        # Whose request comes in the very moment in which there is no memory at all may be ended.
         'memory': Fault('RLIMIT_AS reached', 'halves', some, newcomers=False, options=few,
-                        limit='memory', may_lose=2),
+                        limit='memory'),
         'descriptors': Fault('RLIMIT_NOFILE reached', 'crowd', 250, newcomers=False,
                              limit='descriptors'),
         # A newcomer may be with a worker that is killed. The other models have one worker, which takes
@@ -178,7 +176,7 @@ def attempt(binary, model, fault):
     """One fault; (numbers, what is wrong or None)."""
     options = fault.options + (('fileRoot=disk',) if fault.disk else ())
     with Server(words(binary, fault), options=options) as server:
-        others = watch.Others(server, fault.may_lose)
+        others = watch.Others(server)
         others.p99(0.2, fault.newcomers)
         if fault.limit:
             confine(server, fault.limit, model)
@@ -222,8 +220,7 @@ def attempt(binary, model, fault):
             return numbers, f'the limit was not reached\n{said}{server.said()}'
         if wrong or count < len(others.clients):
             return numbers, wrong or f'only {count} clients are counted\n{server.said()}'
-        lost = f', {others.lost} ended for want of memory' if others.lost else ''
-        return f'{numbers}, {count} clients{lost}', None
+        return f'{numbers}, {count} clients', None
 
 
 def killed(binary):

@@ -14,17 +14,11 @@ PONG = b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\npong\n'
 PATIENCE = 20
 
 
-class Closed(Failed):
-    """The server has ended a client's connection."""
-
-
 class Others:
-    """Some clients that stay connected, and ask one after the other. At most `may_lose` of them may be
-    ended, and come again."""
+    """Some clients that stay connected, and ask one after the other."""
 
-    def __init__(self, server, may_lose=0, count=4):
+    def __init__(self, server, count=4):
         self.port, self.fresh, self.made = server.port, 0, count
-        self.may_lose, self.lost = may_lose, 0
         self.clients = [self._connect() for _ in range(count)]
 
     def _connect(self):
@@ -39,7 +33,7 @@ class Others:
         while len(got) < len(PONG):
             chunk = client.recv(4096)
             if not chunk:
-                raise Closed('the server closed the connection of a client that did nothing wrong')
+                raise Failed('the server closed the connection of a client that did nothing wrong')
             got += chunk
         if got != PONG:
             raise Failed(f'a reply differs: {got[:200]!r}')
@@ -71,20 +65,11 @@ class Others:
                     times.append((time.perf_counter() - start) * 1000)
                 else:
                     times.append(self._ask(self.clients[turn % len(self.clients)]))
-            except (OSError, Closed) as error:
-                if self.lost < self.may_lose:
-                    self._again(turn % len(self.clients))
-                    continue
+            except OSError as error:
                 raise Failed(f'a client was not served: {error}') from error
             time.sleep(0.001)
         times.sort()
         return times[len(times) * 99 // 100]
-
-    def _again(self, number):
-        self.lost += 1
-        self.made += 1
-        self.clients[number].close()
-        self.clients[number] = self._connect()
 
     def close(self):
         """They leave."""

@@ -6,7 +6,7 @@ Must not know: how an action moves.
 import os
 import signal
 import time
-from checks import ask, ends, reset, same, serve, together
+from checks import again, ask, ends, reset, same, serve, together
 from support.nest import Failed
 from support.server import Client
 
@@ -34,11 +34,14 @@ def alone(folder, exe):
         same('meanwhile', ask(server, 'late\n'), b'-1 Bad file descriptor\n')
         if time.monotonic() - begin > 0.8:
             raise Failed('a client waited for the blocks of others')
-    with serve(exe, folder) as server:
+
+    def once(_):
         begin = time.monotonic()
         together(5, block)
         if time.monotonic() - begin > 3.8:
             raise Failed('four blocks of 1 s ran one after the other')
+    with serve(exe, folder) as server:
+        again(once)
         ends(server)
 
 

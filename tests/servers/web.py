@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 from support.nest import ROOT, SOCKET_MODELS, Failed, environment, program, run as run_program
@@ -219,6 +220,64 @@ def at_once(site):
     same('left', [name for name in os.listdir(site.path('up')) if name.startswith('.')], [])
 
 
+def conditions(site):
+    """lists of tags: in several lines, of any length, in any place: what they name is found"""
+    others = ', '.join(f'"other-{n}"' for n in range(500))
+    for name, lines, reads, writes in (
+            ('If-None-Match', (others + ',TAG',), 304, 412),
+            ('If-None-Match', ('TAG', '"x"'), 304, 412),
+            ('If-None-Match', ('"x"', others, 'W/"x", TAG'), 304, 412),
+            ('If-None-Match', ('W/TAG, TAG',), 304, 412),
+            ('If-None-Match', ('"xTAG', '"TAGx"'), 200, 400),
+            ('If-None-Match', (others, '"x"'), 200, 204),
+            ('If-Match', ('W/TAG, TAG',), 200, 204),
+            ('If-Match', ('"x"', others + ', TAG'), 200, 204),
+            ('If-Match', ('"x,TAG',), 412, 412)):
+        tag = curl(site, 'up/kept.txt')[1]['etag']
+        given = [f'{name}: {line}'.replace('TAG', tag) for line in lines]
+        options = [word for line in given for word in ('-H', line)]
+        same(str(given)[-90:], curl(site, 'up/kept.txt', *options)[0], reads)
+        same(f'PUT, {given}'[-90:],
+             curl(site, 'up/kept.txt', '-T', '-', *options, data=b'kept\n')[0], writes)
+
+
+def race(site):
+    """uploads on a condition that are sent at once: one of them succeeds, the others get 412"""
+    def put(name, chunked, condition, go):
+        length = 'Transfer-Encoding: chunked' if chunked else 'Content-Length: 4'
+        with Client(site) as client:
+            client.send(f'PUT /up/{name} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n'
+                        f'{condition}\r\n{length}\r\n\r\n'.encode())
+            client.expect(b'HTTP/1.1 100 Continue\r\n\r\n')
+            go.wait()
+            client.send(b'4\r\nrace\r\n0\r\n\r\n' if chunked else b'race')
+            client.half_close()
+            return int(client.rest().split()[1])
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for turn in range(10):
+            tags = []
+            for wanted in (201, 204):
+                go = threading.Barrier(8, timeout=30)
+                condition = f'If-Match: {tags[0]}' if tags else 'If-None-Match: *'
+                got = list(pool.map(lambda n: put(f'race{turn}', n % 2, condition, go), range(8)))
+                same(f'{condition}, turn {turn}', sorted(got), [wanted] + 7 * [412])
+                tags.append(curl(site, f'up/race{turn}')[1]['etag'])
+            os.remove(site.path(f'up/race{turn}'))
+
+
+def folders(site):
+    """a folder for uploads that can be none: it says so, and has status 2"""
+    os.symlink(site.path('small.txt'), site.path('link'))
+    for name in ('', '.', '..', '/', '/up', 'up//later', 'up/../up', './up', '.git', 'up/nowhere',
+                 'small.txt', 'link', 'x' * 300):
+        command = [site.exe, '--set', f'fileRoot={site.root}', '--set', 'listen=127.0.0.1:0', '--',
+                   '--uploads', name]
+        _, errors = bounded(command, status=2)
+        if not errors.startswith(f"web: --uploads '{name}' is ".encode()):
+            raise Failed(f'--uploads {name!r}: {errors!r}')
+    os.remove(site.path('link'))
+
+
 def python(site):
     """Python's http.client, one connection: reads, conditions, uploads in chunks, errors"""
     client = http.client.HTTPConnection('127.0.0.1', site.port, timeout=30)
@@ -349,7 +408,8 @@ def ends(site):
     same('its words', site.said(), '')
 
 
-CHECKS = (curl_reads, curl_writes, at_once, python, netcat, load, browser, cases)
+CHECKS = (curl_reads, curl_writes, at_once, conditions, race, folders, python, netcat, load, browser,
+          cases)
 
 
 def attempt(report, model, check, work):

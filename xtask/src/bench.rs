@@ -1,5 +1,5 @@
 //! `make bench`: the compiler's time against its budgets, as a table for benches/record/, and then
-//! servers, which benches/bench.py measures.
+//! servers, which benches/bench.py measures. `make bench-matching`: matchers.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -30,14 +30,26 @@ pub fn bench(arguments: &[OsString]) -> Outcome {
     } else {
         String::new()
     };
-    let mut servers = Command::new("python3");
-    servers
-        .args(["benches/bench.py", "--nest"])
-        .arg(&nest)
+    program("benches/bench.py", &nest, arguments)?;
+    Ok(said)
+}
+
+/// Measures matchers, which benches/matching/bench.py does.
+pub fn matching(arguments: &[OsString]) -> Outcome {
+    let nest = tool::release_nest()?;
+    program("benches/matching/bench.py", &nest, arguments)?;
+    Ok(String::new())
+}
+
+/// Runs a program that measures, with the compiler to use.
+fn program(path: &str, nest: &Path, arguments: &[OsString]) -> Result<(), String> {
+    let mut command = Command::new("python3");
+    command
+        .args([path, "--nest"])
+        .arg(nest)
         .args(arguments)
         .current_dir(tool::root());
-    tool::run(&mut servers)?;
-    Ok(said)
+    tool::run(&mut command)
 }
 
 /// Prints the table; an error if a budget is exceeded.

@@ -32,11 +32,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all checks in order; the last line counts them
+    /// Run all checks, two at a time; the last line counts them
     Check {
-        /// Go on after a failure
+        /// Begin nothing more after a failure
         #[arg(long)]
-        keep_going: bool,
+        fail_fast: bool,
         /// Only the steps of these names
         #[arg(value_name = "STEP")]
         only: Vec<String>,
@@ -46,6 +46,12 @@ enum Task {
     /// Measure the compiler against its budgets, and servers beside floors and servers of others
     Bench {
         /// `compiler`: that alone; else arguments of benches/bench.py: the servers alone
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Measure the matchers that nest emits beside those of others
+    BenchMatching {
+        /// Arguments of benches/matching/bench.py
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -82,9 +88,10 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
-        Task::Check { keep_going, only } => return check::check(keep_going, &only),
+        Task::Check { fail_fast, only } => return check::check(fail_fast, &only),
         Task::Tidy => tidy::tidy(),
         Task::Bench { arguments } => bench::bench(&arguments),
+        Task::BenchMatching { arguments } => bench::matching(&arguments),
         Task::Specification { lines } => {
             print!("{}", specification::specification(lines));
             Ok(String::new())

@@ -40,7 +40,7 @@ const STYLES: Styles = Styles::styled()
         nest run echo.nest        builds it and serves; talk to it: nc localhost 8080\n  \
         nest run --watch --trace echo.nest\n                            \
         the same, seen from inside, rebuilt on every save\n  \
-        nest new hello            writes hello.nest, with a comment for each line\n  \
+        nest new hello            writes hello.nest, with comments that explain it\n  \
         nest build hello.nest     makes a program that needs nothing of nest; ./hello --help\n\n\
         nest COMMAND --help tells more and gives examples"
 )]

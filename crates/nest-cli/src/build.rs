@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use nest_emit::OutFile;
+use nest_emit::{OutFile, Places};
 
 use crate::args::{Build, Cc, Spec};
 use crate::cc::{Compiler, Units};
@@ -31,6 +31,8 @@ pub struct Prepared {
     /// The server's name.
     pub name: String,
     pub files: Vec<OutFile>,
+    /// Where the specification's C stands in them.
+    pub places: Places,
     pub compiler: Compiler,
 }
 
@@ -79,9 +81,11 @@ impl Recipe<'_> {
         } else {
             compiled.name.clone()
         };
+        let (files, places) = nest_emit::emit_with_places(&compiled);
         Ok(Prepared {
             name,
-            files: nest_emit::emit(&compiled),
+            files,
+            places,
             compiler,
         })
     }
@@ -98,6 +102,7 @@ impl Recipe<'_> {
             project: project.path(),
             beside: &beside,
             more: self.more,
+            places: &prepared.places,
         };
         let made = project.path().join("server");
         let used = prepared.compiler.build(&units, &made)?;

@@ -1,14 +1,17 @@
 //! The C compiler: which one, with what flags, and running it on all units at once.
 //!
-//! Its messages are shown as it writes them; they point into the specification. Must not know:
-//! what the units are for.
+//! Its messages are shown as it writes them, but for places that `said` corrects. Must not know: what
+//! the units are for.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use nest_emit::Places;
+
 use crate::args::{Cc, Sanitize};
+use crate::said;
 use crate::term::{self, Failure, Progress};
 
 /// A C compiler and what it is told for one server.
@@ -29,6 +32,8 @@ pub struct Units<'a> {
     pub beside: &'a Path,
     /// The user's own C files.
     pub more: &'a [PathBuf],
+    /// Where the C of the specification stands in it.
+    pub places: &'a Places,
 }
 
 impl Compiler {
@@ -129,7 +134,7 @@ impl Compiler {
             .collect::<Result<_, _>>()
             .map_err(|e| Failure::io("cannot wait for the C compiler", &e))?;
         drop(progress);
-        self.judge(&results)?;
+        self.judge(&results, units.places)?;
         let mut link = self.command();
         link.args(&self.flags)
             .args(nest_emit::LDFLAGS)
@@ -141,7 +146,7 @@ impl Compiler {
             .start(&mut link)?
             .wait_with_output()
             .map_err(|e| Failure::io("cannot wait for the linker", &e))?;
-        self.judge(&[linked])?;
+        self.judge(&[linked], units.places)?;
         let mut used = Vec::new();
         for object in &objects {
             let list = std::fs::read_to_string(object.with_extension("d")).unwrap_or_default();
@@ -167,6 +172,8 @@ impl Compiler {
         map.push(units.project);
         map.push("=/nest");
         command.arg(map);
+        // Columns count characters, as nest's own do.
+        command.arg("-ftabstop=1");
         command
             .arg("-MMD")
             .arg("-MF")
@@ -199,10 +206,11 @@ impl Compiler {
     }
 
     /// Shows what was said; an error if one failed.
-    fn judge(&self, results: &[Output]) -> Result<(), Failure> {
+    fn judge(&self, results: &[Output], places: &Places) -> Result<(), Failure> {
         for result in results {
             term::say(String::from_utf8_lossy(&result.stdout));
-            term::say(String::from_utf8_lossy(&result.stderr));
+            let said = String::from_utf8_lossy(&result.stderr);
+            term::say(said::corrected(&said, places, term::colour_err()));
         }
         let Some(failed) = results.iter().find(|r| !r.status.success()) else {
             return Ok(());

@@ -14,7 +14,7 @@ pub fn explain(args: &Explain) -> Result<ExitCode, Failure> {
         term::print(list());
         return Ok(ExitCode::SUCCESS);
     };
-    let Some(code) = Code::from_name(wanted) else {
+    let Some(code) = named(wanted) else {
         let known = Code::ALL.iter().map(|c| c.name());
         let hint = match nearest(wanted, known) {
             Some(near) => format!("did you mean {near}?"),
@@ -28,6 +28,23 @@ pub fn explain(args: &Explain) -> Result<ExitCode, Failure> {
         code.page().to_owned()
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// The code as it stands in a message, `error[E0301]`, or any shorter way to write it: `301`.
+fn named(wanted: &str) -> Option<Code> {
+    let inner = wanted.split_once('[').map_or(wanted, |(_, code)| code);
+    let inner = inner.trim_end_matches([':', ']']);
+    let digits = inner.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u16 = digits.parse().ok()?;
+    let letters = inner[..inner.len() - digits.len()].to_uppercase();
+    let prefixes: &[&str] = match letters.as_str() {
+        "" => &["E", "W"],
+        "E" | "W" => &[&letters],
+        _ => return None,
+    };
+    prefixes
+        .iter()
+        .find_map(|letter| Code::from_name(&format!("{letter}{number:04}")))
 }
 
 fn list() -> String {

@@ -3,6 +3,7 @@
 //! The only user of the compiler's crates that does I/O. Exit status: 0 success, 1 findings or
 //! failure, 2 wrong usage; `nest run` passes on the server's.
 
+mod advice;
 mod args;
 mod build;
 mod cache;
@@ -13,6 +14,7 @@ mod explain;
 mod generate;
 mod pages;
 mod run;
+mod said;
 mod signals;
 mod source;
 mod supervise;
@@ -30,9 +32,10 @@ use args::{Cli, Color, Command};
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     term::choose_colour(wanted_colour(&arguments));
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            advice::advise(&mut error, &arguments);
             let status = u8::try_from(error.exit_code()).unwrap_or(2);
             let _ = error.print();
             return ExitCode::from(status);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use nest_diag::{Code, Diagnostic, FileId, SourceMap, Span};
+use nest_diag::{Code, Diagnostic, FileId, SourceMap, Span, nearest};
 use nest_syntax::Loader;
 
 use crate::term::reason;
@@ -55,28 +55,68 @@ pub fn read(file: &Path) -> Result<Source, Box<Unreadable>> {
         })
     };
     let bytes = bytes.map_err(|why| {
-        finding(
+        let mut unreadable = finding(
             Code::E0001,
             String::new(),
             0,
             format!("cannot read {name}: {why}"),
-        )
+        );
+        unreadable.diagnostics[0].help = meant(file);
+        unreadable
     })?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Source { name, text }),
         Err(error) => {
+            let bytes = error.as_bytes();
             let at = error.utf8_error().valid_up_to();
-            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            let byte = error.as_bytes()[at];
-            let message = format!("byte 0x{byte:02x} is not UTF-8");
+            let (message, help) = not_utf8(bytes, at);
+            let text = String::from_utf8_lossy(bytes).into_owned();
             let mut unreadable = finding(Code::E0002, text, at, message);
-            for d in &mut unreadable.diagnostics {
-                d.help =
-                    Some("save the file as UTF-8; inside a string write \\xHH for a byte".into());
-            }
+            unreadable.diagnostics[0].help = Some(help.to_owned());
             Err(unreadable)
         }
     }
+}
+
+/// What a file is whose byte `at` is not UTF-8, and what to do about it.
+fn not_utf8(bytes: &[u8], at: usize) -> (String, &'static str) {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return ("the file is UTF-16".into(), "save it as UTF-8");
+    }
+    let message = format!("byte 0x{:02x} is not UTF-8", bytes[at]);
+    if bytes.contains(&0) {
+        return (
+            format!("this is no text file: {message}, and others are NUL"),
+            "name the specification, not what was made from it",
+        );
+    }
+    let help = "save the file as UTF-8; inside a string write \\xHH for a byte";
+    (message, help)
+}
+
+/// What the name of a file that cannot be read may have been meant to be.
+fn meant(file: &Path) -> Option<String> {
+    if file.is_dir() {
+        return Some("name the specification itself, a file in it".into());
+    }
+    if is_stdin(file) || file.exists() {
+        return None;
+    }
+    let whole = file.with_extension("nest");
+    if file.extension().is_none() && whole.is_file() {
+        return Some(format!("did you mean {}?", whole.display()));
+    }
+    let name = file.file_name()?.to_str()?;
+    let beside: Vec<String> = std::fs::read_dir(directory(file))
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".nest"))
+        .collect();
+    let near = nearest(name, beside.iter().map(String::as_str))?;
+    Some(format!(
+        "did you mean {}?",
+        file.with_file_name(near).display()
+    ))
 }
 
 /// Whether `file` stands for standard input.

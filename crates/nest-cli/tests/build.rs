@@ -97,6 +97,56 @@ fn c_errors_point_into_the_specification() {
 }
 
 #[test]
+fn columns_behind_a_directive_are_the_specifications() {
+    let place = Place::new();
+    let bad = "%state S\n%%\nint count;\n\"A\" [0-9]+ \"\\n\" { $seen(S); count = foo; $close(); }\n\
+               S: \"B\" {\n\t$reply(\"a\", $1,\n\t    \"b\"); $seen(S,\n S); bar = 1; }\n\
+               S: \"\u{fc}\" { $reply(\"\u{fc}\"); fuss = 1; } \"\u{fc}\" { $flush(); baz = 1; }\n";
+    place.write("bad.nest", bad);
+    for cc in ["gcc", "clang"] {
+        let ended = place
+            .nest(&["build", "bad.nest", "--cc", cc])
+            .with_status(1);
+        let ended = ended
+            .err_has("bad.nest:4:37: error:")
+            .err_has(
+                "    4 | \"A\" [0-9]+ \"\\n\" { $seen(S); count = foo; $close(); }\n      \
+                 |                                     ^^^\n",
+            )
+            .err_has("bad.nest:8:6: error:");
+        // Where two pieces of C on a line would do, the line is what is right.
+        let ended = ended.err_has("bad.nest:9: error:");
+        assert!(!ended.err.contains("nest_"), "{cc}: {}", ended.err);
+    }
+}
+
+#[test]
+fn c_errors_of_variables_point_to_their_declarations() {
+    let place = Place::new();
+    let bad =
+        "%%\nstruct missing m,\n    *ok;\nunknown_t *u;\nchar few[1 - 2];\n\"A\" { ok = 0; }\n";
+    place.write("bad.nest", bad);
+    for cc in ["gcc", "clang"] {
+        let ended = place
+            .nest(&["build", "bad.nest", "--cc", cc])
+            .with_status(1);
+        let ended = ended
+            .err_has("bad.nest:2:16: error:")
+            .err_has("bad.nest:4:1: error:");
+        let ended = ended.err_has("bad.nest:5:");
+        assert!(!ended.err.contains("actions.c:"), "{cc}: {}", ended.err);
+    }
+    place.write(
+        "value.nest",
+        "%%\nint n = 1,\n    m = \"x\";\n\"A\" { n = m; }\n",
+    );
+    place
+        .nest(&["build", "value.nest"])
+        .with_status(1)
+        .err_has("value.nest:3:5: error:");
+}
+
+#[test]
 fn a_missing_compiler_is_one_line() {
     let place = Place::new();
     place.write("a.nest", GOOD);

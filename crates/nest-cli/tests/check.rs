@@ -70,7 +70,14 @@ fn what_cannot_be_read_is_a_finding() {
         .nest(&["check", "absent.nest"])
         .with_status(1)
         .out_has("E0001")
-        .out_has("cannot read absent.nest: no such file or directory");
+        .out_has("cannot read absent.nest: no such file or directory\n --> absent.nest\n");
+    place.write("present.nest", GOOD);
+    for wrong in ["present", "presnet.nest"] {
+        place
+            .nest(&["check", wrong])
+            .with_status(1)
+            .out_has("did you mean present.nest?");
+    }
     place.write("dir/x", "");
     place
         .nest(&["check", "dir"])
@@ -86,6 +93,27 @@ fn what_cannot_be_read_is_a_finding() {
         .out_has("E0002")
         .out_has("latin.nest:2:2")
         .out_has("byte 0xe9 is not UTF-8");
+    place.write("wide.nest", b"\xff\xfe%\0%\0");
+    place
+        .nest(&["check", "wide.nest"])
+        .with_status(1)
+        .out_has("the file is UTF-16");
+    place.write("program", b"\x7fELF\0\xa0");
+    place
+        .nest(&["check", "program"])
+        .with_status(1)
+        .out_has("this is no text file");
+    place.write(
+        "long.nest",
+        [&[b'a'; 100_000][..], b"\n%%\n\"A\" { }\n"].concat(),
+    );
+    let long = place.nest(&["check", "long.nest"]).with_status(1).out;
+    assert!(long.len() < 1000 && long.contains("E0105"), "{long}");
+    place.write(
+        "marked.nest",
+        format!("\u{feff}{}", GOOD.replace('\n', "\r\n")),
+    );
+    place.nest(&["check", "marked.nest"]).with_status(0);
     let json = place
         .nest(&["check", "--format", "json", "absent.nest"])
         .with_status(1)

@@ -35,6 +35,7 @@ fn units_have_the_specification_s_values() {
             "ListenStream=/run/a%%b.sock"
         ]
     );
+    assert_eq!(lines(&socket, "SocketMode="), ["SocketMode=0660"]);
     for line in [
         "Type=notify",
         "WatchdogSec=30",
@@ -59,6 +60,7 @@ fn units_have_the_specification_s_values() {
     place.nest(&generate).with_status(0);
     let (socket, service) = (place.read("out/a.socket"), place.read("out/a.service"));
     assert_eq!(lines(&socket, "ListenStream="), ["ListenStream=8080"]);
+    assert!(!socket.contains("SocketMode"), "no path is among them");
     assert_eq!(
         lines(&service, "TimeoutStopSec="),
         ["TimeoutStopSec=infinity"]
@@ -66,6 +68,14 @@ fn units_have_the_specification_s_values() {
     assert_eq!(lines(&service, "TasksMax="), ["TasksMax=128"]);
     assert_eq!(lines(&service, "LimitNOFILE="), ["LimitNOFILE=1048576"]);
     assert!(!service.contains("ReadWritePaths"));
+
+    place.write(
+        "a.nest",
+        "%option eventServer 1000\n%%\n\"PUT\\n\" { (void)$fileReceive(\"a\"); }\n",
+    );
+    place.nest(&generate).with_status(0);
+    let service = place.read("out/a.service");
+    assert_eq!(lines(&service, "LimitNOFILE="), ["LimitNOFILE=3512"]);
 }
 
 #[test]
@@ -93,6 +103,10 @@ fn an_image_has_the_specification_s_values() {
     assert!(there(&place.path("out/a.service")) && there(&place.path("out/.dockerignore")));
     let dockerfile = place.read("out/Dockerfile");
     assert_eq!(lines(&dockerfile, "EXPOSE"), ["EXPOSE 81 82"]);
+    assert!(
+        dockerfile.contains(" -p 81:81 -p 82:82 a --set 'listen=*:81 *:82 unix:/run/a%b.sock'\n"),
+        "127.0.0.1 would be the container's:\n{dockerfile}"
+    );
     assert_eq!(lines(&dockerfile, "USER"), ["USER 65534:65534"]);
     assert_eq!(lines(&dockerfile, "ENTRYPOINT"), ["ENTRYPOINT [\"/a\"]"]);
 }

@@ -33,6 +33,35 @@ fn wrong_usage_is_2_and_teaches() {
 }
 
 #[test]
+fn misplaced_arguments_are_told_their_place() {
+    let place = Place::new();
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["run", "e.nest", "--port"],
+            "behind --, as in nest run FILE -- --port 9000",
+        ),
+        (
+            &["run", "--prot", "9000", "e.nest"],
+            "did you mean the server's option '--port'?",
+        ),
+        (
+            &["run", "e.nest", "--set=eventServer=5"],
+            "-- --set maxClients=100",
+        ),
+        (&["run", "--wacth", "e.nest"], "'--watch'"),
+        (
+            &["gen", "e.nest", "-o", "o", "--with", "systemd", "docker"],
+            "--with systemd,docker",
+        ),
+        (&["e.nest"], "nest run e.nest"),
+        (&["check", "--json", "e.nest"], "--format json"),
+    ];
+    for (arguments, tip) in cases {
+        place.nest(arguments).with_status(2).err_has(tip);
+    }
+}
+
+#[test]
 fn help_ends_with_an_example() {
     let place = Place::new();
     let commands = [
@@ -85,12 +114,23 @@ fn codes_are_explained() {
         page.starts_with("# E0301: a pattern element that is a bare word\n"),
         "{page}"
     );
+    for way in ["301", "[E0301]", "error[E0301]:", "E301"] {
+        assert_eq!(place.nest(&["explain", way]).with_status(0).out, page);
+    }
+    place
+        .nest(&["explain", "w101"])
+        .with_status(0)
+        .out_has("# W0101");
+    place
+        .nest(&["explain", "99"])
+        .with_status(2)
+        .err_has("no code 99");
     let list = place.nest(&["explain"]).with_status(0).out;
     assert_eq!(list.lines().count(), nest_diag::Code::ALL.len());
     place
-        .nest(&["explain", "E031"])
+        .nest(&["explain", "E03O1"])
         .with_status(2)
-        .err_has("did you mean E0");
+        .err_has("did you mean E0301?");
     place
         .nest(&["explain", "banana"])
         .with_status(2)
@@ -155,7 +195,17 @@ fn a_new_specification_has_no_errors() {
         assert_eq!(ended.out, "");
     }
     let text = place.read("hello.nest");
-    for word in ["%state", "NL ", "START {", "END {", "%%", "hello.nest"] {
+    // A name fits its variable: 31 letters and the NUL.
+    for word in [
+        "%state",
+        "NL ",
+        "START {",
+        "END {",
+        "%%",
+        "hello.nest",
+        "[A-Za-z]{1,31}",
+        "name[32]",
+    ] {
         assert!(text.contains(word), "no {word}");
     }
     place

@@ -63,7 +63,7 @@ codes! {
     E0001 Error "a file that cannot be read";
     E0002 Error "a byte that text cannot hold";
     E0003 Error "something is not terminated";
-    E0004 Error "a section is missing";
+    E0004 Error "a section missing, or one too many";
     E0005 Error "not in this version";
     E0006 Error "files that include each other";
     E0007 Error "an %include that cannot be read";

@@ -11,7 +11,7 @@ mod render;
 
 pub use codes::{Code, Severity};
 pub use json::render_json;
-pub use render::render_text;
+pub use render::{render_line, render_text};
 
 /// A file of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,7 +144,7 @@ impl Diagnostic {
         Diagnostic {
             code,
             span,
-            message: message.into(),
+            message: shortened(message.into()),
             labels: Vec::new(),
             help: None,
         }
@@ -155,7 +155,7 @@ impl Diagnostic {
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label {
             span,
-            text: text.into(),
+            text: shortened(text.into()),
         });
         self
     }
@@ -163,7 +163,7 @@ impl Diagnostic {
     /// Adds the fix.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
-        self.help = Some(text.into());
+        self.help = Some(shortened(text.into()));
         self
     }
 
@@ -172,6 +172,28 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.code.severity() == Severity::Error
     }
+}
+
+/// Words of a message that are longer came from the source; their beginning tells which they are.
+const LONGEST_WORD: usize = 120;
+
+/// `text` with words that nobody would read to the end cut short.
+fn shortened(text: String) -> String {
+    if text.len() <= LONGEST_WORD {
+        return text;
+    }
+    let words = text.split(' ').map(|word| {
+        if word.chars().nth(LONGEST_WORD).is_none() {
+            return word.to_owned();
+        }
+        let cut = word.char_indices().nth(LONGEST_WORD / 2);
+        let cut = cut.map_or(word.len(), |(at, _)| at);
+        let end = word.char_indices().rev().find(|(_, c)| c.is_alphanumeric());
+        let behind = end.map_or("", |(at, c)| &word[at + c.len_utf8()..]);
+        let behind = if behind.len() < 8 { behind } else { "" };
+        format!("{}…{behind}", &word[..cut])
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Longer names are not compared: the distance takes time and room in proportion to both lengths.

@@ -8,6 +8,7 @@ use crate::{Diagnostic, FileId, Severity, SourceMap};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Text for a terminal; `colour` adds ANSI colours. Diagnostics are parted by an empty line.
 #[must_use]
@@ -24,6 +25,29 @@ pub fn render_text(sources: &SourceMap, diagnostics: &[Diagnostic], colour: bool
         pages.push(page.out);
     }
     pages.join("\n")
+}
+
+/// One line of a source, framed as C compilers do it, and what to mark in it: characters from 0.
+#[must_use]
+pub fn render_line(number: usize, text: &str, marked: Range<usize>, colour: bool) -> String {
+    let byte = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(i, _)| i);
+    let stretch = Stretch {
+        line: number.saturating_sub(1),
+        start: byte(marked.start),
+        end: byte(marked.end),
+    };
+    let mut page = Page {
+        out: String::new(),
+        colour,
+        gutter: number.to_string().len().max(5),
+    };
+    let mark = Mark {
+        stretch,
+        primary: true,
+        text: "",
+    };
+    page.line(text, &[&mark], AnsiColor::Red.on_default().bold());
+    page.out
 }
 
 /// A marked stretch of a line.
@@ -79,6 +103,11 @@ impl Page {
             let arrow = if i == 0 { "-->" } else { ":::" };
             self.out.extend(std::iter::repeat_n(' ', self.gutter));
             self.styled(FRAME, arrow);
+            // Of an empty file, or one that could not be read, there is nothing to show.
+            if source.text.is_empty() {
+                let _ = writeln!(self.out, " {}", plain(&source.name));
+                continue;
+            }
             let _ = writeln!(
                 self.out,
                 " {}:{}:{}",
@@ -114,24 +143,25 @@ impl Page {
                 self.out.push('\n');
             }
             before = Some(line);
-            let text = places.line(file, line);
-            let focus = marks
-                .iter()
-                .map(|mark| mark.stretch.start)
-                .min()
-                .unwrap_or(0);
-            let cells = Cells::new(text, focus);
-            self.styled(FRAME, &format!("{:>1$} |", line + 1, self.gutter));
-            if !cells.text.is_empty() {
-                let _ = write!(self.out, " {}", cells.text);
-            }
-            self.out.push('\n');
-            for mark in marks {
-                self.mark(&cells, mark, accent);
-            }
+            self.line(places.line(file, line), &marks, accent);
         }
         self.edge("|");
         self.out.push('\n');
+    }
+
+    /// A line with its number, and its marks.
+    fn line(&mut self, text: &str, marks: &[&Mark], accent: Style) {
+        let line = marks.first().map_or(0, |mark| mark.stretch.line);
+        let focus = marks.iter().map(|mark| mark.stretch.start).min();
+        let cells = Cells::new(text, focus.unwrap_or(0));
+        self.styled(FRAME, &format!("{:>1$} |", line + 1, self.gutter));
+        if !cells.text.is_empty() {
+            let _ = write!(self.out, " {}", cells.text);
+        }
+        self.out.push('\n');
+        for mark in marks {
+            self.mark(&cells, mark, accent);
+        }
     }
 
     fn mark(&mut self, cells: &Cells, mark: &Mark, accent: Style) {

@@ -239,7 +239,7 @@ fn places_that_cannot_be_are_moved() {
     assert!(render_json(&sources, &[nowhere]).contains("\"file\":\"\""));
     let (empty, file) = map("");
     let d = Diagnostic::new(Code::E0004, Span::new(file, 0, 0), "empty");
-    assert!(render_text(&empty, &[d], false).contains("a.nest:1:1\n"));
+    assert!(render_text(&empty, &[d], false).ends_with("--> a.nest\n"));
 }
 
 #[test]

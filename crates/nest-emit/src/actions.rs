@@ -1,12 +1,13 @@
 //! actions.c: the user's C, each piece under the line it came from, and the calls into it.
 
 use crate::names;
-use crate::replace::{Context, replace};
+use crate::places::Places;
+use crate::replace::{Context, Text, replace, replace_and_name};
 use crate::writer::Writer;
 use nest_machine::{Action, Code, Group, Machine, Variable};
 
-/// actions.c.
-pub fn emit(m: &Machine, banner: &str) -> String {
+/// actions.c, and where the user's C in it comes from.
+pub fn emit(m: &Machine, banner: &str) -> (String, Places) {
     let mut w = Writer::new("actions.c");
     w.put(banner);
     w.line("/* The specification's C; the runtime is in server.c, and its macros stay there. */");
@@ -30,11 +31,11 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     dispatch(m, &rules, &mut w);
     initialise(m, &mut w);
     startup(m, &mut w);
-    w.finish()
+    w.finish_with_places()
 }
 
 fn verbatim(w: &mut Writer, code: &Code) {
-    w.user(code, &code.text);
+    w.user(code, &Text::same(&code.text));
 }
 
 /// Everything at file scope that actions may need.
@@ -51,11 +52,10 @@ fn user_part(m: &Machine, w: &mut Writer) {
     if !m.locals.variables.is_empty() {
         w.line(&format!("{} {{", names::record(m)));
         for v in &m.locals.variables {
-            w.line(&format!(
-                "    {} {};",
-                names::variable_type(m, &v.name),
-                v.name
-            ));
+            // Whether a type is complete shows here: the place is the name's.
+            w.line(&format!("    {}", names::variable_type(m, &v.name)));
+            w.user(&name_of(v), &Text::same(&v.name));
+            w.line("    ;");
         }
         w.line("};");
         w.line(&format!(
@@ -67,7 +67,7 @@ fn user_part(m: &Machine, w: &mut Writer) {
     for fix in &m.locals.macros {
         w.line(&format!("#ifdef {0}\n#undef {0}", fix.name));
         let rest = replace(m, &fix.rest.code.text, &fix.rest.uses, Context::Evaluated);
-        w.line(&format!("#define {}{rest}\n#endif", fix.name));
+        w.line(&format!("#define {}{}\n#endif", fix.name, rest.text));
     }
     w.end("per-connection variables");
     w.begin("start-up declarations");
@@ -85,24 +85,26 @@ fn types(m: &Machine, group: &Group, w: &mut Writer) {
         w.user(&group.specifiers, &specifiers);
         return;
     }
-    let declarators: Vec<String> = group
-        .variables
-        .iter()
-        .map(|i| {
-            let v = &m.locals.variables[*i];
-            let name = if v.unsized_array {
-                names::unsized_type(m, &v.name)
-            } else {
-                names::variable_type(m, &v.name)
-            };
-            declarator(m, v, &name)
-        })
-        .collect();
     w.line("typedef");
-    w.user(
-        &group.specifiers,
-        &format!("{} {};", specifiers.trim_end(), declarators.join(", ")),
-    );
+    w.user(&group.specifiers, &specifiers);
+    for (n, i) in group.variables.iter().enumerate() {
+        let v = &m.locals.variables[*i];
+        let name = if v.unsized_array {
+            names::unsized_type(m, &v.name)
+        } else {
+            names::variable_type(m, &v.name)
+        };
+        let declarator = replace_and_name(
+            m,
+            &v.declarator.text,
+            &v.uses,
+            Context::Unevaluated,
+            (&v.hole, name),
+        );
+        w.user(&v.declarator, &declarator);
+        let last = n + 1 == group.variables.len();
+        w.line(if last { "    ;" } else { "    ," });
+    }
     for v in group
         .variables
         .iter()
@@ -110,35 +112,36 @@ fn types(m: &Machine, group: &Group, w: &mut Writer) {
         .filter(|v| v.unsized_array)
     {
         let Some(init) = &v.initialiser else { continue };
-        let value = format!(
-            "(({}){})",
-            names::unsized_type(m, &v.name),
-            braced(&replace(
-                m,
-                &init.code.text,
-                &init.uses,
-                Context::Unevaluated
-            ))
+        let code = &init.code;
+        let value = replace(m, &code.text, &init.uses, Context::Unevaluated);
+        let value = braced(value, code).between(
+            &format!("(({})", names::unsized_type(m, &v.name)),
+            ")",
+            code.text.len(),
         );
-        let text = format!(
-            "typedef __typeof__({value}[0]) {}[sizeof {value} / sizeof {value}[0]];",
-            names::variable_type(m, &v.name)
+        let again = value.text.clone();
+        let text = value.between(
+            "typedef __typeof__(",
+            &format!(
+                "[0]) {}[sizeof {again} / sizeof {again}[0]];",
+                names::variable_type(m, &v.name)
+            ),
+            code.text.len(),
         );
-        w.user(&init.code, &text);
+        w.user(code, &text);
     }
 }
 
-fn declarator(m: &Machine, v: &Variable, name: &str) -> String {
-    // Uses lie behind the name (array sizes): replace them first, the name's place stays.
-    let text = replace(m, &v.declarator.text, &v.uses, Context::Unevaluated);
-    format!("{}{name}{}", &text[..v.hole.start], &text[v.hole.end..])
+/// The variable's name, where it is declared.
+fn name_of(v: &Variable) -> Code {
+    v.declarator.part(v.hole.clone())
 }
 
-fn braced(initialiser: &str) -> String {
-    if initialiser.starts_with('{') {
-        initialiser.to_string()
+fn braced(initialiser: Text, code: &Code) -> Text {
+    if initialiser.text.starts_with('{') {
+        initialiser
     } else {
-        format!("{{{initialiser}}}")
+        initialiser.between("{", "}", code.text.len())
     }
 }
 
@@ -245,14 +248,15 @@ fn initialise(m: &Machine, w: &mut Writer) {
     for v in &m.locals.variables {
         let Some(init) = &v.initialiser else { continue };
         let value = replace(m, &init.code.text, &init.uses, Context::Evaluated);
+        let name = &v.name;
         if v.aggregate {
-            let name = &v.name;
             let ty = names::variable_type(m, name);
             w.line(&format!("    memcpy((void *)&nest_v->{name}, &({ty})"));
-            w.user(&init.code, &braced(&value));
+            w.user(&init.code, &braced(value, &init.code));
             w.line(&format!("        , sizeof nest_v->{name});"));
         } else {
-            w.line(&format!("    nest_v->{} =", v.name));
+            w.line(&format!("    nest_v->{name}"));
+            w.user(&name_of(v), &Text::whole("=".to_string(), name));
             w.user(&init.code, &value);
             w.line("        ;");
         }

@@ -110,6 +110,10 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
         // % begins a specifier.
         text += &format!("ListenStream={}\n", stream.replace('%', "%%"));
     }
+    if addresses.iter().any(|address| port(address).is_none()) {
+        text += "# Who may connect to a path: its group, which SocketGroup= names; root's unless it does.\n\
+                 SocketMode=0660\n";
+    }
     text + "Backlog=4096\n\
             \n\
             [Install]\n\
@@ -136,12 +140,16 @@ fn service(m: &Machine) -> String {
     let again = if m.settings.inetd {
         ""
     } else {
-        "Restart=on-failure\n"
+        "# Status 2 is a mistake in the configuration, which another start does not mend.\n\
+         Restart=on-failure\n\
+         RestartPreventExitStatus=2\n"
     };
     let drain = match nest_machine::options::duration(initial(m, "drainTimeout")) {
         Some(ms) if ms > 0 => (u64::from(ms).div_ceil(1000) + STOP).to_string(),
         _ => "infinity".to_owned(), // none
     };
+    // What the server asks for when it starts, or room for a file of the user's own.
+    let each = if m.features.files { 3 } else { 2 };
     let tasks = match m.settings.model {
         ModelKind::Process | ModelKind::Thread => clients + TASKS,
         ModelKind::Event | ModelKind::Script => TASKS,
@@ -161,9 +169,13 @@ fn service(m: &Machine) -> String {
          ExecReload=/bin/kill -HUP $MAINPID\n\
          {input}\
          {again}\
-         # drainTimeout is {drain_said}; what is left then is cut by the server itself.\n\
+         # TERM goes to the main process alone, which tells its workers. drainTimeout is {drain_said}; what is\n\
+         # left then is cut by the server itself.\n\
+         KillMode=mixed\n\
          TimeoutStopSec={drain}\n\
-         # maxClients is {clients}; twice, for a file that each may have open.\n\
+         # What the system ends for want of memory the server starts again, as all that dies.\n\
+         OOMPolicy=continue\n\
+         # maxClients is {clients}; {times}, for the files that each may have open.\n\
          LimitNOFILE={files}\n\
          TasksMax={tasks}\n\
          {place}\
@@ -198,9 +210,14 @@ fn service(m: &Machine) -> String {
          SystemCallArchitectures=native\n\
          SystemCallErrorNumber=EPERM\n\
          SystemCallFilter=@system-service\n\
-         SystemCallFilter=~@privileged\n",
+         SystemCallFilter=~@privileged @resources\n",
         drain_said = plain(initial(m, "drainTimeout")),
-        files = (2 * clients + DESCRIPTORS).min(MOST_DESCRIPTORS),
+        times = if m.features.files {
+            "three times"
+        } else {
+            "twice"
+        },
+        files = (each * clients + DESCRIPTORS).min(MOST_DESCRIPTORS),
         place = place(m),
     )
 }
@@ -233,6 +250,21 @@ fn place(m: &Machine) -> String {
     text
 }
 
+/// What has a container listen on all of its addresses, if the specification names one: that is the
+/// host's, or reaches nobody outside of the container.
+fn everywhere(addresses: &[String]) -> String {
+    let all = |address: &str| match port(address) {
+        Some(port) => format!("*:{port}"),
+        None => address.to_owned(),
+    };
+    let mut wider: Vec<String> = addresses.iter().map(|address| all(address)).collect();
+    wider.dedup();
+    if wider == addresses {
+        return String::new();
+    }
+    format!(" --set 'listen={}'", wider.join(" "))
+}
+
 /// `Dockerfile` and `.dockerignore`: the project built in one image, the server alone in another.
 ///
 /// # Errors
@@ -242,7 +274,8 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         return Err("inetd starts this server; without %option inetd it listens itself");
     }
     let name = &m.name;
-    let mut ports: Vec<String> = addresses(m)?
+    let addresses = addresses(m)?;
+    let mut ports: Vec<String> = addresses
         .iter()
         .filter_map(|address| port(address))
         .map(str::to_owned)
@@ -253,17 +286,24 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     } else {
         format!("EXPOSE {}\n", ports.join(" "))
     };
-    let publish = ports
-        .first()
-        .map_or(String::new(), |port| format!(" -p {port}:{port}"));
+    let publish: String = ports
+        .iter()
+        .map(|port| format!(" -p {port}:{port}"))
+        .collect();
+    let everywhere = everywhere(&addresses);
     let dockerfile = format!(
         "# {mark} ({version}) from {file} for the {model} model.\n\
          #\n\
-         #   docker build -t {name} . && docker run --rm{publish} {name}\n\
+         #   docker build -t {name} .\n\
+         #   docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges{publish} {name}{everywhere}\n\
+         #\n\
+         # For what it is to keep, a volume at /data: -v {name}:/data.\n\
          #\n\
          # C files of your own, and libraries, which must be static ones of musl:\n\
          #   docker build --build-arg EXTRA=more.c --build-arg LDLIBS=-lm -t {name} .\n\
          FROM alpine:3 AS build\n\
+         # No versions: Alpine keeps the newest of each package alone.\n\
+         # hadolint ignore=DL3018\n\
          RUN apk add --no-cache gcc make musl-dev\n\
          WORKDIR /build\n\
          COPY . .\n\

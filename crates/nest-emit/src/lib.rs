@@ -6,12 +6,14 @@ mod actions;
 mod automata;
 pub mod deploy;
 mod names;
+mod places;
 mod replace;
 mod server;
 mod tables;
 mod writer;
 
 use nest_machine::Machine;
+pub use places::{Origin, Places};
 use writer::string;
 
 /// A file of the generated project.
@@ -56,6 +58,12 @@ pub const LDFLAGS: &[&str] = &["-Wl,-z,now"];
 /// as usual.
 #[must_use]
 pub fn emit(machine: &Machine) -> Vec<OutFile> {
+    emit_with_places(machine).0
+}
+
+/// The same, and where the user's text in its C stands in the specification.
+#[must_use]
+pub fn emit_with_places(machine: &Machine) -> (Vec<OutFile>, Places) {
     let m = machine;
     let file = |path: &str, text: String| OutFile {
         path: path.to_string(),
@@ -67,10 +75,11 @@ pub fn emit(machine: &Machine) -> Vec<OutFile> {
         m.file.replace("*/", "* /"),
         m.settings.model.row().name
     );
+    let (actions, places) = actions::emit(m, &banner);
     let mut files = vec![
         file("Makefile", makefile(m)),
         file("server.c", server::emit(m, &banner)),
-        file("actions.c", actions::emit(m, &banner)),
+        file("actions.c", actions),
         file(&names::header(m), header(m, &banner)),
     ];
     let model = m.settings.model.row();
@@ -85,7 +94,7 @@ pub fn emit(machine: &Machine) -> Vec<OutFile> {
             text: part.text.to_string(),
         });
     }
-    files
+    (files, places)
 }
 
 /// NAME.h: what C helpers need to know of the specification.

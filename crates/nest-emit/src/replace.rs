@@ -14,13 +14,70 @@ pub enum Context {
     Unevaluated,
 }
 
+/// C in place of the user's own text: where it is not the same, what of the user's it stands for.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    /// The C.
+    pub text: String,
+    /// Ranges of it, in order, and the range of the user's text that each stands for.
+    pub stands: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl Text {
+    /// The user's text as it is.
+    pub fn same(text: &str) -> Text {
+        Text {
+            text: text.to_string(),
+            stands: Vec::new(),
+        }
+    }
+
+    /// C that stands for the whole of the user's `old`.
+    pub fn whole(text: String, old: &str) -> Text {
+        Text {
+            stands: vec![(0..text.len(), 0..old.len())],
+            text,
+        }
+    }
+
+    /// The same between more C; `length`: of the user's text.
+    pub fn between(mut self, before: &str, after: &str, length: usize) -> Text {
+        for (new, _) in &mut self.stands {
+            *new = new.start + before.len()..new.end + before.len();
+        }
+        self.text = format!("{before}{}", self.text);
+        self.stands.insert(0, (0..before.len(), 0..0));
+        let end = self.text.len();
+        self.stands.push((end..end + after.len(), length..length));
+        self.text.push_str(after);
+        self
+    }
+}
+
 /// What `$block` becomes. A macro of C may hide a `return`, which no parser of ours sees: so the
 /// block ends with its scope, and no action ends on a helper.
 const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(nest_block_left), \
                      __unused__)) nest_session *const nest_in_block = nest_self;";
 
 /// `text` with every use replaced; the number of lines stays.
-pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> String {
+pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> Text {
+    all_edits(m, text, uses, context).apply(text)
+}
+
+/// The same, and `name` in place of what stands at `hole`.
+pub fn replace_and_name(
+    m: &Machine,
+    text: &str,
+    uses: &[Use],
+    context: Context,
+    (hole, name): (&Range<usize>, String),
+) -> Text {
+    let mut edits = all_edits(m, text, uses, context);
+    edits.put(hole.clone(), name);
+    edits.apply(text)
+}
+
+fn all_edits(m: &Machine, text: &str, uses: &[Use], context: Context) -> Edits {
     let mut edits = Edits { list: Vec::new() };
     for u in uses {
         if edits.covered(&u.at) {
@@ -49,7 +106,7 @@ pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> Strin
             }
         }
     }
-    edits.apply(text)
+    edits
 }
 
 fn variable(m: &Machine, index: usize, context: Context) -> String {
@@ -176,19 +233,21 @@ impl Edits {
             .any(|(r, _)| !r.is_empty() && r.start <= at.start && at.end <= r.end)
     }
 
-    fn apply(mut self, text: &str) -> String {
+    fn apply(mut self, text: &str) -> Text {
         // Stable: of several insertions at one place the one of the enclosing call comes first
         // where arguments begin; where they end, the innermost was inserted last and must come
         // first, which only `)` and `}` at one offset could show, and they never share one.
         self.list.sort_by_key(|(r, _)| (r.start, r.end));
         let mut out = String::with_capacity(text.len() + 64 * self.list.len());
+        let mut stands = Vec::with_capacity(self.list.len());
         let mut at = 0;
-        for (r, new) in self.list {
-            out.push_str(&text[at..r.start]);
+        for (old, new) in self.list {
+            out.push_str(&text[at..old.start]);
+            at = old.end;
+            stands.push((out.len()..out.len() + new.len(), old));
             out.push_str(&new);
-            at = r.end;
         }
         out.push_str(&text[at..]);
-        out
+        Text { text: out, stands }
     }
 }

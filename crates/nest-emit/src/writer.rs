@@ -1,5 +1,7 @@
 //! The only place where text is put together: lines, `#line`, literals.
 
+use crate::places::{Piece, Places};
+use crate::replace::Text;
 use nest_machine::Code;
 
 /// A C file in the making.
@@ -7,7 +9,11 @@ pub struct Writer {
     file: &'static str,
     text: String,
     line: usize,
+    places: Places,
 }
+
+/// Text that begins far to the right in the specification does not do so in C.
+const FARTHEST: usize = 200;
 
 impl Writer {
     /// An empty file; `file` is its name for `#line`.
@@ -16,6 +22,7 @@ impl Writer {
             file,
             text: String::new(),
             line: 1,
+            places: Places::default(),
         }
     }
 
@@ -57,13 +64,21 @@ impl Writer {
 
     /// The user's text: the compiler speaks of its place in the specification. `text` stands in
     /// place of the code's own (uses replaced).
-    pub fn user(&mut self, at: &Code, text: &str) {
+    pub fn user(&mut self, at: &Code, text: &Text) {
         self.put(&format!("#line {} {}\n", at.line, string(&at.file)));
-        if !text.starts_with('\n') {
-            self.put(&" ".repeat(at.column.min(200) - 1));
-        }
-        self.line(text);
+        let pad = if text.text.starts_with('\n') {
+            0
+        } else {
+            at.column.min(FARTHEST) - 1
+        };
+        self.put(&" ".repeat(pad));
+        self.line(&text.text);
         self.put(&format!("#line {} {}\n", self.line + 1, string(self.file)));
+        self.places.add(Piece {
+            code: at.clone(),
+            text: text.clone(),
+            pad,
+        });
     }
 
     /// Numbers as the inside of an initialiser, wrapped.
@@ -83,6 +98,11 @@ impl Writer {
     /// The file.
     pub fn finish(self) -> String {
         self.text
+    }
+
+    /// The file, and where the user's text in it comes from.
+    pub fn finish_with_places(self) -> (String, Places) {
+        (self.text, self.places)
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Must not know: what stands in their place in the emitted C.
 
+mod values;
+
 use crate::blocks;
 use crate::ctext::{self, Kind, Token};
 use crate::directives::{self, DIRECTIVES, Directive, Form};
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
-use crate::options;
 use crate::scope::{self, Names, Place};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
 use nest_syntax::ast::CText;
@@ -35,6 +36,17 @@ pub enum Owner {
     /// START, END or TIMEOUT.
     Special(&'static str),
 }
+
+/// What directives are called elsewhere.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("exit", "close"),
+    ("goto", "next"),
+    ("print", "reply"),
+    ("printf", "reply"),
+    ("send", "reply"),
+    ("wait", "sleep"),
+    ("write", "reply"),
+];
 
 /// Finds every use in an action.
 pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
@@ -189,6 +201,20 @@ impl Scan<'_, '_> {
         let word = self.word(&at);
         let name = &word[1..];
         if name.is_empty() {
+            let dollar = |t: &Token| t.kind == Kind::Dollar && self.word(&t.at) == "$";
+            let beside = |n: usize, at: usize| {
+                let other = self.tokens.get(n).filter(|t| dollar(t));
+                other.is_some_and(|t| t.at.start == at || t.at.end == at)
+            };
+            if i > 0 && beside(i - 1, at.start) {
+                return; // said at the first
+            }
+            if beside(i + 1, at.end) {
+                let help = "an action gives no value: a per-connection variable holds what is to \
+                            stay, `$0`, `$1`, … are what matched";
+                let at = at.start..at.end + 1;
+                return self.say(Diag::E0401, &at, "`$$` is Yacc's".to_string(), help);
+            }
             let help = "write \\$ for a dollar sign";
             return self.say(Diag::E0401, &at, "`$` without a name".to_string(), help);
         }
@@ -202,7 +228,10 @@ impl Scan<'_, '_> {
             return;
         }
         let Some(directive) = directives::find(name) else {
-            let near = nearest(name, DIRECTIVES.iter().map(|d| d.name))
+            let other = ELSEWHERE.iter().find(|(word, _)| *word == name);
+            let near = other
+                .map(|(_, ours)| *ours)
+                .or_else(|| nearest(name, DIRECTIVES.iter().map(|d| d.name)))
                 .map_or(String::new(), |n| format!("did you mean `${n}`?"));
             return self.say(
                 Diag::E0401,
@@ -221,6 +250,9 @@ impl Scan<'_, '_> {
             (Form::Block, _) => return self.block(i, &at),
             (Form::Plain | Form::Return, _) => None,
             (_, None) => {
+                if self.broken_literal(i) {
+                    return;
+                }
                 let what = format!("{word} lacks its arguments in parentheses");
                 return self.say(Diag::E0403, &at, what, &usage);
             }
@@ -265,55 +297,6 @@ impl Scan<'_, '_> {
                 close: self.tokens[close].at.start,
             },
         });
-    }
-
-    /// `5s`, `cold ? 1m : 10s`, or milliseconds as C counts them: literals become uses. Whether it
-    /// may stand there.
-    fn duration(&mut self, directive: &Directive, at: &Range<usize>) -> bool {
-        let inside = |t: &&Token| at.start <= t.at.start && t.at.end <= at.end;
-        let tokens: Vec<Token> = self.tokens.iter().filter(inside).cloned().collect();
-        let none = self.word(at) == "none" && directive.name == "timeout";
-        let help = "write the unit, as in 500ms, 30s, 5m, 1h";
-        let number = |t: &Token| t.kind == Kind::Number;
-        // `(5)` and `-5` are no clearer than `5`.
-        let bare = tokens.iter().filter(|t| number(t)).count() == 1
-            && tokens
-                .iter()
-                .all(|t| number(t) || matches!(t.kind, Kind::Punct(b'(' | b')' | b'+' | b'-')));
-        let unit = |t: &Token| options::duration(&format!("1{}", self.word(&t.at))).is_some();
-        if matches!(tokens.as_slice(), [n, apart] if number(n) && unit(apart)) {
-            let what = format!("`{}` is no time", self.word(at));
-            let help = "write the unit at the number, as in 30s";
-            self.say(Diag::E0408, at, what, help);
-            return false;
-        }
-        let mut fits = true;
-        for token in &tokens {
-            let word = self.word(&token.at);
-            let digits = word.trim_start_matches(|c: char| c.is_ascii_digit());
-            let with_unit = matches!(digits, "ms" | "s" | "m" | "h");
-            match options::duration(&word) {
-                Some(ms) if (token.kind == Kind::Number && ms > 0) || none => {
-                    self.uses.push(Use {
-                        at: token.at.clone(),
-                        what: What::Milliseconds(ms),
-                    });
-                }
-                _ if token.kind == Kind::Number && with_unit => {
-                    let what = format!("`{word}` is not from 1ms to 24h");
-                    self.say(Diag::E0408, &token.at, what, "");
-                    fits = false;
-                }
-                _ if token.kind == Kind::Number && bare => {
-                    let written = self.word(at);
-                    let what = format!("${}({written}): {word} of what?", directive.name);
-                    self.say(Diag::E0408, &token.at, what, help);
-                    fits = false;
-                }
-                _ => {}
-            }
-        }
-        fits
     }
 
     /// The number of a part, checked.
@@ -503,97 +486,9 @@ impl Scan<'_, '_> {
         );
         None
     }
-
-    /// Whether the argument `index` of the call is a format, and if so whether the arguments behind
-    /// it are as many as it asks for. None: wrong, and said.
-    fn format(&mut self, call: &ctext::Call, index: usize, head: &Range<usize>) -> Option<bool> {
-        let at = call.args[index].clone();
-        let tokens: Vec<&Token> = self
-            .tokens
-            .iter()
-            .filter(|t| at.start <= t.at.start && t.at.end <= at.end)
-            .collect();
-        let is_text = tokens.first().is_some_and(|t| t.kind == Kind::Text);
-        let behind = call.args.len() - index - 1;
-        if index == 1 && !is_text {
-            let what = "the format is not a string literal".to_string();
-            self.say(
-                Diag::E0406,
-                &at,
-                what,
-                "write \"%s\" and the variable behind it",
-            );
-            return None;
-        }
-        let pieces: String = tokens
-            .iter()
-            .filter(|t| t.kind == Kind::Text)
-            .map(|t| &self.text.text[t.at.clone()])
-            .collect();
-        let exact = tokens.iter().all(|t| t.kind == Kind::Text);
-        let conversions = if is_text { conversions(&pieces) } else { 0 };
-        let is_format = is_text && conversions > 0 && (behind > 0 || index == 1);
-        if (is_format || index == 1) && exact && conversions != behind {
-            let what = format!(
-                "the format asks for {}, and {behind} {} behind it",
-                arguments(conversions),
-                if behind == 1 { "stands" } else { "stand" }
-            );
-            let help = "a conversion for each argument; a percent sign itself is written %%";
-            self.say(Diag::E0406, &(head.start..call.close + 1), what, help);
-            return None;
-        }
-        Some(is_format)
-    }
 }
 
 /// `1 argument`, `2 arguments`.
 fn arguments(count: usize) -> String {
     format!("{count} argument{}", if count == 1 { "" } else { "s" })
-}
-
-/// How many arguments a printf format takes. `pieces`: literals with their quotes, concatenated;
-/// the quotes in the middle of a conversion are looked through, as C joins the literals.
-fn conversions(pieces: &str) -> usize {
-    let s: Vec<u8> = pieces.bytes().filter(|b| *b != b'"').collect();
-    let (mut i, mut n) = (0, 0);
-    while i < s.len() {
-        if s[i] != b'%' {
-            i += 1;
-            continue;
-        }
-        i += 1;
-        if s.get(i) == Some(&b'%') {
-            i += 1;
-            continue;
-        }
-        while let Some(b) = s.get(i) {
-            match b {
-                b'*' => n += 1,
-                b'-' | b'+' | b' ' | b'#' | b'\'' | b'.' | b'$' | b'0'..=b'9' => {}
-                b'h' | b'l' | b'j' | b'z' | b't' | b'L' | b'q' => {}
-                _ => break,
-            }
-            i += 1;
-        }
-        if s.get(i) != Some(&b'm') {
-            n += 1;
-        }
-        i += 1;
-    }
-    n
-}
-
-#[cfg(test)]
-mod tests {
-    use super::conversions;
-
-    #[test]
-    fn conversions_are_counted() {
-        assert_eq!(conversions("\"a %d %% %s\""), 2);
-        assert_eq!(conversions("\"%-*.*f\""), 3);
-        assert_eq!(conversions("\"100%%\""), 0);
-        assert_eq!(conversions("\"%m\""), 0);
-        assert_eq!(conversions("\"%lld\"\"%zu\""), 2);
-    }
 }

@@ -396,10 +396,12 @@ pub fn startup(
                     actions_span(text, &at),
                     "this cannot be read as C",
                 )
-                .help("what only a preprocessor can read belongs into %{ %} or another C file"),
+                .help("behind the second `%%` stands C that runs once, at the start: rules stand before \
+                     it, what only a preprocessor can read in %{ %}"),
             );
             continue;
         }
+        crate::actions::no_directives(text, "the start-up section", out);
         for node in children(tree.root_node()) {
             startup_item(sources, text, node, &mut startup, out);
         }

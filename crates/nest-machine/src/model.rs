@@ -69,6 +69,21 @@ impl Code {
             text: sources.text(span).to_string(),
         }
     }
+
+    /// A part of it.
+    #[must_use]
+    pub fn part(&self, at: Range<usize>) -> Code {
+        let before = &self.text[..at.start];
+        let last = before.rsplit('\n').next().unwrap_or_default();
+        let lines = before.matches('\n').count();
+        let start = if lines == 0 { self.column } else { 1 };
+        Code {
+            file: self.file.clone(),
+            line: self.line + lines,
+            column: start + last.chars().count(),
+            text: self.text[at].to_string(),
+        }
+    }
 }
 
 /// A pattern rule.

@@ -444,6 +444,12 @@ fn unknown(name: &Name) -> Diagnostic {
         name.span,
         format!("there is no option `{}`", name.text),
     );
+    if let Some((known, value)) = name.text.split_once(['=', ':'])
+        && find(known).is_some()
+    {
+        let value = if value.is_empty() { "VALUE" } else { value };
+        return d.help(format!("write `%option {known} {value}`"));
+    }
     match nearest(&name.text, OPTIONS.iter().map(|o| o.name)) {
         Some(n) => d.help(format!("did you mean `{n}`?")),
         None => d,

@@ -4,7 +4,7 @@ use crate::actions::{self, Context, Owner};
 use crate::ctext::{self, Kind};
 use crate::directives::{self, Need};
 use crate::model::{
-    Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Timer, What,
+    Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Startup, Timer, What,
 };
 use crate::whole::{self, Refused};
 use crate::{Overrides, options, scope};
@@ -48,10 +48,12 @@ pub fn resolve(
     for text in &spec.locals {
         actions::no_directives(text, "the per-connection declarations", out);
     }
-    let startup = csections::startup(sources, &spec.startup, &mut parser, out);
-    for text in &spec.startup {
-        actions::no_directives(text, "the start-up section", out);
-    }
+    // Without a rule, what stands there was most likely to be the rules.
+    let startup = if spec.rules.is_empty() {
+        Startup::default()
+    } else {
+        csections::startup(sources, &spec.startup, &mut parser, out)
+    };
     let prologues: Vec<&ast::CText> = spec
         .decls
         .iter()

@@ -39,10 +39,18 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
     // A mistake elsewhere may well have swallowed the rules.
     if spec.rules.is_empty() && !out.iter().any(Diagnostic::is_error) {
         let what = "the specification has no rule";
-        out.push(
-            Diagnostic::new(Code::E0209, Span::new(FileId(0), 0, 0), what)
+        out.push(match spec.startup.first().map(|text| text.span) {
+            Some(startup) => {
+                let start = startup.start as usize;
+                let second = Span::new(startup.file, start.saturating_sub(2), start);
+                Diagnostic::new(Code::E0209, second, what).help(
+                    "rules stand between the first `%%` and the second; behind the second stands C \
+                     that runs once, at the start",
+                )
+            }
+            None => Diagnostic::new(Code::E0209, Span::new(FileId(0), 0, 0), what)
                 .help("write one behind `%%`, such as `\"QUIT\" \\r?\\n { $close(); }`"),
-        );
+        });
     }
 }
 

@@ -309,6 +309,13 @@ fn is_if_0(line: &[u8]) -> bool {
     words.take(3).eq([&b"#if"[..], b"0"]) || line.starts_with(b"#if 0 /")
 }
 
+/// Where a `%%` at the start of a line stands, behind `from`: what no C holds.
+pub(crate) fn divider(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut lexer = Lexer::new(bytes, from);
+    while lexer.next().is_some() {}
+    bytes[lexer.at..].starts_with(b"%%").then_some(lexer.at)
+}
+
 /// From behind a `%{` to its `%}`: where that stands.
 pub(crate) fn fence_end(bytes: &[u8], from: usize) -> Result<usize, Unended> {
     let mut lexer = Lexer::new(bytes, from);
@@ -386,6 +393,23 @@ pub(crate) fn is_declaration_word(word: &str) -> bool {
         "volatile",
     ];
     WORDS.binary_search(&word).is_ok()
+}
+
+/// Whether `word`, with its `#`, starts a line of C's preprocessor.
+pub(crate) fn is_preprocessor_word(word: &str) -> bool {
+    matches!(
+        word.strip_prefix('#').unwrap_or_default(),
+        "include"
+            | "define"
+            | "undef"
+            | "if"
+            | "ifdef"
+            | "ifndef"
+            | "else"
+            | "elif"
+            | "endif"
+            | "pragma"
+    )
 }
 
 /// Whether `word` starts a statement of C's.

@@ -301,12 +301,12 @@ impl Section<'_, '_, '_, '_> {
                     &word,
                     "states are separated by blanks, and nothing ends the line",
                 );
-                if !text.is_empty() {
-                    let name = Name {
-                        text: text.to_owned(),
-                        span: word.span,
-                    };
-                    self.declare(&name, Kind::State);
+                let name = Name {
+                    text: text.to_owned(),
+                    span: word.span,
+                };
+                if !text.is_empty() && self.declare(&name, Kind::State) {
+                    states.push(name);
                 }
             } else if crate::reader::ident_end(text.as_bytes(), 0) != text.len() {
                 self.not_a_name(&word, "names are letters, digits and `_`, no digit first");
@@ -571,14 +571,19 @@ impl Section<'_, '_, '_, '_> {
     fn nothing(&mut self, start: usize) {
         let line = self.r.line_end(start);
         let end = start + self.r.bytes[start..line].trim_ascii_end().len();
-        let help = if self.r.looking_at("#") {
-            "preprocessor lines stand in `%{ %}`"
+        let word = self.r.text(start, self.r.ident_end(start + 1));
+        let (message, help) = if csource::is_preprocessor_word(word) {
+            ("not a declaration", "preprocessor lines stand in `%{ %}`")
+        } else if self.r.looking_at("#") {
+            ("`#` begins no comment", "comments are `// …` and `/* … */`")
         } else {
-            "declarations are %option, %state, %include, %{ %} and macros (`NAME text`); rules \
-             stand behind the first `%%`"
+            (
+                "not a declaration",
+                "declarations are %option, %state, %include, %{ %} and macros (`NAME text`); rules \
+                 stand behind the first `%%`",
+            )
         };
-        self.r
-            .report(Code::E0101, start, end, "not a declaration", help);
+        self.r.report(Code::E0101, start, end, message, help);
         self.skip_line(false);
         if self.r.at == start {
             self.r.at = self.r.char_end(start);

@@ -73,7 +73,8 @@ impl Parser<'_> {
                 break;
             }
             if newline && self.r.looking_at("%%") {
-                startup = Some(self.r.c_text(start + 2, self.r.end));
+                let end = self.third_divider(start).unwrap_or(self.r.end);
+                startup = Some(self.r.c_text(start + 2, end));
                 break;
             }
             if declarations && self.local() {
@@ -100,6 +101,19 @@ impl Parser<'_> {
             );
         }
         startup
+    }
+
+    /// Reports a `%%` behind the second one, which stands at `second`.
+    fn third_divider(&mut self, second: usize) -> Option<usize> {
+        let at = csource::divider(&self.r.bytes[..self.r.end], second + 2)?;
+        let found = Diagnostic::new(Code::E0004, self.r.span(at, at + 2), "a third `%%`")
+            .label(self.r.span(second, second + 2), "the second stands here")
+            .help(
+                "a specification has three parts: declarations, `%%`, rules, `%%`, C that runs at \
+                 the start; all rules stand between the first `%%` and the second",
+            );
+        self.r.diags.push(found);
+        Some(at)
     }
 
     fn rule(&mut self) {
@@ -527,11 +541,26 @@ pub(crate) fn unterminated(
     unended: &Unended,
 ) {
     let span = r.span(start, end);
-    let message = format!("{what} is not terminated");
-    let mut found = Diagnostic::new(Code::E0003, span, message).help(help);
-    if let Some((at, cause)) = unended.cause {
-        found = found.label(r.span(at, at + 1), format!("this {cause} does not end"));
-    }
+    let found = match unended.cause {
+        // What hides the end is what is to be mended.
+        Some((at, cause)) => {
+            let line = r.line_end(at);
+            let to = at + r.bytes[at..line].trim_ascii_end().len();
+            let help = match cause {
+                "comment" => "end it with `*/`",
+                "string" => "end it with `\"` on the same line",
+                _ => "end it with `'` on the same line",
+            };
+            let message = format!("the {cause} is not terminated");
+            Diagnostic::new(Code::E0003, r.span(at, to), message)
+                .label(span, format!("so {what} that begins here does not end"))
+                .help(help)
+        }
+        None => {
+            let message = format!("{what} is not terminated");
+            Diagnostic::new(Code::E0003, span, message).help(help)
+        }
+    };
     r.diags.push(found);
     r.at = unended.at;
 }

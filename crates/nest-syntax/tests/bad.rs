@@ -33,13 +33,17 @@ fn text_and_structure() {
             r##"%%
 "a" { "x }
 "##,
-            &["E0003 2:5 `{` the action is not terminated [2:7 this string does not end]"],
+            &[
+                "E0003 2:7 `\"x }` the string is not terminated [2:5 so the action that begins here does not end]",
+            ],
         ),
         (
             r##"%%
 "a" { /* x }
 "##,
-            &["E0003 2:5 `{` the action is not terminated [2:7 this comment does not end]"],
+            &[
+                "E0003 2:7 `/* x }` the comment is not terminated [2:5 so the action that begins here does not end]",
+            ],
         ),
         (
             r##"%%

@@ -9,6 +9,7 @@
 #include "../../platform/memory.c"
 #include "../../null/log.c"
 #include "../../null/files.c"
+#include "../../null/cache.c"
 #include "../../null/peer.c"
 #include "../../feature/timeout.c"
 #include "../../engine/work.c"

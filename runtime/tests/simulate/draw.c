@@ -435,7 +435,8 @@ static struct nest__command draw_of_talk(struct sim_talk *talk, bool last) {
 static struct nest__command draw_fault(void) {
     struct nest__command command = draw_verb(NEST__COMMAND_FAIL, 0);
     command.fault = draw.files > 0 && sim_chance(60) ? NEST__FAULT_FILE
-                    : sim_chance(80)                 ? NEST__FAULT_MEMORY
+                    : sim_chance(60)                 ? NEST__FAULT_MEMORY
+                    : sim_chance(50)                 ? NEST__FAULT_SCARCE
                                                      : NEST__FAULT_STACK;
     command.error = sim_chance(50) ? EIO : ENOSPC;
     command.number = 1 + sim_random(12);
@@ -538,7 +539,7 @@ static void draw_print(const struct nest__command *command) {
                                                  : "ENOBUFS");
     }
     if (command->verb == NEST__COMMAND_FAIL) {
-        static const char *const faults[] = {"memory", "stack", "file"};
+        static const char *const faults[] = {"memory", "stack", "file", "scarce"};
         printf(" %s%s", faults[command->fault],
                command->fault != NEST__FAULT_FILE ? ""
                : command->error == EIO            ? " EIO"

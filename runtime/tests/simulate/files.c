@@ -86,6 +86,16 @@ void files_begin(void) {
     }
 }
 
+/* No action has one open any more. */
+void files_closed(void) {
+    if (nest__cache_expire()) {
+        (void)nest__cache_close(NULL);
+    }
+    if (nest__cache_used() || cache.count != 0 || cache.orphans != 0) {
+        sim_broken(NULL, "%u files are open for nobody", (unsigned)cache.count);
+    }
+}
+
 /* Every file is what it should be, and nothing else is left. */
 void files_end(void) {
     char path[400];

@@ -34,6 +34,9 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
         work->kept == NULL) {
         record_no(s, "an idle session keeps its work block");
     }
+    if (work == nest__carrier()->lent && work->matching) {
+        record_no(s, "an unfinished message has the reserve");
+    }
 }
 
 static void record_phase(const nest_session *s) {
@@ -110,6 +113,7 @@ static void record_wheel(void) {
 void record_check_all(void) {
     uint64_t ended = 0, going = 0, taken = 0;
     const struct nest__carrier *carrier = nest__carrier();
+    bool lent = false;
     for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
         const nest_session *s = nest__slot_at(slot);
         if (s->phase == NEST__FREE) {
@@ -122,6 +126,7 @@ void record_check_all(void) {
         record_phase(s);
         if (s->work != NULL) {
             record_work(s, s->work);
+            lent = lent || s->work == carrier->lent;
         }
         going += s->phase != NEST__ENDED;
     }
@@ -145,6 +150,9 @@ void record_check_all(void) {
     }
     if (carrier->spares > NEST__SPARE_WORK) {
         sim_broken(NULL, "%u spare work blocks", (unsigned)carrier->spares);
+    }
+    if ((carrier->reserve == NULL) == (carrier->lent == NULL) || (carrier->lent != NULL && !lent)) {
+        sim_broken(NULL, "the reserve is neither there nor lent");
     }
     if ((++sim.checks & 15) == 0) {
         record_wheel();

@@ -37,6 +37,7 @@
 
 #include "../../file/root.c"
 
+#include "../../file/cache.c"
 #include "../../file/file.c"
 #include "../../file/upload.c"
 
@@ -167,6 +168,7 @@ static int run(uint64_t seed) {
     if (nest__faults_held - run_texts() != held) {
         sim_broken(NULL, "%ld allocations are left", nest__faults_held - run_texts() - held);
     }
+    files_closed();
     files_end();
     reload_end();
     if (run_descriptors() != descriptors + 1) { /* fileRoot's */

@@ -173,6 +173,7 @@ void acts_took(struct sim_talk *, const void *, uint32_t, const char *what);
 
 /* -- files.c */
 void files_begin(void); /* makes fileRoot */
+void files_closed(void);
 void files_end(void);
 uint8_t file_byte(uint32_t version, uint32_t at);
 uint32_t file_new_version(uint32_t name, uint32_t size);

@@ -10,6 +10,7 @@ pub fn highlighted(kind: &str, text: &str) -> String {
     match kind {
         "nest" | "c" | "h" => code(text),
         "console" | "conversation" | "sh" => text.split_inclusive('\n').map(terminal).collect(),
+        "text" => text.split_inclusive('\n').map(said).collect(),
         _ => escaped(text),
     }
 }
@@ -20,7 +21,7 @@ fn terminal(line: &str) -> String {
     } else if line.starts_with('>') {
         "typed"
     } else {
-        return escaped(line);
+        return said(line);
     };
     let (prompt, rest) = line.split_at(1);
     let (rest, end) = rest
@@ -31,6 +32,17 @@ fn terminal(line: &str) -> String {
         escaped(prompt),
         escaped(rest)
     )
+}
+
+/// What a program says; the beginning of a message of nest's stands out.
+fn said(line: &str) -> String {
+    for kind in ["error", "warning"] {
+        if line.starts_with(&format!("{kind}[")) {
+            let (head, rest) = line.split_at(line.find(':').unwrap_or(0));
+            return format!("<b class=\"{kind}\">{}</b>{}", escaped(head), escaped(rest));
+        }
+    }
+    escaped(line)
 }
 
 fn code(text: &str) -> String {
@@ -98,6 +110,10 @@ mod tests {
             assert!(shown.contains(part), "{part} in {shown}");
         }
         assert_eq!(highlighted("text", "$ <"), "$ &lt;");
+        assert_eq!(
+            highlighted("console", "error[E0301]: <x>\nerror: y\n"),
+            "<b class=\"error\">error[E0301]</b>: &lt;x&gt;\nerror: y\n"
+        );
         assert_eq!(
             highlighted("nest", "\"open\n"),
             "<span class=\"string\">&quot;open</span>\n"

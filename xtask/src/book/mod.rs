@@ -2,10 +2,12 @@
 //!
 //! The sources are an mdBook (docs/book.toml, docs/SUMMARY.md), so `mdbook build docs` reads them too.
 //! What a page names outside of docs/, an example or a page of the project, becomes a page as well. The
-//! pages need no script and no network. Must not know: what Markdown looks like inside a page.
+//! pages need no network, and no script but for the search. Must not know: what Markdown looks like inside a
+//! page.
 
 mod highlight;
 mod page;
+mod search;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +20,7 @@ use summary::{Entry, Summary};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
+const SEARCH: &str = include_str!("search.js");
 /// Where the book's own pages lie.
 const DOCS: &str = "docs";
 /// So many sections are worth a list above the page.
@@ -53,6 +56,8 @@ pub fn render(place: &Path) -> Result<usize, String> {
         write(&place.join(address(source)), &whole(&summary, source, page))?;
     }
     write(&place.join("style.css"), STYLE)?;
+    write(&place.join("search.js"), SEARCH)?;
+    write(&place.join("sections.js"), &search::index(&pages))?;
     if let Some(first) = summary.pages().next() {
         let source = Path::new(DOCS).join(&first.path);
         write(
@@ -177,20 +182,20 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
         "prev",
     );
     let after = beside(at.and_then(|i| all.get(i + 1)), "next");
-    let style = "../".repeat(address(source).components().count() - 1) + "style.css";
+    let root = "../".repeat(address(source).components().count() - 1);
+    let sections = format!("</h1>\n{}", sections(source, page));
     // The page last: nothing in it is taken for a place.
     TEMPLATE
         .replace("{title}", &page::escaped(&page.title))
-        .replace("{style}", &style)
+        .replace("{root}", &root)
         .replace(
             "{first}",
             &all.first().map_or(String::new(), |entry| to(entry)),
         )
         .replace("{contents}", &contents)
-        .replace("{here}", &sections(source, page))
         .replace("{before}", &before)
         .replace("{after}", &after)
-        .replace("{page}", &page.html)
+        .replace("{page}", &page.html.replacen("</h1>\n", &sections, 1))
 }
 
 /// The sections of a long page, unless it lists them itself.
@@ -266,6 +271,11 @@ mod tests {
     fn the_book_has_no_dead_link() {
         let place = std::env::temp_dir().join(format!("nest-book-{}", std::process::id()));
         let count = render(&place);
+        let below = fs::read_to_string(place.join("tutorial/first.html")).unwrap_or_default();
+        for file in ["style.css", "search.js"] {
+            assert!(place.join(file).exists() && below.contains(&format!("\"../{file}\"")));
+        }
+        assert!(place.join("sections.js").exists());
         let _ = fs::remove_dir_all(&place);
         assert!(count.unwrap_or_else(|why| panic!("{why}")) > 10);
     }

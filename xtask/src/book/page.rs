@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::highlight::highlighted;
+use super::search::{self, Section};
 use crate::tool;
 
 /// A page as it stands between its contents and its foot.
@@ -15,6 +16,7 @@ pub struct Page {
     pub html: String,
     pub headings: Vec<Heading>,
     pub links: Vec<Link>,
+    pub sections: Vec<Section>,
 }
 
 /// A heading that can be linked to.
@@ -57,15 +59,18 @@ pub fn page(source: &Path, text: &str) -> Page {
         ),
         headings: Vec::new(),
         links: Vec::new(),
+        sections: Vec::new(),
     }
 }
 
 fn markdown(source: &Path, text: &str) -> Page {
     let mut events: Vec<Event> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let headings = number_headings(&mut events);
+    let sections = search::sections(&events);
     let mut links = Vec::new();
     let mut out = Vec::new();
     let mut code: Option<(String, String)> = None;
+    let mut titled = headings.iter();
     for event in events {
         match (event, &mut code) {
             (Event::Start(Tag::CodeBlock(kind)), _) => {
@@ -97,6 +102,14 @@ fn markdown(source: &Path, text: &str) -> Page {
                     id,
                 }));
             }
+            (Event::End(TagEnd::Heading(level)), _) => {
+                let heading = titled.next().filter(|heading| heading.level > 1);
+                if let Some(Heading { id, .. }) = heading {
+                    let way = format!("<a class=\"way\" href=\"#{id}\" aria-label=\"Link\"></a>");
+                    out.push(Event::InlineHtml(way.into()));
+                }
+                out.push(Event::End(TagEnd::Heading(level)));
+            }
             (Event::Start(Tag::Table(alignments)), _) => {
                 out.push(Event::Html("<div class=\"table\">".into()));
                 out.push(Event::Start(Tag::Table(alignments)));
@@ -118,6 +131,7 @@ fn markdown(source: &Path, text: &str) -> Page {
         html: body,
         headings,
         links,
+        sections,
     }
 }
 

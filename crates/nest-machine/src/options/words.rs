@@ -31,7 +31,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 1 => format!("%option {} takes one value, here are {n}", info.name),
                 _ => format!("%option {} takes {most} values, here are {n}", info.name),
             },
-            usage(info),
+            superfluous(info, decl),
         );
     }
     match info.value {
@@ -78,7 +78,8 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 None => bad(
                     word.span,
                     format!("`{}` is no value for {}", word.text, info.name),
-                    "a time from 1ms to 24h, as in 500ms, 30s, 5m, 1h, or none".to_string(),
+                    "a whole number and its unit, from 1ms to 24h, as in 500ms, 30s, 5m, 1h; or none"
+                        .to_string(),
                 ),
             }
         }
@@ -100,6 +101,25 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 )
         }),
         Value::Text | Value::Flag | Value::Later => true,
+    }
+}
+
+/// What to write in place of too many values.
+fn superfluous(info: &OptionInfo, decl: &OptionDecl) -> String {
+    let words: Vec<&str> = decl.values.iter().map(|v| v.text.as_str()).collect();
+    let joined = words.concat();
+    let fits = match info.value {
+        Value::Duration => duration(&joined).is_some(),
+        Value::Size { .. } => size(&joined).is_some(),
+        _ => false,
+    };
+    match info.value {
+        _ if matches!(words[0], "=" | ":") => {
+            format!("write `%option {} {}`", info.name, words[1..].join(" "))
+        }
+        _ if fits => format!("write the unit at the number: {joined}"),
+        Value::Text => format!("write it in quotes: \"{}\"", words.join(" ")),
+        _ => usage(info),
     }
 }
 

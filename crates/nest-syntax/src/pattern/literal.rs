@@ -17,14 +17,7 @@ impl Parser<'_, '_> {
             let at = self.r.at;
             match self.r.peek() {
                 None | Some(b'\n') => {
-                    let end = self.r.bytes[start..at].trim_ascii_end().len() + start;
-                    self.r.report(
-                        Code::E0003,
-                        start,
-                        end,
-                        "the string is not terminated",
-                        "end it with `\"` on the same line",
-                    );
+                    self.unterminated(start, at);
                     return Err(Abort);
                 }
                 Some(b'"') => {
@@ -41,6 +34,36 @@ impl Parser<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Reports the string at `start`, whose line ends at `end`. If an earlier string of the line holds
+    /// the beginning of an action, it is that one which lacks its end: quotes pair up wrongly since.
+    fn unterminated(&mut self, start: usize, end: usize) {
+        let end = start + self.r.bytes[start..end].trim_ascii_end().len();
+        let before = &self.r.bytes[..start];
+        let line = before
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |n| n + 1);
+        let action = before[line..].iter().position(|b| *b == b'{');
+        let open = action.and_then(|n| before[line..line + n].iter().rposition(|b| *b == b'"'));
+        let quotes = |bytes: &[u8]| bytes.iter().filter(|b| **b == b'"').count();
+        let (from, to) = match open {
+            Some(n) if quotes(&before[line..line + n]) % 2 == 0 => {
+                let from = line + n;
+                let shut = before[from + 1..].iter().position(|b| *b == b'{');
+                let to = from + 1 + shut.unwrap_or(0);
+                (from, from + before[from..to].trim_ascii_end().len())
+            }
+            _ => (start, end),
+        };
+        self.r.report(
+            Code::E0003,
+            from,
+            to,
+            "the string is not terminated",
+            "end it with `\"` on the same line",
+        );
     }
 
     /// An escape of a string; the parser stands behind its backslash.

@@ -42,13 +42,20 @@ impl Parser<'_, '_> {
                 Some(b',') if end > at => at = end + 1,
                 Some(b'>') if end > at && states => {
                     let list = self.r.text(start + 1, end).replace(',', " || ");
+                    let help = match list.replace("INITIAL", "DEFAULT") {
+                        all if all.contains('*') => {
+                            "leave it out: a rule without a condition is active in every state"
+                                .to_owned()
+                        }
+                        list => format!("write `{list}:` in front of the pattern"),
+                    };
                     self.r.at = end + 1;
                     self.r.report(
                         Code::E0210,
                         start,
                         end + 1,
                         "a start condition is written as in Lex",
-                        format!("write `{list}:` in front of the pattern"),
+                        help,
                     );
                     return Ok(());
                 }
@@ -204,7 +211,8 @@ impl Parser<'_, '_> {
                     .suggest(&name.text, |kind| kind == Kind::Pattern)
                     .unwrap_or_else(|| {
                         format!(
-                            "declare it: `{} pattern`; an action ends its statement with `;`",
+                            "declare it before the first `%%`, as in `{0} [0-9]+`; if an action is \
+                             meant, write `{{ {0}; }}`",
                             name.text
                         )
                     });

@@ -8,6 +8,9 @@ use super::{Parser, fence};
 use crate::csource;
 use crate::names::RESERVED;
 
+/// As much of a line is looked at.
+const LONGEST_REMARK: usize = 400;
+
 impl Parser<'_> {
     /// One per-connection declaration or `%{ %}` block, if one stands here.
     pub(super) fn local(&mut self) -> bool {
@@ -77,19 +80,12 @@ impl Parser<'_> {
                 format!("the declaration `{word}` stands among the rules"),
                 "write it before the first `%%`",
             )
-        } else if matches!(
-            word,
-            "#include"
-                | "#define"
-                | "#undef"
-                | "#if"
-                | "#ifdef"
-                | "#ifndef"
-                | "#else"
-                | "#elif"
-                | "#endif"
-                | "#pragma"
-        ) {
+        } else if self.comment_habit(start) {
+            (
+                "`#` begins no comment".to_owned(),
+                "comments are `// …` and `/* … */`",
+            )
+        } else if csource::is_preprocessor_word(word) {
             (
                 format!("the preprocessor line `{word}` stands among the rules"),
                 "write it into `%{ %}` before the first `%%`",
@@ -102,6 +98,22 @@ impl Parser<'_> {
         self.r.at = line;
         self.r.report(Code::E0201, start, end, message, help);
         true
+    }
+
+    /// Whether a line is what other languages have as a comment: words behind a `#`, no action.
+    fn comment_habit(&self, start: usize) -> bool {
+        if !self.r.looking_at("#") {
+            return false;
+        }
+        // Remarks are short; one endless line must not be read again for each of its rules.
+        let end = self.r.char_end((start + LONGEST_REMARK).min(self.r.end));
+        let line = self.r.text(start, end).lines().next().unwrap_or_default();
+        let rest = line.trim_start_matches('#');
+        let word = rest.split_whitespace().next().unwrap_or_default();
+        let is_word = word.starts_with(|c: char| c.is_alphabetic() || c == '!')
+            && self.names.kind(word).is_none();
+        let apart = line.starts_with("##") || rest.starts_with([' ', '\t', '!']);
+        is_word && apart && !line.contains('{')
     }
 
     /// A per-connection declaration behind the first rule.

@@ -1,0 +1,2 @@
+    * { goto refused; }
+    $ { goto refused; }

@@ -1,0 +1,4 @@
+refused:
+    lexer.token = token;
+    return token == piece + n;
+}

@@ -1,0 +1,20 @@
+/* uncached.c: cache.c where no loop serves all: who asks for a file opens it. Called by file.c. No
+ * state. */
+#include "../file/file.h"
+
+int nest__cache_find(const char *path, struct stat *now) {
+    (void)path;
+    (void)now;
+    return -1;
+}
+
+void nest__cache_add(const char *path, int fd, const struct stat *about) {
+    (void)path;
+    (void)fd;
+    (void)about;
+}
+
+bool nest__cache_leave(int fd) {
+    (void)fd;
+    return false;
+}
