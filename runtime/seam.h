@@ -55,11 +55,11 @@ struct nest__nfa {
     const uint64_t (*sets)[4]; /* bit b of set: word b >> 6, bit b & 63 */
     uint16_t count, start;
 };
-/* Where an element ends: `by` bytes behind the message's start, before its end, behind a tag. */
+/* A place in a message: `by` bytes behind one of the marks that an action has. Modulo 2^32. */
+enum { NEST__MARK_START, NEST__MARK_END, NEST__MARK_TAG, NEST__MARK_NONE = 0xffff };
 struct nest__cut {
-    enum { NEST__CUT_UNUSED, NEST__CUT_START, NEST__CUT_END, NEST__CUT_TAG } from;
-    uint32_t tag;
-    int64_t by;
+    uint16_t mark; /* NEST__MARK_TAG and on: a tag; NONE: the place is not known */
+    uint32_t by;
 };
 struct nest__rule {
     const char *name; /* its NAME, or "line N" */
@@ -68,7 +68,7 @@ struct nest__rule {
     uint16_t parts;               /* elements */
     uint32_t threads;             /* without dfa: first word of its list in nest__match.threads */
     uint16_t tags;                /* that its automaton leaves */
-    const struct nest__cut *cuts; /* of all elements but the last; NULL: none is known */
+    const struct nest__cut *cuts; /* part n from [n - 1] to [n]; NULL: none is known */
     /* Apart: NULL if it is over the budget, and run by its ordered thread list. */
     const struct nest__dfa *dfa;
     const struct nest__nfa *nfa; /* for unknown cuts and thread lists; NULL if neither is needed */

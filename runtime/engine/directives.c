@@ -20,10 +20,7 @@ static nest_bytes part_in_place(nest_session *s, unsigned n) {
         part = (nest_bytes){action->p, action->n};
         return part;
     }
-    nest__parts_find(action, &nest__carrier()->scratch, n);
-    uint32_t start = n == 1 ? 0 : action->ends[n - 2];
-    part = (nest_bytes){action->p + start, action->ends[n - 1] - start};
-    return part;
+    return nest__part(action, &nest__carrier()->scratch, n);
 }
 
 /* Where the private copy of a part is noted; NULL outside a pattern rule and beyond its parts. */

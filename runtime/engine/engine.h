@@ -35,13 +35,13 @@ struct nest__action {
     int rule;
     const uint8_t *p; /* the message: in the window's buffer or in the session's rest */
     uint32_t n;
-    bool parsed; /* all of ends is valid */
+    bool parsed; /* ends is valid */
     bool copied; /* copies is valid */
     bool lost;   /* a part had no memory: the session may not be marked on a helper */
     /* bytes of unread input that it took */
     uint64_t took;
-    uint32_t tags[NEST__TAGS];  /* what its rule's automaton has left */
-    uint32_t ends[NEST__PARTS]; /* of each element, relative to p */
+    uint32_t marks[NEST__MARK_TAG + NEST__TAGS]; /* 0, n, and what its rule's automaton has left */
+    uint32_t ends[NEST__PARTS];                  /* of each element, relative to p */
     char *copies[NEST__PARTS + 1];
 };
 
@@ -157,8 +157,8 @@ enum nest__verdict nest__match_feed(struct nest__match *, struct nest__scratch *
                                     uint32_t n, bool eof);
 
 /* -- parts.c */
-/* Makes the ends of part n >= 1 valid, and of the one before. */
-void nest__parts_find(struct nest__action *, struct nest__scratch *, unsigned n);
+/* Part n >= 1 of the rule's, in place. */
+nest_bytes nest__part(struct nest__action *, struct nest__scratch *, unsigned n);
 
 /* -- output.c */
 void nest__out_drop(nest_session *);

@@ -17,33 +17,6 @@ static void parts_from_path(struct nest__action *action, const uint32_t *path, u
     action->ends[parts - 1] = action->n; /* the last has no mark: it ends with the match */
 }
 
-/* The end of element `i` (from 0), if it is known. */
-static bool part_end(struct nest__action *action, const struct nest__rule *rule, unsigned i) {
-    if (i + 1 == rule->parts) {
-        action->ends[i] = action->n;
-        return true;
-    }
-    if (rule->cuts == NULL) {
-        return false;
-    }
-    const struct nest__cut *cut = &rule->cuts[i];
-    int64_t from = cut->by;
-    switch (cut->from) {
-    case NEST__CUT_UNUSED:
-        return false;
-    case NEST__CUT_START:
-        break;
-    case NEST__CUT_END:
-        from = (int64_t)action->n - cut->by;
-        break;
-    case NEST__CUT_TAG:
-        from += action->tags[cut->tag];
-        break;
-    }
-    action->ends[i] = (uint32_t)from;
-    return true;
-}
-
 /* All of action->ends, by the rule's nfa. */
 static void parts_pass(struct nest__action *action, struct nest__scratch *scratch) {
     const struct nest__rule *rule = &nest__rules[action->rule];
@@ -84,10 +57,18 @@ static void parts_pass(struct nest__action *action, struct nest__scratch *scratc
     parts_from_path(action, scratch->path, parts);
 }
 
-void nest__parts_find(struct nest__action *action, struct nest__scratch *scratch, unsigned n) {
-    const struct nest__rule *rule = &nest__rules[action->rule];
-    if (!action->parsed &&
-        !(part_end(action, rule, n - 1) && (n == 1 || part_end(action, rule, n - 2)))) {
-        parts_pass(action, scratch);
+nest_bytes nest__part(struct nest__action *action, struct nest__scratch *scratch, unsigned n) {
+    const struct nest__cut *cuts = nest__rules[action->rule].cuts;
+    uint32_t from, to;
+    if (cuts != NULL && cuts[n - 1].mark != NEST__MARK_NONE && cuts[n].mark != NEST__MARK_NONE) {
+        from = action->marks[cuts[n - 1].mark] + cuts[n - 1].by;
+        to = action->marks[cuts[n].mark] + cuts[n].by;
+    } else {
+        if (!action->parsed) {
+            parts_pass(action, scratch);
+        }
+        from = n == 1 ? 0 : action->ends[n - 2];
+        to = action->ends[n - 1];
     }
+    return (nest_bytes){action->p + from, to - from};
 }

@@ -48,8 +48,10 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     s->phase = NEST__ACTING;
     nest__carrier()->action = &action;
     if (rule >= 0) {
+        action.marks[NEST__MARK_START] = 0;
+        action.marks[NEST__MARK_END] = n;
         for (unsigned i = 0; i < nest__rules[rule].tags; i++) {
-            action.tags[i] = tags[i];
+            action.marks[NEST__MARK_TAG + i] = tags[i];
         }
         nest__on_take(s, &nest__rules[rule], p, n);
     } else if (NEST__TIMERS > 0 && rule <= NEST__ACT_TIMER) {

@@ -51,12 +51,6 @@ static inline bool nest__like8(const uint8_t *p, const char text[9], const char 
 
 /* -- sets */
 
-static inline bool nest__in(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint8_t byte) {
-    uint64_t low = (byte & 64) != 0 ? b : a;
-    uint64_t high = (byte & 64) != 0 ? d : c;
-    return (((byte & 128) != 0 ? high : low) >> (byte & 63) & 1) != 0;
-}
-
 enum nest__high { NEST__HIGH_OUT, NEST__HIGH_IN, NEST__HIGH_MIXED };
 struct nest__set {
     uint64_t bits[4];
@@ -68,76 +62,69 @@ static inline bool nest__has(const struct nest__set *set, uint8_t byte) {
     return (set->bits[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
-/* -- runs: the first byte that ends one, or `end` */
+/* -- runs: up to the first byte that ends one, or `end` */
+
+/* A vector of bytes, and for each whether something holds: all bits or none. */
+typedef uint8_t nest__bytes16 __attribute__((vector_size(16)));
+typedef int8_t nest__which16 __attribute__((vector_size(16)));
+enum { NEST__WIDE = 16 };
+
+static inline nest__bytes16 nest__load16(const uint8_t *p) {
+    nest__bytes16 bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return bytes;
+}
+
+/* The first for which it holds; NEST__WIDE: none. */
+static inline unsigned nest__first16(nest__which16 which) {
+#if defined(__SSE2__)
+    unsigned mask = (unsigned)_mm_movemask_epi8((__m128i)which);
+    return mask == 0 ? NEST__WIDE : (unsigned)__builtin_ctz(mask);
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+    uint8x8_t half = vshrn_n_u16((uint16x8_t)which, 4); /* four bits of each */
+    uint64_t mask = vget_lane_u64(vreinterpret_u64_u8(half), 0);
+    return mask == 0 ? NEST__WIDE : (unsigned)__builtin_ctzll(mask) / 4;
+#else
+    unsigned i = 0;
+    while (i < NEST__WIDE && which[i] == 0) {
+        i++;
+    }
+    return i;
+#endif
+}
+
+/* p goes on to the first byte `v` for which STOP holds. STOP compares v with constants: it is an
+ * expression of a byte, and of a vector of them. */
+#define NEST__UNTIL(p, end, STOP)                                                                  \
+    do {                                                                                           \
+        unsigned nest__at = NEST__WIDE;                                                            \
+        while ((end) - (p) >= NEST__WIDE) {                                                        \
+            const nest__bytes16 v = nest__load16(p);                                               \
+            nest__at = nest__first16((nest__which16)(STOP));                                       \
+            (p) += nest__at;                                                                       \
+            if (nest__at != NEST__WIDE) {                                                          \
+                break;                                                                             \
+            }                                                                                      \
+        }                                                                                          \
+        while (nest__at == NEST__WIDE && (p) != (end)) {                                           \
+            const uint8_t v = *(p);                                                                \
+            if (STOP) {                                                                            \
+                break;                                                                             \
+            }                                                                                      \
+            (p)++;                                                                                 \
+        }                                                                                          \
+    } while (false)
 
 #if defined(__SSE2__)
-
-/* The first of four stops. */
-static inline const uint8_t *nest__until(const uint8_t *p, const uint8_t *end, uint8_t a, uint8_t b,
-                                         uint8_t c, uint8_t d) {
-    const __m128i va = _mm_set1_epi8((char)a), vb = _mm_set1_epi8((char)b);
-    const __m128i vc = _mm_set1_epi8((char)c), vd = _mm_set1_epi8((char)d);
-    while (end - p >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i stop = _mm_cmpeq_epi8(bytes, va);
-        if (b != a) {
-            stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, vb));
-        }
-        if (c != b) {
-            stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, vc));
-        }
-        if (d != c) {
-            stop = _mm_or_si128(stop, _mm_cmpeq_epi8(bytes, vd));
-        }
-        unsigned at = (unsigned)_mm_movemask_epi8(stop);
-        if (at != 0) {
-            return p + __builtin_ctz(at);
-        }
-        p += 16;
-    }
-    while (p != end && *p != a && *p != b && *p != c && *p != d) {
-        p++;
-    }
-    return p;
-}
-
-/* The first that is in neither range. */
-static inline const uint8_t *nest__within(const uint8_t *p, const uint8_t *end, uint8_t from,
-                                          uint8_t to, uint8_t from2, uint8_t to2) {
-    const __m128i zero = _mm_setzero_si128();
-    while (end - p >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i in = _mm_cmpeq_epi8(_mm_subs_epu8(_mm_sub_epi8(bytes, _mm_set1_epi8((char)from)),
-                                                  _mm_set1_epi8((char)(uint8_t)(to - from))),
-                                    zero);
-        if (from2 != from) {
-            in = _mm_or_si128(
-                in, _mm_cmpeq_epi8(_mm_subs_epu8(_mm_sub_epi8(bytes, _mm_set1_epi8((char)from2)),
-                                                 _mm_set1_epi8((char)(uint8_t)(to2 - from2))),
-                                   zero));
-        }
-        unsigned at = (unsigned)_mm_movemask_epi8(in) ^ 0xffffu;
-        if (at != 0) {
-            return p + __builtin_ctz(at);
-        }
-        p += 16;
-    }
-    while (p != end && ((uint8_t)(*p - from) <= (uint8_t)(to - from) ||
-                        (uint8_t)(*p - from2) <= (uint8_t)(to2 - from2))) {
-        p++;
-    }
-    return p;
-}
-
 /* W. Muła, http://0x80.pl/articles/simd-byte-lookup.html: a row by the low half of a byte, a bit of
  * it by the high half. */
-__attribute__((target("ssse3"), unused)) static const uint8_t *
+__attribute__((target("ssse3"), noinline, unused)) static const uint8_t *
 scan_among_ssse3(const uint8_t *p, const uint8_t *end, const struct nest__set *set) {
     const __m128i rows = _mm_loadu_si128((const __m128i *)(const void *)set->rows);
     const __m128i bits = _mm_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0);
     const __m128i half = _mm_set1_epi8(15);
     const unsigned high = set->high == NEST__HIGH_IN ? 0xffffu : 0;
-    while (end - p >= 16) {
+    while (end - p >= NEST__WIDE) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
         __m128i row = _mm_shuffle_epi8(rows, bytes); /* 0 for bytes from 128 on */
         __m128i bit = _mm_shuffle_epi8(bits, _mm_and_si128(_mm_srli_epi16(bytes, 4), half));
@@ -147,83 +134,33 @@ scan_among_ssse3(const uint8_t *p, const uint8_t *end, const struct nest__set *s
         if (at != 0) {
             return p + __builtin_ctz(at);
         }
-        p += 16;
+        p += NEST__WIDE;
     }
     while (p != end && nest__has(set, *p)) {
         p++;
     }
     return p;
 }
+#endif
 
 /* The first that is not in the set. */
 static inline const uint8_t *nest__among(const uint8_t *p, const uint8_t *end,
                                          const struct nest__set *set) {
-    if (set->high != NEST__HIGH_MIXED && end - p >= 16 && __builtin_cpu_supports("ssse3")) {
+#if defined(__SSE2__)
+    if (set->high != NEST__HIGH_MIXED && end - p >= NEST__WIDE && __builtin_cpu_supports("ssse3")) {
         return scan_among_ssse3(p, end, set);
     }
-    while (p != end && nest__has(set, *p)) {
-        p++;
-    }
-    return p;
-}
-
-#else
-
-static inline const uint8_t *nest__until(const uint8_t *p, const uint8_t *end, uint8_t a, uint8_t b,
-                                         uint8_t c, uint8_t d) {
-#if defined(__ARM_NEON) && defined(__aarch64__)
-    while (end - p >= 16) {
-        uint8x16_t bytes = vld1q_u8(p);
-        uint8x16_t stop =
-            vorrq_u8(vorrq_u8(vceqq_u8(bytes, vdupq_n_u8(a)), vceqq_u8(bytes, vdupq_n_u8(b))),
-                     vorrq_u8(vceqq_u8(bytes, vdupq_n_u8(c)), vceqq_u8(bytes, vdupq_n_u8(d))));
-        if (vmaxvq_u8(stop) != 0) {
-            break;
-        }
-        p += 16;
-    }
-#endif
-    while (p != end && *p != a && *p != b && *p != c && *p != d) {
-        p++;
-    }
-    return p;
-}
-
-static inline const uint8_t *nest__within(const uint8_t *p, const uint8_t *end, uint8_t from,
-                                          uint8_t to, uint8_t from2, uint8_t to2) {
-#if defined(__ARM_NEON) && defined(__aarch64__)
-    while (end - p >= 16) {
-        uint8x16_t bytes = vld1q_u8(p);
-        uint8x16_t in = vorrq_u8(
-            vcleq_u8(vsubq_u8(bytes, vdupq_n_u8(from)), vdupq_n_u8((uint8_t)(to - from))),
-            vcleq_u8(vsubq_u8(bytes, vdupq_n_u8(from2)), vdupq_n_u8((uint8_t)(to2 - from2))));
-        if (vminvq_u8(in) == 0) {
-            break;
-        }
-        p += 16;
-    }
-#endif
-    while (p != end && ((uint8_t)(*p - from) <= (uint8_t)(to - from) ||
-                        (uint8_t)(*p - from2) <= (uint8_t)(to2 - from2))) {
-        p++;
-    }
-    return p;
-}
-
-static inline const uint8_t *nest__among(const uint8_t *p, const uint8_t *end,
-                                         const struct nest__set *set) {
-#if defined(__ARM_NEON) && defined(__aarch64__)
+#elif defined(__ARM_NEON) && defined(__aarch64__)
     static const uint8_t powers[16] = {1, 2, 4, 8, 16, 32, 64, 128};
-    if (set->high == NEST__HIGH_OUT) {
-        const uint8x16_t rows = vld1q_u8(set->rows), bits = vld1q_u8(powers);
-        while (end - p >= 16) {
-            uint8x16_t bytes = vld1q_u8(p);
-            uint8x16_t row = vqtbl1q_u8(rows, vandq_u8(bytes, vdupq_n_u8(15)));
-            uint8x16_t bit = vqtbl1q_u8(bits, vshrq_n_u8(bytes, 4));
-            if (vminvq_u8(vtstq_u8(row, bit)) == 0) {
-                break;
-            }
-            p += 16;
+    const uint8x16_t rows = vld1q_u8(set->rows), bits = vld1q_u8(powers);
+    while (set->high == NEST__HIGH_OUT && end - p >= NEST__WIDE) {
+        uint8x16_t bytes = vld1q_u8(p);
+        uint8x16_t row = vqtbl1q_u8(rows, vandq_u8(bytes, vdupq_n_u8(15)));
+        uint8x16_t bit = vqtbl1q_u8(bits, vshrq_n_u8(bytes, 4));
+        unsigned at = nest__first16((nest__which16)vmvnq_u8(vtstq_u8(row, bit)));
+        p += at;
+        if (at != NEST__WIDE) {
+            return p;
         }
     }
 #endif
@@ -233,5 +170,4 @@ static inline const uint8_t *nest__among(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
-#endif
 #endif

@@ -36,19 +36,24 @@ void bench_begin(const uint8_t *input) {
 
 static void report(void) {
     struct nest__action action;
-    const struct bench_rule *rule = &bench_rules[driver.match.best];
-    size_t base = (size_t)(driver.from - driver.input);
-    action.rule = driver.match.best;
+    const struct nest__run *run = &driver.match.run;
+    const struct bench_rule *rule = &bench_rules[run->best];
+    action.rule = run->best;
     action.p = driver.from;
-    action.n = driver.match.best_n;
-    if (rule->count > 0 && rule->parts[0].part > 0) {
-        nest__parts_find(&action, &driver_scratch);
+    action.n = run->best_n;
+    action.parsed = false;
+    action.marks[NEST__MARK_START] = 0;
+    action.marks[NEST__MARK_END] = run->best_n;
+    for (unsigned i = 0; i < nest__rules[action.rule].tags; i++) {
+        action.marks[NEST__MARK_TAG + i] = run->tags[i];
     }
     for (unsigned i = 0; i < rule->count; i++) {
-        unsigned part = rule->parts[i].part;
-        uint32_t start = part <= 1 ? 0 : action.ends[part - 2];
-        uint32_t end = part == 0 ? action.n : action.ends[part - 1];
-        bench_part(rule->parts[i].kind, base + start, base + end);
+        nest_bytes part = {driver.from, action.n};
+        if (rule->parts[i].part > 0) {
+            part = nest__part(&action, &driver_scratch, rule->parts[i].part);
+        }
+        size_t start = (size_t)((const uint8_t *)part.p - driver.input);
+        bench_part(rule->parts[i].kind, start, start + part.n);
     }
     driver.states = rule->states;
 }
@@ -57,9 +62,9 @@ bool bench_feed(uint8_t *piece, size_t n) {
     const uint8_t *limit = piece + n;
     while (driver.from < limit) {
         if (!driver.matching) {
-            uint16_t active[NEST__RULES];
-            unsigned count = nest__spec_active(driver.states, NEST_NO_STATE, active);
-            nest__match_begin(&driver.match, active, count, driver.from);
+            struct nest__active active;
+            nest__spec_active(driver.states, NEST_NO_STATE, &active);
+            nest__match_begin(&driver.match, &active, driver.from);
             driver.matching = true;
         }
         enum nest__verdict verdict = nest__match_feed(&driver.match, &driver_scratch, driver.from,
@@ -72,7 +77,7 @@ bool bench_feed(uint8_t *piece, size_t n) {
         }
         report();
         driver.matching = false;
-        driver.from += driver.match.best_n;
+        driver.from += driver.match.run.best_n;
     }
     return true;
 }

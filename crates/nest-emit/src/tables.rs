@@ -94,7 +94,8 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
         }
         if let Some(cuts) = asked_cuts(matching, i) {
             w.line(&format!("static const struct nest__cut rule_{i}_cuts[] = {{"));
-            w.numbers(cuts.cuts.iter().map(cut));
+            let ends = [Cut::Start(0)].into_iter().chain(cuts.cuts.clone());
+            w.numbers(ends.chain([Cut::End(0)]).map(cut));
             w.line("};");
         }
     }
@@ -132,12 +133,13 @@ fn asked_cuts(matching: &Matching, i: usize) -> Option<&Cuts> {
     cuts.cuts.iter().any(|c| *c != Cut::Unused).then_some(cuts)
 }
 
-fn cut(cut: &Cut) -> String {
+fn cut(cut: Cut) -> String {
+    let by = |n: i64| u32::try_from(n.rem_euclid(1 << 32)).unwrap_or(0);
     match cut {
-        Cut::Unused => "{NEST__CUT_UNUSED, 0, 0}".to_string(),
-        Cut::Start(by) => format!("{{NEST__CUT_START, 0, {by}}}"),
-        Cut::End(by) => format!("{{NEST__CUT_END, 0, {by}}}"),
-        Cut::Tag(tag, by) => format!("{{NEST__CUT_TAG, {tag}, {by}}}"),
+        Cut::Unused => "{NEST__MARK_NONE, 0}".to_string(),
+        Cut::Start(n) => format!("{{NEST__MARK_START, {n}}}"),
+        Cut::End(n) => format!("{{NEST__MARK_END, {}u}}", by(-i64::from(n))),
+        Cut::Tag(tag, n) => format!("{{NEST__MARK_TAG + {tag}, {}u}}", by(n)),
     }
 }
 

@@ -80,8 +80,8 @@ MUTATIONS = [
     # -- the match
     ("first-of-equals", "engine/matcher.c", "match->fed = to;", "match->fed = to - (to > 3);"),
     ("overflow-late", "engine/matcher.c", "    if (match->fed >= most) {", "    if (match->fed > most) {"),
-    ("part-start", "engine/directives.c", "uint32_t start = n == 1 ? 0 : action->ends[n - 2];",
-     "uint32_t start = n <= 2 ? 0 : action->ends[n - 2];"),
+    ("part-start", "engine/parts.c", "from = n == 1 ? 0 : action->ends[n - 2];",
+     "from = n <= 2 ? 0 : action->ends[n - 2];"),
     # -- files and blocks
     ("descriptor-left", "engine/files.c",
      "    error = errno;\n    nest__file_close(file.fd);\n", "    error = errno;\n"),

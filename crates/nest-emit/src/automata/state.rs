@@ -66,7 +66,18 @@ impl Emitter<'_> {
             .into_iter()
             .partition(|(_, set)| set.iter().count() <= LABELS);
         for ((to, effect), set) in tested {
-            w.line(&format!("    if ({}) {{", is_in(set)));
+            let test = is_in(set);
+            if let Some(named) = test.0 {
+                w.line("    {");
+                w.line(&format!("        static const struct nest__set set = {named};"));
+                w.line(&format!("        if ({}) {{", test.1));
+                w.line("            p++;");
+                self.go(state, *to, *effect, "            ", w);
+                w.line("        }");
+                w.line("    }");
+                continue;
+            }
+            w.line(&format!("    if ({}) {{", test.1));
             w.line("        p++;");
             self.go(state, *to, *effect, "        ", w);
             w.line("    }");
@@ -108,7 +119,7 @@ impl Emitter<'_> {
         ways.remove(&edge);
         let (named, scan) = scan(&set);
         if edge.1 == 0 && named.is_none() {
-            w.line(&format!("    p = {scan};"));
+            w.line(&format!("    {scan}"));
             return;
         }
         w.line("    {");
@@ -118,7 +129,7 @@ impl Emitter<'_> {
         if edge.1 != 0 {
             w.line("        const uint8_t *from = p;");
         }
-        w.line(&format!("        p = {scan};"));
+        w.line(&format!("        {scan}"));
         if edge.1 != 0 {
             w.line("        if (p != from) {");
             let effect = &self.merged.effects[edge.1 as usize];
@@ -228,26 +239,50 @@ fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
     ranges
 }
 
-/// C: the first byte that is not in the set, or `end`; and the set, if it needs to be named `set`.
+/// Most comparisons of a run that is told by them.
+const COMPARED: usize = 5;
+
+/// How to pass over a run: its last statement, and the set if it needs to be named `set`.
 fn scan(set: &ByteSet) -> (Option<String>, String) {
-    let stops: Vec<u8> = set.complement().iter().collect();
-    if stops.is_empty() {
-        return (None, "end".to_string());
+    let stops = set.complement();
+    if ranges(&stops).is_empty() {
+        return (None, "p = end;".to_string());
     }
-    if stops.len() <= 4 {
-        let stop = |at: usize| literal(stops[at.min(stops.len() - 1)]);
-        let list: Vec<String> = (0..4).map(stop).collect();
-        return (None, format!("nest__until(p, end, {})", list.join(", ")));
+    let cost = |set: &ByteSet| ranges(set).iter().map(|(from, to)| ends(*from, *to)).sum();
+    let (within, without): (usize, usize) = (cost(set), cost(&stops));
+    if within.min(without) > COMPARED {
+        let call = "p = nest__among(p, end, &set);";
+        return (Some(bytes_set(set)), call.to_string());
     }
-    let within = ranges(set);
-    if within.len() <= 2 {
-        let bounds = |at: usize| {
-            let (from, to) = within[at.min(within.len() - 1)];
-            format!("{}, {}", literal(from), literal(to))
-        };
-        return (None, format!("nest__within(p, end, {}, {})", bounds(0), bounds(1)));
+    let told = if without <= within {
+        compared(&stops)
+    } else {
+        format!("(({}) == 0)", compared(set))
+    };
+    (None, format!("NEST__UNTIL(p, end, {told});"))
+}
+
+/// How many comparisons tell a range.
+fn ends(from: u8, to: u8) -> usize {
+    if from == to {
+        1
+    } else {
+        usize::from(from != 0) + usize::from(to != 255)
     }
-    (Some(bytes_set(set)), "nest__among(p, end, &set)".to_string())
+}
+
+/// C: whether `v` is in the set, which holds for one byte as for a vector of them.
+fn compared(set: &ByteSet) -> String {
+    let tests = ranges(set).into_iter().map(|(from, to)| {
+        let (from_text, to_text) = (literal(from), literal(to));
+        match (from, to) {
+            _ if from == to => format!("(v == {from_text})"),
+            (0, _) => format!("(v <= {to_text})"),
+            (_, 255) => format!("(v >= {from_text})"),
+            _ => format!("((v >= {from_text}) & (v <= {to_text}))"),
+        }
+    });
+    tests.collect::<Vec<_>>().join(" | ")
 }
 
 /// C: a set as `struct nest__set`.
@@ -270,8 +305,8 @@ fn bytes_set(set: &ByteSet) -> String {
     )
 }
 
-/// C: whether the byte at `p` is in the set.
-fn is_in(set: &ByteSet) -> String {
+/// C: whether the byte at `p` is in the set; and the set, if it needs to be named `set`.
+fn is_in(set: &ByteSet) -> (Option<String>, String) {
     let tests = ranges(set).into_iter().map(|(from, to)| {
         if from == to {
             format!("*p == {from}")
@@ -285,10 +320,9 @@ fn is_in(set: &ByteSet) -> String {
     });
     let tests: Vec<String> = tests.collect();
     if tests.len() <= 3 {
-        return tests.join(" || ");
+        return (None, tests.join(" || "));
     }
-    let ByteSet([a, b, c, d]) = set;
-    format!("nest__in({a:#x}u, {b:#x}u, {c:#x}u, {d:#x}u, *p)")
+    (Some(bytes_set(set)), "nest__has(&set, *p)".to_string())
 }
 
 /// A byte as C reads it best.
