@@ -334,8 +334,9 @@ bool nest__unread(const nest_session *); /* unread input may exist: close by lin
 /* Bytes that a client can need, its variables and buffers; `most`: whatever its actions do with
  * directives; else: whatever clients do by themselves. */
 uint64_t nest__session_memory(bool most);
-/* Descriptors that a client can hold, its connection and files. */
-uint32_t nest__session_descriptors(void);
+/* Descriptors that a client can hold, its connection and files; `most`: as long as one action runs,
+ * which may fail for want of them; else: from action to action. */
+uint32_t nest__session_descriptors(bool most);
 void nest__released(nest_session *); /* nothing can name it any more; frees its work block */
 
 /* A carrier runs one action at a time: a process, a thread, a loop. */

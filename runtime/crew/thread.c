@@ -278,8 +278,10 @@ uint64_t nest__carrier_memory(bool most) {
 }
 
 int nest__crew_prepare(void) {
-    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
-    int error = nest__descriptors_budget(clients + NEST__LISTEN_MAX + THREAD_DESCRIPTORS);
+    uint64_t fixed = NEST__LISTEN_MAX + THREAD_DESCRIPTORS;
+    uint64_t clients = nest__config.max_clients;
+    int error = nest__descriptors_budget(clients * nest__session_descriptors(false) + fixed,
+                                         clients * nest__session_descriptors(true) + fixed);
     if (error != 0 || (error = nest__supervisor_prepare()) != 0) {
         return error;
     }

@@ -5,8 +5,9 @@
 
 enum { BUDGET_FILES = 2 }; /* of one that is received: itself, and the directory of its name */
 
-uint32_t nest__session_descriptors(void) {
-    return 1 + (nest__files_memory() > 0 ? BUDGET_FILES : 0);
+uint32_t nest__session_descriptors(bool most) {
+    bool files = most ? nest__files_memory() > 0 : nest__uploads_memory() > 0;
+    return 1 + (files ? BUDGET_FILES : 0);
 }
 
 uint64_t nest__session_memory(bool most) {

@@ -288,9 +288,11 @@ int nest__io_status(void) {
 
 uint32_t nest__io_prepare(void) {
     uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
-    uint64_t clients = nest__config.max_clients * (uint64_t)nest__session_descriptors();
-    uint64_t need = clients + EPOLL_DESCRIPTORS + files;
-    if (nest__descriptors_budget(need + nest__cache_limit(nest__descriptors_beyond(need))) < 0) {
+    uint64_t fixed = EPOLL_DESCRIPTORS + files, clients = nest__config.max_clients;
+    uint64_t need = clients * nest__session_descriptors(false) + fixed;
+    uint64_t most = clients * nest__session_descriptors(true) + fixed;
+    if (nest__descriptors_budget(need, most + nest__cache_limit(nest__descriptors_beyond(need))) <
+        0) {
         return 0;
     }
     return nest__config.max_clients;

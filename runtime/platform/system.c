@@ -96,7 +96,7 @@ int nest__stdio_secure(void) {
     return sigaction(SIGPIPE, &ignore, NULL) == -1 ? -errno : 0;
 }
 
-int nest__descriptors_budget(uint64_t need) {
+int nest__descriptors_budget(uint64_t need, uint64_t most) {
     struct rlimit have;
     if (getrlimit(RLIMIT_NOFILE, &have) == -1) {
         return -errno;
@@ -109,7 +109,7 @@ int nest__descriptors_budget(uint64_t need) {
             (unsigned long long)have.rlim_max);
         return -EMFILE;
     }
-    if (need > have.rlim_cur) {
+    if (most > have.rlim_cur && have.rlim_cur < have.rlim_max) {
         have.rlim_cur = have.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &have) == -1) {
             return -errno;

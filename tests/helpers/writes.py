@@ -10,7 +10,7 @@ import subprocess
 import time
 from checks import (BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, shares_syncs,
                     together)
-from support.nest import Failed, program, run
+from support.nest import Failed
 from support.server import Client
 
 LINE = b'+' + b'x' * 60 + b'\n'
@@ -182,17 +182,11 @@ def scarce(folder, exe):
     """Descriptors for uploads are counted before the server starts."""
     if 'process' in exe:
         raise LookupError('a process has one client')
-    spec, receiver = os.path.join(folder, 'receive.nest'), os.path.join(folder, 'receive')
-    with open(spec, 'w', encoding='ascii') as file:
-        model = 'threadServer' if 'thread' in exe else 'eventServer'
-        file.write(f'%option {model} 300\n%%\n"PUT\\n" {{ (void)$fileReceive("up"); }}\n')
-    run([program(), 'build', spec, '-o', receiver])
-    for server in (exe, receiver):
-        done = subprocess.run(['prlimit', '--nofile=800:800', server, '--port', '0'], timeout=20,
-                              capture_output=True, text=True, cwd=folder, check=False)
-        same('status', done.returncode, 1)
-        if '300 clients need 9' not in done.stderr:
-            raise Failed(done.stderr)
+    done = subprocess.run(['prlimit', '--nofile=800:800', exe, '--port', '0'], timeout=20,
+                          capture_output=True, text=True, cwd=folder, check=False)
+    same('status', done.returncode, 1)
+    if '300 clients need 9' not in done.stderr:
+        raise Failed(done.stderr)
 
 
 SANITIZED = (written, together_written, abandoned, unable, lists)
