@@ -112,9 +112,9 @@ bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *);
 unsigned nest__spec_apart(const struct nest__active *, uint16_t rules[NEST__RULES]);
 
 /* Rules side by side in one automaton, on their way through a message. Those of two automata are
- * never active together. */
+ * never active together; others, matched apart, may be. */
 struct nest__run {
-    uint16_t automaton; /* 0: none, the active rules are matched apart */
+    uint16_t automaton; /* 0: none, all active rules are matched apart */
     uint16_t state;     /* 0: no rule is live */
     uint16_t best;      /* the rule that takes */
     uint32_t best_n;    /* so many bytes; 0: none has accepted */

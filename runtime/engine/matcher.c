@@ -35,7 +35,7 @@ void nest__match_begin(struct nest__match *match, const struct nest__active *act
     match->run.best_n = 0;
     match->run.active = *active;
     nest__spec_begin(&match->run);
-    if (NEST__APART > 0 && match->run.automaton == 0) {
+    if (NEST__APART > 0) {
         match_begin_apart(match, first);
     }
 }
@@ -125,17 +125,17 @@ enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scra
     struct nest__run *run = &match->run;
     uint32_t most = nest__config.input_buffer;
     uint32_t to = n < most ? n : most;
-    bool apart = NEST__APART > 0 && run->automaton == 0;
     if (match->fed < to) {
-        if (apart) {
-            match_feed_apart(match, scratch, p, to);
-        } else if (run->state != 0) {
+        if (run->state != 0) {
             nest__spec_run(run, p, p + match->fed, p + to);
+        }
+        if (NEST__APART > 0 && match->live > 0) { /* behind it: of equals the first written wins */
+            match_feed_apart(match, scratch, p, to);
         }
         match->fed = to;
     }
     enum nest__verdict decision = run->best_n > 0 ? NEST__DECIDED : NEST__NO_MATCH;
-    if ((apart ? match->live : run->state) == 0 && n > 0) {
+    if (run->state == 0 && match->live == 0 && n > 0) {
         return decision;
     }
     if (NEST__MESSAGES && run->best_n > 0) {

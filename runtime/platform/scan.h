@@ -75,38 +75,46 @@ static inline nest__bytes16 nest__load16(const uint8_t *p) {
     return bytes;
 }
 
-/* The first for which it holds; NEST__WIDE: none. */
-static inline unsigned nest__first16(nest__which16 which) {
+/* 0: for none; else what nest__first16 makes the number of the first of. */
+static inline uint64_t nest__mask16(nest__which16 which) {
 #if defined(__SSE2__)
-    unsigned mask = (unsigned)_mm_movemask_epi8((__m128i)which);
-    return mask == 0 ? NEST__WIDE : (unsigned)__builtin_ctz(mask);
+    return (unsigned)_mm_movemask_epi8((__m128i)which);
 #elif defined(__ARM_NEON) && defined(__aarch64__)
     uint8x8_t half = vshrn_n_u16((uint16x8_t)which, 4); /* four bits of each */
-    uint64_t mask = vget_lane_u64(vreinterpret_u64_u8(half), 0);
-    return mask == 0 ? NEST__WIDE : (unsigned)__builtin_ctzll(mask) / 4;
+    return vget_lane_u64(vreinterpret_u64_u8(half), 0);
 #else
-    unsigned i = 0;
-    while (i < NEST__WIDE && which[i] == 0) {
-        i++;
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < NEST__WIDE; i++) {
+        mask |= (uint64_t)(which[i] != 0) << i;
     }
-    return i;
+    return mask;
 #endif
 }
 
-/* p goes on to the first byte `v` for which STOP holds. STOP compares v with constants: it is an
- * expression of a byte, and of a vector of them. */
+static inline unsigned nest__first16(uint64_t mask) {
+#if defined(__ARM_NEON) && defined(__aarch64__)
+    return (unsigned)__builtin_ctzll(mask) / 4;
+#else
+    return (unsigned)__builtin_ctzll(mask);
+#endif
+}
+
+/* p goes on to the first byte `v` for which STOP holds, or to the end. STOP compares v with
+ * constants: it is an expression of a byte, and of a vector of them. */
 #define NEST__UNTIL(p, end, STOP)                                                                  \
     do {                                                                                           \
-        unsigned nest__at = NEST__WIDE;                                                            \
+        bool nest__found = false;                                                                  \
         while ((end) - (p) >= NEST__WIDE) {                                                        \
             const nest__bytes16 v = nest__load16(p);                                               \
-            nest__at = nest__first16((nest__which16)(STOP));                                       \
-            (p) += nest__at;                                                                       \
-            if (nest__at != NEST__WIDE) {                                                          \
+            const uint64_t nest__mask = nest__mask16((nest__which16)(STOP));                       \
+            if (nest__mask != 0) {                                                                 \
+                (p) += nest__first16(nest__mask);                                                  \
+                nest__found = true;                                                                \
                 break;                                                                             \
             }                                                                                      \
+            (p) += NEST__WIDE;                                                                     \
         }                                                                                          \
-        while (nest__at == NEST__WIDE && (p) != (end)) {                                           \
+        while (!nest__found && (p) != (end)) {                                                     \
             const uint8_t v = *(p);                                                                \
             if (STOP) {                                                                            \
                 break;                                                                             \
@@ -157,11 +165,11 @@ static inline const uint8_t *nest__among(const uint8_t *p, const uint8_t *end,
         uint8x16_t bytes = vld1q_u8(p);
         uint8x16_t row = vqtbl1q_u8(rows, vandq_u8(bytes, vdupq_n_u8(15)));
         uint8x16_t bit = vqtbl1q_u8(bits, vshrq_n_u8(bytes, 4));
-        unsigned at = nest__first16((nest__which16)vmvnq_u8(vtstq_u8(row, bit)));
-        p += at;
-        if (at != NEST__WIDE) {
-            return p;
+        uint64_t out = nest__mask16((nest__which16)vmvnq_u8(vtstq_u8(row, bit)));
+        if (out != 0) {
+            return p + nest__first16(out);
         }
+        p += NEST__WIDE;
     }
 #endif
     while (p != end && nest__has(set, *p)) {

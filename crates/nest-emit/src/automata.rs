@@ -89,7 +89,11 @@ fn any_active(bits: &[usize]) -> String {
 
 impl Emitter<'_> {
     fn describe(&self, m: &Machine, w: &mut Writer) {
-        let names = self.automaton.rules.iter().map(|r| comment(&m.rules[*r].label));
+        let names = self
+            .automaton
+            .rules
+            .iter()
+            .map(|r| comment(&m.rules[*r].label));
         let text = format!(
             "{}: {} states, {} byte classes, {} registers",
             names.collect::<Vec<_>>().join(", "),
@@ -191,10 +195,14 @@ impl Emitter<'_> {
             });
             edges.push(format!("{}", *to as usize | what << 16));
         }
-        w.line(&format!("static const uint8_t automaton_{number}_classes[256] = {{"));
+        w.line(&format!(
+            "static const uint8_t automaton_{number}_classes[256] = {{"
+        ));
         w.numbers(self.merged.classes);
         w.line("};");
-        w.line(&format!("static const uint32_t automaton_{number}_next[] = {{"));
+        w.line(&format!(
+            "static const uint32_t automaton_{number}_next[] = {{"
+        ));
         w.numbers(&edges);
         w.line("};");
         self.head(number, w);

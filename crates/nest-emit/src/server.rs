@@ -1,8 +1,8 @@
 //! server.c: sizes, hooks, the runtime files that this server needs, tables, options.
 
-use crate::{automata, tables};
 use crate::writer::{Writer, string};
-use nest_machine::matching::{Limits, Matching};
+use crate::{automata, tables};
+use nest_machine::matching::Matching;
 use nest_machine::options::{LONGEST, Value};
 use nest_machine::{Cond, Framing, Logging, Machine, RunOption};
 
@@ -37,7 +37,7 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     let mut w = Writer::new("server.c");
     w.put(banner);
     w.line("/* The runtime and the matchers; the specification's C is in actions.c. */");
-    let matching = Matching::of(m, Limits::default());
+    let matching = Matching::of(m);
     let sizes = tables::sizes(m, &matching);
     w.begin("sizes");
     w.line(&format!("#define NEST__RULES {}", sizes.rules));
@@ -155,7 +155,9 @@ fn hooks(m: &Machine, w: &mut Writer) {
 
 /// `nest__spec_active`: a bit for each condition.
 fn active(matching: &Matching, w: &mut Writer) {
-    w.line("\nbool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {");
+    w.line(
+        "\nbool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {",
+    );
     w.line("    (void)states;");
     w.line("    (void)last;");
     let words = matching.conditions.len().div_ceil(64).max(1);
@@ -173,7 +175,9 @@ fn active(matching: &Matching, w: &mut Writer) {
         };
         w.line(&format!("    active->bits[{word}] = {all};"));
     }
-    let any: Vec<String> = (0..words).map(|n| format!("active->bits[{n}] != 0")).collect();
+    let any: Vec<String> = (0..words)
+        .map(|n| format!("active->bits[{n}] != 0"))
+        .collect();
     w.line(&format!("    return {};", any.join(" || ")));
     w.line("}");
 }
@@ -185,7 +189,7 @@ fn apart(matching: &Matching, w: &mut Writer) {
     );
     w.line("    unsigned n = 0;");
     w.line("    (void)active, (void)rules;");
-    for rule in &matching.apart {
+    for rule in matching.apart.keys() {
         let condition = matching.condition_of[*rule];
         w.line(&format!(
             "    if ((active->bits[{}] >> {} & 1) != 0) {{",

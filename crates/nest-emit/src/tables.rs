@@ -33,7 +33,7 @@ struct Needs {
 
 fn needs(m: &Machine, matching: &Matching, i: usize) -> Needs {
     let rule = &m.rules[i];
-    let apart = matching.apart.contains(&i);
+    let apart = matching.apart.contains_key(&i);
     let asked = !rule.asked.is_empty() && matching.cuts[i].is_none();
     Needs {
         dfa: apart && rule.dfa.is_some(),
@@ -57,7 +57,7 @@ fn room(rule: &Rule, apart: bool) -> usize {
 /// The sizes of a machine.
 pub fn sizes(m: &Machine, matching: &Matching) -> Sizes {
     let each = || m.rules.iter().enumerate();
-    let apart = |i: usize| matching.apart.contains(&i);
+    let apart = |i: usize| matching.apart.contains_key(&i);
     let nfa = |(i, r): (usize, &Rule)| {
         if needs(m, matching, i).nfa {
             r.nfa.states.len()
@@ -93,7 +93,9 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             emit_nfa(i, &rule.nfa, w);
         }
         if let Some(cuts) = asked_cuts(matching, i) {
-            w.line(&format!("static const struct nest__cut rule_{i}_cuts[] = {{"));
+            w.line(&format!(
+                "static const struct nest__cut rule_{i}_cuts[] = {{"
+            ));
             let ends = [Cut::Start(0)].into_iter().chain(cuts.cuts.clone());
             w.numbers(ends.chain([Cut::End(0)]).map(cut));
             w.line("};");
@@ -116,14 +118,18 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             pointer(dfa, format!("&rule_{i}_dfa")),
             pointer(nfa, format!("&rule_{i}_nfa")),
         ));
-        first += room(rule, matching.apart.contains(&i));
+        first += room(rule, matching.apart.contains_key(&i));
     }
     if m.rules.is_empty() {
         w.line("    {\"none\", \"\", 0, 0, 0, 0, NULL, NULL, NULL}, /* never active */");
     }
     w.line("};");
     w.line("\nconst uint64_t nest__first[] = {");
-    w.numbers(first_bytes(m, matching).iter().map(|word| format!("{word:#x}u")));
+    w.numbers(
+        first_bytes(m, matching)
+            .iter()
+            .map(|word| format!("{word:#x}u")),
+    );
     w.line("};");
 }
 
@@ -152,7 +158,7 @@ fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
     let mut bits = vec![0; 256 * words];
     for (i, rule) in m.rules.iter().enumerate() {
         for byte in 0..256 {
-            let live = matching.apart.contains(&i)
+            let live = matching.apart.contains_key(&i)
                 && rule.dfa.as_ref().is_none_or(|dfa| {
                     let row = dfa.start as usize * dfa.class_count as usize;
                     dfa.next[row + usize::from(dfa.classes[byte])] != 0

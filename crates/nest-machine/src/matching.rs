@@ -3,30 +3,16 @@
 //! The result is the same in every case (`docs/language.md`, Matching), only the cost differs. Must
 //! not know: the C that comes of it.
 
-use crate::model::{Cond, Machine, Rule};
+use crate::model::{Cond, Machine, Rule, Strategy};
 use nest_pattern::{Cuts, Member, Merged, Tagged};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// What automata may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most states of an automaton.
-    pub states: usize,
-    /// Most states of an automaton that becomes code, not a table.
-    pub direct: usize,
-    /// Whether boundaries may be found in the same pass.
-    pub tags: bool,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            states: 4096,
-            direct: 400,
-            tags: true,
-        }
-    }
-}
+/// Automata of more states become tables: compilers take long for a function of so many labels.
+const DIRECT: usize = 400;
+/// Bytes of C: an edge of a table; a state as code, and each of the different ways out of it.
+const EDGE: usize = 5;
+const STATE: usize = 90;
+const WAY: usize = 60;
 
 /// How a machine's rules are matched.
 #[derive(Clone, Debug)]
@@ -37,10 +23,23 @@ pub struct Matching {
     pub condition_of: Vec<usize>,
     /// Rules side by side. Rules of two automata are never active together.
     pub automata: Vec<Automaton>,
-    /// Rules apart.
-    pub apart: BTreeSet<usize>,
+    /// Rules apart, and why.
+    pub apart: BTreeMap<usize, Reason>,
     /// Where the elements of each rule end, as far as it is known when it is decided.
     pub cuts: Vec<Option<Cuts>>,
+}
+
+/// Why a rule is matched apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// `%option matching apart`.
+    Asked,
+    /// Its own automaton has too many states.
+    Rule,
+    /// With the others there are more than `matchingStates`.
+    States,
+    /// With the others it is more than `matchingCode`.
+    Code,
 }
 
 /// Rules that may be active together, and their product.
@@ -56,76 +55,138 @@ pub struct Automaton {
     pub direct: bool,
 }
 
-impl Matching {
-    /// Decides for `m`. The same machine and limits, the same answer.
+impl Automaton {
+    /// About how many bytes of C it takes.
     #[must_use]
-    pub fn of(m: &Machine, limits: Limits) -> Matching {
+    pub fn size(&self) -> usize {
+        if self.direct {
+            code(&self.merged)
+        } else {
+            self.merged.next.len() * EDGE
+        }
+    }
+}
+
+fn code(merged: &Merged) -> usize {
+    let ways = |state| merged.row(state).iter().collect::<BTreeSet<_>>().len();
+    (0..merged.states())
+        .map(|state| STATE + WAY * ways(state))
+        .sum()
+}
+
+impl Matching {
+    /// Decides for `m`. The same machine, the same answer.
+    #[must_use]
+    pub fn of(m: &Machine) -> Matching {
         let mut conditions: Vec<Cond> = Vec::new();
         let condition_of: Vec<usize> = m
             .rules
             .iter()
             .map(|rule| {
-                conditions.iter().position(|c| *c == rule.cond).unwrap_or_else(|| {
-                    conditions.push(rule.cond.clone());
-                    conditions.len() - 1
-                })
+                conditions
+                    .iter()
+                    .position(|c| *c == rule.cond)
+                    .unwrap_or_else(|| {
+                        conditions.push(rule.cond.clone());
+                        conditions.len() - 1
+                    })
             })
             .collect();
         let mut matching = Matching {
             automata: Vec::new(),
-            apart: BTreeSet::new(),
+            apart: BTreeMap::new(),
             cuts: vec![None; m.rules.len()],
             conditions,
             condition_of,
         };
         for together in groups(&matching.conditions) {
-            let rules = (0..m.rules.len())
+            let rules: Vec<usize> = (0..m.rules.len())
                 .filter(|r| together.contains(&matching.condition_of[*r]))
                 .collect();
-            matching.add(m, rules, together, limits);
+            matching.add(m, &rules, &together);
         }
         matching
     }
 
-    /// One group: with tags, else without, else apart.
-    fn add(&mut self, m: &Machine, rules: Vec<usize>, conditions: BTreeSet<usize>, limits: Limits) {
-        let cuts: Vec<Cuts> = rules
-            .iter()
-            .map(|r| Cuts::of(&m.rules[*r].nfa, &m.rules[*r].asked))
-            .collect();
-        let none: Vec<Option<Cuts>> = cuts.iter().map(|c| c.tags.is_empty().then(|| c.clone())).collect();
-        let all: Vec<Option<Cuts>> = cuts.into_iter().map(Some).collect();
-        let tries = if limits.tags { vec![all, none] } else { vec![none] };
-        for cuts in tries {
-            let automata = rules.iter().zip(&cuts).map(|(r, cuts)| {
-                automaton(&m.rules[*r], cuts.as_ref(), limits.states)
-            });
-            let Some(automata) = automata.collect::<Option<Vec<Tagged>>>() else {
-                continue;
-            };
-            let members: Vec<Member<'_>> = rules
-                .iter()
-                .zip(&automata)
-                .map(|(r, automaton)| Member {
-                    automaton,
-                    bit: u32::try_from(self.condition_of[*r]).unwrap_or(u32::MAX),
-                })
-                .collect();
-            let Some(merged) = Merged::build(&members, conditions.len() == 1, limits.states) else {
-                continue;
-            };
-            for (rule, cuts) in rules.iter().zip(cuts) {
-                self.cuts[*rule] = cuts;
-            }
-            self.automata.push(Automaton {
-                direct: merged.states() <= limits.direct,
-                rules,
-                conditions,
-                merged,
-            });
+    /// One group: side by side as many as can be, the others apart.
+    fn add(&mut self, m: &Machine, rules: &[usize], conditions: &BTreeSet<usize>) {
+        if m.settings.strategy == Strategy::Apart {
+            let reasons = rules.iter().map(|rule| (*rule, Reason::Asked));
+            self.apart.extend(reasons);
             return;
         }
-        self.apart.extend(rules);
+        let mut members: Vec<Candidate> = Vec::new();
+        for rule in rules {
+            match Candidate::of(&m.rules[*rule], *rule, m.settings.matching_states) {
+                Some(candidate) => members.push(candidate),
+                None => {
+                    self.apart.insert(*rule, Reason::Rule);
+                }
+            }
+        }
+        while !members.is_empty() {
+            let reason = match self.merge(m, &members, conditions) {
+                Ok(automaton) => {
+                    for member in members {
+                        self.cuts[member.rule] = member.cuts;
+                    }
+                    self.automata.push(automaton);
+                    return;
+                }
+                Err(reason) => reason,
+            };
+            // Without tags it may fit; then without those that are largest.
+            if members.iter().any(Candidate::has_tags) {
+                for member in &mut members {
+                    member.drop_tags(&m.rules[member.rule]);
+                }
+                for stays in members.extract_if(.., |member| member.has_tags()) {
+                    self.apart.insert(stays.rule, reason);
+                }
+                continue;
+            }
+            for _ in 0..members.len().div_ceil(DROPPED) {
+                let sizes = members.iter().enumerate();
+                let largest =
+                    sizes.max_by_key(|(at, member)| (member.automaton.accepts.len(), *at));
+                let Some((at, _)) = largest else { break };
+                self.apart.insert(members.remove(at).rule, reason);
+            }
+        }
+    }
+
+    fn merge(
+        &self,
+        m: &Machine,
+        members: &[Candidate],
+        conditions: &BTreeSet<usize>,
+    ) -> Result<Automaton, Reason> {
+        let settings = &m.settings;
+        let sides: Vec<Member<'_>> = members
+            .iter()
+            .map(|member| Member {
+                automaton: &member.automaton,
+                bit: u32::try_from(self.condition_of[member.rule]).unwrap_or(u32::MAX),
+            })
+            .collect();
+        let certain = conditions.len() == 1;
+        let merged = Merged::build(&sides, certain, settings.matching_states);
+        let merged = merged.ok_or(Reason::States)?;
+        let automaton = Automaton {
+            direct: match settings.strategy {
+                Strategy::Auto => {
+                    merged.states() <= DIRECT && code(&merged) <= settings.matching_code
+                }
+                strategy => strategy == Strategy::Code,
+            },
+            rules: members.iter().map(|member| member.rule).collect(),
+            conditions: conditions.clone(),
+            merged,
+        };
+        if automaton.size() > settings.matching_code {
+            return Err(Reason::Code);
+        }
+        Ok(automaton)
     }
 
     /// Most tags of a rule.
@@ -143,10 +204,46 @@ impl Matching {
     }
 }
 
-fn automaton(rule: &Rule, cuts: Option<&Cuts>, budget: usize) -> Option<Tagged> {
-    match cuts {
-        Some(cuts) if !cuts.tags.is_empty() => Tagged::build(&rule.nfa, &cuts.tags, budget),
-        _ => rule.dfa.as_ref().map(Tagged::plain),
+/// Of the rules that are too many, this part is left out at a time.
+const DROPPED: usize = 8;
+
+/// A rule on its way into an automaton.
+struct Candidate {
+    rule: usize,
+    cuts: Option<Cuts>,
+    automaton: Tagged,
+}
+
+impl Candidate {
+    /// With tags if they fit; nothing if it does not fit at all.
+    fn of(rule: &Rule, number: usize, budget: usize) -> Option<Candidate> {
+        let cuts = Cuts::of(&rule.nfa, &rule.asked);
+        let tagged = if cuts.tags.is_empty() {
+            rule.dfa.as_ref().map(Tagged::plain)
+        } else {
+            Tagged::build(&rule.nfa, &cuts.tags, budget)
+        };
+        let (cuts, automaton) = match tagged {
+            Some(automaton) => (Some(cuts), automaton),
+            None => (None, rule.dfa.as_ref().map(Tagged::plain)?),
+        };
+        (automaton.accepts.len() <= budget).then_some(Candidate {
+            rule: number,
+            cuts,
+            automaton,
+        })
+    }
+
+    fn has_tags(&self) -> bool {
+        self.cuts.as_ref().is_some_and(|cuts| !cuts.tags.is_empty())
+    }
+
+    fn drop_tags(&mut self, rule: &Rule) {
+        if self.has_tags()
+            && let Some(dfa) = &rule.dfa
+        {
+            (self.cuts, self.automaton) = (None, Tagged::plain(dfa));
+        }
     }
 }
 
@@ -188,9 +285,14 @@ fn may_hold_together(a: &Cond, b: &Cond) -> bool {
     let others: Vec<Option<u32>> = lasts.into_iter().map(Some).chain([None]).collect();
     (0u32..1 << states.len()).any(|bits| {
         let holds = |n: u32| {
-            states.iter().position(|s| *s == n).is_some_and(|at| bits >> at & 1 == 1)
+            states
+                .iter()
+                .position(|s| *s == n)
+                .is_some_and(|at| bits >> at & 1 == 1)
         };
-        others.iter().any(|last| [a, b].iter().all(|c| c.holds(&holds, *last)))
+        others
+            .iter()
+            .any(|last| [a, b].iter().all(|c| c.holds(&holds, *last)))
     })
 }
 

@@ -395,6 +395,20 @@ pub enum Framing {
     Message,
 }
 
+/// `%option matching`: what becomes of the rules' automata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// What is fastest within the limits.
+    #[default]
+    Auto,
+    /// Side by side, each state as C code.
+    Code,
+    /// Side by side, as a table.
+    Table,
+    /// Each rule by itself.
+    Apart,
+}
+
 /// `%option logging`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Logging {
@@ -416,6 +430,12 @@ pub struct Settings {
     pub max_clients: u32,
     /// stream or message.
     pub framing: Framing,
+    /// What becomes of the rules' automata.
+    pub strategy: Strategy,
+    /// Most states of an automaton.
+    pub matching_states: usize,
+    /// Most bytes of C of an automaton.
+    pub matching_code: usize,
     /// Patterns ignore case.
     pub caseless: bool,
     /// The connection comes from inetd.
@@ -436,6 +456,9 @@ impl Settings {
             model: ModelKind::Event,
             max_clients: ModelKind::Event.row().clients,
             framing: Framing::Stream,
+            strategy: Strategy::Auto,
+            matching_states: 4096,
+            matching_code: 256 << 10,
             caseless: false,
             inetd: false,
             logging: Logging::Errors,

@@ -46,10 +46,12 @@ impl Cuts {
         let mut last: Option<(usize, usize)> = None; // the latest tag, and the element it ends
         for end in ends {
             let between = |from: usize, to: usize| -> Option<u32> {
-                lengths[from..to].iter().try_fold(0u32, |sum, n| sum.checked_add((*n)?))
+                lengths[from..to]
+                    .iter()
+                    .try_fold(0u32, |sum, n| sum.checked_add((*n)?))
             };
-            let from_last =
-                last.and_then(|(tag, at)| Some(Cut::Tag(tag, i64::from(between(at + 1, end + 1)?))));
+            let from_last = last
+                .and_then(|(tag, at)| Some(Cut::Tag(tag, i64::from(between(at + 1, end + 1)?))));
             cuts[end] = if let Some(n) = between(0, end + 1) {
                 Cut::Start(n)
             } else if let Some(n) = between(end + 1, count) {

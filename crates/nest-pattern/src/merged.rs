@@ -187,7 +187,10 @@ fn joint_classes(members: &[Member<'_>]) -> ([u8; 256], Vec<u8>) {
         let mut numbers: HashMap<(u8, u8), u8> = HashMap::new();
         let (mut classes, mut samples) = ([0u8; 256], Vec::new());
         for b in 0..=255u8 {
-            let pair = (old[usize::from(b)], member.automaton.classes[usize::from(b)]);
+            let pair = (
+                old[usize::from(b)],
+                member.automaton.classes[usize::from(b)],
+            );
             classes[usize::from(b)] = *numbers.entry(pair).or_insert_with(|| {
                 samples.push(b);
                 u8::try_from(samples.len() - 1).expect("no more classes than bytes")

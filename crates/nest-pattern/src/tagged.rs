@@ -184,7 +184,11 @@ impl<'n> Builder<'n> {
         let keys = vec![(Vec::new(), false), (Vec::new(), true)];
         Builder {
             nfa,
-            tag_of: tags.iter().enumerate().map(|(t, part)| (*part, t)).collect(),
+            tag_of: tags
+                .iter()
+                .enumerate()
+                .map(|(t, part)| (*part, t))
+                .collect(),
             numbers: (0..).zip(&keys).map(|(n, k)| (k.clone(), n)).collect(),
             keys,
             moves: vec![Moves::default()],
@@ -200,14 +204,21 @@ impl<'n> Builder<'n> {
     /// How many registers a state has.
     fn registers(&self, state: u32) -> usize {
         let threads = self.keys[state as usize].0.iter();
-        let most = threads.flat_map(|(_, tags)| tags.iter().filter(|r| **r != UNSET)).max();
+        let most = threads
+            .flat_map(|(_, tags)| tags.iter().filter(|r| **r != UNSET))
+            .max();
         most.map_or(0, |r| usize::from(*r) + 1)
     }
 
     fn start(&mut self) -> Option<(u32, u32)> {
         let mut list = Vec::new();
         self.round += 1;
-        self.follow(self.nfa.start, vec![UNSET; self.tag_of.len()], &mut list, false);
+        self.follow(
+            self.nfa.start,
+            vec![UNSET; self.tag_of.len()],
+            &mut list,
+            false,
+        );
         self.arrive(list, None)
     }
 

@@ -5,8 +5,8 @@
 
 use super::Emitter;
 use crate::writer::Writer;
-use nest_pattern::{Effect, Source};
 use nest_pattern::ByteSet;
+use nest_pattern::{Effect, Source};
 use std::collections::BTreeMap;
 
 /// Bytes that lead a state back to itself are a run if there are so many different ones.
@@ -57,7 +57,9 @@ impl Emitter<'_> {
         w.line(&format!("        return {state};"));
         w.line("    }");
         // The most bytes are what is left when the others are told apart.
-        let most = ways.iter().max_by_key(|(edge, set)| (set.iter().count(), **edge));
+        let most = ways
+            .iter()
+            .max_by_key(|(edge, set)| (set.iter().count(), **edge));
         let Some(most) = most.map(|(edge, _)| *edge) else {
             return;
         };
@@ -69,7 +71,9 @@ impl Emitter<'_> {
             let test = is_in(set);
             if let Some(named) = test.0 {
                 w.line("    {");
-                w.line(&format!("        static const struct nest__set set = {named};"));
+                w.line(&format!(
+                    "        static const struct nest__set set = {named};"
+                ));
                 w.line(&format!("        if ({}) {{", test.1));
                 w.line("            p++;");
                 self.go(state, *to, *effect, "            ", w);
@@ -124,7 +128,9 @@ impl Emitter<'_> {
         }
         w.line("    {");
         if let Some(named) = named {
-            w.line(&format!("        static const struct nest__set set = {named};"));
+            w.line(&format!(
+                "        static const struct nest__set set = {named};"
+            ));
         }
         if edge.1 != 0 {
             w.line("        const uint8_t *from = p;");
@@ -220,7 +226,10 @@ impl Emitter<'_> {
 fn once(effect: &Effect) -> bool {
     let set: Vec<u16> = effect.moves.iter().map(|(register, _)| *register).collect();
     let tags = effect.accepts.iter().flat_map(|a| &a.tags);
-    effect.moves.iter().all(|(_, source)| *source == Source::Here)
+    effect
+        .moves
+        .iter()
+        .all(|(_, source)| *source == Source::Here)
         && tags.into_iter().all(|source| match source {
             Source::Here => true,
             Source::Register(r) => !set.contains(r),

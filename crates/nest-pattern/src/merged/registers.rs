@@ -134,10 +134,13 @@ fn for_each_move(
         let to = variables.of_member(edge.to, part.member);
         let from = variables.of_member(edge.from, part.member);
         for (at, source) in moves.registers.iter().enumerate() {
-            each(to + at, match source {
-                Source::Here => None,
-                Source::Register(r) => Some(from + usize::from(*r)),
-            });
+            each(
+                to + at,
+                match source {
+                    Source::Here => None,
+                    Source::Register(r) => Some(from + usize::from(*r)),
+                },
+            );
         }
     }
 }
@@ -211,7 +214,10 @@ impl Joined {
         } else {
             (b, a)
         };
-        if self.states[&small].iter().any(|s| self.states[&large].contains(s)) {
+        if self.states[&small]
+            .iter()
+            .any(|s| self.states[&large].contains(s))
+        {
             return;
         }
         let moved = self.states.remove(&small).unwrap_or_default();
@@ -255,13 +261,7 @@ impl Places {
     }
 
     /// What a transition does, in terms of places.
-    pub(super) fn effect(
-        &self,
-        raw: &Raw<'_>,
-        from: usize,
-        to: usize,
-        parts: &[Part],
-    ) -> Effect {
+    pub(super) fn effect(&self, raw: &Raw<'_>, from: usize, to: usize, parts: &[Part]) -> Effect {
         let accepts = parts.iter().filter(|p| p.accepts).map(|part| {
             let moves = &raw.members[part.member as usize].automaton.moves[part.moves as usize];
             let first = self.variables.of_member(from, part.member);
@@ -284,10 +284,13 @@ impl Places {
         let mut moves: Vec<(u16, Source)> = Vec::new();
         for_each_move(raw, &self.variables, &edge, |to, source| {
             if self.live[to] {
-                moves.push((self.place[to], match source {
-                    None => Source::Here,
-                    Some(from) => Source::Register(self.place[from]),
-                }));
+                moves.push((
+                    self.place[to],
+                    match source {
+                        None => Source::Here,
+                        Some(from) => Source::Register(self.place[from]),
+                    },
+                ));
             }
         });
         let spare = u16::try_from(self.count.saturating_sub(1)).unwrap_or(u16::MAX);

@@ -57,7 +57,9 @@ impl Together {
         let mut ends: Vec<usize> = ends.collect::<Option<_>>()?;
         ends.push(n);
         let mut start = 0;
-        let ranges = ends.iter().map(|end| std::mem::replace(&mut start, *end)..*end);
+        let ranges = ends
+            .iter()
+            .map(|end| std::mem::replace(&mut start, *end)..*end);
         Some(ranges.collect())
     }
 }
@@ -119,7 +121,11 @@ impl<'m> MergedRun<'m> {
             Source::Register(r) => registers[usize::from(*r)],
         };
         if let Some(accept) = effect.accepts.iter().find(|a| self.active[a.member]) {
-            let tags = accept.tags.iter().map(|t| value(&self.registers, t)).collect();
+            let tags = accept
+                .tags
+                .iter()
+                .map(|t| value(&self.registers, t))
+                .collect();
             self.best = Some((self.at, accept.member, tags));
         }
         for (register, source) in &effect.moves {
