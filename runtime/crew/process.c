@@ -445,7 +445,8 @@ int nest__crew_prepare(void) {
     size_t shared = sizeof *nest__shared + nest__config.max_clients * sizeof nest__shared->told[0];
     int error = nest__processes_budget();
     if (error == 0) {
-        error = nest__descriptors_budget(NEST__LISTEN_MAX + PROCESS_DESCRIPTORS, 0);
+        uint64_t need = NEST__LISTEN_MAX + PROCESS_DESCRIPTORS;
+        error = nest__descriptors_budget(need, need);
     }
     if (error != 0) {
         return error;

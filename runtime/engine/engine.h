@@ -89,8 +89,8 @@ struct nest__work { /* borrowed from the carrier while a session is not idle */
     struct nest__listed *listed; /* folders that it has read */
     nest_upload *upload;         /* the connection's own, from action to action */
     bool matching;               /* match is of the unread bytes */
-    bool
-        apart; /* no block for the pool: it is what was lent of the reserve, or its text is large */
+    /* No block for the pool: it is what was lent of the reserve, or its text is large. */
+    bool apart;
     struct nest__match match;
 };
 
@@ -117,8 +117,8 @@ struct nest__carrier {
     struct nest__action *action; /* NULL: none runs */
     struct nest__work *spare;
     uint32_t spares;
-    struct nest__work
-        *reserve;             /* for the running action that finds no memory; NULL: none, or lent */
+    /* For the running action that finds no memory; NULL: none, or lent. */
+    struct nest__work *reserve;
     struct nest__work *lent;  /* the block that is to be the reserve again */
     struct nest__match match; /* of a message that may be decided at once */
     struct nest__scratch scratch;

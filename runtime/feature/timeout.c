@@ -32,7 +32,7 @@ void nest_timeout(nest_session *s, uint32_t ms) {
 }
 
 uint32_t nest__idle_limit(const nest_session *s) {
-    const uint32_t *slab = atomic_load_explicit(&timeout_slab, memory_order_relaxed);
+    const uint32_t *slab = atomic_load_explicit(&timeout_slab, memory_order_acquire);
     uint32_t limit = slab == NULL ? 0 : slab[s->self.slot];
     return limit == 0 ? nest__config.idle_timeout : limit - 1;
 }

@@ -31,9 +31,9 @@ struct nest__command {
     uint8_t *bytes; /* in: until the next command is read */
     size_t n;
     uint64_t room; /* UINT64_MAX: unlimited */
-    uint32_t
-        number; /* pass, helpers: ms; clients: how many; fail: which one from now on, or how many */
-    bool cold;  /* disk */
+    /* pass, helpers: ms; clients: how many; fail: which one from now on, or how many */
+    uint32_t number;
+    bool cold; /* disk */
     enum nest__fault fault;
     int error;       /* fail file, short: as this */
     const char *why; /* WRONG */

@@ -25,7 +25,7 @@ int64_t nest__sendfile(int socket, int fd, uint64_t at, uint64_t n);
  * somebody asks for a reload. False where it is not to be heard (nohup). After nest__stdio_secure.
  */
 bool nest__hung_up(int code);
-/* Makes room for `most` descriptors, as far as the hard limit allows; says on stderr that
+/* Makes room for `most` >= `need` descriptors, as far as the hard limit allows; says on stderr that
  * max_clients cannot fit if that is less than `need`. 0 or -errno. */
 int nest__descriptors_budget(uint64_t need, uint64_t most);
 /* How many more than `need` the hard limit allows. */
