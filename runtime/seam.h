@@ -67,7 +67,6 @@ struct nest__rule {
     uint32_t line;
     uint16_t parts;               /* elements */
     uint32_t threads;             /* without dfa: first word of its list in nest__match.threads */
-    uint16_t tags;                /* that its automaton leaves */
     const struct nest__cut *cuts; /* part n from [n - 1] to [n]; NULL: none is known */
     /* Apart: NULL if it is over the budget, and run by its ordered thread list. */
     const struct nest__dfa *dfa;
@@ -122,8 +121,9 @@ struct nest__run {
     uint32_t tags[NEST__TAGS]; /* of best: positions in the message */
     uint32_t registers[NEST__REGISTERS];
 };
-/* Sets automaton, state and registers for run->active. */
-void nest__spec_begin(struct nest__run *);
+/* Sets automaton, state, registers, and active as far as they or rules apart depend on it. False:
+ * no rule is active. */
+bool nest__spec_begin(struct nest__run *, uint64_t states, unsigned last);
 /* Takes bytes [p, end) of the message that began at `start`. */
 void nest__spec_run(struct nest__run *, const uint8_t *start, const uint8_t *p, const uint8_t *end);
 /* actions.c */
@@ -135,7 +135,8 @@ enum {
     NEST__ACT_TIMER = -3,      /* less the timer's number */
     NEST__ACT_NONE = -0x7fffff /* nest__current_rule: no action runs */
 };
-void nest__spec_act(nest_session *, void *vars, int rule); /* rule number, or one of the above */
+/* A rule's number, or one of the above, which have no message. */
+void nest__spec_act(nest_session *, void *vars, int rule, const struct nest_message *);
 int nest__spec_startup(int argc, char **argv);             /* < 0: go on; else exit status */
 
 /* -- configuration: values of run-time options, filled by config/ before anything else runs -- */

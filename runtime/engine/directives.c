@@ -17,7 +17,7 @@ static nest_bytes part_in_place(nest_session *s, unsigned n) {
         return part;
     }
     if (n == 0) {
-        part = (nest_bytes){action->p, action->n};
+        part = (nest_bytes){action->message.p, action->message.n};
         return part;
     }
     return nest__part(action, &nest__carrier()->scratch, n);

@@ -27,17 +27,18 @@ static void match_begin_apart(struct nest__match *match, const uint8_t *first) {
     }
 }
 
-void nest__match_begin(struct nest__match *match, const struct nest__active *active,
+bool nest__match_begin(struct nest__match *match, uint64_t states, unsigned last,
                        const uint8_t *first) {
     match->fed = 0;
     match->live = 0;
-    match->run.best = 0;
     match->run.best_n = 0;
-    match->run.active = *active;
-    nest__spec_begin(&match->run);
+    if (!nest__spec_begin(&match->run, states, last)) {
+        return false;
+    }
     if (NEST__APART > 0) {
         match_begin_apart(match, first);
     }
+    return true;
 }
 
 /* Bytes [from, to) through a dfa. The new state, 0 if it is not live any more; *accepted: the

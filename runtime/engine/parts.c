@@ -14,7 +14,7 @@ static void parts_from_path(struct nest__action *action, const uint32_t *path, u
         }
         action->ends[i] = before;
     }
-    action->ends[parts - 1] = action->n; /* the last has no mark: it ends with the match */
+    action->ends[parts - 1] = action->message.n; /* the last has no mark: it ends with the match */
 }
 
 /* All of action->ends, by the rule's nfa. */
@@ -32,10 +32,10 @@ static void parts_pass(struct nest__action *action, struct nest__scratch *scratc
     scratch->lists[now].count = 0;
     nest__threads_begin(scratch);
     nest__threads_add(scratch, nfa, nfa->start, now, parts, 0, NEST__PASS_OVER);
-    for (uint32_t i = 0; i < action->n; i++) {
+    for (uint32_t i = 0; i < action->message.n; i++) {
         const struct nest__threads *list = &scratch->lists[now];
-        enum nest__on_match on_match = i + 1 == action->n ? NEST__STOP_AT : NEST__PASS_OVER;
-        uint8_t byte = action->p[i];
+        enum nest__on_match on_match = i + 1 == action->message.n ? NEST__STOP_AT : NEST__PASS_OVER;
+        uint8_t byte = action->message.p[i];
         nest__threads_begin(scratch);
         scratch->lists[1 - now].count = 0;
         for (unsigned t = 0; t < list->count; t++) {
@@ -57,12 +57,23 @@ static void parts_pass(struct nest__action *action, struct nest__scratch *scratc
     parts_from_path(action, scratch->path, parts);
 }
 
+static uint32_t part_place(const struct nest__action *action, const struct nest__cut *cut) {
+    switch (cut->mark) {
+    case NEST__MARK_START:
+        return cut->by;
+    case NEST__MARK_END:
+        return action->message.n + cut->by;
+    default:
+        return action->tags[cut->mark - NEST__MARK_TAG] + cut->by;
+    }
+}
+
 nest_bytes nest__part(struct nest__action *action, struct nest__scratch *scratch, unsigned n) {
     const struct nest__cut *cuts = nest__rules[action->rule].cuts;
     uint32_t from, to;
     if (cuts != NULL && cuts[n - 1].mark != NEST__MARK_NONE && cuts[n].mark != NEST__MARK_NONE) {
-        from = action->marks[cuts[n - 1].mark] + cuts[n - 1].by;
-        to = action->marks[cuts[n].mark] + cuts[n].by;
+        from = part_place(action, &cuts[n - 1]);
+        to = part_place(action, &cuts[n]);
     } else {
         if (!action->parsed) {
             parts_pass(action, scratch);
@@ -70,5 +81,5 @@ nest_bytes nest__part(struct nest__action *action, struct nest__scratch *scratch
         from = n == 1 ? 0 : action->ends[n - 2];
         to = action->ends[n - 1];
     }
-    return (nest_bytes){action->p + from, to - from};
+    return (nest_bytes){action->message.p + from, to - from};
 }

@@ -39,8 +39,9 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     action.session = s;
     action.window = window;
     action.rule = rule;
-    action.p = p;
-    action.n = n;
+    action.message.p = p;
+    action.message.n = n;
+    action.message.tags = action.tags;
     action.parsed = false;
     action.copied = false;
     action.lost = false;
@@ -48,16 +49,12 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     s->phase = NEST__ACTING;
     nest__carrier()->action = &action;
     if (rule >= 0) {
-        action.marks[NEST__MARK_START] = 0;
-        action.marks[NEST__MARK_END] = n;
-        for (unsigned i = 0; i < nest__rules[rule].tags; i++) {
-            action.marks[NEST__MARK_TAG + i] = tags[i];
-        }
+        memcpy(action.tags, tags, sizeof action.tags);
         nest__on_take(s, &nest__rules[rule], p, n);
     } else if (NEST__TIMERS > 0 && rule <= NEST__ACT_TIMER) {
         nest__on_timer(s, &nest__timers[NEST__ACT_TIMER - rule]);
     }
-    nest__spec_act(s, nest__vars(s), rule);
+    nest__spec_act(s, nest__vars(s), rule, &action.message);
     if (s->work != NULL) {
         nest__files_acted(s);
     }
@@ -142,8 +139,7 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
     if (s->work != NULL && s->work->matching) {
         match = &s->work->match;
     } else {
-        struct nest__active active;
-        if (!nest__spec_active(s->states, s->last, &active) &&
+        if (!nest__match_begin(match, s->states, s->last, n > 0 ? p : NULL) &&
             (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {
             session_end(s, window, NEST_STUCK);
             return NEST__NO_MATCH;
@@ -151,7 +147,6 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
         if (n == 0 && !eof) {
             return NEST__UNDECIDED;
         }
-        nest__match_begin(match, &active, n > 0 ? p : NULL);
     }
     enum nest__verdict verdict = nest__match_feed(match, &carrier->scratch, p, n, eof);
     if (verdict == NEST__UNDECIDED) {
@@ -253,12 +248,9 @@ static bool session_same_rules(const nest_session *s, uint64_t states, unsigned 
 
 /* The message that has begun is looked at again, by the rules that are active now. */
 static void session_rematch(nest_session *s) {
-    struct nest__active active;
-    bool any = nest__spec_active(s->states, s->last, &active);
-    s->work->matching = any && s->work->rest_n > 0;
-    if (s->work->matching) {
-        nest__match_begin(&s->work->match, &active, s->work->rest + s->work->rest_at);
-    }
+    s->work->matching =
+        s->work->rest_n > 0 &&
+        nest__match_begin(&s->work->match, s->states, s->last, s->work->rest + s->work->rest_at);
 }
 
 static unsigned session_timer(nest_session *s, int timer) {

@@ -5,6 +5,7 @@
 
 mod state;
 
+use crate::server::condition;
 use crate::tables::comment;
 use crate::writer::Writer;
 use nest_machine::matching::{Automaton, Matching};
@@ -40,19 +41,51 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
 
 /// `nest__spec_begin`: which automaton, and its start.
 fn begin(matching: &Matching, w: &mut Writer) {
-    w.line("\nvoid nest__spec_begin(struct nest__run *run) {");
-    w.line("    run->automaton = 0;");
-    w.line("    run->state = 0;");
+    w.line("\nbool nest__spec_begin(struct nest__run *run, uint64_t states, unsigned last) {");
+    w.line("    (void)states, (void)last;");
+    // Which conditions hold is asked for while it runs, or tells the automaton and no more.
+    let masked = !matching.apart.is_empty()
+        || (matching.automata.iter()).any(|a| {
+            a.conditions
+                .iter()
+                .any(|bit| a.conditions.len() > 1 && matching.conditions[*bit] != Cond::True)
+        });
+    if masked {
+        w.line("    if (!nest__spec_active(states, last, &run->active)) {");
+        w.line("        run->automaton = 0;");
+        w.line("        run->state = 0;");
+        w.line("        return false;");
+        w.line("    }");
+    }
     for (number, automaton) in (1..).zip(&matching.automata) {
         let bits: Vec<usize> = automaton.conditions.iter().copied().collect();
-        w.line(&format!("    if ({}) {{", any_active(&bits)));
-        w.line(&format!("        run->automaton = {number};"));
-        w.line(&format!("        run->state = {};", automaton.merged.start));
+        let conditions = || bits.iter().map(|bit| &matching.conditions[*bit]);
+        let always = conditions().any(|cond| *cond == Cond::True);
+        let test = if masked {
+            any_active(&bits)
+        } else {
+            let each: Vec<String> = conditions().map(condition).collect();
+            each.join(" || ")
+        };
+        let inner = if always { "    " } else { "        " };
+        if !always {
+            w.line(&format!("    if ({test}) {{"));
+        }
+        w.line(&format!("{inner}run->automaton = {number};"));
+        w.line(&format!("{inner}run->state = {};", automaton.merged.start));
         for register in &automaton.merged.zeroed {
-            w.line(&format!("        run->registers[{register}] = 0;"));
+            w.line(&format!("{inner}run->registers[{register}] = 0;"));
+        }
+        w.line(&format!("{inner}return true;"));
+        if always {
+            w.line("}");
+            return; // the others are never active together with it: there are none
         }
         w.line("    }");
     }
+    w.line("    run->automaton = 0;");
+    w.line("    run->state = 0;");
+    w.line(&format!("    return {masked};"));
     w.line("}");
 }
 
@@ -132,8 +165,11 @@ impl Emitter<'_> {
 
     /// What a transition does, `p` being behind its byte.
     fn effect(&self, effect: &Effect, indent: &str, w: &mut Writer) {
+        // Code has its registers at hand while it runs, as pointers; a table has them in the run.
+        let direct = self.automaton.direct;
         let value = |source: &Source| match source {
             Source::Here => "(uint32_t)(p - start)".to_string(),
+            Source::Register(r) if direct => format!("(uint32_t)(r{r} - start)"),
             Source::Register(r) => format!("run->registers[{r}]"),
         };
         let mut otherwise = "";
@@ -173,10 +209,11 @@ impl Emitter<'_> {
             w.line(&format!("{indent}}}"));
         }
         for (register, source) in &effect.moves {
-            w.line(&format!(
-                "{indent}run->registers[{register}] = {};",
-                value(source)
-            ));
+            w.line(&match source {
+                Source::Here if direct => format!("{indent}r{register} = p;"),
+                Source::Register(from) if direct => format!("{indent}r{register} = r{from};"),
+                _ => format!("{indent}run->registers[{register}] = {};", value(source)),
+            });
         }
     }
 

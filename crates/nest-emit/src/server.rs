@@ -33,12 +33,11 @@ fn inetd(m: &Machine) -> bool {
 }
 
 /// server.c.
-pub fn emit(m: &Machine, banner: &str) -> String {
+pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     let mut w = Writer::new("server.c");
     w.put(banner);
     w.line("/* The runtime and the matchers; the specification's C is in actions.c. */");
-    let matching = Matching::of(m);
-    let sizes = tables::sizes(m, &matching);
+    let sizes = tables::sizes(m, matching);
     w.begin("sizes");
     w.line(&format!("#define NEST__RULES {}", sizes.rules));
     w.line(&format!("#define NEST__CONDITIONS {}", sizes.conditions));
@@ -69,10 +68,10 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     w.end("runtime");
     w.begin("matchers");
     w.line("#include \"runtime/platform/scan.h\"");
-    tables::emit(m, &matching, &mut w);
-    automata::emit(m, &matching, &mut w);
-    active(&matching, &mut w);
-    apart(&matching, &mut w);
+    tables::emit(m, matching, &mut w);
+    automata::emit(m, matching, &mut w);
+    active(matching, &mut w);
+    apart(matching, &mut w);
     timers(m, &mut w);
     w.end("matchers");
     identity(m, &mut w);
@@ -240,7 +239,7 @@ fn timers(m: &Machine, w: &mut Writer) {
     w.line("}");
 }
 
-fn condition(cond: &Cond) -> String {
+pub(crate) fn condition(cond: &Cond) -> String {
     let join = |all: &[Cond], with: &str| {
         let parts: Vec<String> = all.iter().map(condition).collect();
         format!("({})", parts.join(with))

@@ -108,12 +108,11 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
         let pointer = |is: bool, text: String| if is { text } else { "NULL".to_string() };
         let cuts = asked_cuts(matching, i);
         w.line(&format!(
-            "    {{{}, {}, {}, {}, {first}, {}, {}, {}, {}}},",
+            "    {{{}, {}, {}, {}, {first}, {}, {}, {}}},",
             string(&rule.label),
             string(&rule.file),
             rule.line,
             rule.parts,
-            matching.cuts[i].as_ref().map_or(0, |c| c.tags.len()),
             pointer(cuts.is_some(), format!("rule_{i}_cuts")),
             pointer(dfa, format!("&rule_{i}_dfa")),
             pointer(nfa, format!("&rule_{i}_nfa")),
@@ -121,7 +120,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
         first += room(rule, matching.apart.contains_key(&i));
     }
     if m.rules.is_empty() {
-        w.line("    {\"none\", \"\", 0, 0, 0, 0, NULL, NULL, NULL}, /* never active */");
+        w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL, NULL}, /* never active */");
     }
     w.line("};");
     w.line("\nconst uint64_t nest__first[] = {");

@@ -51,8 +51,10 @@ unsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST
     return n;
 }
 
-void nest__spec_begin(struct nest__run *run) {
+bool nest__spec_begin(struct nest__run *run, uint64_t states, unsigned last) {
     run->automaton = 0;
+    run->state = 0;
+    return nest__spec_active(states, last, &run->active);
 }
 
 void nest__spec_run(struct nest__run *run, const uint8_t *start, const uint8_t *p,

@@ -40,8 +40,10 @@ unsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST
     return n;
 }
 
-void nest__spec_begin(struct nest__run *run) {
+bool nest__spec_begin(struct nest__run *run, uint64_t states, unsigned last) {
     run->automaton = 0;
+    run->state = 0;
+    return nest__spec_active(states, last, &run->active);
 }
 
 void nest__spec_run(struct nest__run *run, const uint8_t *start, const uint8_t *p,
@@ -482,7 +484,8 @@ static void acts_timer(struct sim_talk *talk, int timer) {
     }
 }
 
-void nest__spec_act(nest_session *s, void *vars, int rule) {
+void nest__spec_act(nest_session *s, void *vars, int rule, const struct nest_message *message) {
+    (void)message;
     struct sim_talk *talk = talk_of(s);
     if (talk->acting || talk->over || talk->session != s) {
         sim_broken(talk, "an action begins while another runs, or after END");

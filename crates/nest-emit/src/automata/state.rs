@@ -23,19 +23,75 @@ impl Emitter<'_> {
     /// A function with a label for each state.
     pub(super) fn direct(&self, number: usize, w: &mut Writer) {
         self.head(number, w);
-        w.line("    switch (run->state) {");
-        for state in 1..self.merged.states() {
-            w.line(&format!("    case {state}:"));
-            w.line(&format!("        goto s{state};"));
+        let start = self.merged.start;
+        let states = 1..u32::try_from(self.merged.states()).unwrap_or(0);
+        let others = || states.clone().filter(|state| *state != start);
+        for register in 0..self.merged.registers {
+            w.line(&format!("    const uint8_t *r{register} = start;"));
         }
-        w.line("    default:");
-        w.line("        (void)start, (void)p, (void)end;");
-        w.line("        return 0;");
+        if self.merged.registers > 0 {
+            w.line("    uint16_t state;");
+        }
+        w.line("    (void)start, (void)p, (void)end;");
+        let again = self.led_to(start);
+        let resumes = if again { " || p != start" } else { "" };
+        w.line(&format!("    if (run->state != {start}{resumes}) {{"));
+        for register in 0..self.merged.registers {
+            w.line(&format!("        r{register} += run->registers[{register}];"));
+        }
+        w.line("        switch (run->state) {");
+        for state in others() {
+            w.line(&format!("        case {state}:"));
+            w.line(&format!("            goto s{state};"));
+        }
+        w.line("        default:");
+        w.line("            break;");
+        w.line("        }");
         w.line("    }");
-        for state in 1..self.merged.states() {
-            self.state(u32::try_from(state).unwrap_or(0), w);
+        for state in [start].into_iter().chain(others()) {
+            self.state(state, w);
+        }
+        if self.merged.registers > 0 {
+            w.line("suspend:");
+            for register in 0..self.merged.registers {
+                w.line(&format!(
+                    "    run->registers[{register}] = (uint32_t)(r{register} - start);"
+                ));
+            }
+            w.line("    return state;");
         }
         w.line("}");
+    }
+
+    /// Whether a transition leads to the state.
+    fn led_to(&self, state: u32) -> bool {
+        self.merged.next.iter().any(|(to, _)| *to == state)
+    }
+
+    /// Whether a `goto` leads to the start: not if its only way back is passed over as a run.
+    fn jumped_to(&self, state: u32) -> bool {
+        let classes = self.merged.class_count;
+        let edges = self.merged.next.iter().enumerate();
+        let mut from = edges.filter(|(_, (to, _))| *to == state).map(|(at, _)| at / classes);
+        from.any(|from| from != state as usize || {
+            let mut ways = self.ways(state);
+            if let Some((edge, _)) = self.passed_over(state, &ways) {
+                ways.remove(&edge);
+            }
+            ways.keys().any(|(to, _)| *to == state)
+        })
+    }
+
+    /// No byte is left: what the state needs is kept.
+    fn suspend(&self, state: u32, w: &mut Writer) {
+        w.line("    if (p == end) {");
+        if self.merged.registers == 0 {
+            w.line(&format!("        return {state};"));
+        } else {
+            w.line(&format!("        state = {state};"));
+            w.line("        goto suspend;");
+        }
+        w.line("    }");
     }
 
     fn ways(&self, state: u32) -> Ways {
@@ -50,12 +106,12 @@ impl Emitter<'_> {
 
     fn state(&self, state: u32, w: &mut Writer) {
         let mut ways = self.ways(state);
-        w.line(&format!("s{state}:"));
+        if state != self.merged.start || self.jumped_to(state) {
+            w.line(&format!("s{state}:"));
+        }
         self.run_of(state, &mut ways, w);
         self.text(state, w);
-        w.line("    if (p == end) {");
-        w.line(&format!("        return {state};"));
-        w.line("    }");
+        self.suspend(state, w);
         // The most bytes are what is left when the others are told apart.
         let most = ways
             .iter()
@@ -110,14 +166,19 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// Passes over the bytes that lead back, if they are many and what they do can be done once.
-    fn run_of(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
-        let back = ways.iter().find(|((to, effect), set)| {
+    /// The bytes that lead back, if they are many and what they do can be done once.
+    fn passed_over(&self, state: u32, ways: &Ways) -> Option<((u32, u32), ByteSet)> {
+        let mut back = ways.iter().filter(|((to, effect), set)| {
             *to == state
                 && set.iter().count() >= RUN
                 && once(&self.merged.effects[*effect as usize])
         });
-        let Some((edge, set)) = back.map(|(edge, set)| (*edge, *set)) else {
+        back.next().map(|(edge, set)| (*edge, *set))
+    }
+
+    /// Passes over them.
+    fn run_of(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
+        let Some((edge, set)) = self.passed_over(state, ways) else {
             return;
         };
         ways.remove(&edge);
