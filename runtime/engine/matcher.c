@@ -136,10 +136,8 @@ enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scra
         match->fed = to;
     }
     enum nest__verdict decision = run->best_n > 0 ? NEST__DECIDED : NEST__NO_MATCH;
-    if (run->state == 0 && match->live == 0 && n > 0) {
-        return decision;
-    }
-    if (NEST__MESSAGES && run->best_n > 0) {
+    bool live = run->state != 0 || (NEST__APART > 0 && match->live > 0);
+    if ((!live && n > 0) || (NEST__MESSAGES && run->best_n > 0)) {
         return decision;
     }
     if (match->fed >= most) {

@@ -17,7 +17,14 @@
 #include <arm_neon.h>
 #endif
 
-/* -- texts: 4 or 8 bytes that are these; `fold`: bits that count as set */
+/* -- texts: 2, 4 or 8 bytes that are these; `fold`: bits that count as set */
+
+static inline bool nest__same2(const uint8_t *p, const char text[3]) {
+    uint16_t a, b;
+    memcpy(&a, p, sizeof a);
+    memcpy(&b, text, sizeof b);
+    return a == b;
+}
 
 static inline bool nest__same4(const uint8_t *p, const char text[5]) {
     uint32_t a, b;
@@ -31,6 +38,14 @@ static inline bool nest__same8(const uint8_t *p, const char text[9]) {
     memcpy(&a, p, sizeof a);
     memcpy(&b, text, sizeof b);
     return a == b;
+}
+
+static inline bool nest__like2(const uint8_t *p, const char text[3], const char fold[3]) {
+    uint16_t a, b, bits;
+    memcpy(&a, p, sizeof a);
+    memcpy(&b, text, sizeof b);
+    memcpy(&bits, fold, sizeof bits);
+    return (a | bits) == b;
 }
 
 static inline bool nest__like4(const uint8_t *p, const char text[5], const char fold[5]) {
@@ -98,6 +113,9 @@ static inline unsigned nest__first16(uint64_t mask) {
     return (unsigned)__builtin_ctzll(mask);
 #endif
 }
+
+/* v - by, of a byte or of each of a vector, modulo 256 */
+#define NEST__LESS(v, by) ((__typeof__(v))((v) - (by)))
 
 /* p goes on to the first byte `v` for which STOP holds, or to the end. STOP compares v with
  * constants: it is an expression of a byte, and of a vector of them. */

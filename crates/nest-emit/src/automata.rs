@@ -10,7 +10,8 @@ use crate::tables::comment;
 use crate::writer::Writer;
 use nest_machine::matching::{Automaton, Matching};
 use nest_machine::{Cond, Machine};
-use nest_pattern::{Effect, Merged, Source};
+use nest_pattern::{ByteSet, Effect, Merged, Source};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// An automaton on its way to C.
@@ -18,6 +19,9 @@ pub(crate) struct Emitter<'a> {
     matching: &'a Matching,
     automaton: &'a Automaton,
     merged: &'a Merged,
+    number: usize,
+    /// Sets that single bytes are looked up in.
+    sets: RefCell<Vec<ByteSet>>,
 }
 
 /// All automata, and the functions by which the engine runs them.
@@ -27,12 +31,14 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             matching,
             automaton,
             merged: &automaton.merged,
+            number,
+            sets: RefCell::default(),
         };
         emitter.describe(m, w);
         if automaton.direct {
-            emitter.direct(number, w);
+            emitter.direct(w);
         } else {
-            emitter.table(number, w);
+            emitter.table(w);
         }
     }
     begin(matching, w);
@@ -218,7 +224,8 @@ impl Emitter<'_> {
     }
 
     /// A table of edges, `state | what << 16`, and the loop over it.
-    fn table(&self, number: usize, w: &mut Writer) {
+    fn table(&self, w: &mut Writer) {
+        let number = self.number;
         // What an edge asks for besides its state: an effect, and to look whether anything is live.
         let mut kinds: Vec<(u32, Option<u32>)> = vec![(0, None)];
         let mut edges = Vec::with_capacity(self.merged.next.len());
@@ -242,7 +249,7 @@ impl Emitter<'_> {
         ));
         w.numbers(&edges);
         w.line("};");
-        self.head(number, w);
+        self.head(w);
         w.line("    uint32_t state = run->state;");
         w.line("    (void)start;");
         w.line("    while (p != end) {");
@@ -276,9 +283,10 @@ impl Emitter<'_> {
         w.line("}");
     }
 
-    fn head(&self, number: usize, w: &mut Writer) {
+    fn head(&self, w: &mut Writer) {
         w.line(&format!(
-            "static uint16_t automaton_{number}(struct nest__run *run, const uint8_t *start,"
+            "static uint16_t automaton_{}(struct nest__run *run, const uint8_t *start,",
+            self.number
         ));
         w.line("                            const uint8_t *p, const uint8_t *end) {");
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Bytes that lead a state back to itself are a run if there are so many different ones.
 const RUN: usize = 4;
 /// Texts as long as this are compared by words.
-const TEXT: usize = 4;
+const TEXT: usize = 2;
 /// Other sets than the largest are labels of a switch up to this size.
 const LABELS: usize = 24;
 
@@ -21,8 +21,57 @@ type Ways = BTreeMap<(u32, u32), ByteSet>;
 
 impl Emitter<'_> {
     /// A function with a label for each state.
-    pub(super) fn direct(&self, number: usize, w: &mut Writer) {
-        self.head(number, w);
+    pub(super) fn direct(&self, w: &mut Writer) {
+        let mut states = Writer::new("server.c");
+        self.states(&mut states);
+        self.byte_sets(w);
+        w.put(&states.finish());
+    }
+
+    /// Eight sets to a table: a byte is in a set if its bit is there.
+    fn byte_sets(&self, w: &mut Writer) {
+        for (table, sets) in self.sets.borrow().chunks(8).enumerate() {
+            w.line(&format!(
+                "static const uint8_t automaton_{}_sets_{table}[256] = {{",
+                self.number
+            ));
+            w.numbers((0..=255u8).map(|byte| {
+                let bits = sets.iter().enumerate();
+                bits.fold(0u8, |all, (bit, set)| {
+                    all | u8::from(set.contains(byte)) << bit
+                })
+            }));
+            w.line("};");
+        }
+    }
+
+    /// C: whether the byte at `p` is in the set.
+    fn is_in(&self, set: &ByteSet) -> String {
+        let ranges = ranges(set);
+        let test = |(from, to): &(u8, u8)| match (*from, *to) {
+            (from, to) if from == to => format!("*p == {}", literal(from)),
+            (0, to) => format!("*p <= {to}"),
+            (from, 255) => format!("*p >= {from}"),
+            (from, to) => format!("(uint8_t)(*p - {from}) <= {}", to - from),
+        };
+        if let [one] = ranges.as_slice() {
+            return test(one);
+        }
+        let mut sets = self.sets.borrow_mut();
+        let at = sets.iter().position(|s| s == set).unwrap_or_else(|| {
+            sets.push(*set);
+            sets.len() - 1
+        });
+        format!(
+            "(automaton_{}_sets_{}[*p] & {}) != 0",
+            self.number,
+            at / 8,
+            1 << (at % 8)
+        )
+    }
+
+    fn states(&self, w: &mut Writer) {
+        self.head(w);
         let start = self.merged.start;
         let states = 1..u32::try_from(self.merged.states()).unwrap_or(0);
         let others = || states.clone().filter(|state| *state != start);
@@ -123,31 +172,25 @@ impl Emitter<'_> {
         let (listed, tested): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|(_, set)| set.iter().count() <= LABELS);
-        for ((to, effect), set) in tested {
-            let test = is_in(set);
-            if let Some(named) = test.0 {
-                w.line("    {");
-                w.line(&format!(
-                    "        static const struct nest__set set = {named};"
-                ));
-                w.line(&format!("        if ({}) {{", test.1));
-                w.line("            p++;");
-                self.go(state, *to, *effect, "            ", w);
-                w.line("        }");
-                w.line("    }");
-                continue;
+        // What is legal is common: sets that end the match are told last.
+        let (refused, taken): (Vec<_>, Vec<_>) =
+            tested.into_iter().partition(|((to, _), _)| *to == 0);
+        let tests = |those: &[(&(u32, u32), &ByteSet)], indent: &str, w: &mut Writer| {
+            for ((to, effect), set) in those {
+                w.line(&format!("{indent}if ({}) {{", self.is_in(set)));
+                w.line(&format!("{indent}    p++;"));
+                self.go(state, *to, *effect, &format!("{indent}    "), w);
+                w.line(&format!("{indent}}}"));
             }
-            w.line(&format!("    if ({}) {{", test.1));
-            w.line("        p++;");
-            self.go(state, *to, *effect, "        ", w);
-            w.line("    }");
-        }
+        };
+        tests(&taken, "    ", w);
         if listed.is_empty() {
+            tests(&refused, "    ", w);
             w.line("    p++;");
             self.go(state, most.0, most.1, "    ", w);
             return;
         }
-        w.line("    switch (*p++) {");
+        w.line("    switch (*p) {");
         for ((to, effect), set) in listed {
             let mut labels = String::from("   ");
             for byte in set.iter() {
@@ -159,9 +202,12 @@ impl Emitter<'_> {
                 labels.push_str(&label);
             }
             w.line(&labels);
+            w.line("        p++;");
             self.go(state, *to, *effect, "        ", w);
         }
         w.line("    default:");
+        tests(&refused, "        ", w);
+        w.line("        p++;");
         self.go(state, most.0, most.1, "        ", w);
         w.line("    }");
     }
@@ -206,33 +252,54 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
+    /// The only byte that goes on, with the bit in which its case differs; and its transition.
+    fn letter(&self, state: u32) -> Option<(u8, u8, (u32, u32))> {
+        let ways = self.ways(state);
+        let mut on = ways.iter().filter(|(edge, _)| **edge != (0, 0));
+        let (Some((edge, set)), None) = (on.next(), on.next()) else {
+            return None;
+        };
+        let bytes: Vec<u8> = set.iter().collect();
+        let (byte, bit) = match bytes[..] {
+            [a] => (a, 0),
+            [a, b] if b == a | 0x20 => (b, 0x20),
+            _ => return None,
+        };
+        let other = edge.0 == state || self.nothing_live_behind(state, edge.0).is_some();
+        (!other).then_some((byte, bit, *edge))
+    }
+
+    /// Whether only a text leads to the state: it begins none, but where bytes ended within it.
+    fn within_text(&self, state: u32) -> bool {
+        let classes = self.merged.class_count;
+        let edges = self.merged.next.iter().enumerate();
+        let mut from = edges
+            .filter(|(_, (to, _))| *to == state)
+            .map(|(at, _)| u32::try_from(at / classes).unwrap_or(0));
+        state != self.merged.start
+            && from.all(|from| matches!(self.letter(from), Some((_, _, (_, 0)))))
+    }
+
     /// A text that must come, if it is there whole.
     fn text(&self, state: u32, w: &mut Writer) {
         let (mut text, mut fold) = (Vec::new(), Vec::new());
         let (mut at, mut effect) = (state, 0);
         while effect == 0 && text.len() < 64 {
-            let ways = self.ways(at);
-            let mut on = ways.iter().filter(|(edge, _)| **edge != (0, 0));
-            let (Some(((to, does), set)), None) = (on.next(), on.next()) else {
+            let Some((byte, bit, (to, does))) = self.letter(at) else {
                 break;
             };
-            let bytes: Vec<u8> = set.iter().collect();
-            let bit = match bytes[..] {
-                [_] => 0,
-                [a, b] if b == a | 0x20 => 0x20,
-                _ => break,
-            };
-            if *to == at || self.nothing_live_behind(at, *to).is_some() {
-                break;
-            }
-            text.push(bytes[bytes.len() - 1]);
+            text.push(byte);
             fold.push(bit);
-            (at, effect) = (*to, *does);
+            (at, effect) = (to, does);
         }
-        if text.len() < TEXT {
+        if text.len() < TEXT || self.within_text(state) {
             return;
         }
-        let width = if text.len() < 8 { 4 } else { 8 };
+        let width = match text.len() {
+            0..4 => 2,
+            4..8 => 4,
+            _ => 8,
+        };
         let last = text.len() - width;
         let mut places: Vec<usize> = (0..last).step_by(width).collect();
         places.push(last);
@@ -309,8 +376,8 @@ fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
     ranges
 }
 
-/// Most comparisons of a run that is told by them.
-const COMPARED: usize = 5;
+/// Most operations on a vector that tell a run; beyond them bytes are looked up.
+const COMPARED: usize = 12;
 
 /// How to pass over a run: its last statement, and the set if it needs to be named `set`.
 fn scan(set: &ByteSet) -> (Option<String>, String) {
@@ -318,41 +385,54 @@ fn scan(set: &ByteSet) -> (Option<String>, String) {
     if ranges(&stops).is_empty() {
         return (None, "p = end;".to_string());
     }
-    let cost = |set: &ByteSet| ranges(set).iter().map(|(from, to)| ends(*from, *to)).sum();
-    let (within, without): (usize, usize) = (cost(set), cost(&stops));
-    if within.min(without) > COMPARED {
+    let (ends, cost) = compared(&stops);
+    let (goes, other) = compared(set);
+    if cost.min(other) > COMPARED {
         let call = "p = nest__among(p, end, &set);";
         return (Some(bytes_set(set)), call.to_string());
     }
-    let told = if without <= within {
-        compared(&stops)
+    let told = if cost <= other {
+        ends
     } else {
-        format!("(({}) == 0)", compared(set))
+        format!("(({goes}) == 0)")
     };
     (None, format!("NEST__UNTIL(p, end, {told});"))
 }
 
-/// How many comparisons tell a range.
-fn ends(from: u8, to: u8) -> usize {
-    if from == to {
-        1
-    } else {
-        usize::from(from != 0) + usize::from(to != 255)
-    }
-}
-
-/// C: whether `v` is in the set, which holds for one byte as for a vector of them.
-fn compared(set: &ByteSet) -> String {
-    let tests = ranges(set).into_iter().map(|(from, to)| {
-        let (from_text, to_text) = (literal(from), literal(to));
-        match (from, to) {
-            _ if from == to => format!("(v == {from_text})"),
-            (0, _) => format!("(v <= {to_text})"),
-            (_, 255) => format!("(v >= {from_text})"),
-            _ => format!("((v >= {from_text}) & (v <= {to_text}))"),
+/// C: whether `v` is in the set, which holds for one byte as for a vector of them; and how many
+/// operations that is of SSE2, which has but a minimum to compare sizes by.
+fn compared(set: &ByteSet) -> (String, usize) {
+    // Ranges with single bytes left out: from, to, those.
+    let mut all: Vec<(u8, u8, Vec<u8>)> = Vec::new();
+    for (from, to) in ranges(set) {
+        match all.last_mut() {
+            Some((_, last, holes)) if u16::from(*last) + 2 == u16::from(from) => {
+                holes.push(from - 1);
+                *last = to;
+            }
+            _ => all.push((from, to, Vec::new())),
         }
+    }
+    let mut cost = all.len().saturating_sub(1);
+    let tests = all.into_iter().map(|(from, to, holes)| {
+        let (test, n) = match (from, to) {
+            _ if from == to => (format!("(v == {})", literal(from)), 1),
+            (0, _) => (format!("(v <= {})", literal(to)), 2),
+            (_, 255) => (format!("(v >= {})", literal(from)), 2),
+            _ => (
+                format!("(NEST__LESS(v, {}) <= {})", literal(from), to - from),
+                3,
+            ),
+        };
+        cost += n + 2 * holes.len();
+        if holes.is_empty() {
+            return test;
+        }
+        let holes = holes.iter().map(|hole| format!(" & (v != {})", literal(*hole)));
+        format!("({test}{})", holes.collect::<String>())
     });
-    tests.collect::<Vec<_>>().join(" | ")
+    let tests: Vec<String> = tests.collect();
+    (tests.join(" | "), cost)
 }
 
 /// C: a set as `struct nest__set`.
@@ -373,26 +453,6 @@ fn bytes_set(set: &ByteSet) -> String {
             _ => "NEST__HIGH_MIXED",
         }
     )
-}
-
-/// C: whether the byte at `p` is in the set; and the set, if it needs to be named `set`.
-fn is_in(set: &ByteSet) -> (Option<String>, String) {
-    let tests = ranges(set).into_iter().map(|(from, to)| {
-        if from == to {
-            format!("*p == {from}")
-        } else if from == 0 {
-            format!("*p <= {to}")
-        } else if to == 255 {
-            format!("*p >= {from}")
-        } else {
-            format!("(uint8_t)(*p - {from}) <= {}", to - from)
-        }
-    });
-    let tests: Vec<String> = tests.collect();
-    if tests.len() <= 3 {
-        return (None, tests.join(" || "));
-    }
-    (Some(bytes_set(set)), "nest__has(&set, *p)".to_string())
 }
 
 /// A byte as C reads it best.
