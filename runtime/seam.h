@@ -137,7 +137,7 @@ enum {
 };
 /* A rule's number, or one of the above, which have no message. */
 void nest__spec_act(nest_session *, void *vars, int rule, const struct nest_message *);
-int nest__spec_startup(int argc, char **argv);             /* < 0: go on; else exit status */
+int nest__spec_startup(int argc, char **argv); /* < 0: go on; else exit status */
 
 /* -- configuration: values of run-time options, filled by config/ before anything else runs -- */
 enum { NEST__LISTEN_MAX = 16 };

@@ -34,9 +34,9 @@ struct nest__action {
     struct nest__window *window; /* what it was matched in; NULL in START and END */
     int rule;
     struct nest_message message; /* in the window's buffer or in the session's rest */
-    bool parsed; /* ends is valid */
-    bool copied; /* copies is valid */
-    bool lost;   /* a part had no memory: the session may not be marked on a helper */
+    bool parsed;                 /* ends is valid */
+    bool copied;                 /* copies is valid */
+    bool lost; /* a part had no memory: the session may not be marked on a helper */
     /* bytes of unread input that it took */
     uint64_t took;
     uint32_t tags[NEST__TAGS];  /* what its rule's automaton has left */

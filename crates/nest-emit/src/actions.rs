@@ -4,9 +4,9 @@ use crate::names;
 use crate::places::Places;
 use crate::replace::{Context, Text, replace, replace_and_name};
 use crate::writer::Writer;
-use nest_pattern::Cuts;
 use nest_machine::matching::Matching;
 use nest_machine::{Action, Code, Group, Machine, Variable};
+use nest_pattern::Cuts;
 
 /// actions.c, and where the user's C in it comes from.
 pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> (String, Places) {
@@ -68,7 +68,12 @@ fn user_part(m: &Machine, w: &mut Writer) {
     }
     for fix in &m.locals.macros {
         w.line(&format!("#ifdef {0}\n#undef {0}", fix.name));
-        let rest = replace(m, &fix.rest.code.text, &fix.rest.uses, Context::Evaluated(None));
+        let rest = replace(
+            m,
+            &fix.rest.code.text,
+            &fix.rest.uses,
+            Context::Evaluated(None),
+        );
         w.line(&format!("#define {}{}\n#endif", fix.name, rest.text));
     }
     w.end("per-connection variables");

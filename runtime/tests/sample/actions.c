@@ -132,8 +132,7 @@ static void tick(nest_session *s, struct sample_vars *vars, int timer) {
     }
 }
 
-void nest__spec_act(nest_session *s, void *memory, int rule,
-                    const struct nest_message *message) {
+void nest__spec_act(nest_session *s, void *memory, int rule, const struct nest_message *message) {
     (void)message;
     struct sample_vars *vars = memory;
     nest_bytes items[3];

@@ -11,8 +11,7 @@ static int overflow(const volatile char *above) {
     return above[0] == 'x' ? 0 : overflow(frame) + frame[0];
 }
 
-void nest__spec_act(nest_session *s, void *memory, int rule,
-                    const struct nest_message *message) {
+void nest__spec_act(nest_session *s, void *memory, int rule, const struct nest_message *message) {
     (void)message;
     volatile int *volatile nowhere = NULL;
     if (rule == -6) {

@@ -86,7 +86,9 @@ impl Emitter<'_> {
         let resumes = if again { " || p != start" } else { "" };
         w.line(&format!("    if (run->state != {start}{resumes}) {{"));
         for register in 0..self.merged.registers {
-            w.line(&format!("        r{register} += run->registers[{register}];"));
+            w.line(&format!(
+                "        r{register} += run->registers[{register}];"
+            ));
         }
         w.line("        switch (run->state) {");
         for state in others() {
@@ -121,13 +123,17 @@ impl Emitter<'_> {
     fn jumped_to(&self, state: u32) -> bool {
         let classes = self.merged.class_count;
         let edges = self.merged.next.iter().enumerate();
-        let mut from = edges.filter(|(_, (to, _))| *to == state).map(|(at, _)| at / classes);
-        from.any(|from| from != state as usize || {
-            let mut ways = self.ways(state);
-            if let Some((edge, _)) = self.passed_over(state, &ways) {
-                ways.remove(&edge);
+        let mut from = edges
+            .filter(|(_, (to, _))| *to == state)
+            .map(|(at, _)| at / classes);
+        from.any(|from| {
+            from != state as usize || {
+                let mut ways = self.ways(state);
+                if let Some((edge, _)) = self.passed_over(state, &ways) {
+                    ways.remove(&edge);
+                }
+                ways.keys().any(|(to, _)| *to == state)
             }
-            ways.keys().any(|(to, _)| *to == state)
         })
     }
 
@@ -428,7 +434,9 @@ fn compared(set: &ByteSet) -> (String, usize) {
         if holes.is_empty() {
             return test;
         }
-        let holes = holes.iter().map(|hole| format!(" & (v != {})", literal(*hole)));
+        let holes = holes
+            .iter()
+            .map(|hole| format!(" & (v != {})", literal(*hole)));
         format!("({test}{})", holes.collect::<String>())
     });
     let tests: Vec<String> = tests.collect();
