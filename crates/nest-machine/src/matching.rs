@@ -69,9 +69,7 @@ impl Automaton {
 
 fn code(merged: &Merged) -> usize {
     let ways = |state| merged.row(state).iter().collect::<BTreeSet<_>>().len();
-    (0..merged.states())
-        .map(|state| STATE + WAY * ways(state))
-        .sum()
+    merged.blocks().map(|state| STATE + WAY * ways(state)).sum()
 }
 
 impl Matching {
@@ -124,35 +122,67 @@ impl Matching {
                 }
             }
         }
-        while !members.is_empty() {
-            let reason = match self.merge(m, &members, conditions) {
-                Ok(automaton) => {
-                    for member in members {
-                        self.cuts[member.rule] = member.cuts;
-                    }
-                    self.automata.push(automaton);
-                    return;
-                }
-                Err(reason) => reason,
-            };
-            // Without tags it may fit; then without those that are largest.
-            if members.iter().any(Candidate::has_tags) {
-                for member in &mut members {
-                    member.drop_tags(&m.rules[member.rule]);
-                }
-                for stays in members.extract_if(.., |member| member.has_tags()) {
-                    self.apart.insert(stays.rule, reason);
-                }
-                continue;
+        // The largest come last: the fewest of them that have to go do.
+        members.sort_by_key(|member| (member.automaton.accepts.len(), member.rule));
+        let mut most = self.most(m, &members, conditions);
+        let gone = members.len() - most.count;
+        if gone > members.len().div_ceil(FEW) && members.iter().any(Candidate::has_tags) {
+            let mut plain = members.clone();
+            for member in &mut plain {
+                member.drop_tags(&m.rules[member.rule]);
             }
-            for _ in 0..members.len().div_ceil(DROPPED) {
-                let sizes = members.iter().enumerate();
-                let largest =
-                    sizes.max_by_key(|(at, member)| (member.automaton.accepts.len(), *at));
-                let Some((at, _)) = largest else { break };
-                self.apart.insert(members.remove(at).rule, reason);
+            plain.retain(|member| !member.has_tags());
+            plain.sort_by_key(|member| (member.automaton.accepts.len(), member.rule));
+            let without = self.most(m, &plain, conditions);
+            if without.count > most.count {
+                for member in &members {
+                    let stays = plain.iter().any(|other| other.rule == member.rule);
+                    if let (false, Some(reason)) = (stays, most.beyond) {
+                        self.apart.insert(member.rule, reason);
+                    }
+                }
+                (members, most) = (plain, without);
             }
         }
+        for member in members.split_off(most.count) {
+            if let Some(reason) = most.beyond {
+                self.apart.insert(member.rule, reason);
+            }
+        }
+        for member in members {
+            self.cuts[member.rule] = member.cuts;
+        }
+        self.automata.extend(most.automaton);
+    }
+
+    /// Of the members as many from the front as fit into one automaton.
+    fn most(&self, m: &Machine, members: &[Candidate], conditions: &BTreeSet<usize>) -> Most {
+        let mut most = Most {
+            count: 0,
+            automaton: None,
+            beyond: None,
+        };
+        let (mut tried, mut less) = (members.len(), 1);
+        let mut fails = members.len() + 1;
+        while most.count + 1 < fails {
+            match self.merge(m, &members[..tried], conditions) {
+                Ok(automaton) => {
+                    most.count = tried;
+                    most.automaton = Some(automaton);
+                }
+                Err(reason) => {
+                    fails = tried;
+                    most.beyond = Some(reason);
+                }
+            }
+            if most.count == 0 {
+                tried = fails.saturating_sub(less).max(1);
+                less *= 2;
+            } else {
+                tried = usize::midpoint(most.count, fails);
+            }
+        }
+        most
     }
 
     fn merge(
@@ -162,6 +192,9 @@ impl Matching {
         conditions: &BTreeSet<usize>,
     ) -> Result<Automaton, Reason> {
         let settings = &m.settings;
+        // Of equals the first written is preferred.
+        let mut members: Vec<&Candidate> = members.iter().collect();
+        members.sort_by_key(|member| member.rule);
         let sides: Vec<Member<'_>> = members
             .iter()
             .map(|member| Member {
@@ -175,7 +208,7 @@ impl Matching {
         let automaton = Automaton {
             direct: match settings.strategy {
                 Strategy::Auto => {
-                    merged.states() <= DIRECT && code(&merged) <= settings.matching_code
+                    merged.blocks().count() <= DIRECT && code(&merged) <= settings.matching_code
                 }
                 strategy => strategy == Strategy::Code,
             },
@@ -204,10 +237,19 @@ impl Matching {
     }
 }
 
-/// Of the rules that are too many, this part is left out at a time.
-const DROPPED: usize = 8;
+/// Rules have their parts in the same pass unless more than one of so many has to go for that.
+const FEW: usize = 8;
+
+/// The most rules that fit into one automaton, the smallest first.
+struct Most {
+    count: usize,
+    automaton: Option<Automaton>,
+    /// Why one more does not fit.
+    beyond: Option<Reason>,
+}
 
 /// A rule on its way into an automaton.
+#[derive(Clone)]
 struct Candidate {
     rule: usize,
     cuts: Option<Cuts>,

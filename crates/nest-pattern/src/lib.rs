@@ -18,7 +18,7 @@ pub use cuts::{Cut, Cuts};
 pub use dfa::Dfa;
 pub use hir::Hir;
 pub use lower::lower;
-pub use merged::{Accept, Effect, Member, Merged};
+pub use merged::{Accept, Chain, Effect, Member, Merged};
 pub use nest_syntax::ast::ByteSet;
 pub use nfa::{Nfa, NfaState, STATE_LIMIT, TooLarge};
 pub use tagged::{Moves, Source, Tagged};

@@ -4,10 +4,12 @@
 //! masked by its condition's bit. Acceptance and the boundaries of elements are on the transitions.
 //! Must not know: what a condition is, how the automaton is run.
 
+mod chains;
 mod registers;
 
 use crate::dfa::{classes, minimise};
 use crate::tagged::{Source, Tagged};
+pub use chains::Chain;
 use std::collections::HashMap;
 
 /// A rule on its way into the product.
@@ -37,6 +39,21 @@ pub struct Effect {
     pub moves: Vec<(u16, Source)>,
 }
 
+impl Effect {
+    /// Whether it leaves the same behind if it is done for the last of several bytes alone.
+    #[must_use]
+    pub fn at_once(&self) -> bool {
+        let set: Vec<u16> = self.moves.iter().map(|(register, _)| *register).collect();
+        let mut tags = self.accepts.iter().flat_map(|a| &a.tags);
+        let mut moves = self.moves.iter();
+        moves.all(|(_, source)| *source == Source::Here)
+            && tags.all(|source| match source {
+                Source::Here => true,
+                Source::Register(r) => !set.contains(r),
+            })
+    }
+}
+
 /// The product. State 0 is dead: nothing is live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
@@ -56,6 +73,8 @@ pub struct Merged {
     pub registers: usize,
     /// These are 0 at the start.
     pub zeroed: Vec<u16>,
+    /// States that count.
+    pub chains: Vec<Chain>,
 }
 
 /// The members that are live, and their states.
@@ -117,8 +136,9 @@ impl Merged {
             live: live.collect(),
             registers: places.count,
             zeroed: places.of_start(&raw),
+            chains: Vec::new(),
         };
-        Some(whole.minimised())
+        Some(whole.minimised().chained())
     }
 
     /// Number of states.

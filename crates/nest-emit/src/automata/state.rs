@@ -5,9 +5,8 @@
 
 use super::Emitter;
 use crate::writer::Writer;
-use nest_pattern::ByteSet;
-use nest_pattern::{Effect, Source};
-use std::collections::BTreeMap;
+use nest_pattern::{ByteSet, Chain};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that lead a state back to itself are a run if there are so many different ones.
 const RUN: usize = 4;
@@ -25,7 +24,7 @@ impl Emitter<'_> {
         let mut states = Writer::new("server.c");
         self.states(&mut states);
         self.byte_sets(w);
-        w.put(&states.finish());
+        w.put(&without_unused_labels(&states.finish()));
     }
 
     /// Eight sets to a table: a byte is in a set if its bit is there.
@@ -72,39 +71,65 @@ impl Emitter<'_> {
 
     fn states(&self, w: &mut Writer) {
         self.head(w);
-        let start = self.merged.start;
-        let states = 1..u32::try_from(self.merged.states()).unwrap_or(0);
-        let others = || states.clone().filter(|state| *state != start);
-        for register in 0..self.merged.registers {
+        let merged = self.merged;
+        let start = merged.start;
+        let blocks: Vec<u32> = merged
+            .blocks()
+            .skip(1)
+            .filter_map(|state| u32::try_from(state).ok())
+            .collect();
+        for register in 0..merged.registers {
             w.line(&format!("    const uint8_t *r{register} = start;"));
         }
-        if self.merged.registers > 0 {
+        if self.keeps() {
             w.line("    uint16_t state;");
         }
+        if !merged.chains.is_empty() {
+            w.line("    uint32_t left; /* steps to the end of a chain */");
+        }
         w.line("    (void)start, (void)p, (void)end;");
-        let again = self.led_to(start);
+        let again = merged.next.iter().any(|(to, _)| *to == start);
         let resumes = if again { " || p != start" } else { "" };
         w.line(&format!("    if (run->state != {start}{resumes}) {{"));
-        for register in 0..self.merged.registers {
+        for register in 0..merged.registers {
+            w.line(&format!("        r{register} += run->registers[{register}];"));
+        }
+        for (n, chain) in merged.chains.iter().enumerate() {
+            let behind = chain.first + chain.length;
             w.line(&format!(
-                "        r{register} += run->registers[{register}];"
+                "        if (run->state >= {} && run->state < {behind}) {{",
+                chain.first
             ));
+            w.line(&format!("            left = {behind}u - run->state;"));
+            w.line(&format!("            goto c{n};"));
+            w.line("        }");
         }
         w.line("        switch (run->state) {");
-        for state in others() {
-            w.line(&format!("        case {state}:"));
-            w.line(&format!("            goto s{state};"));
+        for state in &blocks {
+            if *state != start && merged.chain_of(*state).is_none() {
+                w.line(&format!("        case {state}:"));
+                w.line(&format!("            goto s{state};"));
+            }
         }
         w.line("        default:");
         w.line("            break;");
         w.line("        }");
         w.line("    }");
-        for state in [start].into_iter().chain(others()) {
+        let first = if merged.chain_of(start).is_some() {
+            self.jump(start, "    ", w);
+            None
+        } else {
+            Some(start)
+        };
+        for state in first
+            .into_iter()
+            .chain(blocks.iter().copied().filter(|state| Some(*state) != first))
+        {
             self.state(state, w);
         }
-        if self.merged.registers > 0 {
+        if self.keeps() {
             w.line("suspend:");
-            for register in 0..self.merged.registers {
+            for register in 0..merged.registers {
                 w.line(&format!(
                     "    run->registers[{register}] = (uint32_t)(r{register} - start);"
                 ));
@@ -114,37 +139,34 @@ impl Emitter<'_> {
         w.line("}");
     }
 
-    /// Whether a transition leads to the state.
-    fn led_to(&self, state: u32) -> bool {
-        self.merged.next.iter().any(|(to, _)| *to == state)
+    /// Whether more than its state is to be kept of an automaton that waits.
+    fn keeps(&self) -> bool {
+        self.merged.registers > 0
     }
 
-    /// Whether a `goto` leads to the start: not if its only way back is passed over as a run.
-    fn jumped_to(&self, state: u32) -> bool {
-        let classes = self.merged.class_count;
-        let edges = self.merged.next.iter().enumerate();
-        let mut from = edges
-            .filter(|(_, (to, _))| *to == state)
-            .map(|(at, _)| at / classes);
-        from.any(|from| {
-            from != state as usize || {
-                let mut ways = self.ways(state);
-                if let Some((edge, _)) = self.passed_over(state, &ways) {
-                    ways.remove(&edge);
-                }
-                ways.keys().any(|(to, _)| *to == state)
-            }
-        })
+    /// To a state, whose byte is the one at `p`.
+    fn jump(&self, to: u32, indent: &str, w: &mut Writer) {
+        if let Some((n, chain)) = self.merged.chain_of(to) {
+            let left = chain.left(to).unwrap_or(0);
+            w.line(&format!("{indent}left = {left};"));
+            w.line(&format!("{indent}goto c{n};"));
+        } else {
+            w.line(&format!("{indent}goto s{to};"));
+        }
     }
 
     /// No byte is left: what the state needs is kept.
     fn suspend(&self, state: u32, w: &mut Writer) {
+        let state = match self.merged.chain_of(state) {
+            None => state.to_string(),
+            Some((_, chain)) => format!("(uint16_t)({}u - left)", chain.first + chain.length),
+        };
         w.line("    if (p == end) {");
-        if self.merged.registers == 0 {
-            w.line(&format!("        return {state};"));
-        } else {
+        if self.keeps() {
             w.line(&format!("        state = {state};"));
             w.line("        goto suspend;");
+        } else {
+            w.line(&format!("        return {state};"));
         }
         w.line("    }");
     }
@@ -161,17 +183,21 @@ impl Emitter<'_> {
 
     fn state(&self, state: u32, w: &mut Writer) {
         let mut ways = self.ways(state);
-        if state != self.merged.start || self.jumped_to(state) {
+        if let Some((n, chain)) = self.merged.chain_of(state) {
+            w.line(&format!("c{n}:"));
+            self.count_down(chain, &mut ways, w);
+        } else {
             w.line(&format!("s{state}:"));
+            self.run_of(state, &mut ways, w);
+            self.text(state, w);
         }
-        self.run_of(state, &mut ways, w);
-        self.text(state, w);
         self.suspend(state, w);
         // The most bytes are what is left when the others are told apart.
         let most = ways
             .iter()
             .max_by_key(|(edge, set)| (set.iter().count(), **edge));
         let Some(most) = most.map(|(edge, _)| *edge) else {
+            w.line("    return 0; /* no byte gets here */");
             return;
         };
         let others: Vec<_> = ways.iter().filter(|(edge, _)| **edge != most).collect();
@@ -223,7 +249,7 @@ impl Emitter<'_> {
         let mut back = ways.iter().filter(|((to, effect), set)| {
             *to == state
                 && set.iter().count() >= RUN
-                && once(&self.merged.effects[*effect as usize])
+                && self.merged.effects[*effect as usize].at_once()
         });
         back.next().map(|(edge, set)| (*edge, *set))
     }
@@ -234,7 +260,7 @@ impl Emitter<'_> {
             return;
         };
         ways.remove(&edge);
-        let (named, scan) = scan(&set);
+        let (named, scan) = scan(&set, "end");
         if edge.1 == 0 && named.is_none() {
             w.line(&format!("    {scan}"));
             return;
@@ -286,6 +312,35 @@ impl Emitter<'_> {
             && from.all(|from| matches!(self.letter(from), Some((_, _, (_, 0)))))
     }
 
+    /// As many steps of a chain as there are bytes for.
+    fn count_down(&self, chain: &Chain, ways: &mut Ways, w: &mut Writer) {
+        let edge = (chain.next(chain.first), chain.effect);
+        let Some(set) = ways.remove(&edge) else {
+            return;
+        };
+        let (named, scan) = scan(&set, "stop");
+        w.line("    {");
+        if let Some(named) = named {
+            w.line(&format!(
+                "        static const struct nest__set set = {named};"
+            ));
+        }
+        w.line("        const uint8_t *from = p;");
+        w.line("        const uint8_t *stop = (size_t)(end - p) < left ? end : p + left;");
+        w.line(&format!("        {scan}"));
+        w.line("        left -= (uint32_t)(p - from);");
+        if chain.effect != 0 {
+            w.line("        if (p != from) {");
+            let effect = &self.merged.effects[chain.effect as usize];
+            self.effect(effect, "            ", w);
+            w.line("        }");
+        }
+        w.line("    }");
+        w.line("    if (left == 0) {");
+        self.jump(chain.exit, "        ", w);
+        w.line("    }");
+    }
+
     /// A text that must come, if it is there whole.
     fn text(&self, state: u32, w: &mut Writer) {
         let (mut text, mut fold) = (Vec::new(), Vec::new());
@@ -332,11 +387,11 @@ impl Emitter<'_> {
         w.line(&format!("        p += {};", text.len()));
         let effects = &self.merged.effects[effect as usize];
         self.effect(effects, "        ", w);
-        w.line(&if at == 0 {
-            "        return 0;".to_string()
+        if at == 0 {
+            w.line("        return 0;");
         } else {
-            format!("        goto s{at};")
-        });
+            self.jump(at, "        ", w);
+        }
         w.line("    }");
     }
 
@@ -352,22 +407,22 @@ impl Emitter<'_> {
             w.line(&format!("{indent}    return 0;"));
             w.line(&format!("{indent}}}"));
         }
-        w.line(&format!("{indent}goto s{to};"));
+        self.jump(to, indent, w);
     }
 }
 
-/// Whether it leaves the same behind if it is done for the last of several bytes alone.
-fn once(effect: &Effect) -> bool {
-    let set: Vec<u16> = effect.moves.iter().map(|(register, _)| *register).collect();
-    let tags = effect.accepts.iter().flat_map(|a| &a.tags);
-    effect
-        .moves
-        .iter()
-        .all(|(_, source)| *source == Source::Here)
-        && tags.into_iter().all(|source| match source {
-            Source::Here => true,
-            Source::Register(r) => !set.contains(r),
-        })
+/// The start's label, or a text's: nothing may jump there.
+fn without_unused_labels(code: &str) -> String {
+    let jumps = code.lines().filter_map(|line| {
+        let to = line.trim_start().strip_prefix("goto ")?;
+        to.strip_suffix(';')
+    });
+    let jumps: BTreeSet<&str> = jumps.collect();
+    let lines = code.lines().filter(|line| {
+        let label = line.strip_suffix(':').filter(|l| !l.starts_with(' '));
+        label.is_none_or(|label| jumps.contains(label))
+    });
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// Ascending ranges of a set.
@@ -385,24 +440,23 @@ fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
 /// Most operations on a vector that tell a run; beyond them bytes are looked up.
 const COMPARED: usize = 12;
 
-/// How to pass over a run: its last statement, and the set if it needs to be named `set`.
-fn scan(set: &ByteSet) -> (Option<String>, String) {
+/// How to pass over a run up to `end`: its last statement, and the set if it needs to be named `set`.
+fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
     let stops = set.complement();
     if ranges(&stops).is_empty() {
-        return (None, "p = end;".to_string());
+        return (None, format!("p = {end};"));
     }
     let (ends, cost) = compared(&stops);
     let (goes, other) = compared(set);
     if cost.min(other) > COMPARED {
-        let call = "p = nest__among(p, end, &set);";
-        return (Some(bytes_set(set)), call.to_string());
+        return (Some(bytes_set(set)), format!("p = nest__among(p, {end}, &set);"));
     }
     let told = if cost <= other {
         ends
     } else {
         format!("(({goes}) == 0)")
     };
-    (None, format!("NEST__UNTIL(p, end, {told});"))
+    (None, format!("NEST__UNTIL(p, {end}, {told});"))
 }
 
 /// C: whether `v` is in the set, which holds for one byte as for a vector of them; and how many
