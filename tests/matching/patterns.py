@@ -14,7 +14,7 @@ ESCAPES = r'. . . \d \w \s \D \W \S \h \H \v \V \N \x41 \x{61} \o{60} \n \t \cJ 
 FLAGS = ('i', 's', 'U', '-i', '-s', 'i-s', 'is', 's-i', 'iU', '^')
 LOOPS = (('*', 0, 4), ('+', 1, 4), ('?', 0, 1))
 COUNTS = (('{2}', 2, 2), ('{1,2}', 1, 2), ('{0,2}', 0, 2), ('{1,}', 1, 3), ('{2,}', 2, 4),
-          ('{3,4}', 3, 4), ('{0}', 0, 0))
+          ('{3,4}', 3, 4), ('{0}', 0, 0), ('{0,12}', 0, 12), ('{2,15}', 2, 15))
 REPEATED = 20       # largest piece of which a count makes copies: both compilers have limits
 # The DFA of this, at least 2 to the 14th states, is over every budget: a rule with it runs by
 # thread list. Libpcre2 needs few steps for it.
