@@ -25,6 +25,8 @@ pub struct Matching {
     pub automata: Vec<Automaton>,
     /// Rules apart, and why.
     pub apart: BTreeMap<usize, Reason>,
+    /// Rules whose parts take a second pass though they are in an automaton, and why.
+    pub untagged: BTreeMap<usize, Reason>,
     /// Where the elements of each rule end, as far as it is known when it is decided.
     pub cuts: Vec<Option<Cuts>>,
 }
@@ -47,7 +49,7 @@ pub enum Reason {
 pub struct Automaton {
     /// The rules, ascending: members of the product.
     pub rules: Vec<usize>,
-    /// Their conditions.
+    /// Their conditions, and no others: it runs while one of these holds.
     pub conditions: BTreeSet<usize>,
     /// The product.
     pub merged: Merged,
@@ -93,6 +95,7 @@ impl Matching {
         let mut matching = Matching {
             automata: Vec::new(),
             apart: BTreeMap::new(),
+            untagged: BTreeMap::new(),
             cuts: vec![None; m.rules.len()],
             conditions,
             condition_of,
@@ -101,100 +104,111 @@ impl Matching {
             let rules: Vec<usize> = (0..m.rules.len())
                 .filter(|r| together.contains(&matching.condition_of[*r]))
                 .collect();
-            matching.add(m, &rules, &together);
+            matching.add(m, &rules);
+        }
+        // Fixed distances need no automaton.
+        for rule in matching.apart.keys() {
+            let cuts = Cuts::of(&m.rules[*rule].nfa, &m.rules[*rule].asked);
+            matching.cuts[*rule] = cuts.tags.is_empty().then_some(cuts);
         }
         matching
     }
 
     /// One group: side by side as many as can be, the others apart.
-    fn add(&mut self, m: &Machine, rules: &[usize], conditions: &BTreeSet<usize>) {
+    fn add(&mut self, m: &Machine, rules: &[usize]) {
         if m.settings.strategy == Strategy::Apart {
             let reasons = rules.iter().map(|rule| (*rule, Reason::Asked));
             self.apart.extend(reasons);
             return;
         }
-        let mut members: Vec<Candidate> = Vec::new();
+        let (mut members, mut untagged) = (Vec::new(), BTreeMap::new());
         for rule in rules {
             match Candidate::of(&m.rules[*rule], *rule, m.settings.matching_states) {
-                Some(candidate) => members.push(candidate),
+                Some(candidate) => {
+                    if candidate.cuts.is_none() {
+                        untagged.insert(*rule, Reason::Rule);
+                    }
+                    members.push(candidate);
+                }
                 None => {
                     self.apart.insert(*rule, Reason::Rule);
                 }
             }
         }
-        // The largest come last: the fewest of them that have to go do.
-        members.sort_by_key(|member| (member.automaton.accepts.len(), member.rule));
-        let mut most = self.most(m, &members, conditions);
-        let gone = members.len() - most.count;
-        if gone > members.len().div_ceil(FEW) && members.iter().any(Candidate::has_tags) {
+        if members.is_empty() {
+            return;
+        }
+        // All, or all but a few; else without tags; then the smallest, as many as fit.
+        let mut most = self.most(m, &members);
+        if let Some(reason) = most.beyond
+            && most.left_out(&members) > members.len().div_ceil(FEW)
+            && members.iter().any(Candidate::has_tags)
+        {
             let mut plain = members.clone();
-            for member in &mut plain {
-                member.drop_tags(&m.rules[member.rule]);
+            let mut lost = BTreeMap::new();
+            for member in plain.iter_mut().filter(|member| member.has_tags()) {
+                lost.insert(member.rule, reason);
+                member.drop_tags(&m.rules[member.rule], m.settings.matching_states);
             }
-            plain.retain(|member| !member.has_tags());
-            plain.sort_by_key(|member| (member.automaton.accepts.len(), member.rule));
-            let without = self.most(m, &plain, conditions);
-            if without.count > most.count {
-                for member in &members {
-                    let stays = plain.iter().any(|other| other.rule == member.rule);
-                    if let (false, Some(reason)) = (stays, most.beyond) {
-                        self.apart.insert(member.rule, reason);
-                    }
-                }
+            let without = self.most(m, &plain);
+            if without.left_out(&plain) < most.left_out(&members) {
+                untagged.extend(lost);
                 (members, most) = (plain, without);
             }
         }
-        for member in members.split_off(most.count) {
-            if let Some(reason) = most.beyond {
+        for member in members {
+            if (most.automaton.iter()).any(|automaton| automaton.rules.contains(&member.rule)) {
+                self.cuts[member.rule] = member.cuts;
+            } else if let Some(reason) = most.beyond {
+                untagged.remove(&member.rule);
                 self.apart.insert(member.rule, reason);
             }
         }
-        for member in members {
-            self.cuts[member.rule] = member.cuts;
-        }
+        self.untagged.extend(untagged);
         self.automata.extend(most.automaton);
     }
 
-    /// Of the members as many from the front as fit into one automaton.
-    fn most(&self, m: &Machine, members: &[Candidate], conditions: &BTreeSet<usize>) -> Most {
-        let mut most = Most {
-            count: 0,
-            automaton: None,
-            beyond: None,
+    /// All members if they fit; else the smallest, as many as do. That is sought from small to
+    /// large, for what does not fit costs most.
+    fn most(&self, m: &Machine, members: &[Candidate]) -> Most {
+        let mut most = match self.merge(m, &members.iter().collect::<Vec<_>>()) {
+            Ok(automaton) => {
+                return Most {
+                    automaton: Some(automaton),
+                    beyond: None,
+                };
+            }
+            Err(reason) => Most {
+                automaton: None,
+                beyond: Some(reason),
+            },
         };
-        let (mut tried, mut less) = (members.len(), 1);
-        let mut fails = members.len() + 1;
-        while most.count + 1 < fails {
-            match self.merge(m, &members[..tried], conditions) {
+        let mut by_size: Vec<&Candidate> = members.iter().collect();
+        by_size.sort_by_key(|member| member.automaton.accepts.len());
+        let (mut fits, mut fails, mut step) = (0, by_size.len(), 1);
+        // First all but a few: one that is large is often all that is in the way.
+        let mut count = fails - fails.div_ceil(FEW);
+        while fits + 1 < fails {
+            let mut some = by_size[..count].to_vec();
+            some.sort_by_key(|member| member.rule);
+            match self.merge(m, &some) {
                 Ok(automaton) => {
-                    most.count = tried;
-                    most.automaton = Some(automaton);
+                    (most.automaton, fits) = (Some(automaton), count);
+                    step *= 2;
                 }
-                Err(reason) => {
-                    fails = tried;
-                    most.beyond = Some(reason);
-                }
+                Err(why) => (most.beyond, fails) = (Some(why), count),
             }
-            if most.count == 0 {
-                tried = fails.saturating_sub(less).max(1);
-                less *= 2;
-            } else {
-                tried = usize::midpoint(most.count, fails);
-            }
+            count = (fits + step).min(fits.midpoint(fails));
         }
         most
     }
 
-    fn merge(
-        &self,
-        m: &Machine,
-        members: &[Candidate],
-        conditions: &BTreeSet<usize>,
-    ) -> Result<Automaton, Reason> {
+    fn merge(&self, m: &Machine, members: &[&Candidate]) -> Result<Automaton, Reason> {
         let settings = &m.settings;
-        // Of equals the first written is preferred.
-        let mut members: Vec<&Candidate> = members.iter().collect();
-        members.sort_by_key(|member| member.rule);
+        let conditions: BTreeSet<usize> = members
+            .iter()
+            .map(|member| self.condition_of[member.rule])
+            .collect();
         let sides: Vec<Member<'_>> = members
             .iter()
             .map(|member| Member {
@@ -213,7 +227,7 @@ impl Matching {
                 strategy => strategy == Strategy::Code,
             },
             rules: members.iter().map(|member| member.rule).collect(),
-            conditions: conditions.clone(),
+            conditions,
             merged,
         };
         if automaton.size() > settings.matching_code {
@@ -240,12 +254,17 @@ impl Matching {
 /// Rules have their parts in the same pass unless more than one of so many has to go for that.
 const FEW: usize = 8;
 
-/// The most rules that fit into one automaton, the smallest first.
+/// The most rules that fit into one automaton.
 struct Most {
-    count: usize,
     automaton: Option<Automaton>,
-    /// Why one more does not fit.
+    /// Why one more does not fit; nothing if all do.
     beyond: Option<Reason>,
+}
+
+impl Most {
+    fn left_out(&self, of: &[Candidate]) -> usize {
+        of.len() - self.automaton.as_ref().map_or(0, |a| a.rules.len())
+    }
 }
 
 /// A rule on its way into an automaton.
@@ -260,41 +279,48 @@ impl Candidate {
     /// With tags if they fit; nothing if it does not fit at all.
     fn of(rule: &Rule, number: usize, budget: usize) -> Option<Candidate> {
         let cuts = Cuts::of(&rule.nfa, &rule.asked);
-        let tagged = if cuts.tags.is_empty() {
-            rule.dfa.as_ref().map(Tagged::plain)
-        } else {
-            Tagged::build(&rule.nfa, &cuts.tags, budget)
-        };
-        let (cuts, automaton) = match tagged {
-            Some(automaton) => (Some(cuts), automaton),
-            None => (None, rule.dfa.as_ref().map(Tagged::plain)?),
-        };
-        (automaton.accepts.len() <= budget).then_some(Candidate {
+        let mut candidate = Candidate {
             rule: number,
-            cuts,
-            automaton,
-        })
+            cuts: Some(cuts),
+            automaton: plain(rule, budget)?,
+        };
+        if candidate.has_tags() {
+            let tags = candidate.cuts.iter().flat_map(|cuts| cuts.tags.clone());
+            match Tagged::build(&rule.nfa, &tags.collect::<Vec<_>>(), budget) {
+                Some(tagged) => candidate.automaton = tagged,
+                None => candidate.cuts = None,
+            }
+        }
+        Some(candidate)
     }
 
     fn has_tags(&self) -> bool {
         self.cuts.as_ref().is_some_and(|cuts| !cuts.tags.is_empty())
     }
 
-    fn drop_tags(&mut self, rule: &Rule) {
-        if self.has_tags()
-            && let Some(dfa) = &rule.dfa
-        {
-            (self.cuts, self.automaton) = (None, Tagged::plain(dfa));
+    fn drop_tags(&mut self, rule: &Rule, budget: usize) {
+        if let Some(plain) = plain(rule, budget) {
+            (self.cuts, self.automaton) = (None, plain);
         }
     }
+}
+
+/// The automaton of a rule that keeps no boundary.
+fn plain(rule: &Rule, budget: usize) -> Option<Tagged> {
+    let built = match &rule.dfa {
+        Some(dfa) => Tagged::plain(dfa),
+        None => Tagged::build(&rule.nfa, &[], budget)?,
+    };
+    (built.accepts.len() <= budget).then_some(built)
 }
 
 /// Conditions that may hold together are in one group, and so are those that they meet.
 fn groups(conditions: &[Cond]) -> Vec<BTreeSet<usize>> {
     let mut of: Vec<usize> = (0..conditions.len()).collect();
+    let mut steps = STEPS;
     for a in 0..conditions.len() {
         for b in a + 1..conditions.len() {
-            if of[a] != of[b] && may_hold_together(&conditions[a], &conditions[b]) {
+            if of[a] != of[b] && may_hold_together(&conditions[a], &conditions[b], &mut steps) {
                 let (from, to) = (of[b].max(of[a]), of[b].min(of[a]));
                 for group in &mut of {
                     if *group == from {
@@ -309,33 +335,84 @@ fn groups(conditions: &[Cond]) -> Vec<BTreeSet<usize>> {
     roots.into_iter().map(members).collect()
 }
 
-/// Most states that are tried in all ways.
-const TRIED: usize = 12;
+/// Most steps of a search, over all pairs: an answer of yes beyond it costs speed, nothing else.
+const STEPS: usize = 200_000;
 
 /// Whether some set of states makes both hold; yes if it would take too long to tell.
-fn may_hold_together(a: &Cond, b: &Cond) -> bool {
-    let mut states = BTreeSet::new();
-    let mut lasts = BTreeSet::new();
+fn may_hold_together(a: &Cond, b: &Cond, steps: &mut usize) -> bool {
+    let (mut states, mut lasts) = (BTreeSet::new(), BTreeSet::new());
     for cond in [a, b] {
         atoms(cond, &mut states, &mut lasts);
     }
-    if states.len() > TRIED {
-        return true;
-    }
     let states: Vec<u32> = states.into_iter().collect();
     // Another one than all that are named stands for the rest.
-    let others: Vec<Option<u32>> = lasts.into_iter().map(Some).chain([None]).collect();
-    (0u32..1 << states.len()).any(|bits| {
-        let holds = |n: u32| {
-            states
-                .iter()
-                .position(|s| *s == n)
-                .is_some_and(|at| bits >> at & 1 == 1)
+    let mut others = lasts.into_iter().map(Some).chain([None]);
+    others.any(|last| {
+        let known = Known {
+            states: 0,
+            set: 0,
+            last,
         };
-        others
-            .iter()
-            .any(|last| [a, b].iter().all(|c| c.holds(&holds, *last)))
+        known.allows([a, b], &states, steps)
     })
+}
+
+/// What is assumed of the states: which are known, and those of them that hold.
+#[derive(Clone, Copy)]
+struct Known {
+    states: u64,
+    set: u64,
+    last: Option<u32>,
+}
+
+impl Known {
+    /// Whether all may hold; `unknown` are the states of which nothing is assumed yet.
+    fn allows(self, all: [&Cond; 2], unknown: &[u32], steps: &mut usize) -> bool {
+        if *steps == 0 {
+            return true;
+        }
+        *steps -= 1;
+        let values = all.map(|cond| self.value(cond));
+        if values.contains(&Some(false)) {
+            return false;
+        }
+        match unknown.split_first() {
+            Some((state, rest)) if values.contains(&None) => [0, 1].into_iter().any(|set| {
+                let known = Known {
+                    states: self.states | 1 << state,
+                    set: self.set | set << state,
+                    last: self.last,
+                };
+                known.allows(all, rest, steps)
+            }),
+            _ => true,
+        }
+    }
+
+    /// Whether it holds, as far as that can be told.
+    fn value(self, cond: &Cond) -> Option<bool> {
+        match cond {
+            Cond::True => Some(true),
+            Cond::State(n) => (self.states >> n & 1 == 1).then_some(self.set >> n & 1 == 1),
+            Cond::Last(n) => Some(self.last == Some(*n)),
+            Cond::Not(c) => self.value(c).map(|value| !value),
+            Cond::And(all) => self.joined(all, false),
+            Cond::Or(all) => self.joined(all, true),
+        }
+    }
+
+    /// One that is `decides` decides; all others must be known.
+    fn joined(self, all: &[Cond], decides: bool) -> Option<bool> {
+        let mut value = Some(!decides);
+        for cond in all {
+            match self.value(cond) {
+                Some(known) if known == decides => return Some(decides),
+                Some(_) => {}
+                None => value = None,
+            }
+        }
+        value
+    }
 }
 
 fn atoms(cond: &Cond, states: &mut BTreeSet<u32>, lasts: &mut BTreeSet<u32>) {
@@ -349,20 +426,5 @@ fn atoms(cond: &Cond, states: &mut BTreeSet<u32>, lasts: &mut BTreeSet<u32>) {
         }
         Cond::Not(c) => atoms(c, states, lasts),
         Cond::And(all) | Cond::Or(all) => all.iter().for_each(|c| atoms(c, states, lasts)),
-    }
-}
-
-impl Cond {
-    /// Whether it holds while the states for which `set` is true are, and `last` was marked last.
-    #[must_use]
-    pub fn holds(&self, set: &impl Fn(u32) -> bool, last: Option<u32>) -> bool {
-        match self {
-            Cond::True => true,
-            Cond::State(n) => set(*n),
-            Cond::Last(n) => last == Some(*n),
-            Cond::Not(c) => !c.holds(set, last),
-            Cond::And(all) => all.iter().all(|c| c.holds(set, last)),
-            Cond::Or(all) => all.iter().any(|c| c.holds(set, last)),
-        }
     }
 }

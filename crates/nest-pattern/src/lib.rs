@@ -6,6 +6,7 @@
 
 mod cuts;
 mod dfa;
+mod hash;
 mod hir;
 mod lower;
 mod merged;

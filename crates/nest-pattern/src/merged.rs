@@ -8,6 +8,7 @@ mod chains;
 mod registers;
 
 use crate::dfa::{classes, minimise};
+use crate::hash::Table;
 use crate::tagged::{Source, Tagged};
 pub use chains::Chain;
 use std::collections::HashMap;
@@ -109,7 +110,7 @@ impl Merged {
         let raw = product(members, certain, state_budget)?;
         let places = registers::allocate(&raw);
         let mut effects = vec![Effect::default()];
-        let mut numbers = HashMap::from([(Effect::default(), 0)]);
+        let mut numbers = Table::from_iter([(Effect::default(), 0)]);
         let mut next = Vec::with_capacity(raw.next.len());
         for (at, (to, parts)) in raw.next.iter().enumerate() {
             let from = at / raw.weights.len();
@@ -232,25 +233,24 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
         .map(|(i, m)| (i, m.automaton.start))
         .collect();
     let mut keys: Vec<Key> = vec![Vec::new(), start];
-    let mut numbers: HashMap<Key, u32> = (0..).zip(&keys).map(|(n, k)| (k.clone(), n)).collect();
+    let mut numbers: Table<Key, u32> = (0..).zip(&keys).map(|(n, k)| (k.clone(), n)).collect();
     let mut parts: Vec<Vec<Part>> = vec![Vec::new()];
-    let mut part_numbers: HashMap<Vec<Part>, u32> = HashMap::from([(Vec::new(), 0)]);
+    let mut part_numbers: Table<Vec<Part>, u32> = Table::from_iter([(Vec::new(), 0)]);
     let (mut next, mut done) = (Vec::new(), 0);
+    let (mut to, mut does) = (Key::new(), Vec::new());
     while done < keys.len() {
         let from = keys[done].clone();
         for sample in &samples {
-            let (to, mut does) = step(members, &from, *sample);
-            if certain && let Some(first) = does.iter().position(|p| p.accepts) {
-                for part in &mut does[first + 1..] {
-                    part.accepts = false;
+            step(members, &from, *sample, certain, &mut to, &mut does);
+            let what = match part_numbers.get(&does) {
+                Some(&known) => known,
+                None => {
+                    let fresh = u32::try_from(parts.len()).ok()?;
+                    parts.push(does.clone());
+                    part_numbers.insert(does.clone(), fresh);
+                    fresh
                 }
-            }
-            does.retain(|part| part.accepts || (part.live && part.moves != 0));
-            let fresh = u32::try_from(parts.len()).ok()?;
-            let what = *part_numbers.entry(does).or_insert_with_key(|does| {
-                parts.push(does.clone());
-                fresh
-            });
+            };
             let state = if let Some(&known) = numbers.get(&to) {
                 known
             } else {
@@ -259,7 +259,7 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
                 }
                 let fresh = u32::try_from(keys.len()).ok()?;
                 keys.push(to.clone());
-                numbers.insert(to, fresh);
+                numbers.insert(to.clone(), fresh);
                 fresh
             };
             next.push((state, what));
@@ -276,9 +276,18 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
     })
 }
 
-/// All members by one byte.
-fn step(members: &[Member<'_>], from: &Key, byte: u8) -> (Key, Vec<Part>) {
-    let (mut to, mut does) = (Vec::new(), Vec::new());
+/// All members by one byte: where `to`, and what it `does`.
+fn step(
+    members: &[Member<'_>],
+    from: &Key,
+    byte: u8,
+    certain: bool,
+    to: &mut Key,
+    does: &mut Vec<Part>,
+) {
+    to.clear();
+    does.clear();
+    let mut decided = false;
     for (member, state) in from {
         let a = members[*member as usize].automaton;
         let class = usize::from(a.classes[usize::from(byte)]);
@@ -287,12 +296,16 @@ fn step(members: &[Member<'_>], from: &Key, byte: u8) -> (Key, Vec<Part>) {
         if live {
             to.push((*member, next));
         }
-        does.push(Part {
-            member: *member,
-            moves,
-            accepts: a.accepts[next as usize],
-            live,
-        });
+        // If all are active, the first that accepts is preferred to all behind it.
+        let accepts = a.accepts[next as usize] && !(certain && decided);
+        decided |= accepts;
+        if accepts || (live && moves != 0) {
+            does.push(Part {
+                member: *member,
+                moves,
+                accepts,
+                live,
+            });
+        }
     }
-    (to, does)
 }

@@ -8,6 +8,7 @@
 //! Must not know: other rules, notation.
 
 use crate::dfa::{Dfa, classes, minimise};
+use crate::hash::Table;
 use crate::nfa::{Nfa, NfaState};
 use std::collections::HashMap;
 
@@ -48,14 +49,9 @@ pub struct Tagged {
     pub accepts: Vec<bool>,
 }
 
-/// A boundary that is not passed yet.
-const UNSET: u16 = u16::MAX;
-
-/// A thread: a Byte state, and the register of each tag.
-type Thread = (u32, Vec<u16>);
-
-/// A state is its threads, in order, and whether the rule accepted on the way in.
-type Key = (Vec<Thread>, bool);
+/// A state is its threads, in order, and a last number that says whether the rule accepted on the
+/// way in. A thread is a Byte state, and the register of each tag.
+type Key = Vec<u32>;
 
 impl Tagged {
     /// The same as `dfa`, which keeps no boundary.
@@ -82,7 +78,8 @@ impl Tagged {
         let start_registers = builder.registers(start);
         let (mut next, mut done) = (Vec::new(), 0);
         while done < builder.keys.len() {
-            let from = builder.keys[done].0.clone();
+            let mut from = builder.keys[done].clone();
+            from.pop();
             for sample in &samples {
                 next.push(builder.step(&from, *sample)?);
             }
@@ -92,7 +89,7 @@ impl Tagged {
             classes: byte_classes,
             class_count: samples.len(),
             next,
-            accepts: builder.keys.iter().map(|k| k.1).collect(),
+            accepts: builder.keys.iter().map(|k| k.last() == Some(&1)).collect(),
             moves: builder.moves,
             start,
             start_registers,
@@ -161,159 +158,194 @@ impl Tagged {
     }
 }
 
-/// A value while a step is taken: of the state before, or new.
-type Value = u16;
+/// A value of a tag: a register (of the state before, while a step is taken), or one of these.
+type Value = u32;
+/// The boundary is not passed yet.
+const UNSET: Value = Value::MAX;
+/// It is passed in this step.
 const NEW: Value = UNSET - 1;
+
+/// No register yet.
+const NONE: u32 = u32::MAX;
 
 struct Builder<'n> {
     nfa: &'n Nfa,
-    /// The tag of a Mark's element.
-    tag_of: HashMap<u32, usize>,
+    /// By element: its tag.
+    tag_of: Vec<Option<usize>>,
+    /// How many tags.
+    tags: usize,
     keys: Vec<Key>,
-    numbers: HashMap<Key, u32>,
+    numbers: Table<Key, u32>,
     moves: Vec<Moves>,
-    move_numbers: HashMap<Moves, u32>,
+    move_numbers: Table<Moves, u32>,
     seen: Vec<u64>,
     round: u64,
     budget: usize,
     threads_left: usize,
+    /// The list that is being made, as in a key.
+    list: Vec<u32>,
+    /// NFA states to look at, and where their values begin in `values`.
+    stack: Vec<(u32, usize)>,
+    /// Values of threads on the way, those of all tags side by side.
+    values: Vec<Value>,
+    /// By value: its new number.
+    renamed: Vec<u32>,
 }
 
 impl<'n> Builder<'n> {
     fn new(nfa: &'n Nfa, tags: &[u32], budget: usize) -> Self {
-        let keys = vec![(Vec::new(), false), (Vec::new(), true)];
+        let keys: Vec<Key> = vec![vec![0], vec![1]];
+        let mut tag_of = vec![None; nfa.parts as usize];
+        for (tag, part) in tags.iter().enumerate() {
+            tag_of[*part as usize] = Some(tag);
+        }
         Builder {
             nfa,
-            tag_of: tags
-                .iter()
-                .enumerate()
-                .map(|(t, part)| (*part, t))
-                .collect(),
+            tag_of,
+            tags: tags.len(),
             numbers: (0..).zip(&keys).map(|(n, k)| (k.clone(), n)).collect(),
             keys,
             moves: vec![Moves::default()],
-            move_numbers: HashMap::from([(Moves::default(), 0)]),
+            move_numbers: Table::from_iter([(Moves::default(), 0)]),
             seen: vec![0; nfa.states.len()],
             round: 0,
             budget,
             // A step costs as much as its list is long: long lists use up the budget faster.
             threads_left: budget.saturating_mul(64),
+            list: Vec::new(),
+            stack: Vec::new(),
+            values: Vec::new(),
+            renamed: Vec::new(),
         }
     }
 
     /// How many registers a state has.
     fn registers(&self, state: u32) -> usize {
-        let threads = self.keys[state as usize].0.iter();
-        let most = threads
-            .flat_map(|(_, tags)| tags.iter().filter(|r| **r != UNSET))
-            .max();
-        most.map_or(0, |r| usize::from(*r) + 1)
+        let key = &self.keys[state as usize];
+        let threads = key[..key.len() - 1].chunks(self.tags + 1);
+        let registers = threads.flat_map(|thread| &thread[1..]);
+        let most = registers.filter(|r| **r != UNSET).max();
+        most.map_or(0, |r| *r as usize + 1)
+    }
+
+    fn begin(&mut self) {
+        self.round += 1;
+        self.list.clear();
     }
 
     fn start(&mut self) -> Option<(u32, u32)> {
-        let mut list = Vec::new();
-        self.round += 1;
-        self.follow(
-            self.nfa.start,
-            vec![UNSET; self.tag_of.len()],
-            &mut list,
-            false,
-        );
-        self.arrive(list, None)
+        self.begin();
+        let tags = vec![UNSET; self.tags];
+        self.follow(self.nfa.start, &tags, false);
+        self.arrive(None)
     }
 
-    fn step(&mut self, from: &[Thread], byte: u8) -> Option<(u32, u32)> {
-        let mut list = Vec::new();
-        self.round += 1;
-        for (id, tags) in from {
-            if let NfaState::Byte { set, next } = self.nfa.state(*id)
+    fn step(&mut self, from: &[u32], byte: u8) -> Option<(u32, u32)> {
+        self.begin();
+        for thread in from.chunks(self.tags + 1) {
+            if let NfaState::Byte { set, next } = self.nfa.state(thread[0])
                 && set.contains(byte)
-                && let Some(tags) = self.follow(*next, tags.clone(), &mut list, true)
+                && let Some(at) = self.follow(*next, &thread[1..], true)
             {
-                return self.arrive(list, Some(tags));
+                return self.arrive(Some(at));
             }
         }
-        self.arrive(list, None)
+        self.arrive(None)
     }
 
     /// Appends the threads that `id` stands for, the preferred first, each state once. At Match:
-    /// its boundaries if `cut`, else it is passed over.
-    fn follow(
-        &mut self,
-        id: u32,
-        tags: Vec<Value>,
-        list: &mut Vec<Thread>,
-        cut: bool,
-    ) -> Option<Vec<Value>> {
-        let mut stack = vec![(id, tags)];
-        while let Some((id, mut tags)) = stack.pop() {
+    /// where its boundaries are in `values` if `cut`, else it is passed over.
+    fn follow(&mut self, id: u32, tags: &[Value], cut: bool) -> Option<usize> {
+        self.values.clear();
+        self.values.extend(tags);
+        self.stack.clear();
+        self.stack.push((id, 0));
+        while let Some((id, at)) = self.stack.pop() {
             if std::mem::replace(&mut self.seen[id as usize], self.round) == self.round {
                 continue;
             }
             match self.nfa.state(id) {
-                NfaState::Byte { .. } => list.push((id, tags)),
+                NfaState::Byte { .. } => {
+                    self.list.push(id);
+                    self.list.extend(&self.values[at..at + self.tags]);
+                }
                 NfaState::Split(targets) => {
-                    stack.extend(targets.iter().rev().map(|t| (*t, tags.clone())));
+                    self.stack.extend(targets.iter().rev().map(|t| (*t, at)));
                 }
                 NfaState::Mark { part, next } => {
-                    if let Some(tag) = self.tag_of.get(part) {
-                        tags[*tag] = NEW;
+                    let mut here = at;
+                    if let Some(tag) = self.tag_of[*part as usize] {
+                        here = self.values.len();
+                        self.values.extend_from_within(at..at + self.tags);
+                        self.values[here + tag] = NEW;
                     }
-                    stack.push((*next, tags));
+                    self.stack.push((*next, here));
                 }
-                NfaState::Match if cut => return Some(tags),
+                NfaState::Match if cut => return Some(at),
                 NfaState::Match => {}
             }
         }
         None
     }
 
-    /// The state of `list`, its registers numbered by first use, and the moves that lead there.
-    fn arrive(&mut self, list: Vec<Thread>, tags: Option<Vec<Value>>) -> Option<(u32, u32)> {
-        let source = |value: &Value| match *value {
+    /// The state of the list, its registers numbered by first use, and the moves that lead there;
+    /// `at`: the boundaries if the rule accepts.
+    fn arrive(&mut self, at: Option<usize>) -> Option<(u32, u32)> {
+        let source = |value: Value| match value {
             NEW => Source::Here,
-            register => Source::Register(register),
+            register => Source::Register(u16::try_from(register).unwrap_or(u16::MAX)),
         };
+        let threads = self.list.len() / (self.tags + 1);
+        self.threads_left = self.threads_left.checked_sub(threads)?;
         let mut moves = Moves::default();
-        let mut numbers: HashMap<Value, u16> = HashMap::new();
-        self.threads_left = self.threads_left.checked_sub(list.len())?;
-        let list: Vec<Thread> = list
-            .into_iter()
-            .map(|(id, values)| {
-                let registers = values.iter().map(|value| {
-                    if *value == UNSET {
-                        return UNSET;
+        self.renamed.clear();
+        let mut here = NONE;
+        for thread in self.list.chunks_mut(self.tags + 1) {
+            for value in thread[1..].iter_mut().filter(|value| **value != UNSET) {
+                let name = if *value == NEW {
+                    &mut here
+                } else {
+                    let at = *value as usize;
+                    if at >= self.renamed.len() {
+                        self.renamed.resize(at + 1, NONE);
                     }
-                    *numbers.entry(*value).or_insert_with(|| {
-                        moves.registers.push(source(value));
-                        u16::try_from(moves.registers.len() - 1).unwrap_or(UNSET)
-                    })
-                });
-                (id, registers.collect())
-            })
-            .collect();
-        let accepts = tags.is_some();
-        moves.tags = tags.iter().flatten().map(source).collect();
-        let state = self.number(list, accepts)?;
+                    &mut self.renamed[at]
+                };
+                if *name == NONE {
+                    *name = u32::try_from(moves.registers.len()).ok()?;
+                    moves.registers.push(source(*value));
+                }
+                *value = *name;
+            }
+        }
+        if moves.registers.len() >= usize::from(u16::MAX) {
+            return None;
+        }
+        if let Some(at) = at {
+            let values = &self.values[at..at + self.tags];
+            moves.tags = values.iter().map(|value| source(*value)).collect();
+        }
+        self.list.push(at.is_some().into());
+        let state = self.number()?;
+        if let Some(known) = self.move_numbers.get(&moves) {
+            return Some((state, *known));
+        }
         let fresh = u32::try_from(self.moves.len()).ok()?;
-        let known = self.move_numbers.entry(moves).or_insert_with_key(|moves| {
-            self.moves.push(moves.clone());
-            fresh
-        });
-        Some((state, *known))
+        self.moves.push(moves.clone());
+        self.move_numbers.insert(moves, fresh);
+        Some((state, fresh))
     }
 
-    fn number(&mut self, list: Vec<Thread>, accepts: bool) -> Option<u32> {
-        let key = (list, accepts);
-        if let Some(&number) = self.numbers.get(&key) {
+    fn number(&mut self) -> Option<u32> {
+        if let Some(&number) = self.numbers.get(&self.list) {
             return Some(number);
         }
         if self.keys.len() >= self.budget {
             return None;
         }
         let number = u32::try_from(self.keys.len()).ok()?;
-        self.keys.push(key.clone());
-        self.numbers.insert(key, number);
+        self.keys.push(self.list.clone());
+        self.numbers.insert(self.list.clone(), number);
         Some(number)
     }
 }

@@ -92,7 +92,9 @@ impl Emitter<'_> {
         let resumes = if again { " || p != start" } else { "" };
         w.line(&format!("    if (run->state != {start}{resumes}) {{"));
         for register in 0..merged.registers {
-            w.line(&format!("        r{register} += run->registers[{register}];"));
+            w.line(&format!(
+                "        r{register} += run->registers[{register}];"
+            ));
         }
         for (n, chain) in merged.chains.iter().enumerate() {
             let behind = chain.first + chain.length;
@@ -449,7 +451,10 @@ fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
     let (ends, cost) = compared(&stops);
     let (goes, other) = compared(set);
     if cost.min(other) > COMPARED {
-        return (Some(bytes_set(set)), format!("p = nest__among(p, {end}, &set);"));
+        return (
+            Some(bytes_set(set)),
+            format!("p = nest__among(p, {end}, &set);"),
+        );
     }
     let told = if cost <= other {
         ends

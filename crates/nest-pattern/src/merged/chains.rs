@@ -49,11 +49,7 @@ fn step(merged: &Merged, state: usize) -> Option<(u32, u32)> {
     row.iter().copied().find(|edge| {
         let to = edge.0 as usize;
         let effect = &merged.effects[edge.1 as usize];
-        if to == 0
-            || to == state
-            || merged.live[to] != merged.live[state]
-            || !effect.at_once()
-        {
+        if to == 0 || to == state || merged.live[to] != merged.live[state] || !effect.at_once() {
             return false;
         }
         row.iter()
