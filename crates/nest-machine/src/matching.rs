@@ -47,7 +47,7 @@ pub enum Reason {
 pub struct Automaton {
     /// The rules, ascending: members of the product.
     pub rules: Vec<usize>,
-    /// Their conditions.
+    /// Their conditions, and no others: it runs while one of these holds.
     pub conditions: BTreeSet<usize>,
     /// The product.
     pub merged: Merged,
@@ -103,13 +103,13 @@ impl Matching {
             let rules: Vec<usize> = (0..m.rules.len())
                 .filter(|r| together.contains(&matching.condition_of[*r]))
                 .collect();
-            matching.add(m, &rules, &together);
+            matching.add(m, &rules);
         }
         matching
     }
 
     /// One group: side by side as many as can be, the others apart.
-    fn add(&mut self, m: &Machine, rules: &[usize], conditions: &BTreeSet<usize>) {
+    fn add(&mut self, m: &Machine, rules: &[usize]) {
         if m.settings.strategy == Strategy::Apart {
             let reasons = rules.iter().map(|rule| (*rule, Reason::Asked));
             self.apart.extend(reasons);
@@ -125,7 +125,7 @@ impl Matching {
             }
         }
         while !members.is_empty() {
-            let reason = match self.merge(m, &members, conditions) {
+            let reason = match self.merge(m, &members) {
                 Ok(automaton) => {
                     for member in members {
                         self.cuts[member.rule] = member.cuts;
@@ -155,13 +155,12 @@ impl Matching {
         }
     }
 
-    fn merge(
-        &self,
-        m: &Machine,
-        members: &[Candidate],
-        conditions: &BTreeSet<usize>,
-    ) -> Result<Automaton, Reason> {
+    fn merge(&self, m: &Machine, members: &[Candidate]) -> Result<Automaton, Reason> {
         let settings = &m.settings;
+        let conditions: BTreeSet<usize> = members
+            .iter()
+            .map(|member| self.condition_of[member.rule])
+            .collect();
         let sides: Vec<Member<'_>> = members
             .iter()
             .map(|member| Member {
@@ -180,7 +179,7 @@ impl Matching {
                 strategy => strategy == Strategy::Code,
             },
             rules: members.iter().map(|member| member.rule).collect(),
-            conditions: conditions.clone(),
+            conditions,
             merged,
         };
         if automaton.size() > settings.matching_code {
