@@ -13,7 +13,7 @@ it passes over a path that matches nothing.
 Must not know: how a server is run.
 """
 
-from rules import START_TURN
+from ways import START_TURN
 
 CLOSED = b'<closed>'
 
@@ -44,8 +44,8 @@ def _end(reason):
 
 def answers(rules, payload, buffer):
     """With `framing stream`, a list of (how many bytes of the payload must have come, what is
-    answered then), to the end of the conversation. The end of file counts as one byte more.
-    Raises GaveUp."""
+    answered then, how many bytes it took to tell), to the end of the conversation. The end of file
+    counts as one byte more. Raises GaveUp."""
     out, at, turn, latest = [], 0, START_TURN, 0
     while True:
         unread, active = payload[at:], rules.active(turn)
@@ -54,11 +54,12 @@ def answers(rules, payload, buffer):
         # Beyond all bytes: the end of file decides.
         latest = max(latest, at + seen + (live and not overflow))
         if not active or overflow or best is None:
-            out.append((latest, _end('stuck' if not active else 'overflow' if overflow
-                                     else 'input' if unread else 'eof')))
+            reason = ('stuck' if not active else 'overflow' if overflow
+                      else 'input' if unread else 'eof')
+            out.append((latest, _end(reason), seen))
             return out
         number, length = best
-        out.append((latest, _answer(rules, number, unread[:length])))
+        out.append((latest, _answer(rules, number, unread[:length]), seen))
         at += length
         turn = rules.rules[number].next
 

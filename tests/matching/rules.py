@@ -9,11 +9,11 @@ Must not know: what libpcre2 says, how a server is run.
 
 from patterns import BYTES, Patterns
 from pcre2 import Regex
+from ways import START_TURN
 
-SETS = 58           # with P and Q, the first place and DOTS 62 states, the most that there are
+SETS = 24
 FIRST, DOTS, OF_SETS = 0, 1, 2      # places
 NEXT = ('', 'P', 'Q', 'PQ', 'QP')   # turns: the last letter is the one marked last
-START_TURN = 'P'
 MARKER = b'!\n'     # a conversation that begins with it answers every byte with a dot
 # Conditions on the turn, and what they mean.
 ON_TURN = {
@@ -93,7 +93,8 @@ class Rule:
             action = measured + strings
         flags = [self.flags] if self.flags else []
         pattern = self.gap.join(flags + [e.nest for e in self.elements])
-        return (f'{way.condition(place, self.turn)}: {pattern} {{\n    $reply("{number}");\n    ' +
+        when = way.condition(place, self.turn)
+        return (f'{when}{": " if when else ""}{pattern} {{\n    $reply("{number}");\n    ' +
                 '\n    '.join(action) +
                 f'\n    $reply("\\n");\n    {way.next(place, self.next)}\n}}\n')
 
@@ -167,11 +168,13 @@ class Set:
 class Specification:
     """Sets, and the macros that stand in them; matched in a way."""
 
-    def __init__(self, random, way):
+    def __init__(self, random, way, sets=SETS):
         source = Patterns(random)
         self.way, self.caseless = way, random.random() < 0.15
         self.macros = {f'M{n}': source.macro(f'M{n}') for n in range(4)}
-        self.sets = [Set(n, random, source, self.caseless, way.tells_last) for n in range(SETS)]
+        self.sets = [Set(n, random, source, self.caseless, way.tells_last) for n in range(sets)]
+        if sets == 1:
+            self.sets[0].choice = b''                    # there is none
 
     def text(self):
         """What the compiler reads."""
@@ -179,13 +182,18 @@ class Specification:
         options, start = way.text(OF_SETS + SETS)
         out = [HEAD, '%option caseless\n' if self.caseless else '', options]
         out += [f'{name} {text}\n' for name, text in self.macros.items()]
-        first = way.condition(FIRST, None)
-        out += ['%%\n', start, f'{first}: "!\\n" {{ {way.next(DOTS, "P")} }}\n',
-                f'{way.condition(DOTS, None)}: "." {{ $reply("."); }}\n']
-        out += [f'{first}: "#{s.number}\\n" {{ {way.next(s.place, START_TURN)} }}\n'
-                for s in self.sets]
+        out += ['%%\n', start]
+        if len(self.sets) > 1:
+            out += self._choices()
         out += [s.text(way) for s in self.sets] + [END]
         return ''.join(out)
+
+    def _choices(self):
+        way, first = self.way, self.way.condition(FIRST, None)
+        out = [f'{first}: "!\\n" {{ {way.next(DOTS, START_TURN)} }}\n',
+               f'{way.condition(DOTS, None)}: "." {{ $reply("."); }}\n']
+        return out + [f'{first}: "#{s.number}\\n" {{ {way.next(s.place, START_TURN)} }}\n'
+                      for s in self.sets]
 
     def rules(self):
         """All rules of all sets."""

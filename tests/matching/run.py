@@ -12,81 +12,19 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from oracle import CLOSED, answers, messages                        # noqa: E402
+from conversations import CUTS, Message, Stream, describe           # noqa: E402
+from oracle import CLOSED                                           # noqa: E402
 from pcre2 import Absent, GaveUp                                    # noqa: E402
 from rules import MARKER, Specification                             # noqa: E402
 from support.nest import Failed, program, run                       # noqa: E402
 from support.report import Report                                   # noqa: E402
-from talk import EOF, talk                                          # noqa: E402
+from talk import talk                                               # noqa: E402
 from ways import WAYS, Seen                                         # noqa: E402
 
 ROUNDS = len(WAYS)
 INPUTS = 45                         # for each set
 LONGEST = 40
 SHOWN = 3                           # failures of one result
-CUTS = ('whole', 'in random cuts', 'byte by byte')
-
-
-class Case:
-    """A conversation with a set, in pieces, and what it must answer."""
-
-    def __init__(self, rules, payload, buffer):
-        self.rules, self.payload, self.buffer = rules, payload, buffer
-        self.matches = 0
-
-    def ends(self, how, chance):
-        """Behind which bytes of the payload it is cut, its end too."""
-        ends = list(range(1, len(self.payload) + 1))
-        if how == 'whole':
-            return ends[-1:]
-        if how == 'in random cuts':
-            return [e for e in ends if e == len(self.payload) or chance.random() < 0.3]
-        return ends
-
-    def pieces(self, ends):
-        """The payload, cut there."""
-        return [self.payload[a:b] for a, b in zip([0, *ends], ends)]
-
-
-class Stream(Case):
-    """The same answers however it is cut, as soon as all that they need has come."""
-
-    def __init__(self, rules, payload, buffer):
-        super().__init__(rules, payload, buffer)
-        self.answers = answers(rules, payload, buffer)
-        self.matches = len(self.answers) - 1
-
-    def steps(self, how, chance):
-        """Its steps, and what each is answered."""
-        ends = self.ends(how, chance)
-        steps = self.pieces(ends)
-        if steps and how != 'byte by byte' and chance.random() < 0.5:
-            steps[0] = self.rules.choice + steps[0]     # what a match leaves stays
-        else:
-            steps, ends = [self.rules.choice, *steps], [0, *ends]
-        ends = [*ends, len(self.payload) + 1]
-        expected = [b''.join(said for when, said in self.answers if before < when <= end)
-                    for before, end in zip([-1, *ends], ends)]
-        return [*steps, EOF], expected
-
-
-class Message(Case):
-    """Answers depend on how it is cut."""
-
-    def steps(self, how, chance):
-        """Its steps, and what each is answered."""
-        pieces = self.pieces(self.ends(how, chance))
-        expected = messages(self.rules, pieces, self.buffer)
-        self.matches += how == 'whole' and sum(not e.endswith(CLOSED) for e in expected if e)
-        return [self.rules.choice, *pieces, EOF], expected
-
-
-def describe(case, steps, expected, found):
-    """What differs, for who looks for a bug."""
-    at = next(i for i in range(len(steps)) if expected[i] != found[i])
-    return (f'{case.rules.describe()}\ninput {case.payload!r}\nsent {steps!r}\n'
-            f'inputBuffer {case.buffer}; step {at + 1} differs\n'
-            f'libpcre2: {expected!r}\nserver:   {found!r}')
 
 
 class Round:
@@ -115,7 +53,7 @@ class Round:
             with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
                 seen = Seen(file.read())
             run([self.nest, 'build', spec, '--model', 'script', '--sanitize', 'address',
-                 '-o', server], CFLAGS='-O1')
+                 '-o', server], CFLAGS='-O1 -g0')
         except Failed as error:
             self.report.line(False, f'seed {self.seed}', 'is built', '', error)
             return None

@@ -7,8 +7,8 @@ know: rules, what is expected.
 import re
 from dataclasses import dataclass
 
-TURNS = 'PQ'
-BITS = 6
+TURNS, START_TURN = 'PQ', 'P'
+BITS = 5
 
 
 def _states(number):
@@ -28,6 +28,7 @@ def _last(number):
 # Of each place of a conversation, by its number: its condition, the states that are marked before
 # those of the turn, the one that is marked behind them.
 PLACES = {
+    'none': lambda number: ('', ['N'], ''),     # there is but one
     'states': _states,      # a compiler that reads no actions cannot know that one excludes another
     'bits': _bits,
     'last': _last,
@@ -46,9 +47,11 @@ class Way:
 
     def text(self, most):
         """Its lines of a specification of so many places."""
-        names = [f'B{bit}' for bit in range(BITS)] if self.places == 'bits' else \
-                [f'S{number}' for number in range(most)]
-        start = '' if self.places == 'bits' else 'START { $seen(S0); }\n'
+        names, start = [f'S{number}' for number in range(most)], 'START { $seen(S0); }\n'
+        if self.places == 'bits':
+            names, start = [f'B{bit}' for bit in range(BITS)], ''
+        elif self.places == 'none':
+            names, start = ['N'], f'START {{ {self.next(0, START_TURN)} }}\n'
         return (f'%option matching {self.matching}\n%option matchingStates {self.states}\n'
                 f'%option matchingCode {self.code}\n%option framing {self.framing}\n'
                 f'%state {" ".join(TURNS)} {" ".join(names)}\n', start)
@@ -56,7 +59,7 @@ class Way:
     def condition(self, place, turn):
         """Of what holds there; `turn`: a condition on the turn, or none."""
         here = PLACES[self.places](place)[0]
-        return f'{here} && ({turn})' if turn else here
+        return ' && '.join(c for c in (here, turn and f'({turn})') if c)
 
     def next(self, place, turn):
         """Goes there, and the turn is that: its last letter is marked last, unless the place is."""
@@ -77,13 +80,21 @@ class Way:
 
 WAYS = (
     Way('auto', 'bits', 'stream', 'some'),
-    Way('code', 'last', 'message', 'code'),
+    Way('code', 'last', 'message', 'code', code='48K'),
     Way('table', 'bits', 'stream', 'table'),
     Way('apart', 'last', 'stream', 'none'),
     Way('auto', 'last', 'stream', 'some', states=40),
     Way('auto', 'bits', 'message', 'some', code='6K'),
     Way('auto', 'states', 'stream', 'some'),
 )
+
+
+def drawn(random):
+    """Any way for one set."""
+    return Way(random.choice(('auto', 'auto', 'code', 'table', 'apart')), 'none',
+               random.choice(('stream', 'stream', 'message')), '',
+               random.choice((4096, 4096, random.randint(2, 60))),
+               random.choice(('256K', '256K', f'{random.randint(1, 12)}K')))
 
 
 class Seen:
