@@ -1,0 +1,109 @@
+"""A matcher and its actions as a program of their own, quick to compile: driver.c around them.
+
+Must not know: rules, what is expected.
+"""
+
+import os
+import subprocess
+from support.nest import Failed, environment, run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FLAGS = ['-std=gnu17', '-O0', '-pipe', '-Wall', '-Wextra', '-Werror', '-Wno-unused-function',
+         '-Wno-unused-const-variable', '-Wno-unused-parameter']
+# Compiled once for all.
+SHARED = '''#define _GNU_SOURCE 1
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "runtime/platform/scan.h"
+'''
+UNIT = '''{sizes}
+#include "runtime/seam.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/threads.c"
+#include "runtime/engine/matcher.c"
+#include "runtime/engine/parts.c"
+{matchers}
+#include "{driver}"
+#include "{actions}"
+'''
+TIME = 60
+COMPILERS = {'clang': '.pch', 'gcc': '.gch'}    # what a compiled header is called
+
+
+def _section(text, name):
+    """What stands in a generated file under a name."""
+    begin, end = f'/* Begin {name} */', f'/* End {name} */'
+    return text[text.index(begin) + len(begin):text.index(end)]
+
+
+class Bench:
+    """A folder in which specifications become programs, one after the other."""
+
+    def __init__(self, nest, folder):
+        self.nest, self.folder = nest, folder
+        self.spec, self.project = os.path.join(folder, 's.nest'), os.path.join(folder, 's')
+        self.shared = os.path.join(folder, 'shared.h')
+        self.ready = False
+
+    def _prepare(self):
+        self.ready = True
+        with open(self.shared, 'w', encoding='ascii') as file:
+            file.write(SHARED)
+        for compiler, ending in COMPILERS.items():
+            run([compiler, *FLAGS, f'-iquote{self.project}', '-x', 'c-header', self.shared,
+                 '-o', self.shared + ending])
+
+    def build(self, text, compiler, options):
+        """The program of a specification, and its server.c."""
+        with open(self.spec, 'w', encoding='ascii') as file:
+            file.write(text)
+        run([self.nest, 'gen', self.spec, '--model', 'script', '-o', self.project, *options])
+        if not self.ready:
+            self._prepare()
+        with open(os.path.join(self.project, 'server.c'), encoding='utf-8') as file:
+            server = file.read()
+        unit, made = os.path.join(self.folder, 'unit.c'), os.path.join(self.folder, 'program')
+        with open(unit, 'w', encoding='utf-8') as file:
+            file.write(UNIT.format(sizes=_section(server, 'sizes'),
+                                   matchers=_section(server, 'matchers'),
+                                   driver=os.path.join(HERE, 'driver.c'),
+                                   actions=os.path.join(self.project, 'actions.c')))
+        run([compiler, *FLAGS, '-include', self.shared, f'-iquote{self.project}', unit, '-o', made])
+        return made, server
+
+
+def talk(program, buffer, conversations):
+    """What conversations, each (one byte at a time, steps), are answered at each step, and how many
+    bytes the matcher was given for it; the first step is the connection, None the end of file.
+    Failed if it does not live."""
+    lines = []
+    for slow, steps in conversations:
+        lines.append('open bytes' if slow else 'open')
+        lines += ['eof' if step is None else step.hex() for step in steps[1:]]
+    try:
+        done = subprocess.run([program, str(buffer)], input='\n'.join(lines).encode() + b'\n',
+                              capture_output=True, timeout=TIME, env=environment())
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f'the matcher did not end within {TIME} s') from error
+    said = done.stdout.decode(errors='replace').splitlines()
+    if done.returncode != 0 or len(said) != len(lines):
+        at = min(len(said), len(lines) - 1)
+        begin = max(i for i in range(at + 1) if lines[i].startswith('open'))
+        raise Failed(f'status {done.returncode}, in {lines[begin:at + 1]}\n'
+                     f'{done.stderr.decode(errors="replace")[:3000]}{said[-1:]}')
+    found, at = [], 0
+    for _, steps in conversations:
+        mine = [line.split(' ') for line in said[at:at + len(steps)]]
+        found.append(([bytes.fromhex(answer) for answer, _ in mine],
+                      [int(given) for _, given in mine]))
+        at += len(steps)
+    return found
