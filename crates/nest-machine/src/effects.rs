@@ -63,10 +63,22 @@ pub struct Effects {
     pub timers: Vec<Effect>,
 }
 
+/// For each rule of `m`, whether every way through its action answers or ends the connection.
+#[must_use]
+pub fn answers(m: &Machine) -> Vec<bool> {
+    let ends = |e: &Effect| e.paths.iter().all(|p| p.closes == Closes::Yes);
+    let found = Effects::read(m, true);
+    found.rules.iter().map(ends).collect()
+}
+
 impl Effects {
     /// Reads the actions of `m`.
     #[must_use]
     pub fn of(m: &Machine) -> Effects {
+        Effects::read(m, false)
+    }
+
+    fn read(m: &Machine, answers: bool) -> Effects {
         let mut parser = scope::parser();
         let parsed = Parsed::of(m, &mut parser);
         let library = Library::of(m, &parsed);
@@ -76,6 +88,7 @@ impl Effects {
             library: &library,
             table: Table::default(),
             prefix: &prefix,
+            answers,
         };
         let rules = m.rules.iter().map(|r| &r.action);
         let timers = m.timers.iter().map(|t| &t.action);
@@ -127,6 +140,7 @@ struct Reader<'a, 'p> {
     library: &'a Library<'p>,
     table: Table,
     prefix: &'a str,
+    answers: bool,
 }
 
 impl Reader<'_, '_> {
@@ -173,6 +187,7 @@ impl Reader<'_, '_> {
             sessions: &BTreeSet::new(),
             prefix: self.prefix,
             states: &self.m.states,
+            answers: self.answers,
         };
         let inside = text.shift..action.text.len();
         self.ways(action.body(), inside, text)
@@ -199,6 +214,7 @@ impl Reader<'_, '_> {
                 sessions: &sessions,
                 prefix: self.prefix,
                 states: &self.m.states,
+                answers: self.answers,
             };
             let body = Some(function.body).filter(|b| !b.has_error());
             all.join(self.ways(body, function.body.byte_range(), text)?);

@@ -6,14 +6,15 @@
 //! Where they are too many, [`Reach::bounds`] holds for all of them. Must not know: automata's
 //! emission, the C of actions.
 
+mod product;
 mod win;
 
 use crate::effects::{Closes, Effect, Effects, Path, bits};
 use crate::model::{Cond, Machine};
 use std::collections::{BTreeSet, HashMap};
-use win::Winners;
 
-pub use win::{Wins, readable};
+pub use product::{Product, Search};
+pub use win::{Winners, Wins};
 
 /// Sets beyond which only bounds are known.
 pub const MOST_SETS: usize = 4096;
@@ -89,7 +90,7 @@ impl Reach {
     /// The same, where the effects are known.
     #[must_use]
     pub fn by(m: &Machine, effects: &Effects) -> Reach {
-        let mut search = Search::new(m, effects);
+        let mut search = Finder::new(m, effects);
         let complete = search.run();
         let bounds = if complete {
             Bounds::of(&search.sets)
@@ -201,7 +202,7 @@ fn asks_for_last(cond: &Cond) -> bool {
     }
 }
 
-struct Search<'m> {
+struct Finder<'m> {
     m: &'m Machine,
     effects: &'m Effects,
     winners: Winners<'m>,
@@ -211,11 +212,11 @@ struct Search<'m> {
     numbers: HashMap<Node, usize>,
 }
 
-impl<'m> Search<'m> {
-    fn new(m: &'m Machine, effects: &'m Effects) -> Search<'m> {
+impl<'m> Finder<'m> {
+    fn new(m: &'m Machine, effects: &'m Effects) -> Finder<'m> {
         let rules = m.rules.iter().map(|r| &r.cond);
         let mut conditions = rules.chain(m.timers.iter().map(|t| &t.cond));
-        Search {
+        Finder {
             m,
             effects,
             winners: Winners::new(m),

@@ -1,6 +1,6 @@
 //! What actions do to states: every way through C, and no more where it can be followed.
 
-use nest_machine::effects::{Closes, Effect, Effects, Path};
+use nest_machine::effects::{Closes, Effect, Effects, Path, answers};
 use nest_machine::{Machine, Overrides, compile};
 use nest_syntax::Loader;
 
@@ -311,4 +311,23 @@ fn deep_and_long_texts_are_survived() {
         .iter()
         .fold(0, |all, p| all | p.may_set | p.set);
     assert_eq!(may, ((1 << 40) - 1) << 2);
+}
+
+#[test]
+fn whether_every_way_answers() {
+    let helper = "int x;\nstatic void say(nest_session *self) { nest_reply(self, \"x\"); }\n\
+                  static void other(nest_session *self) { if (x) nest_reply(self, \"x\"); }";
+    for (action, expected) in [
+        ("$reply(\"x\");", true),
+        ("$close();", true),
+        ("if (x) $reply(\"x\");", false),
+        ("if (x) $reply(\"x\"); else $fileReply(\"x\");", true),
+        ("say($self);", true),
+        ("other($self);", false),
+        ("for (int i = 0; i < x; i++) { $reply(\"x\"); }", false),
+        ("$seen(A);", false),
+    ] {
+        let text = format!("%{{\n{helper}\n%}}\n%state A\n%%\n\"x\" {{ {action} }}\n");
+        assert_eq!(answers(&machine(&text)), [expected], "{action}");
+    }
 }

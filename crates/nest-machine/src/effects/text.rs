@@ -28,9 +28,30 @@ pub struct Text<'a> {
     pub prefix: &'a str,
     /// The names of states.
     pub states: &'a [String],
+    /// Whether an answer counts as an end, too: who sent something waits no longer then.
+    pub answers: bool,
 }
 
+/// What answers a client: directives, and functions of `nest.h`.
+const ANSWERS: [&str; 10] = [
+    "reply",
+    "replyBytes",
+    "fileReply",
+    "nest_reply",
+    "nest_replyf",
+    "nest_vreplyf",
+    "nest_reply_bytes",
+    "nest_reply_list",
+    "nest_file_reply",
+    "nest_file_reply_path",
+];
+
 impl Text<'_> {
+    /// Whether a directive or function of this name counts as an end.
+    pub fn ends(&self, name: &str) -> bool {
+        self.answers && ANSWERS.contains(&name)
+    }
+
     /// The bit of a state that C names; nothing if it says it in another way.
     pub fn state(&self, word: &str) -> Option<u64> {
         let named = word.strip_prefix(self.prefix);
