@@ -95,6 +95,8 @@ pub struct Rule {
     pub file: String,
     /// The line of its pattern.
     pub line: usize,
+    /// Its pattern.
+    pub span: Span,
     /// When it is active.
     pub cond: Cond,
     /// Number of elements.
@@ -120,6 +122,8 @@ pub struct Timer {
     pub file: String,
     /// The line of its TIMEOUT.
     pub line: usize,
+    /// Its TIMEOUT.
+    pub span: Span,
     /// When it is active.
     pub cond: Cond,
     /// Milliseconds of silence.
