@@ -417,3 +417,18 @@ fn join_all(all: Option<Bounds>, effect: &Effect, from: Bounds) -> Option<Bounds
         }))
     })
 }
+
+impl Cond {
+    /// Whether it holds while the states for which `set` is true are, and `last` was marked last.
+    #[must_use]
+    pub fn holds(&self, set: &impl Fn(u32) -> bool, last: Option<u32>) -> bool {
+        match self {
+            Cond::True => true,
+            Cond::State(n) => set(*n),
+            Cond::Last(n) => last == Some(*n),
+            Cond::Not(c) => !c.holds(set, last),
+            Cond::And(all) => all.iter().all(|c| c.holds(set, last)),
+            Cond::Or(all) => all.iter().any(|c| c.holds(set, last)),
+        }
+    }
+}
