@@ -261,7 +261,7 @@ static unsigned session_timer(nest_session *s, int timer) {
     bool took = session_act(s, &none, NEST__ACT_TIMER - timer, NULL, 0, NULL);
     if (s->work != NULL && s->work->matching) {
         s->work->since += nest__clock() - begun; /* nothing was read meanwhile */
-        if (took || !session_same_rules(s, states, last)) {
+        if ((s->flags & NEST__CLOSING) == 0 && (took || !session_same_rules(s, states, last))) {
             session_rematch(s);
         }
     }

@@ -8,11 +8,11 @@ mod state;
 use crate::server::condition;
 use crate::tables::comment;
 use crate::writer::Writer;
-use nest_machine::matching::{Automaton, Matching};
+use nest_machine::matching::{Active, Automaton, Matching};
 use nest_machine::{Cond, Machine};
 use nest_pattern::{ByteSet, Effect, Merged, Source};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An automaton on its way to C.
 pub(crate) struct Emitter<'a> {
@@ -51,10 +51,9 @@ fn begin(matching: &Matching, w: &mut Writer) {
     w.line("    (void)states, (void)last;");
     // Which conditions hold is asked for while it runs, or tells the automaton and no more.
     let masked = !matching.apart.is_empty()
-        || (matching.automata.iter()).any(|a| {
-            a.conditions
-                .iter()
-                .any(|bit| a.conditions.len() > 1 && matching.conditions[*bit] != Cond::True)
+        || (matching.automata.iter()).any(|automaton| match &automaton.active {
+            Some(active) => !active.alone,
+            None => (automaton.conditions.iter()).any(|bit| !certain(matching, automaton, *bit)),
         });
     if masked {
         w.line("    if (!nest__spec_active(states, last, &run->active)) {");
@@ -64,19 +63,27 @@ fn begin(matching: &Matching, w: &mut Writer) {
         w.line("    }");
     }
     for (number, automaton) in (1..).zip(&matching.automata) {
-        let bits: Vec<usize> = automaton.conditions.iter().copied().collect();
-        let conditions = || bits.iter().map(|bit| &matching.conditions[*bit]);
-        let always = conditions().any(|cond| *cond == Cond::True);
-        let test = if masked {
-            any_active(&bits)
-        } else {
-            let each: Vec<String> = conditions().map(condition).collect();
-            each.join(" || ")
+        let one_of = |hold: &BTreeSet<usize>| {
+            let all = hold.iter().any(|c| matching.conditions[*c] == Cond::True);
+            (!all).then(|| {
+                if masked {
+                    any_active(hold)
+                } else {
+                    let each = hold.iter().map(|c| condition(&matching.conditions[*c]));
+                    each.collect::<Vec<_>>().join(" || ")
+                }
+            })
         };
-        let inner = if always { "    " } else { "        " };
-        if !always {
+        let test = match &automaton.active {
+            Some(active) if active.alone => one_of(&active.hold), // and all of them
+            Some(active) => Some(all_active(active)),
+            None => one_of(&automaton.conditions),
+        };
+        let always = test.is_none();
+        if let Some(test) = test {
             w.line(&format!("    if ({test}) {{"));
         }
+        let inner = if always { "    " } else { "        " };
         w.line(&format!("{inner}run->automaton = {number};"));
         w.line(&format!("{inner}run->state = {};", automaton.merged.start));
         for register in &automaton.merged.zeroed {
@@ -85,14 +92,36 @@ fn begin(matching: &Matching, w: &mut Writer) {
         w.line(&format!("{inner}return true;"));
         if always {
             w.line("}");
-            return; // the others are never active together with it: there are none
+            return; // no other can run
         }
         w.line("    }");
     }
     w.line("    run->automaton = 0;");
     w.line("    run->state = 0;");
+    unforeseen(matching, masked, w);
     w.line(&format!("    return {masked};"));
     w.line("}");
+}
+
+/// Conditions of rules side by side hold, and there is no automaton for that.
+fn unforeseen(matching: &Matching, masked: bool, w: &mut Writer) {
+    let rules = matching.condition_of.iter().enumerate();
+    let together: BTreeSet<usize> = rules
+        .filter(|(rule, _)| !matching.apart.contains_key(rule))
+        .map(|(_, condition)| *condition)
+        .collect();
+    if !matching.foreseen || together.is_empty() {
+        return;
+    }
+    let test = if masked {
+        any_active(&together)
+    } else {
+        let each = together.iter().map(|c| condition(&matching.conditions[*c]));
+        each.collect::<Vec<_>>().join(" || ")
+    };
+    w.line(&format!("    if ({test}) {{"));
+    w.line("        nest__unforeseen();");
+    w.line("    }");
 }
 
 /// `nest__spec_run`.
@@ -114,16 +143,37 @@ fn run(matching: &Matching, w: &mut Writer) {
     w.line("}");
 }
 
-/// C: whether one of the conditions holds.
-fn any_active(bits: &[usize]) -> String {
+/// The words of conditions' bits.
+fn words<'a>(bits: impl IntoIterator<Item = &'a usize>) -> BTreeMap<usize, u64> {
     let mut words: BTreeMap<usize, u64> = BTreeMap::new();
     for bit in bits {
         *words.entry(bit / 64).or_default() |= 1 << (bit % 64);
     }
-    let tests = words
-        .iter()
-        .map(|(word, mask)| format!("(run->active.bits[{word}] & {mask:#x}u) != 0"));
+    words
+}
+
+/// C: whether one of the conditions holds.
+fn any_active<'a>(bits: impl IntoIterator<Item = &'a usize>) -> String {
+    let words = words(bits).into_iter();
+    let tests = words.map(|(word, mask)| format!("(run->active.bits[{word}] & {mask:#x}u) != 0"));
     tests.collect::<Vec<_>>().join(" || ")
+}
+
+/// C: whether these conditions of their group hold, and no others.
+fn all_active(active: &Active) -> String {
+    let set = words(&active.hold);
+    let tests = words(active.hold.iter().chain(&active.others))
+        .into_iter()
+        .map(|(word, mask)| {
+            let is = set.get(&word).copied().unwrap_or(0);
+            format!("(run->active.bits[{word}] & {mask:#x}u) == {is:#x}u")
+        });
+    tests.collect::<Vec<_>>().join(" && ")
+}
+
+/// Whether the rules of a condition are active whenever the automaton runs.
+fn certain(matching: &Matching, automaton: &Automaton, condition: usize) -> bool {
+    automaton.is_certain(condition) || matching.conditions[condition] == Cond::True
 }
 
 impl Emitter<'_> {
@@ -144,9 +194,8 @@ impl Emitter<'_> {
         w.comment(&text);
     }
 
-    /// Whether the rules of a condition are active whenever this automaton runs.
     fn certain(&self, condition: usize) -> bool {
-        self.automaton.conditions.len() == 1 || self.matching.conditions[condition] == Cond::True
+        certain(self.matching, self.automaton, condition)
     }
 
     /// C: that none of the rules that are live in `state` is active; nothing if one always is.
@@ -192,7 +241,7 @@ impl Emitter<'_> {
                 (false, _) => {
                     w.line(&format!(
                         "{indent}{otherwise}if ({}) {{",
-                        any_active(&[condition])
+                        any_active([&condition])
                     ));
                     format!("{indent}    ")
                 }

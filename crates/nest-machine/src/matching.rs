@@ -4,6 +4,7 @@
 //! not know: the C that comes of it.
 
 use crate::model::{Cond, Machine, Rule, Strategy};
+use crate::reach::Reach;
 use nest_pattern::{Cuts, Member, Merged, Tagged};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,10 @@ pub struct Matching {
     pub conditions: Vec<Cond>,
     /// The condition of each rule.
     pub condition_of: Vec<usize>,
-    /// Rules side by side. Rules of two automata are never active together.
+    /// Whether all choices of conditions that can hold together are known, and no others have an
+    /// automaton.
+    pub foreseen: bool,
+    /// Rules side by side. Two automata never run together.
     pub automata: Vec<Automaton>,
     /// Rules apart, and why.
     pub apart: BTreeMap<usize, Reason>,
@@ -51,13 +55,33 @@ pub struct Automaton {
     pub rules: Vec<usize>,
     /// Their conditions, and no others: it runs while one of these holds.
     pub conditions: BTreeSet<usize>,
+    /// Exactly these of its group hold whenever it runs; nothing if that differs, and is asked for.
+    pub active: Option<Active>,
     /// The product.
     pub merged: Merged,
     /// As code rather than as a table.
     pub direct: bool,
 }
 
+/// The conditions of a group while an automaton runs.
+#[derive(Clone, Debug)]
+pub struct Active {
+    /// Those that hold.
+    pub hold: BTreeSet<usize>,
+    /// The others of the group: they do not.
+    pub others: BTreeSet<usize>,
+    /// Nothing else of the group ever holds.
+    pub alone: bool,
+}
+
 impl Automaton {
+    /// Whether the rules of a condition are active whenever it runs.
+    #[must_use]
+    pub fn is_certain(&self, condition: usize) -> bool {
+        self.active.is_some()
+            || (self.conditions.len() == 1 && self.conditions.contains(&condition))
+    }
+
     /// About how many bytes of C it takes.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -92,7 +116,14 @@ impl Matching {
                     })
             })
             .collect();
+        // Actions that are understood say which conditions ever hold together.
+        let reach = (m.settings.strategy != Strategy::Apart).then(|| Reach::of(m));
+        let together = reach.filter(|reach| reach.exact).and_then(|reach| {
+            let sets = reach.together(&conditions)?.into_iter();
+            Some(sets.map(BTreeSet::from_iter).collect::<Vec<BTreeSet<_>>>())
+        });
         let mut matching = Matching {
+            foreseen: together.is_some(),
             automata: Vec::new(),
             apart: BTreeMap::new(),
             untagged: BTreeMap::new(),
@@ -100,11 +131,26 @@ impl Matching {
             conditions,
             condition_of,
         };
-        for together in groups(&matching.conditions) {
+        let groups = match &together {
+            Some(sets) => meeting(sets),
+            None => groups(&matching.conditions),
+        };
+        for group in groups {
             let rules: Vec<usize> = (0..m.rules.len())
-                .filter(|r| together.contains(&matching.condition_of[*r]))
+                .filter(|r| group.contains(&matching.condition_of[*r]))
                 .collect();
-            matching.add(m, &rules);
+            let sets = together.iter().flatten();
+            let sets: Vec<_> = sets.filter(|set| !set.is_disjoint(&group)).collect();
+            let alone = sets.len() == 1;
+            let active: Vec<Active> = sets
+                .into_iter()
+                .map(|set| Active {
+                    hold: set.clone(),
+                    others: group.difference(set).copied().collect(),
+                    alone,
+                })
+                .collect();
+            matching.add(m, &rules, &active);
         }
         // Fixed distances need no automaton.
         for rule in matching.apart.keys() {
@@ -114,8 +160,9 @@ impl Matching {
         matching
     }
 
-    /// One group: side by side as many as can be, the others apart.
-    fn add(&mut self, m: &Machine, rules: &[usize]) {
+    /// One group: side by side as many as can be, the others apart. `active`: what can hold of it,
+    /// if that is known.
+    fn add(&mut self, m: &Machine, rules: &[usize], active: &[Active]) {
         if m.settings.strategy == Strategy::Apart {
             let reasons = rules.iter().map(|rule| (*rule, Reason::Asked));
             self.apart.extend(reasons);
@@ -136,6 +183,14 @@ impl Matching {
             }
         }
         if members.is_empty() {
+            return;
+        }
+        if let Some(automata) = self.specialised(m, &members, active) {
+            for member in members {
+                self.cuts[member.rule] = member.cuts;
+            }
+            self.untagged.extend(untagged);
+            self.automata.extend(automata);
             return;
         }
         // All, or all but a few; else without tags; then the smallest, as many as fit.
@@ -168,10 +223,37 @@ impl Matching {
         self.automata.extend(most.automaton);
     }
 
+    /// An automaton for each choice of conditions that can hold, if they are few and small.
+    fn specialised(
+        &self,
+        m: &Machine,
+        members: &[Candidate],
+        active: &[Active],
+    ) -> Option<Vec<Automaton>> {
+        if active.is_empty() || active.len() > SPECIALISED {
+            return None;
+        }
+        let mut automata: Vec<Automaton> = Vec::new();
+        for active in active {
+            let those = members
+                .iter()
+                .filter(|member| active.hold.contains(&self.condition_of[member.rule]));
+            let those: Vec<&Candidate> = those.collect();
+            if !those.is_empty() {
+                automata.push(self.merge(m, &those, Some(active)).ok()?);
+            }
+        }
+        let sum = |of: &dyn Fn(&Automaton) -> usize| automata.iter().map(of).sum::<usize>();
+        let small = automata.len() == 1
+            || (sum(&|a| a.merged.blocks().count()) <= DIRECT
+                && sum(&Automaton::size) <= m.settings.matching_code);
+        small.then_some(automata)
+    }
+
     /// All members if they fit; else the smallest, as many as do. That is sought from small to
     /// large, for what does not fit costs most.
     fn most(&self, m: &Machine, members: &[Candidate]) -> Most {
-        let mut most = match self.merge(m, &members.iter().collect::<Vec<_>>()) {
+        let mut most = match self.merge(m, &members.iter().collect::<Vec<_>>(), None) {
             Ok(automaton) => {
                 return Most {
                     automaton: Some(automaton),
@@ -191,7 +273,7 @@ impl Matching {
         while fits + 1 < fails {
             let mut some = by_size[..count].to_vec();
             some.sort_by_key(|member| member.rule);
-            match self.merge(m, &some) {
+            match self.merge(m, &some, None) {
                 Ok(automaton) => {
                     (most.automaton, fits) = (Some(automaton), count);
                     step *= 2;
@@ -203,7 +285,12 @@ impl Matching {
         most
     }
 
-    fn merge(&self, m: &Machine, members: &[&Candidate]) -> Result<Automaton, Reason> {
+    fn merge(
+        &self,
+        m: &Machine,
+        members: &[&Candidate],
+        active: Option<&Active>,
+    ) -> Result<Automaton, Reason> {
         let settings = &m.settings;
         let conditions: BTreeSet<usize> = members
             .iter()
@@ -216,7 +303,7 @@ impl Matching {
                 bit: u32::try_from(self.condition_of[member.rule]).unwrap_or(u32::MAX),
             })
             .collect();
-        let certain = conditions.len() == 1;
+        let certain = conditions.len() == 1 || active.is_some();
         let merged = Merged::build(&sides, certain, settings.matching_states);
         let merged = merged.ok_or(Reason::States)?;
         let automaton = Automaton {
@@ -228,6 +315,7 @@ impl Matching {
             },
             rules: members.iter().map(|member| member.rule).collect(),
             conditions,
+            active: active.cloned(),
             merged,
         };
         if automaton.size() > settings.matching_code {
@@ -250,6 +338,9 @@ impl Matching {
         registers.max().unwrap_or(0)
     }
 }
+
+/// So many automata at most for the conditions of one group that can hold together.
+const SPECIALISED: usize = 8;
 
 /// Rules have their parts in the same pass unless more than one of so many has to go for that.
 const FEW: usize = 8;
@@ -312,6 +403,26 @@ fn plain(rule: &Rule, budget: usize) -> Option<Tagged> {
         None => Tagged::build(&rule.nfa, &[], budget)?,
     };
     (built.accepts.len() <= budget).then_some(built)
+}
+
+/// Conditions that hold together in one of the sets are in one group, and so are those that they
+/// meet.
+fn meeting(sets: &[BTreeSet<usize>]) -> Vec<BTreeSet<usize>> {
+    let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+    for set in sets.iter().filter(|set| !set.is_empty()) {
+        let (met, mut others): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|group| !group.is_disjoint(set));
+        others.push(
+            met.into_iter()
+                .flatten()
+                .chain(set.iter().copied())
+                .collect(),
+        );
+        groups = others;
+    }
+    groups.sort();
+    groups
 }
 
 /// Conditions that may hold together are in one group, and so are those that they meet.
