@@ -124,8 +124,6 @@ struct nest__run {
 /* Sets automaton, state, registers, and active as far as they or rules apart depend on it. False:
  * no rule is active. */
 bool nest__spec_begin(struct nest__run *, uint64_t states, unsigned last);
-/* engine, for nest__spec_begin: rules are active that the compiler has proved never to be. */
-_Noreturn void nest__unforeseen(void);
 /* Takes bytes [p, end) of the message that began at `start`. */
 void nest__spec_run(struct nest__run *, const uint8_t *start, const uint8_t *p, const uint8_t *end);
 /* actions.c */

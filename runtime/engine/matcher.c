@@ -8,14 +8,7 @@
  * or no rule is live. */
 #include "engine.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-void nest__unforeseen(void) {
-    nest__say("a fault of nest, please report it: rules are active that it took for impossible; "
-              "build the server with %%option matching apart meanwhile");
-    abort();
-}
 
 /* Most rules end at the first byte: they are not begun. */
 static void match_begin_apart(struct nest__match *match, const uint8_t *first) {
