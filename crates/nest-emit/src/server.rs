@@ -67,6 +67,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     }
     w.end("runtime");
     w.begin("matchers");
+    w.line("#include \"runtime/platform/platform.h\"");
     w.line("#include \"runtime/platform/scan.h\"");
     tables::emit(m, matching, &mut w);
     automata::emit(m, matching, &mut w);
