@@ -26,10 +26,10 @@ MUTATIONS = [
     ("timer-in-message", "engine/session.c",
      "        s->work->since += nest__clock() - begun; /* nothing was read meanwhile */\n", ""),
     # -- memory of a session
-    ("message-lost", "engine/work.c", "        memcpy(work->rest, action->p, message);\n", ""),
+    ("message-lost", "engine/work.c", "        memcpy(work->rest, action->message.p, message);\n", ""),
     ("rest-from-its-front", "engine/work.c", "        work->rest_at = message;\n        work->rest_n",
      "        work->rest_at = 0;\n        work->rest_n"),
-    ("message-elsewhere", "engine/work.c", "    if (message > 0) {\n        action->p = work->rest;\n    }\n",
+    ("message-elsewhere", "engine/work.c", "    if (message > 0) {\n        action->message.p = work->rest;\n    }\n",
      ""),
     ("settled-early", "engine/work.c", "work->out_n > 0 || work->matching || work->kept != NULL ||",
      "work->out_n > 0 || work->matching ||"),
