@@ -3,16 +3,16 @@
 //! The result is the same in every case (`docs/language.md`, Matching), only the cost differs. Must
 //! not know: the C that comes of it.
 
+mod size;
+pub mod words;
+
 use crate::model::{Cond, Machine, Rule, Strategy};
 use nest_pattern::{Cuts, Member, Merged, Tagged};
+use size::Size;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Automata of more states become tables: compilers take long for a function of so many labels.
 const DIRECT: usize = 400;
-/// Bytes of C: an edge of a table; a state as code, and each of the different ways out of it.
-const EDGE: usize = 5;
-const STATE: usize = 90;
-const WAY: usize = 60;
 
 /// How a machine's rules are matched.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ pub enum Reason {
     Rule,
     /// With the others there are more than `matchingStates`.
     States,
-    /// With the others it is more than `matchingCode`.
-    Code,
+    /// With the others it is more than `matchingCode`: so many bytes.
+    Code(usize),
 }
 
 /// Rules that may be active together, and their product.
@@ -51,6 +51,8 @@ pub struct Automaton {
     pub rules: Vec<usize>,
     /// Their conditions.
     pub conditions: BTreeSet<usize>,
+    /// The one of them that always holds, if any does.
+    always: Option<usize>,
     /// The product.
     pub merged: Merged,
     /// As code rather than as a table.
@@ -62,18 +64,19 @@ impl Automaton {
     #[must_use]
     pub fn size(&self) -> usize {
         if self.direct {
-            code(&self.merged)
+            self.sizes().code()
         } else {
-            self.merged.next.len() * EDGE
+            self.sizes().table()
         }
     }
-}
 
-fn code(merged: &Merged) -> usize {
-    let ways = |state| merged.row(state).iter().collect::<BTreeSet<_>>().len();
-    (0..merged.states())
-        .map(|state| STATE + WAY * ways(state))
-        .sum()
+    fn sizes(&self) -> Size<'_> {
+        Size {
+            merged: &self.merged,
+            conditions: self.conditions.len(),
+            always: self.always.and_then(|bit| u32::try_from(bit).ok()),
+        }
+    }
 }
 
 impl Matching {
@@ -123,116 +126,106 @@ impl Matching {
             self.apart.extend(reasons);
             return;
         }
-        let (mut members, mut untagged) = (Vec::new(), BTreeMap::new());
+        let mut candidates = Vec::new();
         for rule in rules {
             match Candidate::of(&m.rules[*rule], *rule, m.settings.matching_states) {
-                Some(candidate) => {
-                    if candidate.cuts.is_none() {
-                        untagged.insert(*rule, Reason::Rule);
-                    }
-                    members.push(candidate);
-                }
+                Some(candidate) => candidates.push(candidate),
                 None => {
                     self.apart.insert(*rule, Reason::Rule);
                 }
             }
         }
-        if members.is_empty() {
+        if candidates.is_empty() {
             return;
         }
-        let all = |members: &[Candidate]| {
-            let members: Vec<&Candidate> = members.iter().collect();
-            self.merge(m, &members, conditions)
+        let merge = |within: &Chosen, tagged: &Chosen| {
+            let all = candidates.iter().enumerate();
+            let members = all.filter(|(at, _)| within.contains(at));
+            let members = members.map(|(at, c)| (c.rule, c.automaton(tagged.contains(&at))));
+            Matching::merge(
+                m,
+                &self.condition_of,
+                &members.collect::<Vec<_>>(),
+                conditions,
+            )
         };
-        // All; then without tags; then the smallest, as many as fit.
-        let mut whole = all(&members);
-        if let Err(reason) = whole
-            && members.iter().any(Candidate::has_tags)
-        {
-            for member in members.iter_mut().filter(|member| member.has_tags()) {
-                untagged.insert(member.rule, reason);
-                member.drop_tags(&m.rules[member.rule], m.settings.matching_states);
+        let all: Chosen = (0..candidates.len()).collect();
+        let with_tags = all.iter().copied();
+        let with_tags: Chosen = with_tags
+            .filter(|at| candidates[*at].tagged.is_some())
+            .collect();
+        let (automaton, within, tagged) = match merge(&all, &with_tags) {
+            Ok(automaton) => (automaton, all, with_tags),
+            // First as many rules as fit, then as many with tags.
+            Err(reason) => {
+                let size = |at: &usize| candidates[*at].plain.accepts.len();
+                let known = with_tags.is_empty().then_some(reason);
+                let (plain, within, why) = most(&all, size, known, |some| merge(some, &NONE));
+                let left = all.difference(&within).map(|at| candidates[*at].rule);
+                self.apart
+                    .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
+                let Some(plain) = plain else { return };
+                let size = |at: &usize| candidates[*at].automaton(true).accepts.len();
+                let known = (within == all).then_some(reason);
+                let tags = with_tags.intersection(&within).copied().collect();
+                let (kept, tagged, why) = most(&tags, size, known, |some| merge(&within, some));
+                let left = tags.difference(&tagged).map(|at| candidates[*at].rule);
+                self.untagged
+                    .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
+                (kept.unwrap_or(plain), within, tagged)
             }
-            whole = all(&members);
-        }
-        self.untagged.extend(untagged);
-        let automaton = match whole {
-            Ok(automaton) => automaton,
-            Err(reason) => match self.most(m, &members, conditions, reason) {
-                Some(automaton) => automaton,
-                None => return,
-            },
         };
-        for member in members {
-            if automaton.rules.contains(&member.rule) {
-                self.cuts[member.rule] = member.cuts;
+        for (at, candidate) in candidates.into_iter().enumerate() {
+            if !within.contains(&at) {
+                continue;
+            }
+            if tagged.contains(&at) || candidate.cuts.tags.is_empty() {
+                self.cuts[candidate.rule] = Some(candidate.cuts);
+            } else {
+                self.untagged.entry(candidate.rule).or_insert(Reason::Rule);
             }
         }
         self.automata.push(automaton);
     }
 
-    /// The automaton of the smallest members, as many as fit; the others are apart. All of them do
-    /// not, for `reason`. What fits is sought from small to large, for what does not fit costs most.
-    fn most(
-        &mut self,
-        m: &Machine,
-        members: &[Candidate],
-        conditions: &BTreeSet<usize>,
-        mut reason: Reason,
-    ) -> Option<Automaton> {
-        let mut by_size: Vec<&Candidate> = members.iter().collect();
-        by_size.sort_by_key(|member| member.automaton.accepts.len());
-        let (mut best, mut fits, mut fails) = (None, 0, by_size.len());
-        let mut step = 1;
-        while fits + 1 < fails {
-            let count = (fits + step).min(fits.midpoint(fails));
-            let mut some = by_size[..count].to_vec();
-            some.sort_by_key(|member| member.rule);
-            match self.merge(m, &some, conditions) {
-                Ok(automaton) => {
-                    (best, fits) = (Some(automaton), count);
-                    step *= 2;
-                }
-                Err(why) => (reason, fails) = (why, count),
-            }
-        }
-        for member in &by_size[fits..] {
-            self.untagged.remove(&member.rule);
-            self.apart.insert(member.rule, reason);
-        }
-        best
-    }
-
+    /// The automaton of some rules, if it keeps to the limits.
     fn merge(
-        &self,
         m: &Machine,
-        members: &[&Candidate],
+        condition_of: &[usize],
+        members: &[(usize, &Tagged)],
         conditions: &BTreeSet<usize>,
     ) -> Result<Automaton, Reason> {
         let settings = &m.settings;
         let sides: Vec<Member<'_>> = members
             .iter()
-            .map(|member| Member {
-                automaton: &member.automaton,
-                bit: u32::try_from(self.condition_of[member.rule]).unwrap_or(u32::MAX),
+            .map(|(rule, automaton)| Member {
+                automaton,
+                bit: u32::try_from(condition_of[*rule]).unwrap_or(u32::MAX),
             })
             .collect();
         let certain = conditions.len() == 1;
         let merged = Merged::build(&sides, certain, settings.matching_states);
         let merged = merged.ok_or(Reason::States)?;
-        let automaton = Automaton {
-            direct: match settings.strategy {
-                Strategy::Auto => {
-                    merged.states() <= DIRECT && code(&merged) <= settings.matching_code
-                }
-                strategy => strategy == Strategy::Code,
-            },
-            rules: members.iter().map(|member| member.rule).collect(),
+        let mut automaton = Automaton {
+            direct: false,
+            rules: members.iter().map(|(rule, _)| *rule).collect(),
             conditions: conditions.clone(),
+            always: members
+                .iter()
+                .find(|(rule, _)| m.rules[*rule].cond == Cond::True)
+                .map(|(rule, _)| condition_of[*rule]),
             merged,
         };
-        if automaton.size() > settings.matching_code {
-            return Err(Reason::Code);
+        automaton.direct = match settings.strategy {
+            Strategy::Auto => {
+                automaton.merged.states() <= DIRECT
+                    && automaton.sizes().code() <= settings.matching_code
+            }
+            strategy => strategy == Strategy::Code,
+        };
+        let size = automaton.size();
+        if size > settings.matching_code {
+            return Err(Reason::Code(size));
         }
         Ok(automaton)
     }
@@ -252,40 +245,76 @@ impl Matching {
     }
 }
 
+/// Some of the candidates, by their places.
+type Chosen = BTreeSet<usize>;
+const NONE: Chosen = BTreeSet::new();
+
+/// Of `all`, as many as fit, the smallest first: their automaton, which they are, and why no more.
+/// `known`: all together do not fit. What fits is sought from small to large, for what does not
+/// fit costs most.
+fn most(
+    all: &Chosen,
+    size: impl Fn(&usize) -> usize,
+    known: Option<Reason>,
+    attempt: impl Fn(&Chosen) -> Result<Automaton, Reason>,
+) -> (Option<Automaton>, Chosen, Option<Reason>) {
+    let mut order: Vec<usize> = all.iter().copied().collect();
+    order.sort_by_key(size);
+    let (mut best, mut fits, mut fails) = (None, 0, order.len() + 1);
+    let mut why = known;
+    if known.is_some() {
+        fails -= 1;
+    } else if fails > 1 {
+        match attempt(all) {
+            Ok(automaton) => return (Some(automaton), all.clone(), None),
+            Err(reason) => (why, fails) = (Some(reason), fails - 1),
+        }
+    }
+    let mut step = 1;
+    while fits + 1 < fails {
+        let count = (fits + step).min(fits.midpoint(fails));
+        match attempt(&order[..count].iter().copied().collect()) {
+            Ok(automaton) => {
+                (best, fits) = (Some(automaton), count);
+                step *= 2;
+            }
+            Err(reason) => (why, fails) = (Some(reason), count),
+        }
+    }
+    (best, order[..fits].iter().copied().collect(), why)
+}
+
 /// A rule on its way into an automaton.
 struct Candidate {
     rule: usize,
-    cuts: Option<Cuts>,
-    automaton: Tagged,
+    cuts: Cuts,
+    /// Without tags.
+    plain: Tagged,
+    /// With them, if there are any and they fit.
+    tagged: Option<Tagged>,
 }
 
 impl Candidate {
-    /// With tags if they fit; nothing if it does not fit at all.
+    /// Nothing if it does not fit at all.
     fn of(rule: &Rule, number: usize, budget: usize) -> Option<Candidate> {
         let cuts = Cuts::of(&rule.nfa, &rule.asked);
-        let mut candidate = Candidate {
-            rule: number,
-            cuts: Some(cuts),
-            automaton: plain(rule, budget)?,
+        let plain = plain(rule, budget)?;
+        let tagged = if cuts.tags.is_empty() {
+            None
+        } else {
+            Tagged::build(&rule.nfa, &cuts.tags, budget)
         };
-        if candidate.has_tags() {
-            let tags = candidate.cuts.iter().flat_map(|cuts| cuts.tags.clone());
-            match Tagged::build(&rule.nfa, &tags.collect::<Vec<_>>(), budget) {
-                Some(tagged) => candidate.automaton = tagged,
-                None => candidate.cuts = None,
-            }
-        }
-        Some(candidate)
+        Some(Candidate {
+            rule: number,
+            cuts,
+            plain,
+            tagged,
+        })
     }
 
-    fn has_tags(&self) -> bool {
-        self.cuts.as_ref().is_some_and(|cuts| !cuts.tags.is_empty())
-    }
-
-    fn drop_tags(&mut self, rule: &Rule, budget: usize) {
-        if let Some(plain) = plain(rule, budget) {
-            (self.cuts, self.automaton) = (None, plain);
-        }
+    fn automaton(&self, with_tags: bool) -> &Tagged {
+        let tagged = self.tagged.as_ref().filter(|_| with_tags);
+        tagged.unwrap_or(&self.plain)
     }
 }
 
