@@ -78,7 +78,8 @@ pub enum Command {
     New(New),
     /// Say everything that is wrong with a specification
     #[command(after_help = "Example:\n  nest check login.nest\n  \
-        nest check --format json - < login.nest\n\n\
+        nest check --format json - < login.nest\n  \
+        nest check --explain-matching login.nest\n\n\
         Exit status: 0 no error, 1 errors in the specification, 2 wrong usage")]
     Check(Check),
     /// Write the server's C project into a directory
@@ -146,6 +147,9 @@ pub struct Check {
     /// How to print the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
+    /// Say also how the rules are matched, and why
+    #[arg(long)]
+    pub explain_matching: bool,
 }
 
 /// `nest gen`.

@@ -10,6 +10,7 @@ use nest_diag::{Diagnostic, SourceMap, render_json, render_text};
 use nest_machine::{Machine, Overrides};
 
 use crate::args::{Check, Format, Spec};
+use crate::matching;
 use crate::source::{self, Files};
 use crate::term::{self, Failure, Progress};
 
@@ -23,11 +24,20 @@ struct Outcome {
 /// `nest check`.
 pub fn check(args: &Check) -> Result<ExitCode, Failure> {
     let outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
+    let explained = outcome.machine.as_ref().filter(|_| args.explain_matching);
     match args.format {
-        Format::Json => term::print(render_json(&outcome.sources, &outcome.diagnostics)),
+        Format::Json => {
+            term::print(render_json(&outcome.sources, &outcome.diagnostics));
+            if let Some(machine) = explained {
+                term::print(matching::json(machine));
+            }
+        }
         Format::Text => {
             let colour = term::colour_out();
             term::print(render_text(&outcome.sources, &outcome.diagnostics, colour));
+            if let Some(machine) = explained {
+                term::print(matching::text(machine, term::width()));
+            }
             summarise(&args.spec.file, &outcome.diagnostics);
         }
     }

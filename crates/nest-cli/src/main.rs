@@ -12,6 +12,7 @@ mod compile;
 mod create;
 mod explain;
 mod generate;
+mod matching;
 mod pages;
 mod run;
 mod said;

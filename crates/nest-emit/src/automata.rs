@@ -53,7 +53,7 @@ fn begin(matching: &Matching, w: &mut Writer) {
     let masked = !matching.apart.is_empty()
         || (matching.automata.iter()).any(|automaton| match &automaton.active {
             Some(active) => !active.alone,
-            None => (automaton.conditions.iter()).any(|bit| !certain(matching, automaton, *bit)),
+            None => (automaton.conditions.iter()).any(|bit| !automaton.is_certain(*bit)),
         });
     if masked {
         w.line("    if (!nest__spec_active(states, last, &run->active)) {");
@@ -171,11 +171,6 @@ fn all_active(active: &Active) -> String {
     tests.collect::<Vec<_>>().join(" && ")
 }
 
-/// Whether the rules of a condition are active whenever the automaton runs.
-fn certain(matching: &Matching, automaton: &Automaton, condition: usize) -> bool {
-    automaton.is_certain(condition) || matching.conditions[condition] == Cond::True
-}
-
 impl Emitter<'_> {
     fn describe(&self, m: &Machine, w: &mut Writer) {
         let names = self
@@ -195,7 +190,7 @@ impl Emitter<'_> {
     }
 
     fn certain(&self, condition: usize) -> bool {
-        certain(self.matching, self.automaton, condition)
+        self.automaton.is_certain(condition)
     }
 
     /// C: that none of the rules that are live in `state` is active; nothing if one always is.

@@ -5,6 +5,7 @@
 mod actions;
 mod automata;
 pub mod deploy;
+mod explain;
 mod names;
 mod places;
 mod replace;

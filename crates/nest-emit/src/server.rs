@@ -1,7 +1,7 @@
 //! server.c: sizes, hooks, the runtime files that this server needs, tables, options.
 
 use crate::writer::{Writer, string};
-use crate::{automata, tables};
+use crate::{automata, explain, tables};
 use nest_machine::matching::Matching;
 use nest_machine::options::{LONGEST, Value};
 use nest_machine::{Cond, Framing, Logging, Machine, RunOption};
@@ -67,6 +67,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     }
     w.end("runtime");
     w.begin("matchers");
+    explain::emit(m, matching, &mut w);
     w.line("#include \"runtime/platform/platform.h\"");
     w.line("#include \"runtime/platform/scan.h\"");
     tables::emit(m, matching, &mut w);

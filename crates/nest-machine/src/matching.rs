@@ -3,17 +3,17 @@
 //! The result is the same in every case (`docs/language.md`, Matching), only the cost differs. Must
 //! not know: the C that comes of it.
 
+mod size;
+pub mod words;
+
 use crate::model::{Cond, Machine, Rule, Strategy};
 use crate::reach::Reach;
 use nest_pattern::{Cuts, Member, Merged, Tagged};
+use size::Size;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Automata of more states become tables: compilers take long for a function of so many labels.
 const DIRECT: usize = 400;
-/// Bytes of C: an edge of a table; a state as code, and each of the different ways out of it.
-const EDGE: usize = 5;
-const STATE: usize = 90;
-const WAY: usize = 60;
 
 /// How a machine's rules are matched.
 #[derive(Clone, Debug)]
@@ -44,8 +44,8 @@ pub enum Reason {
     Rule,
     /// With the others there are more than `matchingStates`.
     States,
-    /// With the others it is more than `matchingCode`.
-    Code,
+    /// With the others it is more than `matchingCode`: so many bytes.
+    Code(usize),
 }
 
 /// Rules that may be active together, and their product.
@@ -57,6 +57,8 @@ pub struct Automaton {
     pub conditions: BTreeSet<usize>,
     /// Exactly these of its group hold whenever it runs; nothing if that differs, and is asked for.
     pub active: Option<Active>,
+    /// The one of them that always holds, if any does.
+    always: Option<usize>,
     /// The product.
     pub merged: Merged,
     /// As code rather than as a table.
@@ -79,6 +81,7 @@ impl Automaton {
     #[must_use]
     pub fn is_certain(&self, condition: usize) -> bool {
         self.active.is_some()
+            || self.always == Some(condition)
             || (self.conditions.len() == 1 && self.conditions.contains(&condition))
     }
 
@@ -86,16 +89,23 @@ impl Automaton {
     #[must_use]
     pub fn size(&self) -> usize {
         if self.direct {
-            code(&self.merged)
+            self.sizes().code()
         } else {
-            self.merged.next.len() * EDGE
+            self.sizes().table()
         }
     }
-}
 
-fn code(merged: &Merged) -> usize {
-    let ways = |state| merged.row(state).iter().collect::<BTreeSet<_>>().len();
-    merged.blocks().map(|state| STATE + WAY * ways(state)).sum()
+    fn sizes(&self) -> Size<'_> {
+        Size {
+            merged: &self.merged,
+            conditions: if self.active.is_some() {
+                1
+            } else {
+                self.conditions.len()
+            },
+            always: self.always.and_then(|bit| u32::try_from(bit).ok()),
+        }
+    }
 }
 
 impl Matching {
@@ -142,15 +152,12 @@ impl Matching {
             let sets = together.iter().flatten();
             let sets: Vec<_> = sets.filter(|set| !set.is_disjoint(&group)).collect();
             let alone = sets.len() == 1;
-            let active: Vec<Active> = sets
-                .into_iter()
-                .map(|set| Active {
-                    hold: set.clone(),
-                    others: group.difference(set).copied().collect(),
-                    alone,
-                })
-                .collect();
-            matching.add(m, &rules, &active);
+            let active = sets.into_iter().map(|set| Active {
+                hold: set.clone(),
+                others: group.difference(set).copied().collect(),
+                alone,
+            });
+            matching.add(m, &rules, &active.collect::<Vec<_>>());
         }
         // Fixed distances need no automaton.
         for rule in matching.apart.keys() {
@@ -168,66 +175,80 @@ impl Matching {
             self.apart.extend(reasons);
             return;
         }
-        let (mut members, mut untagged) = (Vec::new(), BTreeMap::new());
+        let mut candidates = Vec::new();
         for rule in rules {
             match Candidate::of(&m.rules[*rule], *rule, m.settings.matching_states) {
-                Some(candidate) => {
-                    if candidate.cuts.is_none() {
-                        untagged.insert(*rule, Reason::Rule);
-                    }
-                    members.push(candidate);
-                }
+                Some(candidate) => candidates.push(candidate),
                 None => {
                     self.apart.insert(*rule, Reason::Rule);
                 }
             }
         }
-        if members.is_empty() {
+        if candidates.is_empty() {
             return;
         }
-        if let Some(automata) = self.specialised(m, &members, active) {
-            for member in members {
-                self.cuts[member.rule] = member.cuts;
+        if let Some(automata) = self.specialised(m, &candidates, active) {
+            for candidate in candidates {
+                if candidate.tagged.is_some() || candidate.cuts.tags.is_empty() {
+                    self.cuts[candidate.rule] = Some(candidate.cuts);
+                } else {
+                    self.untagged.insert(candidate.rule, Reason::Rule);
+                }
             }
-            self.untagged.extend(untagged);
             self.automata.extend(automata);
             return;
         }
-        // All, or all but a few; else without tags; then the smallest, as many as fit.
-        let mut most = self.most(m, &members);
-        if let Some(reason) = most.beyond
-            && most.left_out(&members) > members.len().div_ceil(FEW)
-            && members.iter().any(Candidate::has_tags)
-        {
-            let mut plain = members.clone();
-            let mut lost = BTreeMap::new();
-            for member in plain.iter_mut().filter(|member| member.has_tags()) {
-                lost.insert(member.rule, reason);
-                member.drop_tags(&m.rules[member.rule], m.settings.matching_states);
+        let merge = |within: &Chosen, tagged: &Chosen| {
+            let all = candidates.iter().enumerate();
+            let members = all.filter(|(at, _)| within.contains(at));
+            let members = members.map(|(at, c)| (c.rule, c.automaton(tagged.contains(&at))));
+            let members: Vec<_> = members.collect();
+            Matching::merge(m, &self.condition_of, &members, None)
+        };
+        let all: Chosen = (0..candidates.len()).collect();
+        let with_tags = all.iter().copied();
+        let with_tags: Chosen = with_tags
+            .filter(|at| candidates[*at].tagged.is_some())
+            .collect();
+        let (automaton, within, tagged) = match merge(&all, &with_tags) {
+            Ok(automaton) => (automaton, all, with_tags),
+            // First as many rules as fit, then as many with tags.
+            Err(reason) => {
+                let size = |at: &usize| candidates[*at].plain.accepts.len();
+                let known = with_tags.is_empty().then_some(reason);
+                let (plain, within, why) = most(&all, size, known, |some| merge(some, &NONE));
+                let left = all.difference(&within).map(|at| candidates[*at].rule);
+                self.apart
+                    .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
+                let Some(plain) = plain else { return };
+                let size = |at: &usize| candidates[*at].automaton(true).accepts.len();
+                let known = (within == all).then_some(reason);
+                let tags = with_tags.intersection(&within).copied().collect();
+                let (kept, tagged, why) = most(&tags, size, known, |some| merge(&within, some));
+                let left = tags.difference(&tagged).map(|at| candidates[*at].rule);
+                self.untagged
+                    .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
+                (kept.unwrap_or(plain), within, tagged)
             }
-            let without = self.most(m, &plain);
-            if without.left_out(&plain) < most.left_out(&members) {
-                untagged.extend(lost);
-                (members, most) = (plain, without);
+        };
+        for (at, candidate) in candidates.into_iter().enumerate() {
+            if !within.contains(&at) {
+                continue;
+            }
+            if tagged.contains(&at) || candidate.cuts.tags.is_empty() {
+                self.cuts[candidate.rule] = Some(candidate.cuts);
+            } else {
+                self.untagged.entry(candidate.rule).or_insert(Reason::Rule);
             }
         }
-        for member in members {
-            if (most.automaton.iter()).any(|automaton| automaton.rules.contains(&member.rule)) {
-                self.cuts[member.rule] = member.cuts;
-            } else if let Some(reason) = most.beyond {
-                untagged.remove(&member.rule);
-                self.apart.insert(member.rule, reason);
-            }
-        }
-        self.untagged.extend(untagged);
-        self.automata.extend(most.automaton);
+        self.automata.push(automaton);
     }
 
     /// An automaton for each choice of conditions that can hold, if they are few and small.
     fn specialised(
         &self,
         m: &Machine,
-        members: &[Candidate],
+        candidates: &[Candidate],
         active: &[Active],
     ) -> Option<Vec<Automaton>> {
         if active.is_empty() || active.len() > SPECIALISED {
@@ -235,12 +256,13 @@ impl Matching {
         }
         let mut automata: Vec<Automaton> = Vec::new();
         for active in active {
-            let those = members
+            let those = candidates
                 .iter()
-                .filter(|member| active.hold.contains(&self.condition_of[member.rule]));
-            let those: Vec<&Candidate> = those.collect();
+                .filter(|candidate| active.hold.contains(&self.condition_of[candidate.rule]));
+            let those: Vec<_> = those.map(|c| (c.rule, c.automaton(true))).collect();
             if !those.is_empty() {
-                automata.push(self.merge(m, &those, Some(active)).ok()?);
+                let automaton = Matching::merge(m, &self.condition_of, &those, Some(active));
+                automata.push(automaton.ok()?);
             }
         }
         let sum = |of: &dyn Fn(&Automaton) -> usize| automata.iter().map(of).sum::<usize>();
@@ -250,76 +272,49 @@ impl Matching {
         small.then_some(automata)
     }
 
-    /// All members if they fit; else the smallest, as many as do. That is sought from small to
-    /// large, for what does not fit costs most.
-    fn most(&self, m: &Machine, members: &[Candidate]) -> Most {
-        let mut most = match self.merge(m, &members.iter().collect::<Vec<_>>(), None) {
-            Ok(automaton) => {
-                return Most {
-                    automaton: Some(automaton),
-                    beyond: None,
-                };
-            }
-            Err(reason) => Most {
-                automaton: None,
-                beyond: Some(reason),
-            },
-        };
-        let mut by_size: Vec<&Candidate> = members.iter().collect();
-        by_size.sort_by_key(|member| member.automaton.accepts.len());
-        let (mut fits, mut fails, mut step) = (0, by_size.len(), 1);
-        // First all but a few: one that is large is often all that is in the way.
-        let mut count = fails - fails.div_ceil(FEW);
-        while fits + 1 < fails {
-            let mut some = by_size[..count].to_vec();
-            some.sort_by_key(|member| member.rule);
-            match self.merge(m, &some, None) {
-                Ok(automaton) => {
-                    (most.automaton, fits) = (Some(automaton), count);
-                    step *= 2;
-                }
-                Err(why) => (most.beyond, fails) = (Some(why), count),
-            }
-            count = (fits + step).min(fits.midpoint(fails));
-        }
-        most
-    }
-
+    /// The automaton of some rules, if it keeps to the limits.
     fn merge(
-        &self,
         m: &Machine,
-        members: &[&Candidate],
+        condition_of: &[usize],
+        members: &[(usize, &Tagged)],
         active: Option<&Active>,
     ) -> Result<Automaton, Reason> {
         let settings = &m.settings;
         let conditions: BTreeSet<usize> = members
             .iter()
-            .map(|member| self.condition_of[member.rule])
+            .map(|(rule, _)| condition_of[*rule])
             .collect();
         let sides: Vec<Member<'_>> = members
             .iter()
-            .map(|member| Member {
-                automaton: &member.automaton,
-                bit: u32::try_from(self.condition_of[member.rule]).unwrap_or(u32::MAX),
+            .map(|(rule, automaton)| Member {
+                automaton,
+                bit: u32::try_from(condition_of[*rule]).unwrap_or(u32::MAX),
             })
             .collect();
         let certain = conditions.len() == 1 || active.is_some();
         let merged = Merged::build(&sides, certain, settings.matching_states);
         let merged = merged.ok_or(Reason::States)?;
-        let automaton = Automaton {
-            direct: match settings.strategy {
-                Strategy::Auto => {
-                    merged.blocks().count() <= DIRECT && code(&merged) <= settings.matching_code
-                }
-                strategy => strategy == Strategy::Code,
-            },
-            rules: members.iter().map(|member| member.rule).collect(),
+        let mut automaton = Automaton {
+            direct: false,
+            rules: members.iter().map(|(rule, _)| *rule).collect(),
             conditions,
             active: active.cloned(),
+            always: members
+                .iter()
+                .find(|(rule, _)| m.rules[*rule].cond == Cond::True)
+                .map(|(rule, _)| condition_of[*rule]),
             merged,
         };
-        if automaton.size() > settings.matching_code {
-            return Err(Reason::Code);
+        automaton.direct = match settings.strategy {
+            Strategy::Auto => {
+                automaton.merged.blocks().count() <= DIRECT
+                    && automaton.sizes().code() <= settings.matching_code
+            }
+            strategy => strategy == Strategy::Code,
+        };
+        let size = automaton.size();
+        if size > settings.matching_code {
+            return Err(Reason::Code(size));
         }
         Ok(automaton)
     }
@@ -342,57 +337,76 @@ impl Matching {
 /// So many automata at most for the conditions of one group that can hold together.
 const SPECIALISED: usize = 8;
 
-/// Rules have their parts in the same pass unless more than one of so many has to go for that.
-const FEW: usize = 8;
+/// Some of the candidates, by their places.
+type Chosen = BTreeSet<usize>;
+const NONE: Chosen = BTreeSet::new();
 
-/// The most rules that fit into one automaton.
-struct Most {
-    automaton: Option<Automaton>,
-    /// Why one more does not fit; nothing if all do.
-    beyond: Option<Reason>,
-}
-
-impl Most {
-    fn left_out(&self, of: &[Candidate]) -> usize {
-        of.len() - self.automaton.as_ref().map_or(0, |a| a.rules.len())
+/// Of `all`, as many as fit, the smallest first: their automaton, which they are, and why no more.
+/// `known`: all together do not fit. What fits is sought from small to large, for what does not
+/// fit costs most.
+fn most(
+    all: &Chosen,
+    size: impl Fn(&usize) -> usize,
+    known: Option<Reason>,
+    attempt: impl Fn(&Chosen) -> Result<Automaton, Reason>,
+) -> (Option<Automaton>, Chosen, Option<Reason>) {
+    let mut order: Vec<usize> = all.iter().copied().collect();
+    order.sort_by_key(size);
+    let (mut best, mut fits, mut fails) = (None, 0, order.len() + 1);
+    let mut why = known;
+    if known.is_some() {
+        fails -= 1;
+    } else if fails > 1 {
+        match attempt(all) {
+            Ok(automaton) => return (Some(automaton), all.clone(), None),
+            Err(reason) => (why, fails) = (Some(reason), fails - 1),
+        }
     }
+    let mut step = 1;
+    while fits + 1 < fails {
+        let count = (fits + step).min(fits.midpoint(fails));
+        match attempt(&order[..count].iter().copied().collect()) {
+            Ok(automaton) => {
+                (best, fits) = (Some(automaton), count);
+                step *= 2;
+            }
+            Err(reason) => (why, fails) = (Some(reason), count),
+        }
+    }
+    (best, order[..fits].iter().copied().collect(), why)
 }
 
 /// A rule on its way into an automaton.
-#[derive(Clone)]
 struct Candidate {
     rule: usize,
-    cuts: Option<Cuts>,
-    automaton: Tagged,
+    cuts: Cuts,
+    /// Without tags.
+    plain: Tagged,
+    /// With them, if there are any and they fit.
+    tagged: Option<Tagged>,
 }
 
 impl Candidate {
-    /// With tags if they fit; nothing if it does not fit at all.
+    /// Nothing if it does not fit at all.
     fn of(rule: &Rule, number: usize, budget: usize) -> Option<Candidate> {
         let cuts = Cuts::of(&rule.nfa, &rule.asked);
-        let mut candidate = Candidate {
-            rule: number,
-            cuts: Some(cuts),
-            automaton: plain(rule, budget)?,
+        let plain = plain(rule, budget)?;
+        let tagged = if cuts.tags.is_empty() {
+            None
+        } else {
+            Tagged::build(&rule.nfa, &cuts.tags, budget)
         };
-        if candidate.has_tags() {
-            let tags = candidate.cuts.iter().flat_map(|cuts| cuts.tags.clone());
-            match Tagged::build(&rule.nfa, &tags.collect::<Vec<_>>(), budget) {
-                Some(tagged) => candidate.automaton = tagged,
-                None => candidate.cuts = None,
-            }
-        }
-        Some(candidate)
+        Some(Candidate {
+            rule: number,
+            cuts,
+            plain,
+            tagged,
+        })
     }
 
-    fn has_tags(&self) -> bool {
-        self.cuts.as_ref().is_some_and(|cuts| !cuts.tags.is_empty())
-    }
-
-    fn drop_tags(&mut self, rule: &Rule, budget: usize) {
-        if let Some(plain) = plain(rule, budget) {
-            (self.cuts, self.automaton) = (None, plain);
-        }
+    fn automaton(&self, with_tags: bool) -> &Tagged {
+        let tagged = self.tagged.as_ref().filter(|_| with_tags);
+        tagged.unwrap_or(&self.plain)
     }
 }
 

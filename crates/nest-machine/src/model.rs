@@ -101,6 +101,8 @@ pub struct Rule {
     pub cond: Cond,
     /// Number of elements.
     pub parts: usize,
+    /// The elements as they are written, for messages.
+    pub elements: Vec<String>,
     /// The elements (from 0) whose places its action asks for.
     pub asked: BTreeSet<u32>,
     /// Whether others may ask for any: functions that the action hands `$self`.
@@ -462,7 +464,7 @@ impl Settings {
             framing: Framing::Stream,
             strategy: Strategy::Auto,
             matching_states: 4096,
-            matching_code: 256 << 10,
+            matching_code: 512 << 10,
             caseless: false,
             inetd: false,
             logging: Logging::Errors,

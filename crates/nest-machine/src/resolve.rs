@@ -334,6 +334,11 @@ impl Resolver<'_> {
             span: pattern.span,
             cond: and(conds),
             parts: pattern.elements.len(),
+            elements: pattern
+                .elements
+                .iter()
+                .map(|e| self.sources.text(e.span).to_string())
+                .collect(),
             asked: action.uses.iter().flat_map(asked).collect(),
             open: action.uses.iter().any(hands_on),
             nfa,
