@@ -27,6 +27,7 @@ LEAST = 40              # specifications, however slow the machine is
 INPUTS = 12             # for each specification
 LONGEST = 40
 SHOWN = 5               # specifications that fail
+TOLD = 1000             # specifications between two reports of how far it is
 GCC = 8                 # of so many specifications one is compiled by gcc, the others by clang
 
 
@@ -95,7 +96,8 @@ class Trial:
             made, server = bench.build(self.specification.text(), self.compiler, [])
             counts.add(Seen(server))
             work = self.conversations(counts)
-            found = talk(made, self.buffer, [(how == CUTS[-1], steps) for _, how, steps, _ in work])
+            talks = [(how == CUTS[-1], steps) for _, how, steps, _ in work]
+            found = talk(made, self.buffer, talks) if talks else []
         except Failed as error:
             return f'{self.way.describe()}\n{self.specification.sets[0].describe()}\n{error}'
         for (case, how, steps, expected), (said, given) in zip(work, found):
@@ -137,9 +139,11 @@ def main():
                 wrong += 1
                 report.line(False, f'seed {seed}', 'decides as libpcre2 does', '',
                             f'{what}\nagain: tests/matching/many.py --seed {seed} --count 1')
+            seed += 1
             if wrong == SHOWN:
                 break
-            seed += 1
+            if (seed - options.seed) % TOLD == 0:
+                report.note(counts.describe())
     report.line(not wrong and not counts.too_little(), f'seeds {options.seed} to {seed - 1}',
                 'all specifications', counts.describe(), counts.describe())
     return report.close()

@@ -119,9 +119,10 @@ class Seen:
             return 'no automaton holds a rule'
         if way.places != 'states' and side_by_side * 4 < self.rules:
             return f'only {side_by_side} of {self.rules} rules are side by side'
-        if way.places != 'states' and self.registers < 2:
+        limited = way.states < 4096 or way.code != '256K'
+        if way.places != 'states' and not limited and self.registers < 2:
             return 'no automaton needs registers'
-        if (way.states < 4096 or way.code != '256K') and self.apart == 0:
+        if limited and self.apart == 0:
             return 'no rule is apart'
         if way.sees == 'code' and self.tables:
             return f'{self.tables} automata are tables'
