@@ -28,7 +28,7 @@ def _last(number):
 # Of each place of a conversation, by its number: its condition, the states that are marked before
 # those of the turn, the one that is marked behind them.
 PLACES = {
-    'none': lambda number: ('', ['N'], ''),     # there is but one
+    'none': lambda number: ('', ['N'], ''),     # there is but one; N holds always
     'states': _states,      # a compiler that reads no actions cannot know that one excludes another
     'bits': _bits,
     'last': _last,
@@ -65,6 +65,11 @@ class Way:
         """Goes there, and the turn is that: its last letter is marked last, unless the place is."""
         _, before, behind = PLACES[self.places](place)
         return f'$next({", ".join([*before, *turn, *([behind] if behind else [])])});'
+
+    @property
+    def always(self):
+        """A condition that holds where rules have none."""
+        return 'N'
 
     @property
     def tells_last(self):
