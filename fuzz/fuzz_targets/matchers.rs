@@ -218,10 +218,12 @@ fuzz_target!(|bytes: &[u8]| {
         let holds = |rule: &usize| all || hold >> conditions[*rule] & 1 == 1;
         (0..nfas.len()).filter(holds).collect()
     };
-    let parts = |rule: usize| {
-        (0..nfas[rule].parts).filter(|part| asked >> ((rule as u32 * 2 + part) % 8) & 1 == 1)
+    let parts = |rule: usize| -> BTreeSet<u32> {
+        let bit = |part: u32| (u32::try_from(2 * rule).expect("few rules") + part) % 8;
+        let all = 0..nfas[rule].parts;
+        all.filter(|part| asked >> bit(*part) & 1 == 1).collect()
     };
-    let parts: Vec<BTreeSet<u32>> = (0..nfas.len()).map(|rule| parts(rule).collect()).collect();
+    let parts: Vec<BTreeSet<u32>> = (0..nfas.len()).map(parts).collect();
     let case = Case {
         input: &input[..input.len().min(INPUT)],
         cuts: *cuts,
