@@ -110,7 +110,7 @@ class Trial:
             if said != expected:
                 return f'{self.way.describe()}\n{describe(case, steps, expected, said)}'
             if how == CUTS[-1] and self.way.framing == 'stream':
-                looked = sum(seen for _, _, seen in case.answers)
+                looked = sum(seen for _, _, seen, _ in case.answers)
                 counts.bytes += looked
                 if sum(given) != looked:
                     return self.describe(f'sent {steps!r}\nthe matcher was given {sum(given)} '
