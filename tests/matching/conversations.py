@@ -4,6 +4,7 @@ A step is bytes, or None for the end of file; the first chooses the rules. Must 
 server is run.
 """
 
+from itertools import accumulate
 from oracle import CLOSED, answers, messages
 
 CUTS = ('whole', 'in random cuts', 'byte by byte')
@@ -15,6 +16,10 @@ class Case:
     def __init__(self, rules, payload, buffer):
         self.rules, self.payload, self.buffer = rules, payload, buffer
         self.matches = 0
+
+    def given(self, _steps):
+        """How many bytes the matcher is given for steps; None: nobody has reckoned it."""
+        return None
 
     def ends(self, how, chance):
         """Behind which bytes of the payload it is cut, its end too."""
@@ -47,9 +52,20 @@ class Stream(Case):
         else:
             steps, ends = [self.rules.choice, *steps], [0, *ends]
         ends = [*ends, len(self.payload) + 1]
-        expected = [b''.join(said for when, said, _ in self.answers if before < when <= end)
+        expected = [b''.join(said for when, said, _, _ in self.answers if before < when <= end)
                     for before, end in zip([-1, *ends], ends)]
         return [*steps, None], expected
+
+    def given(self, steps):
+        """All that has come at the time, or as much as fits, and each once for each message."""
+        come = list(accumulate(len(step or b'') for step in steps))
+        first = len(self.rules.choice)
+        total = min(self.buffer, come[0])
+        for when, _, seen, at in self.answers:
+            if seen > 0:
+                until = next((c for c in come if c >= first + when), come[-1])
+                total += min(self.buffer, until - first - at)
+        return total
 
 
 class Message(Case):

@@ -24,10 +24,12 @@ from ways import Seen, drawn                                            # noqa: 
 
 SECONDS = 60
 LEAST = 40              # specifications, however slow the machine is
-INPUTS = 12             # for each specification
+INPUTS = 8              # for each specification
 LONGEST = 40
 SHOWN = 5               # specifications that fail
-GCC = 8                 # of so many specifications one is compiled by gcc, the others by clang
+TOLD = 1000             # specifications between two reports of how far it is
+AT_ONCE = 8             # specifications that are compiled together
+GCC = 8                 # of so many groups one is compiled by gcc, the others by clang
 
 
 class Counts:
@@ -71,7 +73,6 @@ class Trial:
         self.random = random.Random(seed)
         self.way = drawn(self.random)
         self.specification = Specification(self.random, self.way, 1)
-        self.compiler = 'gcc' if seed % GCC == 0 else 'clang'
         self.buffer = self.random.choice((8192, 8192, self.random.randint(16, 32)))
 
     def conversations(self, counts):
@@ -89,26 +90,58 @@ class Trial:
                 counts.unknown += 1
         return out
 
-    def run(self, bench, counts):
+    def generate(self, bench, place, counts):
         """What is wrong, or ''."""
         try:
-            made, server = bench.build(self.specification.text(), self.compiler, [])
-            counts.add(Seen(server))
-            work = self.conversations(counts)
-            found = talk(made, self.buffer, [(how == CUTS[-1], steps) for _, how, steps, _ in work])
+            counts.add(Seen(bench.generate(place, self.specification.text())))
         except Failed as error:
-            return f'{self.way.describe()}\n{self.specification.sets[0].describe()}\n{error}'
+            return self.describe(error)
+        return ''
+
+    def compare(self, program_, counts):
+        """The same of its conversations."""
+        work = self.conversations(counts)
+        talks = [(how == CUTS[-1], steps) for _, how, steps, _ in work]
+        try:
+            found = talk(program_, self.buffer, talks) if talks else []
+        except Failed as error:
+            return self.describe(error)
         for (case, how, steps, expected), (said, given) in zip(work, found):
             if said != expected:
                 return f'{self.way.describe()}\n{describe(case, steps, expected, said)}'
             if how == CUTS[-1] and self.way.framing == 'stream':
-                looked = sum(seen for _, _, seen in case.answers)
+                looked = sum(seen for _, _, seen, _ in case.answers)
                 counts.bytes += looked
                 if sum(given) != looked:
-                    return (f'{self.way.describe()}\n{case.rules.describe()}\nsent {steps!r}\n'
-                            f'the matcher was given {sum(given)} bytes one at a time, and '
-                            f'{looked} tell')
+                    return self.describe(f'sent {steps!r}\nthe matcher was given {sum(given)} '
+                                         f'bytes one at a time, and {looked} tell')
         return ''
+
+    def describe(self, what):
+        """For who looks for a bug."""
+        return f'{self.way.describe()}\n{self.specification.sets[0].describe()}\n{what}'
+
+
+def some(bench, seeds, counts):
+    """Specifications that are compiled at once: (seed, what is wrong) of those that fail."""
+    compiler = 'gcc' if seeds[0] // AT_ONCE % GCC == 0 else 'clang'
+    trials, wrong = [Trial(seed) for seed in seeds], {}
+    for place, (seed, trial) in enumerate(zip(seeds, trials)):
+        wrong[seed] = trial.generate(bench, place, counts)
+    places = [place for place, seed in enumerate(seeds) if not wrong[seed]]
+    try:
+        if places:
+            bench.compile(places, compiler)
+    except Failed:                                      # which of them is it?
+        for place in places:
+            try:
+                bench.compile([place], compiler)
+            except Failed as error:
+                wrong[seeds[place]] = trials[place].describe(f'{compiler}: {error}')
+    for place in places:
+        if not wrong[seeds[place]]:
+            wrong[seeds[place]] = trials[place].compare(bench.program(place), counts)
+    return [(seed, what) for seed, what in wrong.items() if what]
 
 
 def main():
@@ -130,16 +163,17 @@ def main():
             folder = os.path.abspath(options.keep)
         bench = Bench(program(), folder)
         seed, until = options.seed, time.monotonic() + options.seconds
-        while (seed - options.seed < options.count if options.count else
-               time.monotonic() < until or seed - options.seed < LEAST):
-            what = Trial(seed).run(bench, counts)
-            if what:
+        last = options.seed + (options.count or LEAST)
+        while wrong < SHOWN and (seed < last or not options.count and time.monotonic() < until):
+            step = AT_ONCE - seed % AT_ONCE
+            seeds = range(seed, min(seed + step, last) if options.count else seed + step)
+            for one, what in some(bench, seeds, counts):
                 wrong += 1
-                report.line(False, f'seed {seed}', 'decides as libpcre2 does', '',
-                            f'{what}\nagain: tests/matching/many.py --seed {seed} --count 1')
-            if wrong == SHOWN:
-                break
-            seed += 1
+                report.line(False, f'seed {one}', 'decides as libpcre2 does', '',
+                            f'{what}\nagain: tests/matching/many.py --seed {one} --count 1')
+            if seeds[-1] // TOLD != (seed - 1) // TOLD:
+                report.note(f'up to seed {seeds[-1]}: {counts.describe()}')
+            seed = seeds[-1] + 1
     report.line(not wrong and not counts.too_little(), f'seeds {options.seed} to {seed - 1}',
                 'all specifications', counts.describe(), counts.describe())
     return report.close()

@@ -44,8 +44,8 @@ def _end(reason):
 
 def answers(rules, payload, buffer):
     """With `framing stream`, a list of (how many bytes of the payload must have come, what is
-    answered then, how many bytes it took to tell), to the end of the conversation. The end of file
-    counts as one byte more. Raises GaveUp."""
+    answered then, how many bytes it took to tell, where they begin), to the end of the
+    conversation. The end of file counts as one byte more. Raises GaveUp."""
     out, at, turn, latest = [], 0, START_TURN, 0
     while True:
         unread, active = payload[at:], rules.active(turn)
@@ -56,10 +56,10 @@ def answers(rules, payload, buffer):
         if not active or overflow or best is None:
             reason = ('stuck' if not active else 'overflow' if overflow
                       else 'input' if unread else 'eof')
-            out.append((latest, _end(reason), seen))
+            out.append((latest, _end(reason), seen, at))
             return out
         number, length = best
-        out.append((latest, _answer(rules, number, unread[:length]), seen))
+        out.append((latest, _answer(rules, number, unread[:length]), seen, at))
         at += length
         turn = rules.rules[number].next
 

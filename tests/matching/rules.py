@@ -94,6 +94,8 @@ class Rule:
         flags = [self.flags] if self.flags else []
         pattern = self.gap.join(flags + [e.nest for e in self.elements])
         when = way.condition(place, self.turn)
+        if not when and pattern.startswith('('):        # it could be a condition
+            when = way.always
         return (f'{when}{": " if when else ""}{pattern} {{\n    $reply("{number}");\n    ' +
                 '\n    '.join(action) +
                 f'\n    $reply("\\n");\n    {way.next(place, self.next)}\n}}\n')

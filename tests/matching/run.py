@@ -27,6 +27,22 @@ LONGEST = 40
 SHOWN = 3                           # failures of one result
 
 
+MATCHER, WATCH = 'runtime/engine/matcher.c', 'watch.c'
+CFLAGS = '-O1 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all'
+
+
+def watched(path):
+    """Puts watch.c into a generated server.c; that."""
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    here = os.path.dirname(os.path.abspath(__file__))
+    if text.count(f'"{MATCHER}"') != 1:
+        raise Failed(f'{path} does not include {MATCHER}')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text.replace(f'"{MATCHER}"', f'"{os.path.join(here, WATCH)}"'))
+    return text
+
+
 class Round:
     """A specification and its conversations."""
 
@@ -43,17 +59,15 @@ class Round:
             self.report.line(False, f'seed {self.seed}', 'means something', '', error)
             return None
         spec = os.path.join(self.folder, f'seed{self.seed}.nest')
-        server = os.path.join(self.folder, f'server{self.seed}')
         with open(spec, 'w', encoding='ascii') as file:
             file.write(self.specification.text())
         rules = self.specification.rules()
         try:
             project = os.path.join(self.folder, f'project{self.seed}')
             run([self.nest, 'gen', spec, '--model', 'script', '-o', project])
-            with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
-                seen = Seen(file.read())
-            run([self.nest, 'build', spec, '--model', 'script', '--sanitize', 'address',
-                 '-o', server], CFLAGS='-O1 -g0')
+            seen = Seen(watched(os.path.join(project, 'server.c')))
+            run(['make', '-C', project], CFLAGS=CFLAGS)
+            server = os.path.join(project, f'seed{self.seed}')
         except Failed as error:
             self.report.line(False, f'seed {self.seed}', 'is built', '', error)
             return None
@@ -87,8 +101,8 @@ class Round:
     def compare(self, server, buffer):
         """All cases, cut in all ways, in one process."""
         work, unknown = self.prepare(buffer)
-        found = talk(server, [f'inputBuffer={buffer}'], MARKER, [steps for _, _, steps, _ in work],
-                     self.random, CLOSED)
+        found, given = talk(server, [f'inputBuffer={buffer}'], MARKER, [steps for _, _, steps, _ in work],
+                            self.random, CLOSED)
         cases = {id(case): case for case, *_ in work}.values()
         matches = sum(case.matches for case in cases)
         for how in CUTS:
@@ -100,6 +114,10 @@ class Round:
                              f'{len(cases)} conversations, {matches} matches',
                              '\n\n'.join([f'{len(wrong)} differ; the shortest:'] +
                                          [text for _, text in wrong[:SHOWN]]))
+        if self.way.framing == 'stream':
+            due = sum(case.given(steps) for case, _, steps, _ in work)
+            self.report.line(given == due, f'seed {self.seed}', 'no byte is looked at twice',
+                             f'{due} bytes', f'the matcher was given {given} bytes, {due} are due')
         if matches * 2 < len(cases) or unknown * 3 > len(cases):
             raise Failed(f'{len(cases)} conversations have {matches} matches, and libpcre2 gave up '
                          f'on {unknown} more: that checks too little')

@@ -1,4 +1,4 @@
-"""A matcher and its actions as a program of their own, quick to compile: driver.c around them.
+"""Matchers and their actions, each a program of its own that is quick to compile: driver.c around it.
 
 Must not know: rules, what is expected.
 """
@@ -7,7 +7,7 @@ import os
 import subprocess
 from support.nest import Failed, environment, run
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+DRIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'driver.c')
 FLAGS = ['-std=gnu17', '-O0', '-pipe', '-Wall', '-Wextra', '-Werror', '-Wno-unused-function',
          '-Wno-unused-const-variable', '-Wno-unused-parameter']
 # Compiled once for all.
@@ -46,39 +46,52 @@ def _section(text, name):
 
 
 class Bench:
-    """A folder in which specifications become programs, one after the other."""
+    """A folder in which specifications become programs, some at a time."""
 
     def __init__(self, nest, folder):
         self.nest, self.folder = nest, folder
-        self.spec, self.project = os.path.join(folder, 's.nest'), os.path.join(folder, 's')
         self.shared = os.path.join(folder, 'shared.h')
         self.ready = False
 
+    def _path(self, number, name):
+        return os.path.join(self.folder, str(number), name)
+
     def _prepare(self):
+        """Headers are the same in every project."""
         self.ready = True
         with open(self.shared, 'w', encoding='ascii') as file:
             file.write(SHARED)
         for compiler, ending in COMPILERS.items():
-            run([compiler, *FLAGS, f'-iquote{self.project}', '-x', 'c-header', self.shared,
+            run([compiler, *FLAGS, f'-iquote{self._path(0, "s")}', '-x', 'c-header', self.shared,
                  '-o', self.shared + ending])
 
-    def build(self, text, compiler, options):
-        """The program of a specification, and its server.c."""
-        with open(self.spec, 'w', encoding='ascii') as file:
+    def generate(self, number, text):
+        """Place `number` is this specification; its server.c."""
+        os.makedirs(self._path(number, ''), exist_ok=True)
+        with open(self._path(number, 's.nest'), 'w', encoding='ascii') as file:
             file.write(text)
-        run([self.nest, 'gen', self.spec, '--model', 'script', '-o', self.project, *options])
+        project = self._path(number, 's')
+        run([self.nest, 'gen', self._path(number, 's.nest'), '--model', 'script', '-o', project])
+        with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
+            server = file.read()
+        with open(self._path(number, f'unit{number}.c'), 'w', encoding='utf-8') as file:
+            file.write(UNIT.format(sizes=_section(server, 'sizes'),
+                                   matchers=_section(server, 'matchers'), driver=DRIVER,
+                                   actions=os.path.join(project, 'actions.c')))
+        return server
+
+    def compile(self, numbers, compiler):
+        """The specifications at these places, at once: most of the time is the compiler's start."""
         if not self.ready:
             self._prepare()
-        with open(os.path.join(self.project, 'server.c'), encoding='utf-8') as file:
-            server = file.read()
-        unit, made = os.path.join(self.folder, 'unit.c'), os.path.join(self.folder, 'program')
-        with open(unit, 'w', encoding='utf-8') as file:
-            file.write(UNIT.format(sizes=_section(server, 'sizes'),
-                                   matchers=_section(server, 'matchers'),
-                                   driver=os.path.join(HERE, 'driver.c'),
-                                   actions=os.path.join(self.project, 'actions.c')))
-        run([compiler, *FLAGS, '-include', self.shared, f'-iquote{self.project}', unit, '-o', made])
-        return made, server
+        run([compiler, *FLAGS, '-include', self.shared, f'-iquote{self._path(0, "s")}', '-c'] +
+            [self._path(number, f'unit{number}.c') for number in numbers], self.folder)
+        for number in numbers:
+            run(['gcc', '-o', self._path(number, 'program'), f'unit{number}.o'], self.folder)
+
+    def program(self, number):
+        """Of this place."""
+        return self._path(number, 'program')
 
 
 def talk(program, buffer, conversations):

@@ -28,7 +28,7 @@ def _last(number):
 # Of each place of a conversation, by its number: its condition, the states that are marked before
 # those of the turn, the one that is marked behind them.
 PLACES = {
-    'none': lambda number: ('', ['N'], ''),     # there is but one
+    'none': lambda number: ('', ['N'], ''),     # there is but one; N holds always
     'states': _states,      # a compiler that reads no actions cannot know that one excludes another
     'bits': _bits,
     'last': _last,
@@ -65,6 +65,11 @@ class Way:
         """Goes there, and the turn is that: its last letter is marked last, unless the place is."""
         _, before, behind = PLACES[self.places](place)
         return f'$next({", ".join([*before, *turn, *([behind] if behind else [])])});'
+
+    @property
+    def always(self):
+        """A condition that holds where rules have none."""
+        return 'N'
 
     @property
     def tells_last(self):
@@ -119,9 +124,10 @@ class Seen:
             return 'no automaton holds a rule'
         if way.places != 'states' and side_by_side * 4 < self.rules:
             return f'only {side_by_side} of {self.rules} rules are side by side'
-        if way.places != 'states' and self.registers < 2:
+        limited = way.states < 4096 or way.code != '256K'
+        if way.places != 'states' and not limited and self.registers < 2:
             return 'no automaton needs registers'
-        if (way.states < 4096 or way.code != '256K') and self.apart == 0:
+        if limited and self.apart == 0:
             return 'no rule is apart'
         if way.sees == 'code' and self.tables:
             return f'{self.tables} automata are tables'

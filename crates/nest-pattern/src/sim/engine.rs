@@ -207,9 +207,9 @@ impl<'r> Engine<'r> {
         let message = std::mem::replace(&mut self.unread, rest);
         let parts = match &self.together {
             None => parts(&self.rules[rule].nfa, &message),
-            Some((together, run)) => run
-                .best()
-                .and_then(|(_, _, tags)| together.parts(rule, tags, length)),
+            Some((together, run)) => run.best().and_then(|(_, _, tags)| {
+                together.parts(&self.rules[rule].nfa, rule, tags, &message)
+            }),
         };
         let parts = parts.expect("a rule that accepted has a path over those bytes");
         Decision {

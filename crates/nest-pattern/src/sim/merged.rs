@@ -1,25 +1,44 @@
 //! Runs a product in Rust, for tests. Must not know: how the product was made.
 
-use super::Rule;
-use crate::cuts::Cuts;
+use super::{Rule, parts};
+use crate::cuts::{Cut, Cuts};
 use crate::merged::{Member, Merged};
+use crate::nfa::Nfa;
 use crate::tagged::{Source, Tagged};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The product of some rules, each with a condition of its own, and with all its boundaries.
+/// The product of some rules.
 #[derive(Clone, Debug)]
 pub struct Together {
     merged: Merged,
+    /// By rule: the boundaries that it leaves, the bit of its condition.
     cuts: Vec<Cuts>,
+    bits: Vec<u32>,
 }
 
 impl Together {
-    /// `None` if a rule, or the product, takes more than `state_budget` states.
+    /// Each rule with a condition of its own, and with all its boundaries. `None` if a rule, or the
+    /// product, takes more than `state_budget` states.
     #[must_use]
     pub fn build(rules: &[Rule], state_budget: usize) -> Option<Together> {
-        let all = |r: &Rule| Cuts::of(&r.nfa, &(0..r.nfa.parts).collect::<BTreeSet<u32>>());
-        let cuts: Vec<Cuts> = rules.iter().map(all).collect();
+        let all = |rule: &Rule| (0..rule.nfa.parts).collect();
+        let asked: Vec<BTreeSet<u32>> = rules.iter().map(all).collect();
+        let conditions: Vec<u32> = (0..).take(rules.len()).collect();
+        Together::with(rules, &asked, &conditions, state_budget)
+    }
+
+    /// The same, with the boundaries of the parts that are `asked` for; rules of the same condition
+    /// are active together. If there is one condition only, it always holds.
+    #[must_use]
+    pub fn with(
+        rules: &[Rule],
+        asked: &[BTreeSet<u32>],
+        conditions: &[u32],
+        state_budget: usize,
+    ) -> Option<Together> {
+        let each = rules.iter().zip(asked);
+        let cuts: Vec<Cuts> = each.map(|(r, parts)| Cuts::of(&r.nfa, parts)).collect();
         let automata = rules.iter().zip(&cuts).map(|(rule, cuts)| {
             if cuts.tags.is_empty() {
                 rule.dfa.as_ref().map(Tagged::plain)
@@ -28,12 +47,20 @@ impl Together {
             }
         });
         let automata: Vec<Tagged> = automata.collect::<Option<_>>()?;
-        let members: Vec<Member<'_>> = (0..)
-            .zip(&automata)
-            .map(|(bit, automaton)| Member { automaton, bit })
+        let each = conditions.iter().zip(&automata);
+        let members: Vec<Member<'_>> = each
+            .map(|(bit, automaton)| Member {
+                automaton,
+                bit: *bit,
+            })
             .collect();
-        let merged = Merged::build(&members, false, state_budget)?;
-        Some(Together { merged, cuts })
+        let certain = conditions.iter().all(|bit| *bit == conditions[0]);
+        let merged = Merged::build(&members, certain, state_budget)?;
+        Some(Together {
+            merged,
+            cuts,
+            bits: conditions.to_vec(),
+        })
     }
 
     /// Number of states.
@@ -45,17 +72,30 @@ impl Together {
     /// A run of the active rules, before any byte.
     #[must_use]
     pub fn run(&self, active: &[usize]) -> MergedRun<'_> {
-        let bits = (0..self.cuts.len()).map(|rule| active.contains(&rule));
-        MergedRun::new(&self.merged, bits.collect())
+        let active = (0..self.bits.len()).map(|rule| active.contains(&rule));
+        MergedRun::new(&self.merged, &self.bits, active.collect())
     }
 
-    /// The parts of a message of `n` bytes, from the tags of the rule that took it.
+    /// The parts of a message, from the tags of the rule that took it; those that nobody asked for
+    /// by a pass over it.
     #[must_use]
-    pub fn parts(&self, rule: usize, tags: &[usize], n: usize) -> Option<Vec<Range<usize>>> {
-        let cuts = &self.cuts[rule];
-        let ends = (0..cuts.cuts.len()).map(|end| cuts.place(end, tags, n));
-        let mut ends: Vec<usize> = ends.collect::<Option<_>>()?;
-        ends.push(n);
+    pub fn parts(
+        &self,
+        nfa: &Nfa,
+        rule: usize,
+        tags: &[usize],
+        message: &[u8],
+    ) -> Option<Vec<Range<usize>>> {
+        let n = message.len();
+        let passed = parts(nfa, message)?;
+        let ends = passed.iter().enumerate().map(|(at, part)| {
+            let cut = self.cuts[rule].cuts.get(at);
+            match cut.filter(|cut| **cut != Cut::Unused) {
+                Some(_) => self.cuts[rule].place(at, tags, n),
+                None => Some(part.end),
+            }
+        });
+        let ends: Vec<usize> = ends.collect::<Option<_>>()?;
         let mut start = 0;
         let ranges = ends
             .iter()
@@ -68,7 +108,8 @@ impl Together {
 #[derive(Clone, Debug)]
 pub struct MergedRun<'m> {
     merged: &'m Merged,
-    /// By bit of a condition.
+    /// By member: the bit of its condition, whether that holds.
+    bits: &'m [u32],
     active: Vec<bool>,
     state: u32,
     registers: Vec<usize>,
@@ -77,11 +118,10 @@ pub struct MergedRun<'m> {
 }
 
 impl<'m> MergedRun<'m> {
-    /// Before any byte; `active` says which conditions hold, by their bits.
-    #[must_use]
-    pub fn new(merged: &'m Merged, active: Vec<bool>) -> Self {
+    fn new(merged: &'m Merged, bits: &'m [u32], active: Vec<bool>) -> Self {
         let mut run = MergedRun {
             merged,
+            bits,
             active,
             state: merged.start,
             // What is not set is never read: a value that stands out.
@@ -98,8 +138,9 @@ impl<'m> MergedRun<'m> {
     /// Whether more bytes can change anything.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        let bits = &self.merged.live[self.state as usize];
-        bits.iter().any(|bit| self.active[*bit as usize])
+        let live = &self.merged.live[self.state as usize];
+        let mut holds = self.bits.iter().zip(&self.active).filter(|(_, on)| **on);
+        holds.any(|(bit, _)| live.contains(bit))
     }
 
     /// The latest acceptance: its length, the member, its tags.
@@ -108,7 +149,7 @@ impl<'m> MergedRun<'m> {
         self.best.as_ref()
     }
 
-    /// Takes one byte. The bit of a member's condition is its own number.
+    /// Takes one byte.
     pub fn step(&mut self, byte: u8) {
         let m = self.merged;
         self.at += 1;

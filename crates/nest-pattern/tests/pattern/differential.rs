@@ -10,6 +10,7 @@ use crate::{generate, pcre2::Regex, shrink};
 use nest_pattern::sim::{Decision, Engine, Outcome, Rule, Together};
 use nest_pattern::{Dfa, Hir, Nfa, lower};
 use nest_syntax::ast::Pattern;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,10 @@ pub struct Case {
     pub cuts: Vec<usize>,
     pub eof: bool,
     pub input_buffer: usize,
+    /// The condition of each rule: those that share one are active together.
+    pub conditions: Vec<u32>,
+    /// The parts that each rule's action asks for.
+    pub asked: Vec<BTreeSet<u32>>,
     /// Which rules are active at the first read point, the second, …; then again from the first.
     pub masks: Vec<u64>,
 }
@@ -58,10 +63,13 @@ impl Case {
             eof,
             input_buffer,
             masks,
+            conditions,
+            asked,
             ..
         } = self;
         writeln!(out, "input \"{input}\" cut at {cuts:?}, end of file: {eof}").expect("same");
         writeln!(out, "inputBuffer {input_buffer}, active {masks:?}").expect("same");
+        writeln!(out, "conditions {conditions:?}, asked for: {asked:?}").expect("same");
         out
     }
 }
@@ -73,8 +81,9 @@ struct Prepared {
     fast: Vec<Rule>,
     /// Thread lists only.
     slow: Vec<Rule>,
-    /// All of them side by side, if that fits.
-    together: Option<Together>,
+    /// All of them side by side, if that fits: each with a condition of its own; and as it is when
+    /// some share one, and some parts are not asked for.
+    together: Vec<(&'static str, Together)>,
     regexes: Vec<Regex>,
 }
 
@@ -100,7 +109,15 @@ fn prepare(case: &Case) -> Result<Prepared, String> {
         )?);
         hirs.push(hir);
     }
-    let together = Together::build(&fast, BUDGET);
+    let together = [
+        ("merged, cut", Together::build(&fast, BUDGET)),
+        (
+            "merged with shared conditions, cut",
+            Together::with(&fast, &case.asked, &case.conditions, BUDGET),
+        ),
+    ];
+    let fits = together.into_iter().filter_map(|(n, t)| Some((n, t?)));
+    let together = fits.collect();
     Ok(Prepared {
         hirs,
         fast,
@@ -144,9 +161,9 @@ fn difference(case: &Case, ready: &Prepared) -> Result<Option<String>, GaveUp> {
         let engine = Engine::new(rules, case.input_buffer);
         (name, engine_decisions(case, engine, cuts))
     });
-    let merged = ready.together.iter().map(|together| {
+    let merged = ready.together.iter().map(|(name, together)| {
         let engine = Engine::merged(&ready.fast, together, case.input_buffer);
-        ("merged, cut", engine_decisions(case, engine, &case.cuts))
+        (*name, engine_decisions(case, engine, &case.cuts))
     });
     for (name, got) in apart.chain(merged) {
         if got != expected {
@@ -191,7 +208,7 @@ fn try_set(set: u64) -> Result<Counts, String> {
         rules: ready.fast.len() as u64,
         by_dfa: ready.fast.iter().filter(|r| r.dfa.is_some()).count() as u64,
         sets: 1,
-        merged: u64::from(ready.together.is_some()),
+        merged: u64::from(!ready.together.is_empty()),
         ..Counts::default()
     };
     for _ in 0..PER_SET {
