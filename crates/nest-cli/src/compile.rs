@@ -23,7 +23,13 @@ struct Outcome {
 
 /// `nest check`.
 pub fn check(args: &Check) -> Result<ExitCode, Failure> {
-    let outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
+    let mut outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
+    if let Some(machine) = &outcome.machine {
+        let found = nest_check::check(machine).into_iter();
+        outcome.diagnostics.extend(found.map(|f| f.diagnostic));
+        let place = |d: &Diagnostic| (d.span.file, d.span.start, d.code);
+        outcome.diagnostics.sort_by_key(place);
+    }
     let explained = outcome.machine.as_ref().filter(|_| args.explain_matching);
     match args.format {
         Format::Json => {

@@ -76,6 +76,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     uses.sort_by_key(|u| u.at.start);
     Action {
         code: Code::at(cx.sources, text.span),
+        span: text.span,
         uses,
     }
 }

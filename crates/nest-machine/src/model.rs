@@ -156,6 +156,8 @@ pub enum Cond {
 pub struct Action {
     /// The C between the braces.
     pub code: Code,
+    /// Its place.
+    pub span: Span,
     /// By position; they do not overlap, but a call's arguments lie inside it.
     pub uses: Vec<Use>,
 }

@@ -13,7 +13,7 @@ use crate::effects::{Closes, Effect, Effects, Path, bits};
 use crate::model::{Cond, Machine};
 use std::collections::{BTreeSet, HashMap};
 
-pub use product::{Product, Search};
+pub use product::{At, Product, Search};
 pub use win::{Winners, Wins};
 
 /// Sets beyond which only bounds are known.
@@ -50,6 +50,8 @@ pub struct Reached {
     pub perhaps: Vec<usize>,
     /// The TIMEOUT rule that fires here.
     pub timer: Option<usize>,
+    /// How many rules are active, those that can take nothing, too.
+    active: usize,
     /// How many steps lead here.
     steps: usize,
 }
@@ -84,13 +86,13 @@ impl Reach {
     /// Of a machine. The same machine, the same answer.
     #[must_use]
     pub fn of(m: &Machine) -> Reach {
-        Reach::by(m, &Effects::of(m))
+        Reach::by(m, &Effects::of(m), &mut Winners::new(m))
     }
 
-    /// The same, where the effects are known.
+    /// The same, by what is known of it.
     #[must_use]
-    pub fn by(m: &Machine, effects: &Effects) -> Reach {
-        let mut search = Finder::new(m, effects);
+    pub fn by(m: &Machine, effects: &Effects, winners: &mut Winners<'_>) -> Reach {
+        let mut search = Finder::new(m, effects, winners);
         let complete = search.run();
         let bounds = if complete {
             Bounds::of(&search.sets)
@@ -153,6 +155,12 @@ impl Reached {
     pub fn holds(&self, cond: &Cond) -> bool {
         cond.holds(&|n| self.states >> n & 1 == 1, self.last)
     }
+
+    /// Whether nothing is active: the conversation ends.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        self.active == 0 && self.timer.is_none()
+    }
 }
 
 impl Bounds {
@@ -202,24 +210,24 @@ fn asks_for_last(cond: &Cond) -> bool {
     }
 }
 
-struct Finder<'m> {
-    m: &'m Machine,
-    effects: &'m Effects,
-    winners: Winners<'m>,
+struct Finder<'a, 'm> {
+    m: &'a Machine,
+    effects: &'a Effects,
+    winners: &'a mut Winners<'m>,
     /// Whether anybody asks which state was marked last.
     lasts: bool,
     sets: Vec<Reached>,
     numbers: HashMap<Node, usize>,
 }
 
-impl<'m> Finder<'m> {
-    fn new(m: &'m Machine, effects: &'m Effects) -> Finder<'m> {
+impl<'a, 'm> Finder<'a, 'm> {
+    fn new(m: &'a Machine, effects: &'a Effects, winners: &'a mut Winners<'m>) -> Finder<'a, 'm> {
         let rules = m.rules.iter().map(|r| &r.cond);
         let mut conditions = rules.chain(m.timers.iter().map(|t| &t.cond));
         Finder {
             m,
             effects,
-            winners: Winners::new(m),
+            winners,
             lasts: conditions.any(asks_for_last),
             sets: Vec::new(),
             numbers: HashMap::new(),
@@ -305,10 +313,12 @@ impl<'m> Finder<'m> {
             rules: Vec::new(),
             perhaps: Vec::new(),
             timer: None,
+            active: 0,
             steps: from.map_or(0, |(before, _)| self.sets[before].steps + 1),
         };
         let active: Vec<bool> = self.m.rules.iter().map(|r| set.holds(&r.cond)).collect();
         for rule in (0..active.len()).filter(|rule| active[*rule]) {
+            set.active += 1;
             match self.winners.wins(rule, &active) {
                 Wins::Never => continue,
                 Wins::Perhaps => set.perhaps.push(rule),

@@ -3,7 +3,7 @@
 
 use crate::model::Rule;
 use nest_pattern::Dfa;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// More states are not looked at.
 const MOST_STATES: usize = 4000;
@@ -19,7 +19,10 @@ pub enum Search {
     TooLong,
 }
 
-/// Rules side by side. States are a slice: one for each rule, in order.
+/// A rule, by its place in the product, and its state. Rules that are dead are left out.
+pub type At = (u32, u32);
+
+/// Rules side by side.
 pub struct Product<'m> {
     rules: Vec<usize>,
     automata: Vec<&'m Dfa>,
@@ -50,36 +53,41 @@ impl<'m> Product<'m> {
 
     /// The states before any input.
     #[must_use]
-    pub fn start(&self) -> Vec<u32> {
-        self.automata.iter().map(|a| a.start).collect()
+    pub fn start(&self) -> Vec<At> {
+        let all = (0u32..).zip(&self.automata);
+        all.map(|(rule, a)| (rule, a.start)).collect()
     }
 
     /// The states after one more byte.
-    #[must_use]
-    pub fn step(&self, states: &[u32], byte: u8) -> Vec<u32> {
-        let both = states.iter().zip(&self.automata);
-        both.map(|(state, a)| a.step(*state, byte)).collect()
+    fn step(&self, states: &[At], byte: u8) -> Vec<At> {
+        let on = |(rule, state): &At| {
+            let automaton = self.automata[*rule as usize];
+            let to = automaton.step(*state, byte);
+            (automaton.is_live(to) || automaton.accepts(to)).then_some((*rule, to))
+        };
+        states.iter().filter_map(on).collect()
     }
 
-    /// The first rule that accepts here.
+    /// The rules that accept here, in order.
+    pub fn accepting(&self, states: &[At]) -> impl Iterator<Item = usize> {
+        let accepts = |(rule, state): &&At| self.automata[*rule as usize].accepts(*state);
+        let all = states.iter().filter(accepts);
+        all.map(|(rule, _)| self.rules[*rule as usize])
+    }
+
+    /// The first of them.
     #[must_use]
-    pub fn first(&self, states: &[u32]) -> Option<usize> {
-        let mut accepts = states.iter().zip(&self.automata);
-        let at = accepts.position(|(state, a)| a.accepts(*state))?;
-        Some(self.rules[at])
+    pub fn first(&self, states: &[At]) -> Option<usize> {
+        self.accepting(states).next()
     }
 
     /// The rules that are live here.
-    pub fn live(&self, states: &[u32]) -> impl Iterator<Item = usize> {
-        let all = 0..self.rules.len();
-        all.filter(|at| self.is_live(states, *at))
-            .map(|at| self.rules[at])
-    }
-
-    /// Whether the rule at a position is live.
-    #[must_use]
-    pub fn is_live(&self, states: &[u32], at: usize) -> bool {
-        self.automata[at].is_live(states[at])
+    pub fn live(&self, states: &[At]) -> impl Iterator<Item = usize> {
+        let live = |(rule, state): &&At| self.automata[*rule as usize].is_live(*state);
+        states
+            .iter()
+            .filter(live)
+            .map(|(rule, _)| self.rules[*rule as usize])
     }
 
     /// The shortest input after which `goal` is true, going on only from where `goes_on` is. Takes
@@ -87,16 +95,16 @@ impl<'m> Product<'m> {
     pub fn search(
         &self,
         steps: &mut usize,
-        goes_on: impl Fn(&[u32]) -> bool,
-        mut goal: impl FnMut(&[u32]) -> bool,
+        goes_on: impl Fn(&[At]) -> bool,
+        goal: impl Fn(&[At]) -> bool,
     ) -> Search {
         let start = self.start();
-        let mut met: HashMap<Vec<u32>, usize> = HashMap::from([(start.clone(), 0)]);
+        let mut met: HashSet<Vec<At>> = HashSet::from([start.clone()]);
         let mut states = vec![(start, 0usize, 0u8)];
         let mut at = 0;
         while at < states.len() {
             for byte in &self.samples {
-                let Some(left) = steps.checked_sub(self.automata.len() + 1) else {
+                let Some(left) = steps.checked_sub(states[at].0.len() + 1) else {
                     return Search::TooLong;
                 };
                 *steps = left;
@@ -104,13 +112,13 @@ impl<'m> Product<'m> {
                 if goal(&to) {
                     return Search::Found(spelt(&states, at, *byte));
                 }
-                if met.contains_key(&to) || !goes_on(&to) {
+                if !goes_on(&to) || met.contains(&to) {
                     continue;
                 }
                 if states.len() >= MOST_STATES {
                     return Search::TooLong;
                 }
-                met.insert(to.clone(), states.len());
+                met.insert(to.clone());
                 states.push((to, at, *byte));
             }
             at += 1;
@@ -120,7 +128,7 @@ impl<'m> Product<'m> {
 }
 
 /// The bytes that lead to a state, and one more.
-fn spelt(states: &[(Vec<u32>, usize, u8)], mut at: usize, last: u8) -> Vec<u8> {
+fn spelt(states: &[(Vec<At>, usize, u8)], mut at: usize, last: u8) -> Vec<u8> {
     let mut bytes = vec![last];
     while at > 0 {
         bytes.push(states[at].2);

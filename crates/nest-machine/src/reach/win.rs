@@ -3,13 +3,13 @@
 //! A rule takes an input on which it accepts and no active rule that is written earlier does: then
 //! it is what the client's end of file decides for. Must not know: states, actions.
 
-use super::product::{Product, Search};
+use super::product::{At, Product, Search};
 use crate::model::{Machine, Rule};
 use nest_pattern::sim::Threads;
 use std::collections::HashMap;
 
 /// Steps of all products together.
-const MOST_STEPS: usize = 2_000_000;
+const MOST_STEPS: usize = 1_000_000;
 
 /// Whether a rule can take anything among others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,14 +67,20 @@ impl<'m> Winners<'m> {
         &self.known[&key]
     }
 
+    /// Earlier rules that match the shortest input that `rule` takes alone.
+    #[must_use]
+    pub fn rivals(&self, rule: usize) -> &[usize] {
+        &self.rivals[rule]
+    }
+
     /// The shortest input on which `rule` accepts and none of `others` does, which are earlier.
     fn search(&mut self, rule: usize, others: &[usize]) -> Wins {
         let all: Vec<usize> = others.iter().copied().chain([rule]).collect();
         let Some(product) = Product::of(self.rules, &all) else {
             return Wins::Perhaps;
         };
-        let goal = |states: &[u32]| product.first(states) == Some(rule);
-        let goes_on = |states: &[u32]| product.is_live(states, others.len());
+        let goal = |states: &[At]| product.first(states) == Some(rule);
+        let goes_on = |states: &[At]| product.live(states).any(|r| r == rule);
         match product.search(&mut self.steps, goes_on, goal) {
             Search::Found(input) => Wins::With(input),
             Search::Nowhere => Wins::Never,
