@@ -61,6 +61,8 @@ fn compiler(nest: &Path) -> Outcome {
     let lines = text.lines().count();
     std::fs::write(&long, text).map_err(|e| format!("cannot write {}: {e}", long.display()))?;
     let long = long.to_string_lossy();
+    let project = dir.join("project");
+    let project = project.to_string_lossy();
     let server = dir.join("demo");
     let server = server.to_string_lossy();
     let demo = tool::root().join("examples/demo/demo.nest");
@@ -77,6 +79,12 @@ fn compiler(nest: &Path) -> Outcome {
             arguments: vec!["check", &long],
             runs: 21,
             budget: Some(Duration::from_millis(50)),
+        },
+        Measure {
+            what: "nest gen, 2,000 lines",
+            arguments: vec!["gen", &long, "-o", &project],
+            runs: 21,
+            budget: Some(Duration::from_millis(150)),
         },
         Measure {
             what: "nest check, the demo",

@@ -37,7 +37,7 @@ pub fn text(m: &Machine, width: Option<usize>) -> String {
     // Rules of which the same is to be said stand together.
     let mut said: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
     for (rule, reason) in &matching.apart {
-        let mut lines = vec![format!("apart, for {}", reason.text(m))];
+        let mut lines = vec![reason.text(m)];
         lines.extend(words::cause(m, *rule, *reason));
         lines.push(words::alone(m, *rule));
         match said.iter_mut().find(|(known, _)| *known == lines) {
@@ -46,7 +46,7 @@ pub fn text(m: &Machine, width: Option<usize>) -> String {
         }
     }
     for (lines, rules) in said {
-        page.head(if rules.len() == 1 { "Rule" } else { "Rules" }, &lines[0]);
+        page.head("Apart", &lines[0]);
         for line in &lines[1..] {
             page.wrapped("  ", line);
         }
@@ -216,4 +216,36 @@ pub fn json(m: &Machine) -> String {
 fn line(object: impl Serialize) -> String {
     let text = serde_json::to_string(&object).expect("strings and numbers are JSON");
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct NoFiles;
+
+    impl nest_syntax::Loader for NoFiles {
+        fn load(&mut self, _: &str, path: &str) -> Result<(String, String), String> {
+            Err(format!("no {path}"))
+        }
+    }
+
+    #[test]
+    fn lines_keep_to_the_width() {
+        let spec = "%option matchingStates 40\n%%\nfirst = [a-z]+ \" \" [a-z ]+ \"\\n\" { $reply($1); }\n\
+                    second = [^\\n]* \"x\" [a-z]{0,40} \"\\n\" { $reply($3); }\n";
+        let compiled = nest_machine::compile(
+            "w.nest",
+            spec,
+            &mut NoFiles,
+            &nest_machine::Overrides::default(),
+        );
+        let m = compiled.machine.expect("nothing is wrong");
+        for width in [1, 40, 60, 79, 200] {
+            let text = anstream::adapter::strip_str(&text(&m, Some(width))).to_string();
+            assert!(text.contains("first") && text.contains("Apart"), "{text}");
+            let longest = text.lines().map(|l| l.chars().count()).max();
+            assert!(longest <= Some(width.max(LEAST)), "{width}:\n{text}");
+        }
+    }
 }

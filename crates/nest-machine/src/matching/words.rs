@@ -57,7 +57,7 @@ impl Parts {
             Parts::None => "no part is asked for".to_string(),
             Parts::Fixed => "at fixed distances".to_string(),
             Parts::Kept(ends) => format!("in the same pass, {} kept", count(ends, "end")),
-            Parts::Again(why) => format!("by a second pass, for {}", why.text(m)),
+            Parts::Again(why) => format!("by a second pass: {}", why.text(m)),
         }
     }
 }
@@ -286,11 +286,11 @@ pub fn count(n: usize, what: &str) -> String {
     format!("{} {what}{plural}", number(n))
 }
 
-/// Bytes, as options are written: `900`, `12K`.
+/// Bytes, in K as options are written if they are many.
 #[must_use]
 pub fn size(bytes: usize) -> String {
     if bytes < 1024 {
-        number(bytes)
+        count(bytes, "byte")
     } else {
         format!("{}K", number(bytes.div_ceil(1024)))
     }
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(count(1, "byte class"), "1 byte class");
         assert_eq!(count(2, "byte class"), "2 byte classes");
         assert_eq!(count(4096, "state"), "4,096 states");
-        assert_eq!(size(1023), "1,023");
+        assert_eq!(size(1023), "1,023 bytes");
         assert_eq!(size(512 << 10), "512K");
     }
 }
