@@ -466,7 +466,7 @@ impl Settings {
             framing: Framing::Stream,
             strategy: Strategy::Auto,
             matching_states: 4096,
-            matching_code: 512 << 10,
+            matching_code: 256 << 10,
             caseless: false,
             inetd: false,
             logging: Logging::Errors,

@@ -218,7 +218,7 @@ pub const OPTIONS: &[OptionInfo] = &[
             least: 1,
             most: 64 * M,
         },
-        "512K",
+        "256K",
         false,
         "rules whose automaton takes more bytes of C are matched apart",
     ),
