@@ -19,6 +19,7 @@ from rules import MARKER, Specification                             # noqa: E402
 from support.nest import Failed, program, run                       # noqa: E402
 from support.report import Report                                   # noqa: E402
 from talk import talk                                               # noqa: E402
+from unit import replace                                            # noqa: E402
 from ways import WAYS, Seen                                         # noqa: E402
 
 ROUNDS = len(WAYS)
@@ -27,20 +28,8 @@ LONGEST = 40
 SHOWN = 3                           # failures of one result
 
 
-MATCHER, WATCH = 'runtime/engine/matcher.c', 'watch.c'
 CFLAGS = '-O1 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all'
-
-
-def watched(path):
-    """Puts watch.c into a generated server.c; that."""
-    with open(path, encoding='utf-8') as file:
-        text = file.read()
-    here = os.path.dirname(os.path.abspath(__file__))
-    if text.count(f'"{MATCHER}"') != 1:
-        raise Failed(f'{path} does not include {MATCHER}')
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(text.replace(f'"{MATCHER}"', f'"{os.path.join(here, WATCH)}"'))
-    return text
+WATCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'watch.c')
 
 
 class Round:
@@ -65,7 +54,7 @@ class Round:
         try:
             project = os.path.join(self.folder, f'project{self.seed}')
             run([self.nest, 'gen', spec, '--model', 'script', '-o', project])
-            seen = Seen(watched(os.path.join(project, 'server.c')))
+            seen = Seen(self.changed(project))
             run(['make', '-C', project], CFLAGS=CFLAGS)
             server = os.path.join(project, f'seed{self.seed}')
         except Failed as error:
@@ -81,6 +70,10 @@ class Round:
                          f'{len(rules)} rules, {seen.lists} by thread list',
                          f'{wide} rules were made for thread lists, {seen.lists} run by them')
         return server
+
+    def changed(self, project):
+        """Watches the matcher of a generated project; its server.c before that."""
+        return replace(os.path.join(project, 'server.c'), 'runtime/engine/matcher.c', WATCH)
 
     def prepare(self, buffer):
         """For an inputBuffer: (case, how it is cut, steps, answers) of all conversations, in any
@@ -101,8 +94,8 @@ class Round:
     def compare(self, server, buffer):
         """All cases, cut in all ways, in one process."""
         work, unknown = self.prepare(buffer)
-        found, given = talk(server, [f'inputBuffer={buffer}'], MARKER, [steps for _, _, steps, _ in work],
-                            self.random, CLOSED)
+        found, given = talk(server, [f'inputBuffer={buffer}'], MARKER,
+                            [steps for _, _, steps, _ in work], self.random, CLOSED)
         cases = {id(case): case for case, *_ in work}.values()
         matches = sum(case.matches for case in cases)
         for how in CUTS:

@@ -45,6 +45,17 @@ def _section(text, name):
     return text[text.index(begin) + len(begin):text.index(end)]
 
 
+def replace(path, old, new):
+    """In a generated file, what must stand there once; what the file was."""
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    if text.count(old) != 1:
+        raise Failed(f'{path} has {text.count(old)} times: {old}')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text.replace(old, new))
+    return text
+
+
 class Bench:
     """A folder in which specifications become programs, some at a time."""
 
