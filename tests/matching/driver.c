@@ -42,6 +42,11 @@ static void driver_fail(const char *why) {
     exit(1);
 }
 
+void nest__unforeseen(void) { /* platform/platform.h */
+    driver_fail("rules are active that the compiler took for impossible");
+    abort();
+}
+
 /* -- what actions call (nest.h) */
 
 int nest_reply_bytes(nest_session *s, const void *bytes, size_t n) {
@@ -92,7 +97,7 @@ enum nest_reason nest_reason(nest_session *s) {
 
 static nest_bytes driver_part(unsigned n) {
     struct nest__action *action = &driver.action;
-    return n == 0 ? (nest_bytes){action->p, action->n} : nest__part(action, &driver.scratch, n);
+    return n == 0 ? (nest_bytes){action->message.p, action->message.n} : nest__part(action, &driver.scratch, n);
 }
 
 size_t nest_length(nest_session *s, unsigned n) {
@@ -126,17 +131,12 @@ static void driver_act(int rule, const uint8_t *p, uint32_t n) {
     struct nest__action *action = &driver.action;
     const struct nest__run *run = &driver.match.run;
     action->rule = rule;
-    action->p = p;
-    action->n = n;
+    action->message = (struct nest_message){p, n, action->tags};
     action->parsed = false;
     if (rule >= 0) {
-        action->marks[NEST__MARK_START] = 0;
-        action->marks[NEST__MARK_END] = n;
-        for (unsigned i = 0; i < nest__rules[rule].tags; i++) {
-            action->marks[NEST__MARK_TAG + i] = run->tags[i];
-        }
+        memcpy(action->tags, run->tags, sizeof action->tags);
     }
-    nest__spec_act(&driver_session, NULL, rule);
+    nest__spec_act(&driver_session, NULL, rule, &action->message);
     for (unsigned i = 0; i <= NEST__PARTS; i++) {
         free(driver.copies[i]);
         driver.copies[i] = NULL;
@@ -152,13 +152,11 @@ static void driver_end(enum nest_reason reason) {
 
 /* A read point: false if the conversation has ended. */
 static bool driver_begin(void) {
-    struct nest__active active;
-    if (!nest__spec_active(driver.states, driver.last, &active)) {
+    const uint8_t *first = driver.from < driver.n ? driver.bytes + driver.from : NULL;
+    if (!nest__match_begin(&driver.match, driver.states, driver.last, first)) {
         driver_end(NEST_STUCK);
         return false;
     }
-    const uint8_t *first = driver.from < driver.n ? driver.bytes + driver.from : NULL;
-    nest__match_begin(&driver.match, &active, first);
     driver.matching = true;
     return true;
 }
