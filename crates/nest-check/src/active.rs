@@ -92,13 +92,18 @@ impl Checker<'_> {
             let shown = literal(&input);
             let what = "this rule never takes anything: others that are written before it match \
                         all that it matches";
-            let label = format!("this rule takes {shown}");
+            let before = self.talks.to(first);
+            let behind = match &before {
+                Some(w) if !w.acts.is_empty() => format!(" behind {w}"),
+                _ => String::new(),
+            };
+            let label = format!("this rule takes {shown}{behind}");
             let help = if others > 1 {
                 "write it before them, or leave it out".to_string()
             } else {
                 "write it before that one, or leave it out".to_string()
             };
-            let witness = self.talks.to(first).map(|w| w.and(input));
+            let witness = before.map(|w| w.and(input));
             let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)
                 .label(rival.span, label)
                 .help(help);

@@ -53,9 +53,14 @@ impl Checker<'_> {
 
     fn only_ends(&mut self, span: Span, end: Option<usize>) {
         let what = "behind this action the conversation can only end: no rule is active then";
-        let help =
-            "write $close() if it is to end here; else mark a state in which a rule is active";
         let witness = end.and_then(|end| self.talks.to(end));
+        let shown = match &witness {
+            Some(w) if !w.acts.is_empty() => format!("{w} leads there: "),
+            _ => String::new(),
+        };
+        let help = format!(
+            "{shown}write $close() if it is to end here; else mark a state in which a rule is active"
+        );
         self.say(Diagnostic::new(Code::W0204, span, what).help(help), witness);
     }
 
