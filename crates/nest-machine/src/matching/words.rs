@@ -119,7 +119,8 @@ impl Automaton {
     /// In words: as what it is run, and why.
     #[must_use]
     pub fn form(&self, m: &Machine) -> String {
-        match m.settings.strategy {
+        let chosen = self.active.as_ref().is_some_and(|active| !active.alone);
+        let form = match m.settings.strategy {
             Strategy::Code => "code, as %option matching asks".to_string(),
             Strategy::Table => "a table, as %option matching asks".to_string(),
             _ if self.direct => "code".to_string(),
@@ -131,6 +132,11 @@ impl Automaton {
                 size(self.sizes().code()),
                 size(m.settings.matching_code)
             ),
+        };
+        if chosen {
+            format!("{form}, for one choice of what can be active")
+        } else {
+            form
         }
     }
 
