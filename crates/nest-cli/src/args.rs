@@ -146,6 +146,9 @@ pub struct Check {
     /// How to print the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
+    /// Build the server and show the Nth finding happen
+    #[arg(long, value_name = "N", conflicts_with = "format")]
+    pub replay: Option<usize>,
 }
 
 /// `nest gen`.
@@ -177,7 +180,7 @@ pub enum With {
 }
 
 /// What the C compiler is told; `build` and `run` share it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Cc {
     /// Search DIR for #include files
     #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]

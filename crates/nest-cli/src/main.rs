@@ -13,6 +13,7 @@ mod create;
 mod explain;
 mod generate;
 mod pages;
+mod replay;
 mod run;
 mod said;
 mod signals;
