@@ -150,6 +150,9 @@ pub struct Check {
     /// Say also how the rules are matched, and why
     #[arg(long)]
     pub explain_matching: bool,
+    /// Build the server and show the Nth finding happen
+    #[arg(long, value_name = "N", conflicts_with = "format")]
+    pub replay: Option<usize>,
 }
 
 /// `nest gen`.
@@ -181,7 +184,7 @@ pub enum With {
 }
 
 /// What the C compiler is told; `build` and `run` share it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Cc {
     /// Search DIR for #include files
     #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]

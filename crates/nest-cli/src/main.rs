@@ -14,6 +14,7 @@ mod explain;
 mod generate;
 mod matching;
 mod pages;
+mod replay;
 mod run;
 mod said;
 mod signals;

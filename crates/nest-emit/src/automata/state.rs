@@ -481,22 +481,27 @@ fn compared(set: &ByteSet) -> (String, usize) {
     let mut cost = all.len().saturating_sub(1);
     let tests = all.into_iter().map(|(from, to, holes)| {
         let (test, n) = match (from, to) {
-            _ if from == to => (format!("(v == {})", literal(from)), 1),
-            (0, _) => (format!("(v <= {})", literal(to)), 2),
-            (_, 255) => (format!("(v >= {})", literal(from)), 2),
-            _ => (
-                format!("(NEST__LESS(v, {}) <= {})", literal(from), to - from),
-                3,
-            ),
+            _ if from == to => (Some(format!("(v == {})", literal(from))), 1),
+            (0, 255) => (None, 0), // all but the holes, of which there are some
+            (0, _) => (Some(format!("(v <= {})", literal(to))), 2),
+            (_, 255) => (Some(format!("(v >= {})", literal(from))), 2),
+            _ => {
+                let least = literal(from);
+                (
+                    Some(format!("(NEST__LESS(v, {least}) <= {})", to - from)),
+                    3,
+                )
+            }
         };
         cost += n + 2 * holes.len();
-        if holes.is_empty() {
-            return test;
-        }
         let holes = holes
             .iter()
-            .map(|hole| format!(" & (v != {})", literal(*hole)));
-        format!("({test}{})", holes.collect::<String>())
+            .map(|hole| format!("(v != {})", literal(*hole)));
+        let all: Vec<String> = test.into_iter().chain(holes).collect();
+        match all.as_slice() {
+            [one] => one.clone(),
+            _ => format!("({})", all.join(" & ")),
+        }
     });
     let tests: Vec<String> = tests.collect();
     (tests.join(" | "), cost)
