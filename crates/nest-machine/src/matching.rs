@@ -149,6 +149,7 @@ impl Matching {
                 conditions,
             )
         };
+        let limit = m.settings.matching_code;
         let all: Chosen = (0..candidates.len()).collect();
         let with_tags = all.iter().copied();
         let with_tags: Chosen = with_tags
@@ -160,7 +161,8 @@ impl Matching {
             Err(reason) => {
                 let size = |at: &usize| candidates[*at].plain.accepts.len();
                 let known = with_tags.is_empty().then_some(reason);
-                let (plain, within, why) = most(&all, size, known, |some| merge(some, &NONE));
+                let (plain, within, why) =
+                    most(&all, size, known, limit, |some| merge(some, &NONE));
                 let left = all.difference(&within).map(|at| candidates[*at].rule);
                 self.apart
                     .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
@@ -168,7 +170,8 @@ impl Matching {
                 let size = |at: &usize| candidates[*at].automaton(true).accepts.len();
                 let known = (within == all).then_some(reason);
                 let tags = with_tags.intersection(&within).copied().collect();
-                let (kept, tagged, why) = most(&tags, size, known, |some| merge(&within, some));
+                let (kept, tagged, why) =
+                    most(&tags, size, known, limit, |some| merge(&within, some));
                 let left = tags.difference(&tagged).map(|at| candidates[*at].rule);
                 self.untagged
                     .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
@@ -250,12 +253,13 @@ type Chosen = BTreeSet<usize>;
 const NONE: Chosen = BTreeSet::new();
 
 /// Of `all`, as many as fit, the smallest first: their automaton, which they are, and why no more.
-/// `known`: all together do not fit. What fits is sought from small to large, for what does not
+/// `known`: all together do not fit; `limit`: most bytes. What fits is sought from small to large, for what does not
 /// fit costs most.
 fn most(
     all: &Chosen,
     size: impl Fn(&usize) -> usize,
     known: Option<Reason>,
+    limit: usize,
     attempt: impl Fn(&Chosen) -> Result<Automaton, Reason>,
 ) -> (Option<Automaton>, Chosen, Option<Reason>) {
     let mut order: Vec<usize> = all.iter().copied().collect();
@@ -271,8 +275,16 @@ fn most(
         }
     }
     let mut step = 1;
-    while fits + 1 < fails {
-        let count = (fits + step).min(fits.midpoint(fails));
+    // An eighth is not worth the time that it takes to find out.
+    while fits + 1 < fails && fails - fits > fails / 8 {
+        let between = fits.midpoint(fails);
+        let count = match why {
+            // How much too large it is tells how many may fit; a little less, for some are larger.
+            Some(Reason::Code(bytes)) => Some((fails * 15 / 16).saturating_mul(limit) / bytes)
+                .filter(|guess| *guess > fits)
+                .unwrap_or(between),
+            _ => (fits + step).min(between),
+        };
         match attempt(&order[..count].iter().copied().collect()) {
             Ok(automaton) => {
                 (best, fits) = (Some(automaton), count);
