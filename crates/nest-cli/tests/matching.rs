@@ -92,7 +92,11 @@ fn options_are_named_as_reasons() {
         ),
         (
             "matchingCode 5K",
-            "with the ends of parts the automaton would take ",
+            "a table, for code would take 9K, more than 5K",
+        ),
+        (
+            "matchingCode 4K",
+            "with the ends of parts the automaton would take 5K of C, more than 4K",
         ),
         (
             "matchingCode 500",
