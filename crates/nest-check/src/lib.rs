@@ -7,6 +7,7 @@
 
 mod active;
 mod ends;
+mod lines;
 mod waits;
 mod witness;
 
@@ -63,6 +64,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
     checker.never_wins();
     checker.waits();
     checker.ends();
+    checker.lines();
     let mut found = checker.found;
     found.sort_by_key(|f| {
         let d = &f.diagnostic;

@@ -22,7 +22,7 @@ struct Wait {
 }
 
 /// A set of bytes.
-type Bytes = [u64; 4];
+pub(crate) type Bytes = [u64; 4];
 
 impl Checker<'_> {
     /// W0302.
@@ -143,7 +143,7 @@ fn never_ends(rule: &Rule, input: &[u8]) -> bool {
 
 /// The bytes with which a rule may accept, and those behind which it may be live. What has no
 /// automaton is not looked at.
-fn edges(rule: &Rule) -> (Bytes, Bytes) {
+pub(crate) fn edges(rule: &Rule) -> (Bytes, Bytes) {
     let (mut last, mut live) = ([0; 4], [0; 4]);
     let Some(dfa) = &rule.dfa else {
         return (last, live);

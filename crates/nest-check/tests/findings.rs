@@ -135,7 +135,7 @@ fn answers_that_wait() {
     // Another rule could go on.
     let two = "%%\na = \"a\" \"\\n\"? { $reply(\"1\\n\"); }\n";
     finds(two, &["W0302 a: \"a\""]);
-    let other = "%state S\n%%\na = \"a\\n\" { $reply(\"1\\n\"); }\nS: b = \"a\\nb\" { $reply(\"2\\n\"); }\n\
+    let other = "%state S\n%%\na = \"a\\n\" { $reply(\"1\\n\"); }\nS: b = \"a\\nb\\n\" { $reply(\"2\\n\"); }\n\
                  s = \"s\\n\" { $seen(S); }\n";
     finds(other, &["W0302 a: \"s\\n\", \"a\\n\""]);
     // Greedy and lazy.
@@ -152,6 +152,18 @@ fn answers_that_wait() {
         "%option framing message\n%%\na = [0-9]+ { $reply(\"n\\n\"); }\n",
         &[],
     );
+}
+
+#[test]
+fn line_ends_that_are_left_behind() {
+    let text = "%%\nh = \"hello\" { $reply(\"hi\\n\"); }\nb = \"bye\\n\" { $close(); }\n";
+    finds(text, &["W0303 h: \"hello\\n\""]);
+    finds(&format!("{text}e = \"\\r\"? \"\\n\" {{ }}\n"), &[]);
+    // Not everything is a line.
+    finds(&format!("{text}t = [0-9] {{ }}\n"), &[]);
+    // The rest of the line is another rule's.
+    let rest = "%%\nh = \"hello \" { }\nb = [a-f]+ \"\\n\" { $close(); }\n";
+    finds(rest, &[]);
 }
 
 /// What is said to wait does wait, and is decided when the client closes; what is said to lead

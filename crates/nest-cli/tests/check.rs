@@ -195,4 +195,14 @@ fn witnesses_are_played() {
     );
     played("4").with_status(1).err_has("about no conversation");
     played("5").with_status(2).err_has("there is no finding 5");
+    let lines = "%%\n\"hello\" { $reply(\"hello\\n\"); }\n\"bye\\n\" { $close(); }\n";
+    place.write("b.nest", lines);
+    let left = place
+        .nest(&["check", "--replay", "1", "b.nest"])
+        .with_status(0);
+    assert!(
+        left.out.contains("input") && !left.out.contains("Then"),
+        "{}",
+        left.out
+    );
 }

@@ -130,4 +130,5 @@ codes! {
     W0204 Warning "an action behind which the conversation can only end";
     W0301 Warning "letters outside quotes";
     W0302 Warning "an answer that waits for one more byte";
+    W0303 Warning "a rule that leaves the end of a line behind";
 }

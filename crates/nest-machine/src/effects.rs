@@ -63,7 +63,8 @@ pub struct Effects {
     pub timers: Vec<Effect>,
 }
 
-/// For each rule of `m`, whether every way through its action answers or ends the connection.
+/// For each rule of `m`, whether every way through its action answers or ends the connection, and
+/// none takes more input.
 #[must_use]
 pub fn answers(m: &Machine) -> Vec<bool> {
     let ends = |e: &Effect| e.paths.iter().all(|p| p.closes == Closes::Yes);

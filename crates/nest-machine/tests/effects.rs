@@ -316,7 +316,8 @@ fn deep_and_long_texts_are_survived() {
 #[test]
 fn whether_every_way_answers() {
     let helper = "int x;\nstatic void say(nest_session *self) { nest_reply(self, \"x\"); }\n\
-                  static void other(nest_session *self) { if (x) nest_reply(self, \"x\"); }";
+                  static void other(nest_session *self) { if (x) nest_reply(self, \"x\"); }\n\
+                  static void more(nest_session *self) { nest_skip(self, 3); }";
     for (action, expected) in [
         ("$reply(\"x\");", true),
         ("$close();", true),
@@ -326,6 +327,9 @@ fn whether_every_way_answers() {
         ("other($self);", false),
         ("for (int i = 0; i < x; i++) { $reply(\"x\"); }", false),
         ("$seen(A);", false),
+        // More of the message comes.
+        ("$read(3); $reply(\"x\");", false),
+        ("more($self); $reply(\"x\");", false),
     ] {
         let text = format!("%{{\n{helper}\n%}}\n%state A\n%%\n\"x\" {{ {action} }}\n");
         assert_eq!(answers(&machine(&text)), [expected], "{action}");

@@ -46,7 +46,26 @@ const ANSWERS: [&str; 10] = [
     "nest_file_reply_path",
 ];
 
+/// What takes more of what the client sends: then the message is not over where the match is.
+const READS: [&str; 10] = [
+    "read",
+    "readLine",
+    "readInto",
+    "skip",
+    "fileReceive",
+    "nest_read",
+    "nest_read_line",
+    "nest_read_into",
+    "nest_skip",
+    "nest_file_receive",
+];
+
 impl Text<'_> {
+    /// Whether a directive or function of this name takes more input, where that matters.
+    pub fn reads(&self, name: &str) -> bool {
+        self.answers && READS.contains(&name)
+    }
+
     /// Whether a directive or function of this name counts as an end.
     pub fn ends(&self, name: &str) -> bool {
         self.answers && ANSWERS.contains(&name)

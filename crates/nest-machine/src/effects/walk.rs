@@ -496,6 +496,9 @@ impl Walk<'_, '_> {
             return Ok(if idle { plain } else { plain.and_then(&done) });
         }
         let ours = name.starts_with("nest_");
+        if self.text.reads(&name) {
+            return Err(Stop::Anything);
+        }
         if given == [0] && self.text.ends(&name) {
             return Ok(plain.then(&Path::closing()));
         }
@@ -544,6 +547,7 @@ impl Walk<'_, '_> {
                 }
                 Form::OneState | Form::OfPart => return Ok(from),
                 _ if what.name == "close" => return Ok(from.then(&Path::closing())),
+                _ if self.text.reads(what.name) => return Err(Stop::Anything),
                 _ if self.text.ends(what.name) => {
                     let to = self.unordered(children(arguments), from)?;
                     return Ok(to.then(&Path::closing()));
