@@ -6,7 +6,7 @@
 #   make bench [BENCH='--only …']   the compiler's time; servers beside those of others
 #   make bench-matching [BENCH=…]   what nest matches with beside re2c, Ragel and others
 #   make layers                     what each part of the runtime may import
-#   make fuzz [SECONDS=60]          the front end under libFuzzer (nightly Rust, cargo-fuzz)
+#   make fuzz [SECONDS=60]          front end and matchers under libFuzzer (nightly, cargo-fuzz)
 #   make clean
 
 MODEL = event

@@ -79,6 +79,7 @@ files! {
     "nest.h" All;
     "seam.h" All;
     "platform/platform.h" All;
+    "platform/scan.h" All;
     "platform/text.c" All;
     "platform/address.c" All;
     "platform/date.c" All;

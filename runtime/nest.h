@@ -196,6 +196,13 @@ nest_bytes nest_part_bytes(nest_session *, unsigned n); /* the private copy if t
                                                            place */
 uint64_t nest_be(nest_session *, unsigned n);           /* its first 8 bytes at most, big-endian */
 uint64_t nest_le(nest_session *, unsigned n);
+/* What the compiler's own code is given of the message that an action runs for: lengths and places
+ * of parts come of it without a call. Changes when the action waits. */
+struct nest_message {
+    const uint8_t *p;
+    uint32_t n;
+    const uint32_t *tags; /* where elements end, as far as it depends on the message */
+};
 
 /* -- states: by the number that SPEC.h gives each (SPEC_STATE_name) -------------------------- */
 void nest_seen(nest_session *, unsigned state);

@@ -24,6 +24,10 @@
 
 /* -- sizes the generated part defines before including this -------------------------------------
  * NEST__RULES        pattern rules (>= 1; 1 with no rule active if there is none)
+ * NEST__CONDITIONS   different conditions of rules (>= 1)
+ * NEST__APART        rules that are matched apart from others
+ * NEST__TAGS         most tags of any rule (>= 1)
+ * NEST__REGISTERS    most registers of any automaton (>= 1)
  * NEST__PARTS        most elements of any rule (>= 1)
  * NEST__THREAD_ROOM  uint16_t words of thread lists a session may have to keep (>= 1)
  * NEST__NFA_STATES   most NFA states of any rule (>= 1)
@@ -51,20 +55,29 @@ struct nest__nfa {
     const uint64_t (*sets)[4]; /* bit b of set: word b >> 6, bit b & 63 */
     uint16_t count, start;
 };
+/* A place in a message: `by` bytes behind one of the marks that an action has. Modulo 2^32. */
+enum { NEST__MARK_START, NEST__MARK_END, NEST__MARK_TAG, NEST__MARK_NONE = 0xffff };
+struct nest__cut {
+    uint16_t mark; /* NEST__MARK_TAG and on: a tag; NONE: the place is not known */
+    uint32_t by;
+};
 struct nest__rule {
     const char *name; /* its NAME, or "line N" */
     const char *file;
     uint32_t line;
-    uint16_t parts;              /* elements */
-    uint32_t threads;            /* without dfa: first word of its list in nest__match.threads */
-    const struct nest__dfa *dfa; /* NULL: over the budget, run by its ordered thread list */
-    const struct nest__nfa *nfa; /* for parts and thread lists; NULL if neither is needed */
+    uint16_t parts;               /* elements */
+    uint32_t threads;             /* without dfa: first word of its list in nest__match.threads */
+    const struct nest__cut *cuts; /* part n from [n - 1] to [n]; NULL: none is known */
+    /* Apart: NULL if it is over the budget, and run by its ordered thread list. */
+    const struct nest__dfa *dfa;
+    const struct nest__nfa *nfa; /* for unknown cuts and thread lists; NULL if neither is needed */
 };
 extern const struct nest__rule nest__rules[NEST__RULES];
-/* Which rules are live behind a first byte: bit rule % 64 of word byte * NEST__RULE_WORDS + rule /
+/* Of those apart, which rules are live behind a first byte: bit rule % 64 of word byte *
+ * NEST__RULE_WORDS + rule /
  * 64. Of rules without a dfa it says that they are. */
 enum { NEST__RULE_WORDS = (NEST__RULES + 63) / 64 };
-extern const uint64_t nest__first[256 * NEST__RULE_WORDS];
+extern const uint64_t nest__first[];          /* [256 * NEST__RULE_WORDS], unless none is apart */
 extern const char *const nest__state_names[]; /* [0] START, [1] DEFAULT, then as declared */
 extern const unsigned nest__state_count;
 extern const char nest__spec_name[];    /* "echo" */
@@ -86,8 +99,33 @@ extern const struct nest__timer nest__timers[];
  * equals the first written; -1: none is active. */
 int nest__spec_timer(uint64_t states, unsigned last);
 
-/* Writes the numbers of the pattern rules whose condition holds, ascending; returns how many. */
-unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]);
+/* Which conditions of pattern rules hold: a bit for each. */
+enum { NEST__ACTIVE_WORDS = (NEST__CONDITIONS + 63) / 64 };
+struct nest__active {
+    uint64_t bits[NEST__ACTIVE_WORDS];
+};
+/* Whether any holds. */
+bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *);
+/* Of the rules that are matched apart, the numbers of those that are active, ascending; how many.
+ */
+unsigned nest__spec_apart(const struct nest__active *, uint16_t rules[NEST__RULES]);
+
+/* Rules side by side in one automaton, on their way through a message. Those of two automata are
+ * never active together; others, matched apart, may be. */
+struct nest__run {
+    uint16_t automaton; /* 0: none, all active rules are matched apart */
+    uint16_t state;     /* 0: no rule is live */
+    uint16_t best;      /* the rule that takes */
+    uint32_t best_n;    /* so many bytes; 0: none has accepted */
+    struct nest__active active;
+    uint32_t tags[NEST__TAGS]; /* of best: positions in the message */
+    uint32_t registers[NEST__REGISTERS];
+};
+/* Sets automaton, state, registers, and active as far as they or rules apart depend on it. False:
+ * no rule is active. */
+bool nest__spec_begin(struct nest__run *, uint64_t states, unsigned last);
+/* Takes bytes [p, end) of the message that began at `start`. */
+void nest__spec_run(struct nest__run *, const uint8_t *start, const uint8_t *p, const uint8_t *end);
 /* actions.c */
 extern const size_t nest__spec_vars_size;              /* 0: none */
 void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */
@@ -97,8 +135,9 @@ enum {
     NEST__ACT_TIMER = -3,      /* less the timer's number */
     NEST__ACT_NONE = -0x7fffff /* nest__current_rule: no action runs */
 };
-void nest__spec_act(nest_session *, void *vars, int rule); /* rule number, or one of the above */
-int nest__spec_startup(int argc, char **argv);             /* < 0: go on; else exit status */
+/* A rule's number, or one of the above, which have no message. */
+void nest__spec_act(nest_session *, void *vars, int rule, const struct nest_message *);
+int nest__spec_startup(int argc, char **argv); /* < 0: go on; else exit status */
 
 /* -- configuration: values of run-time options, filled by config/ before anything else runs -- */
 enum { NEST__LISTEN_MAX = 16 };

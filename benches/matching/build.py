@@ -15,7 +15,6 @@ OTHERS = '-w'                       # what tools make has no need to please our 
 RE2C = ['re2c', '-W', '--tags', '--no-debug-info', '--no-generation-date']
 LLHTTP, LLHTTP_INCLUDE = '/usr/share/llhttp', '/usr/share/include'
 EMPTY = '%%\n"x" { }\n'             # nest: what every server has
-NO_RULES = '#include "rule.h"\nstatic const struct bench_rule bench_rules[1];\n'
 TIME = 900
 
 
@@ -99,12 +98,10 @@ class Workshop:
 
     # -- one method for each matcher
 
-    def nest_driver(self, folder, driver, spec, rules):
+    def nest_driver(self, folder, driver, spec):
         """A driver around what nest makes of a specification: objects, bytes of C, seconds."""
         made = os.path.join(folder, 'project')
         seconds = run(self.nest, 'gen', spec, '--model', 'event', '-o', made)[1]
-        with open(os.path.join(folder, 'rules.h'), 'w', encoding='utf-8') as file:
-            file.write(rules)
         own = os.path.join(folder, driver)      # what it includes is found in the project
         shutil.copy(os.path.join(DRIVERS, driver), own)
         sources = [os.path.join(made, name) for name in ('server.c', 'actions.c')]
@@ -114,9 +111,7 @@ class Workshop:
     def of_task(self, folder, task, driver):
         """The same of a task."""
         spec = self.spec(folder, task, True, 'nest', 'task.nest')
-        rules = self.spec(folder, task, True, 'rules.h', 'rules.h')
-        with open(rules, encoding='utf-8') as file:
-            return self.nest_driver(folder, driver, spec, file.read())
+        return self.nest_driver(folder, driver, spec)
 
     def make_nest(self, folder, task, _whole):
         """The matcher alone. Of C and code counts what a server of hardly any rule has not."""
@@ -126,7 +121,7 @@ class Workshop:
             spec = os.path.join(empty, 'task.nest')
             with open(spec, 'w', encoding='utf-8') as file:
                 file.write(EMPTY)
-            objects, c, _ = self.nest_driver(empty, 'nest.c', spec, NO_RULES)
+            objects, c, _ = self.nest_driver(empty, 'nest.c', spec)
             self.empty = c, sum(map(size, objects))
         objects, c, seconds = self.of_task(folder, task, 'nest.c')
         return (self.link(folder, *objects),

@@ -1,5 +1,5 @@
-//! Any bytes through the whole compiler: it must come back, with findings or a machine that can
-//! be emitted, and the findings must be printable.
+//! Any bytes through the whole compiler: it must come back, with findings or a machine that
+//! can be checked and emitted, and the findings must be printable.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -27,6 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     let failed = compiled.diagnostics.iter().any(nest_diag::Diagnostic::is_error);
     assert_eq!(failed, compiled.machine.is_none(), "an error and a machine, or neither");
     if let Some(machine) = &compiled.machine {
+        let _ = nest_check::check(machine);
         assert!(!nest_emit::emit(machine).is_empty());
     }
 });

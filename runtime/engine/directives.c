@@ -17,15 +17,10 @@ static nest_bytes part_in_place(nest_session *s, unsigned n) {
         return part;
     }
     if (n == 0) {
-        part = (nest_bytes){action->p, action->n};
+        part = (nest_bytes){action->message.p, action->message.n};
         return part;
     }
-    if (!action->parsed) {
-        nest__parts_find(action, &nest__carrier()->scratch);
-    }
-    uint32_t start = n == 1 ? 0 : action->ends[n - 2];
-    part = (nest_bytes){action->p + start, action->ends[n - 1] - start};
-    return part;
+    return nest__part(action, &nest__carrier()->scratch, n);
 }
 
 /* Where the private copy of a part is noted; NULL outside a pattern rule and beyond its parts. */

@@ -7,17 +7,16 @@
 
 #include "../seam.h"
 
-/* A match not yet decided. Every rule in `rules` is live and has seen the first `fed` unread
- * bytes; ascending by rule. */
+/* A match not yet decided, by an automaton or by rules apart. Every rule in `rules` is live and has
+ * seen the first `fed` unread bytes; ascending by rule. */
 struct nest__match {
+    struct nest__run run;
     uint32_t fed;
-    uint32_t best_n; /* 0: no rule has accepted */
-    uint16_t best;
-    uint16_t live;
+    uint16_t live; /* apart: how many */
     struct {
         uint16_t rule;
         uint16_t state; /* of its dfa; without one, how many threads it has */
-    } rules[NEST__RULES];
+    } rules[NEST__APART > 0 ? NEST__APART : 1];
     uint16_t threads[NEST__THREAD_ROOM];
 };
 enum nest__clock {                   /* what s->deadline is the end of */
@@ -34,14 +33,14 @@ struct nest__action {
     nest_session *session;
     struct nest__window *window; /* what it was matched in; NULL in START and END */
     int rule;
-    const uint8_t *p; /* the message: in the window's buffer or in the session's rest */
-    uint32_t n;
-    bool parsed; /* ends is valid */
-    bool copied; /* copies is valid */
-    bool lost;   /* a part had no memory: the session may not be marked on a helper */
+    struct nest_message message; /* in the window's buffer or in the session's rest */
+    bool parsed;                 /* ends is valid */
+    bool copied;                 /* copies is valid */
+    bool lost; /* a part had no memory: the session may not be marked on a helper */
     /* bytes of unread input that it took */
     uint64_t took;
-    uint32_t ends[NEST__PARTS]; /* of each element, relative to p */
+    uint32_t tags[NEST__TAGS];  /* what its rule's automaton has left */
+    uint32_t ends[NEST__PARTS]; /* of each element, relative to the message's start */
     char *copies[NEST__PARTS + 1];
 };
 
@@ -150,14 +149,15 @@ bool nest__threads_add(struct nest__scratch *, const struct nest__nfa *, uint16_
                        unsigned parts, uint32_t at, enum nest__on_match);
 
 /* -- matcher.c */
-void nest__match_begin(struct nest__match *, const uint16_t *rules, unsigned count,
-                       const uint8_t *first); /* NULL: no byte has come */
-/* Feeds what match has not seen of the n unread bytes at p. DECIDED: match->best, best_n. */
+/* For the rules that are active; first: NULL if no byte has come. False: no rule is. */
+bool nest__match_begin(struct nest__match *, uint64_t states, unsigned last, const uint8_t *first);
+/* Feeds what match has not seen of the n unread bytes at p. DECIDED: run.best, best_n. */
 enum nest__verdict nest__match_feed(struct nest__match *, struct nest__scratch *, const uint8_t *p,
                                     uint32_t n, bool eof);
 
 /* -- parts.c */
-void nest__parts_find(struct nest__action *, struct nest__scratch *);
+/* Part n >= 1 of the rule's, in place. */
+nest_bytes nest__part(struct nest__action *, struct nest__scratch *, unsigned n);
 
 /* -- output.c */
 void nest__out_drop(nest_session *);
@@ -241,7 +241,7 @@ static inline const uint8_t *nest__unread_bytes(const nest_session *s,
 static inline const uint8_t *nest__source(const struct nest__action *action, const uint8_t *message,
                                           const void *p) {
     uintptr_t offset = (uintptr_t)p - (uintptr_t)message;
-    return action != NULL && offset < action->n ? action->p + offset : p;
+    return action != NULL && offset < action->message.n ? action->message.p + offset : p;
 }
 
 static inline void nest__consume(nest_session *s, struct nest__window *window, uint32_t n) {

@@ -3,21 +3,18 @@
  * Called by session.c. State: one struct nest__match, owned by the caller; it resumes wherever the
  * bytes end, so that no byte is looked at twice. Must not know sessions, actions or io.
  *
- * Each rule runs over the new bytes on its own. That is the same as all of them side by side: a
- * rule's threads do not depend on the others, and nothing is decided before the bytes are used up
+ * Rules run side by side in one automaton, or each over the new bytes on its own. That is the same:
+ * a rule's threads do not depend on the others, and nothing is decided before the bytes are used up
  * or no rule is live. */
 #include "engine.h"
 
 #include <string.h>
 
 /* Most rules end at the first byte: they are not begun. */
-void nest__match_begin(struct nest__match *match, const uint16_t *rules, unsigned count,
-                       const uint8_t *first) {
+static void match_begin_apart(struct nest__match *match, const uint8_t *first) {
     const uint64_t *live = first == NULL ? NULL : &nest__first[(size_t)*first * NEST__RULE_WORDS];
-    match->fed = 0;
-    match->best_n = 0;
-    match->best = 0;
-    match->live = 0;
+    uint16_t rules[NEST__RULES];
+    unsigned count = nest__spec_apart(&match->run.active, rules);
     for (unsigned i = 0; i < count; i++) {
         uint16_t rule = rules[i];
         if (live != NULL && (live[rule / 64] >> rule % 64 & 1) == 0) {
@@ -28,6 +25,20 @@ void nest__match_begin(struct nest__match *match, const uint16_t *rules, unsigne
         match->rules[match->live].state = dfa == NULL ? 0 : dfa->start;
         match->live++;
     }
+}
+
+bool nest__match_begin(struct nest__match *match, uint64_t states, unsigned last,
+                       const uint8_t *first) {
+    match->fed = 0;
+    match->live = 0;
+    match->run.best_n = 0;
+    if (!nest__spec_begin(&match->run, states, last)) {
+        return false;
+    }
+    if (NEST__APART > 0) {
+        match_begin_apart(match, first);
+    }
+    return true;
 }
 
 /* Bytes [from, to) through a dfa. The new state, 0 if it is not live any more; *accepted: the
@@ -83,40 +94,50 @@ static uint16_t match_threads(const struct nest__nfa *nfa, struct nest__scratch 
     return scratch->lists[now].count;
 }
 
+static void match_feed_apart(struct nest__match *match, struct nest__scratch *scratch,
+                             const uint8_t *p, uint32_t to) {
+    struct nest__run *run = &match->run;
+    unsigned live = 0;
+    for (unsigned i = 0; i < match->live; i++) {
+        uint16_t number = match->rules[i].rule;
+        const struct nest__rule *rule = &nest__rules[number];
+        uint16_t state = match->rules[i].state;
+        uint32_t accepted = 0;
+        state = rule->dfa != NULL
+                    ? match_dfa(rule->dfa, state, p, match->fed, to, &accepted)
+                    : match_threads(rule->nfa, scratch, match->threads + rule->threads, state, p,
+                                    match->fed, to, &accepted);
+        if (accepted > run->best_n ||
+            (accepted == run->best_n && accepted > 0 && number < run->best)) {
+            run->best_n = accepted;
+            run->best = number;
+        }
+        if (state != 0) {
+            match->rules[live].rule = number;
+            match->rules[live].state = state;
+            live++;
+        }
+    }
+    match->live = (uint16_t)live;
+}
+
 enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scratch *scratch,
                                     const uint8_t *p, uint32_t n, bool eof) {
+    struct nest__run *run = &match->run;
     uint32_t most = nest__config.input_buffer;
     uint32_t to = n < most ? n : most;
     if (match->fed < to) {
-        unsigned live = 0;
-        for (unsigned i = 0; i < match->live; i++) {
-            uint16_t number = match->rules[i].rule;
-            const struct nest__rule *rule = &nest__rules[number];
-            uint16_t state = match->rules[i].state;
-            uint32_t accepted = 0;
-            state = rule->dfa != NULL
-                        ? match_dfa(rule->dfa, state, p, match->fed, to, &accepted)
-                        : match_threads(rule->nfa, scratch, match->threads + rule->threads, state,
-                                        p, match->fed, to, &accepted);
-            if (accepted > match->best_n ||
-                (accepted == match->best_n && accepted > 0 && number < match->best)) {
-                match->best_n = accepted;
-                match->best = number;
-            }
-            if (state != 0) {
-                match->rules[live].rule = number;
-                match->rules[live].state = state;
-                live++;
-            }
+        if (run->state != 0) {
+            nest__spec_run(run, p, p + match->fed, p + to);
         }
-        match->live = (uint16_t)live;
+        if (NEST__APART > 0 && match->live > 0) { /* behind it: of equals the first written wins */
+            match_feed_apart(match, scratch, p, to);
+        }
         match->fed = to;
     }
-    enum nest__verdict decision = match->best_n > 0 ? NEST__DECIDED : NEST__NO_MATCH;
-    if (match->live == 0 && n > 0) {
-        return decision;
-    }
-    if (NEST__MESSAGES && match->best_n > 0) {
+    enum nest__verdict decision = run->best_n > 0 ? NEST__DECIDED : NEST__NO_MATCH;
+    bool live = run->state != 0 || (NEST__APART > 0 && match->live > 0);
+    if ((!live && n > 0) || (NEST__MESSAGES && run->best_n > 0)) {
         return decision;
     }
     if (match->fed >= most) {

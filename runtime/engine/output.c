@@ -120,7 +120,7 @@ void nest__out_added(nest_session *s, const uint8_t *p, size_t n) {
 
 int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
     struct nest__action *action = nest__acting(s);
-    const uint8_t *message = action == NULL ? NULL : action->p;
+    const uint8_t *message = action == NULL ? NULL : action->message.p;
     if (nest__fails(s, action)) {
         return nest__refuse(s);
     }

@@ -31,15 +31,17 @@ void nest__action_put(struct nest__action *action) {
     nest__carrier()->action = action;
 }
 
-/* Runs one action to its end, however often it waits. True: it has taken unread input. */
+/* Runs one action to its end, however often it waits; `tags`: of its rule, which has some. True: it
+ * has taken unread input. */
 static bool session_act(nest_session *s, struct nest__window *window, int rule, const uint8_t *p,
-                        uint32_t n) {
+                        uint32_t n, const uint32_t *tags) {
     struct nest__action action; /* ends and copies are filled when they are asked for */
     action.session = s;
     action.window = window;
     action.rule = rule;
-    action.p = p;
-    action.n = n;
+    action.message.p = p;
+    action.message.n = n;
+    action.message.tags = action.tags;
     action.parsed = false;
     action.copied = false;
     action.lost = false;
@@ -47,11 +49,12 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     s->phase = NEST__ACTING;
     nest__carrier()->action = &action;
     if (rule >= 0) {
+        memcpy(action.tags, tags, sizeof action.tags);
         nest__on_take(s, &nest__rules[rule], p, n);
     } else if (NEST__TIMERS > 0 && rule <= NEST__ACT_TIMER) {
         nest__on_timer(s, &nest__timers[NEST__ACT_TIMER - rule]);
     }
-    nest__spec_act(s, nest__vars(s), rule);
+    nest__spec_act(s, nest__vars(s), rule, &action.message);
     if (s->work != NULL) {
         nest__files_acted(s);
     }
@@ -98,7 +101,7 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
         s->c0.state |= NEST__CHAN_GONE;
     }
     session_drop_undeliverable(s);
-    session_act(s, NULL, NEST__ACT_END, NULL, 0);
+    session_act(s, NULL, NEST__ACT_END, NULL, 0, NULL);
     session_drop_undeliverable(s);
     nest__on_end(s);
     atomic_fetch_add_explicit(&nest__ended[reason], 1, memory_order_relaxed);
@@ -136,16 +139,14 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
     if (s->work != NULL && s->work->matching) {
         match = &s->work->match;
     } else {
-        uint16_t active[NEST__RULES];
-        unsigned count = nest__spec_active(s->states, s->last, active);
-        if (count == 0 && (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {
+        if (!nest__match_begin(match, s->states, s->last, n > 0 ? p : NULL) &&
+            (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {
             session_end(s, window, NEST_STUCK);
             return NEST__NO_MATCH;
         }
         if (n == 0 && !eof) {
             return NEST__UNDECIDED;
         }
-        nest__match_begin(match, active, count, n > 0 ? p : NULL);
     }
     enum nest__verdict verdict = nest__match_feed(match, &carrier->scratch, p, n, eof);
     if (verdict == NEST__UNDECIDED) {
@@ -160,15 +161,15 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
                     verdict == NEST__OVERFLOWED ? NEST_OVERFLOW : (n == 0 ? NEST_EOF : NEST_INPUT));
         return verdict;
     }
-    uint16_t rule = match->best;
+    uint16_t rule = match->run.best;
     uint64_t states = s->states;
     uint8_t last = s->last;
-    *taken = match->best_n;
+    *taken = match->run.best_n;
     if (s->work != NULL) {
         s->work->matching = false;
     }
     nest__consume(s, window, *taken);
-    session_act(s, window, rule, p, *taken);
+    session_act(s, window, rule, p, *taken, match->run.tags);
     if (NEST__MESSAGES) { /* what the match left is dropped */
         nest__unread_bytes(s, window, &n);
         nest__consume(s, window, n);
@@ -200,8 +201,8 @@ static enum nest_reason session_over(const nest_session *s) {
 
 /* No rule is active that could ever go on. */
 static bool session_stuck(const nest_session *s) {
-    uint16_t active[NEST__RULES];
-    return nest__spec_active(s->states, s->last, active) == 0 &&
+    struct nest__active active;
+    return !nest__spec_active(s->states, s->last, &active) &&
            (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0);
 }
 
@@ -239,20 +240,17 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
 
 /* The pattern rules that are active are still these. */
 static bool session_same_rules(const nest_session *s, uint64_t states, unsigned last) {
-    uint16_t before[NEST__RULES], after[NEST__RULES];
-    unsigned count = nest__spec_active(states, last, before);
-    return nest__spec_active(s->states, s->last, after) == count &&
-           memcmp(before, after, count * sizeof before[0]) == 0;
+    struct nest__active before, after;
+    nest__spec_active(states, last, &before);
+    nest__spec_active(s->states, s->last, &after);
+    return memcmp(&before, &after, sizeof before) == 0;
 }
 
 /* The message that has begun is looked at again, by the rules that are active now. */
 static void session_rematch(nest_session *s) {
-    uint16_t active[NEST__RULES];
-    unsigned count = nest__spec_active(s->states, s->last, active);
-    s->work->matching = count > 0 && s->work->rest_n > 0;
-    if (s->work->matching) {
-        nest__match_begin(&s->work->match, active, count, s->work->rest + s->work->rest_at);
-    }
+    s->work->matching =
+        s->work->rest_n > 0 &&
+        nest__match_begin(&s->work->match, s->states, s->last, s->work->rest + s->work->rest_at);
 }
 
 static unsigned session_timer(nest_session *s, int timer) {
@@ -260,10 +258,10 @@ static unsigned session_timer(nest_session *s, int timer) {
     uint64_t states = s->states;
     uint8_t last = s->last;
     uint32_t begun = nest__now();
-    bool took = session_act(s, &none, NEST__ACT_TIMER - timer, NULL, 0);
+    bool took = session_act(s, &none, NEST__ACT_TIMER - timer, NULL, 0, NULL);
     if (s->work != NULL && s->work->matching) {
         s->work->since += nest__clock() - begun; /* nothing was read meanwhile */
-        if (took || !session_same_rules(s, states, last)) {
+        if ((s->flags & NEST__CLOSING) == 0 && (took || !session_same_rules(s, states, last))) {
             session_rematch(s);
         }
     }
@@ -312,7 +310,7 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     atomic_fetch_add_explicit(&nest__ended[NEST_OPEN], 1, memory_order_relaxed);
     nest__on_open(s);
     if (nest__has_start) {
-        session_act(s, NULL, NEST__ACT_START, NULL, 0);
+        session_act(s, NULL, NEST__ACT_START, NULL, 0, NULL);
     }
     s->phase = NEST__READING;
     if (s->states == (uint64_t)1 << NEST__START_STATE) {

@@ -78,7 +78,7 @@ static int uploads_write_work(void *arg) {
 
 int nest_file_write(nest_session *s, nest_upload *upload, const void *p, size_t n) {
     struct nest__action *action = nest__acting(s);
-    const uint8_t *message = action == NULL ? NULL : action->p;
+    const uint8_t *message = action == NULL ? NULL : action->message.p;
     if (nest__fails(s, action)) {
         return nest__refuse(s);
     }

@@ -218,7 +218,7 @@ int nest__rest_room(struct nest__work *work, uint32_t cap) {
 
 int nest__rest_behind(nest_session *s, struct nest__action *action, uint32_t n) {
     struct nest__work *work = nest__borrow(s);
-    uint32_t message = action->n;
+    uint32_t message = action->message.n;
     if (work == NULL) {
         return -ENOMEM;
     }
@@ -226,7 +226,7 @@ int nest__rest_behind(nest_session *s, struct nest__action *action, uint32_t n) 
         return 0;
     }
     if (message > 0) {
-        memmove(work->rest, action->p, message);
+        memmove(work->rest, action->message.p, message);
     }
     if (work->rest_n > 0) {
         memmove(work->rest + message, work->rest + work->rest_at, work->rest_n);
@@ -234,7 +234,7 @@ int nest__rest_behind(nest_session *s, struct nest__action *action, uint32_t n) 
     work->rest_at = message;
     int error = work_rest_grow(work, message + n);
     if (message > 0) {
-        action->p = work->rest;
+        action->message.p = work->rest;
     }
     return error;
 }
@@ -268,7 +268,7 @@ int nest__own(nest_session *s, struct nest__window *window) {
     if (window == NULL || !window->lent) {
         return 0;
     }
-    uint32_t message = action == NULL ? 0 : action->n;
+    uint32_t message = action == NULL ? 0 : action->message.n;
     if (message == 0 && window->n > 0) {
         if (nest__rest_add(s, window->p, window->n) < 0) {
             return -ENOMEM;
@@ -278,11 +278,11 @@ int nest__own(nest_session *s, struct nest__window *window) {
         if (work == NULL || nest__rest_room(work, message + window->n) < 0) {
             return -ENOMEM;
         }
-        memcpy(work->rest, action->p, message);
+        memcpy(work->rest, action->message.p, message);
         memcpy(work->rest + message, window->p, window->n);
         work->rest_at = message;
         work->rest_n = window->n;
-        action->p = work->rest;
+        action->message.p = work->rest;
     }
     *window = (struct nest__window){NULL, 0, false};
     return 0;

@@ -6,6 +6,7 @@
 #include "platform.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -106,4 +107,10 @@ void nest__crash_leave(void) {
         crash_before.ss_flags = SS_DISABLE;
     }
     sigaltstack(&crash_before, NULL);
+}
+
+void nest__unforeseen(void) {
+    nest__say("a fault of nest, please report it: rules are active that it took for impossible; "
+              "meanwhile build with %%option matching apart");
+    abort();
 }

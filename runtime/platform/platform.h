@@ -86,5 +86,7 @@ void nest__crash_install(const char *who, const char *consequence);
  * thread calls nest__crash_leave before it ends. */
 void nest__crash_enter(void);
 void nest__crash_leave(void);
+/* For what is generated: rules are active together that the compiler has proved never to be. */
+_Noreturn void nest__unforeseen(void);
 
 #endif

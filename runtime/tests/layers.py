@@ -22,7 +22,7 @@ PARTS = {
     "script": ["io/script_faults.c", "io/command.c", "io/wheel.c", "io/jobs.c", "io/intake.c",
                "io/script.c", "io/script_steps.c"],
 }
-SIZES = {"RULES": 19, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0,
+SIZES = {"RULES": 19, "CONDITIONS": 2, "APART": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_ROOM": 96, "NFA_STATES": 48, "MESSAGES": 0,
          "TIMERS": 1, "PIPES": 0}
 # what compilers put in by themselves
 COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",

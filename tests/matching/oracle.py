@@ -13,13 +13,13 @@ it passes over a path that matches nothing.
 Must not know: how a server is run.
 """
 
+from ways import START_TURN
+
 CLOSED = b'<closed>'
 
 
-def _decision(rules, active, unread, buffer):
-    """(rule, length) or (reason, 0), and how many bytes tell; more than there are: end of file."""
-    if not active:
-        return 'stuck', 0, 0
+def _look(rules, active, unread, buffer):
+    """(rule, length) of the best acceptance or None, whether a rule is live, after how many bytes."""
     live, best, seen = active, None, 0
     while live and seen < min(len(unread), buffer):
         seen += 1
@@ -30,27 +30,57 @@ def _decision(rules, active, unread, buffer):
             if rules.regexes[number].live(unread, seen):
                 still.append(number)
         live = still
-    if live and seen == buffer:
-        return 'overflow', 0, seen
-    told = len(unread) + 1 if live else seen
-    if best is None:
-        return 'input' if unread else 'eof', 0, told
-    return *best, told
+    return best, bool(live), seen
+
+
+def _answer(rules, number, taken):
+    rule = rules.rules[number]
+    return rule.answer(number, taken, rules.regexes[number].groups(taken, len(rule.elements)))
+
+
+def _end(reason):
+    return b'END %s\n' % reason.encode() + CLOSED
 
 
 def answers(rules, payload, buffer):
-    """A list of (how many bytes of the payload must have come, what is answered then), to the end
-    of the conversation. The end of file counts as one byte more. Raises GaveUp."""
-    out, at, turn, latest = [], 0, 'P', 0
+    """With `framing stream`, a list of (how many bytes of the payload must have come, what is
+    answered then, how many bytes it took to tell, where they begin), to the end of the
+    conversation. The end of file counts as one byte more. Raises GaveUp."""
+    out, at, turn, latest = [], 0, START_TURN, 0
     while True:
-        unread = payload[at:]
-        what, length, told = _decision(rules, rules.active(turn), unread, buffer)
-        latest = max(latest, at + told)
-        if length == 0:
-            out.append((latest, b'END %s\n' % what.encode() + CLOSED))
+        unread, active = payload[at:], rules.active(turn)
+        best, live, seen = _look(rules, active, unread, buffer)
+        overflow = live and seen == buffer
+        # Beyond all bytes: the end of file decides.
+        latest = max(latest, at + seen + (live and not overflow))
+        if not active or overflow or best is None:
+            reason = ('stuck' if not active else 'overflow' if overflow
+                      else 'input' if unread else 'eof')
+            out.append((latest, _end(reason), seen, at))
             return out
-        rule, taken = rules.rules[what], unread[:length]
-        parts = rules.regexes[what].groups(taken, len(rule.elements))
-        out.append((latest, rule.answer(what, taken, parts)))
+        number, length = best
+        out.append((latest, _answer(rules, number, unread[:length]), seen, at))
         at += length
-        turn = rule.next
+        turn = rules.rules[number].next
+
+
+def messages(rules, pieces, buffer):
+    """With `framing message`, what is answered to the choice of the rules, to each piece and to the
+    end of file. Raises GaveUp."""
+    out, turn, unread, ended = [b''], START_TURN, b'', False
+    for piece in [*pieces, None]:
+        if not ended and not rules.active(turn):
+            out[-1] += _end('stuck')
+            ended = True
+        out.append(b'')
+        if ended:
+            continue
+        unread += piece or b''
+        best, live, seen = _look(rules, rules.active(turn), unread, buffer)
+        if best is not None:
+            out[-1] += _answer(rules, best[0], unread[:best[1]])
+            turn, unread = rules.rules[best[0]].next, b''   # what the match leaves is dropped
+        elif not live or seen == buffer or piece is None:
+            ended = True
+            out[-1] += _end('overflow' if live and seen == buffer else 'input' if unread else 'eof')
+    return out

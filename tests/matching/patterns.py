@@ -15,6 +15,7 @@ FLAGS = ('i', 's', 'U', '-i', '-s', 'i-s', 'is', 's-i', 'iU', '^')
 LOOPS = (('*', 0, 4), ('+', 1, 4), ('?', 0, 1))
 COUNTS = (('{2}', 2, 2), ('{1,2}', 1, 2), ('{0,2}', 0, 2), ('{1,}', 1, 3), ('{2,}', 2, 4),
           ('{3,4}', 3, 4), ('{0}', 0, 0))
+LONG = (('{0,12}', 0, 12), ('{2,15}', 2, 15))           # states that count: of single bytes only
 REPEATED = 20       # largest piece of which a count makes copies: both compilers have limits
 # The DFA of this, at least 2 to the 14th states, is over every budget: a rule with it runs by
 # thread list. Libpcre2 needs few steps for it.
@@ -109,7 +110,8 @@ class Patterns:
 
     def _quantified(self, atom):
         small = atom.size <= REPEATED
-        sign, least, most = self.random.choice(LOOPS + COUNTS if small else LOOPS)
+        sign, least, most = self.random.choice(
+            LOOPS + (LONG if atom.size == 1 and self._chance(20) else COUNTS) if small else LOOPS)
         size = atom.size * max(1, most if sign[0] == '{' else 1)
         sign += '?' if self._chance(40) else ''
         # In a group, because libpcre2 10.42 takes `(?s).{2}` in one step, and if the subject ends

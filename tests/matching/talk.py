@@ -40,8 +40,9 @@ def _order(conversations, random):
 
 
 def talk(server, options, marker, conversations, random, closed):
-    """What each conversation, a list of steps, was answered at each. Failed, with the step at
-    which it happened, if the server does not live through them."""
+    """What each conversation, a list of steps, was answered at each; and how many bytes its matcher
+    was given (watch.c) for them. Failed, with the step at which it happened, if the server does not
+    live through them."""
     order = list(_order(conversations, random))
     lines, numbers = ['open 1', f'in 1 "{_quote(marker)}"'], {}
     for who, step in order:
@@ -79,4 +80,7 @@ def talk(server, options, marker, conversations, random, closed):
         raise Failed(f'status {done.returncode}, {dots} of {len(order)} steps done, the next is '
                      f'{conversations[who][step]!r} of {conversations[who]!r}\n'
                      f'{done.stderr.decode(errors="replace")[:3000]}')
-    return found
+    given = re.search(r'^given (\d+)$', done.stderr.decode(errors='replace'), re.M)
+    if given is None:
+        raise Failed('the server does not say how many bytes its matcher was given')
+    return found, int(given[1]) - len(marker) - dots

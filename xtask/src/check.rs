@@ -208,9 +208,21 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "matching",
-        about: "emitted matchers decide as libpcre2 does, at the same byte",
+        about: "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
         alone: false,
         work: Work::Program(&["python3", "tests/matching/run.py"]),
+    },
+    Step {
+        name: "matchers",
+        about: "so do those of as many small specifications as a minute allows; no byte is looked at twice",
+        alone: false,
+        work: Work::Program(&["python3", "tests/matching/many.py"]),
+    },
+    Step {
+        name: "planted",
+        about: "both find bugs that are planted in the engine's matcher",
+        alone: false,
+        work: Work::Program(&["python3", "tests/matching/planted.py"]),
     },
     Step {
         name: "attacks",

@@ -1,12 +1,13 @@
-//! `make fuzz`: the front end under libFuzzer, seeded with every specification of the project.
+//! `make fuzz`: libFuzzer on the front end, seeded with every specification of the project, and on
+//! the matchers, for half of the time each.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tool::{self, Outcome, has_extension};
 
-/// Runs the target for so long; findings stay in fuzz/artifacts.
+/// Runs the targets for so long together; findings stay in fuzz/artifacts.
 pub fn fuzz(seconds: u64) -> Outcome {
     let have = |arguments: &[&str]| {
         Command::new("cargo")
@@ -20,19 +21,34 @@ pub fn fuzz(seconds: u64) -> Outcome {
     if !have(&["fuzz", "--version"]) {
         return Err("fuzzing needs cargo-fuzz; run: cargo install cargo-fuzz".into());
     }
-    let corpus = tool::target().join("fuzz-corpus");
-    let seeds = seed(&corpus)?;
-    let limit = format!("-max_total_time={seconds}");
+    let seeds = seed(&corpus("frontend"))?;
+    let each = (seconds / 2).max(1);
+    target("frontend", each, &["-timeout=5", "-max_len=16384"])?;
+    target("matchers", each, &["-timeout=5", "-max_len=256"])?;
+    Ok(format!(
+        "{each} s each; the front end from {seeds} specifications; nothing found"
+    ))
+}
+
+/// What a target has found to be of interest.
+fn corpus(name: &str) -> PathBuf {
+    tool::target().join("fuzz-corpus").join(name)
+}
+
+/// Runs one for so long.
+fn target(name: &str, seconds: u64, options: &[&str]) -> Result<(), String> {
+    let found = corpus(name);
+    fs::create_dir_all(&found).map_err(|e| format!("cannot make {}: {e}", found.display()))?;
     let mut command = Command::new("cargo");
     command
-        .args(["+nightly", "fuzz", "run", "frontend"])
-        .arg(&corpus)
-        .arg("fuzz/corpus/frontend");
-    command
-        .args(["--", "-timeout=5", "-max_len=16384", &limit])
+        .args(["+nightly", "fuzz", "run", name])
+        .arg(&found)
+        .arg(format!("fuzz/corpus/{name}"))
+        .arg("--")
+        .args(options)
+        .arg(format!("-max_total_time={seconds}"))
         .current_dir(tool::root());
-    tool::run(&mut command)?;
-    Ok(format!("{seconds} s from {seeds} seeds, nothing found"))
+    tool::run(&mut command).map(|_| ())
 }
 
 /// Copies every specification, those in cases and pages too; how many.

@@ -11,6 +11,7 @@ mod install;
 mod specification;
 mod tidy;
 mod tool;
+mod worst;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

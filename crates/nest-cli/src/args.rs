@@ -78,7 +78,8 @@ pub enum Command {
     New(New),
     /// Say everything that is wrong with a specification
     #[command(after_help = "Example:\n  nest check login.nest\n  \
-        nest check --format json - < login.nest\n\n\
+        nest check --format json - < login.nest\n  \
+        nest check --explain-matching login.nest\n\n\
         Exit status: 0 no error, 1 errors in the specification, 2 wrong usage")]
     Check(Check),
     /// Write the server's C project into a directory
@@ -146,6 +147,12 @@ pub struct Check {
     /// How to print the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
+    /// Say also how the rules are matched, and why
+    #[arg(long)]
+    pub explain_matching: bool,
+    /// Build the server and show the Nth finding happen
+    #[arg(long, value_name = "N", conflicts_with = "format")]
+    pub replay: Option<usize>,
 }
 
 /// `nest gen`.
@@ -177,7 +184,7 @@ pub enum With {
 }
 
 /// What the C compiler is told; `build` and `run` share it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Cc {
     /// Search DIR for #include files
     #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]

@@ -6,10 +6,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use nest_check::{Finding, Witness};
 use nest_diag::{Diagnostic, SourceMap, render_json, render_text};
 use nest_machine::{Machine, Overrides};
 
 use crate::args::{Check, Format, Spec};
+use crate::matching;
+use crate::replay::replay;
 use crate::source::{self, Files};
 use crate::term::{self, Failure, Progress};
 
@@ -20,14 +23,61 @@ struct Outcome {
     machine: Option<Machine>,
 }
 
+impl Outcome {
+    /// Adds the checker's findings, in order. For each of all, what a client does to see it.
+    fn check(&mut self) -> Vec<Option<Witness>> {
+        let said = std::mem::take(&mut self.diagnostics).into_iter();
+        let said = said.map(|diagnostic| Finding {
+            diagnostic,
+            witness: None,
+        });
+        let mut all: Vec<Finding> = said.collect();
+        all.extend(self.machine.iter().flat_map(nest_check::check));
+        all.sort_by_key(|f| {
+            (
+                f.diagnostic.span.file,
+                f.diagnostic.span.start,
+                f.diagnostic.code,
+            )
+        });
+        let (said, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
+        self.diagnostics = said;
+        witnesses
+    }
+}
+
 /// `nest check`.
 pub fn check(args: &Check) -> Result<ExitCode, Failure> {
-    let outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
+    let mut outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
+    let witnesses = outcome.check();
+    if let Some(n) = args.replay {
+        let Some(witness) = n.checked_sub(1).and_then(|n| witnesses.get(n)) else {
+            let count = witnesses.len();
+            return Err(Failure::Usage(format!(
+                "there is no finding {n}, but {count}"
+            )));
+        };
+        let Some(witness) = witness else {
+            let what = format!("finding {n} is about no conversation: there is nothing to see");
+            return Err(Failure::new(what));
+        };
+        replay(&args.spec, witness)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let explained = outcome.machine.as_ref().filter(|_| args.explain_matching);
     match args.format {
-        Format::Json => term::print(render_json(&outcome.sources, &outcome.diagnostics)),
+        Format::Json => {
+            term::print(render_json(&outcome.sources, &outcome.diagnostics));
+            if let Some(machine) = explained {
+                term::print(matching::json(machine));
+            }
+        }
         Format::Text => {
             let colour = term::colour_out();
             term::print(render_text(&outcome.sources, &outcome.diagnostics, colour));
+            if let Some(machine) = explained {
+                term::print(matching::text(machine, term::width()));
+            }
             summarise(&args.spec.file, &outcome.diagnostics);
         }
     }

@@ -88,6 +88,12 @@ pub fn colour_err() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
 
+/// Columns of the terminal on standard output, if there is one.
+pub fn width() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(std::io::stdout());
+    size.map(|(width, _)| usize::from(width.0))
+}
+
 /// Writes a result to standard output, at once. A reader that went away ends the program as it
 /// would end any other; a full disk is said.
 pub fn print(text: impl Display) {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::term::{FAINT, STRONG};
+use crate::term::{self, FAINT, STRONG};
 
 /// One for each conversation, in turn.
 const COLOURS: [AnsiColor; 6] = [
@@ -32,9 +32,8 @@ pub struct Printer {
 impl Printer {
     /// As wide as the terminal on standard output; without one nothing is shortened.
     pub fn for_terminal() -> Self {
-        let size = terminal_size::terminal_size_of(std::io::stdout());
         Printer {
-            width: size.map(|(width, _)| usize::from(width.0)),
+            width: term::width(),
         }
     }
 

@@ -145,3 +145,64 @@ fn includes_are_found_beside_the_file_that_asks() {
         .out_has("E0007")
         .out_has("a/gone.nest: no such file");
 }
+
+/// A witness is no claim: the server is built, and does what is said of it.
+#[test]
+fn witnesses_are_played() {
+    let place = Place::new();
+    let rules = "%state A B\n%%\nword = [a-z]+ \"\\n\" { $reply(\"word\\n\"); }\n\
+                 never = \"no\\n\" { $reply(\"never\\n\"); }\n\
+                 !A: on = \"1\\n\" { $seen(A); }\n\
+                 A: number = \"2\" [0-9]* { $reply(\"number\\n\"); }\n\
+                 A: out = \"3\\n\" { $next(B); }\n\
+                 DEFAULT && B: none = \"x\\n\" { }\n";
+    // No rule is active in B alone.
+    let rules = rules
+        .replace("\nword", "\n!B: word")
+        .replace("\nnever", "\n!B: never");
+    place.write("a.nest", rules.replace("!A: on", "!A && !B: on"));
+    let found = place.nest(&["check", "a.nest"]).with_status(0);
+    let found = found
+        .out_has("W0203")
+        .out_has("W0302")
+        .out_has("W0204")
+        .out_has("W0202");
+    let codes: Vec<&str> = found.out.matches("warning[W").collect();
+    assert_eq!(codes.len(), 4, "{}", found.out);
+    let played = |n| place.nest(&["check", "--replay", n, "a.nest"]);
+    // The rule that was written before takes it.
+    let first = played("1")
+        .with_status(0)
+        .out_has("A client sends \"no\\n\", and waits:");
+    assert!(
+        first.out.contains("word") && !first.out.contains("never"),
+        "{}",
+        first.out
+    );
+    // The answer comes when the client closes, and not before.
+    let second = played("2").with_status(0);
+    let (waiting, closed) = second.out.split_once("Then it closes:").unwrap();
+    assert!(
+        !waiting.contains("number") && closed.contains("number"),
+        "{}",
+        second.out
+    );
+    let third = played("3").with_status(0);
+    assert!(
+        third.out.contains("stuck") && !third.out.contains("Then"),
+        "{}",
+        third.out
+    );
+    played("4").with_status(1).err_has("about no conversation");
+    played("5").with_status(2).err_has("there is no finding 5");
+    let lines = "%%\n\"hello\" { $reply(\"hello\\n\"); }\n\"bye\\n\" { $close(); }\n";
+    place.write("b.nest", lines);
+    let left = place
+        .nest(&["check", "--replay", "1", "b.nest"])
+        .with_status(0);
+    assert!(
+        left.out.contains("input") && !left.out.contains("Then"),
+        "{}",
+        left.out
+    );
+}

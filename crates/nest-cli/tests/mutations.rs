@@ -229,6 +229,7 @@ fn compile(text: &str) {
     );
     if let Some(machine) = &compiled.machine {
         assert!(!nest_emit::emit(machine).is_empty());
+        let _ = nest_check::check(machine);
     }
 }
 

@@ -125,5 +125,10 @@ codes! {
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";
     W0201 Warning "a state set and never tested, or tested and never set";
+    W0202 Warning "a rule that is never active";
+    W0203 Warning "a rule that never takes anything";
+    W0204 Warning "an action behind which the conversation can only end";
     W0301 Warning "letters outside quotes";
+    W0302 Warning "an answer that waits for one more byte";
+    W0303 Warning "a rule that leaves the end of a line behind";
 }

@@ -4,10 +4,12 @@ use crate::names;
 use crate::places::Places;
 use crate::replace::{Context, Text, replace, replace_and_name};
 use crate::writer::Writer;
+use nest_machine::matching::Matching;
 use nest_machine::{Action, Code, Group, Machine, Variable};
+use nest_pattern::Cuts;
 
 /// actions.c, and where the user's C in it comes from.
-pub fn emit(m: &Machine, banner: &str) -> (String, Places) {
+pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> (String, Places) {
     let mut w = Writer::new("actions.c");
     w.put(banner);
     w.line("/* The specification's C; the runtime is in server.c, and its macros stay there. */");
@@ -27,7 +29,7 @@ pub fn emit(m: &Machine, banner: &str) -> (String, Places) {
         w.line("#define errno (*nest_errno()) /* nest.h says why */");
     }
     user_part(m, &mut w);
-    let rules: Vec<String> = functions(m, &mut w);
+    let rules: Vec<String> = functions(m, matching, &mut w);
     dispatch(m, &rules, &mut w);
     initialise(m, &mut w);
     startup(m, &mut w);
@@ -66,7 +68,12 @@ fn user_part(m: &Machine, w: &mut Writer) {
     }
     for fix in &m.locals.macros {
         w.line(&format!("#ifdef {0}\n#undef {0}", fix.name));
-        let rest = replace(m, &fix.rest.code.text, &fix.rest.uses, Context::Evaluated);
+        let rest = replace(
+            m,
+            &fix.rest.code.text,
+            &fix.rest.uses,
+            Context::Evaluated(None),
+        );
         w.line(&format!("#define {}{}\n#endif", fix.name, rest.text));
     }
     w.end("per-connection variables");
@@ -147,42 +154,45 @@ fn braced(initialiser: Text, code: &Code) -> Text {
 
 /// The parameters of an action's function.
 fn parameters(m: &Machine) -> String {
-    if m.locals.variables.is_empty() {
-        "nest_session *nest_self".to_string()
+    let record = if m.locals.variables.is_empty() {
+        String::new()
     } else {
-        format!("nest_session *nest_self, {} *nest_v", names::record(m))
-    }
+        format!("{} *nest_v, ", names::record(m))
+    };
+    format!("nest_session *nest_self, {record}const struct nest_message *nest_m")
 }
 
-fn function(m: &Machine, w: &mut Writer, name: &str, action: &Action) {
+/// `cuts`: of the rule whose action it is.
+fn function(m: &Machine, w: &mut Writer, name: &str, action: &Action, cuts: Option<&Cuts>) {
     w.line(&format!("\nstatic void {name}({}) {{", parameters(m)));
     w.line("    (void)nest_self;");
+    w.line("    (void)nest_m;");
     if !m.locals.variables.is_empty() {
         w.line("    (void)nest_v;");
     }
     w.user(
         &action.code,
-        &replace(m, &action.code.text, &action.uses, Context::Evaluated),
+        &replace(m, &action.code.text, &action.uses, Context::Evaluated(cuts)),
     );
     w.line("}");
 }
 
-fn functions(m: &Machine, w: &mut Writer) -> Vec<String> {
+fn functions(m: &Machine, matching: &Matching, w: &mut Writer) -> Vec<String> {
     w.begin("actions");
     if let Some(action) = &m.start {
-        function(m, w, &names::special(m, "START"), action);
+        function(m, w, &names::special(m, "START"), action, None);
     }
     let mut all = Vec::new();
     for (i, rule) in m.rules.iter().enumerate() {
         let name = names::rule(m, i);
-        function(m, w, &name, &rule.action);
+        function(m, w, &name, &rule.action, matching.cuts[i].as_ref());
         all.push(name);
     }
     for (i, timer) in m.timers.iter().enumerate() {
-        function(m, w, &names::timer(m, i), &timer.action);
+        function(m, w, &names::timer(m, i), &timer.action, None);
     }
     if let Some(action) = &m.end {
-        function(m, w, &names::special(m, "END"), action);
+        function(m, w, &names::special(m, "END"), action, None);
     }
     w.end("actions");
     all
@@ -190,13 +200,15 @@ fn functions(m: &Machine, w: &mut Writer) -> Vec<String> {
 
 fn dispatch(m: &Machine, rules: &[String], w: &mut Writer) {
     let arguments = if m.locals.variables.is_empty() {
-        "nest_self"
+        "nest_self, nest_m"
     } else {
-        "nest_self, nest_vars"
+        "nest_self, nest_vars, nest_m"
     };
     w.begin("dispatch");
-    w.line("void nest__spec_act(nest_session *nest_self, void *nest_vars, int rule);");
-    w.line("void nest__spec_act(nest_session *nest_self, void *nest_vars, int rule) {");
+    w.line("void nest__spec_act(nest_session *nest_self, void *nest_vars, int rule,");
+    w.line("                    const struct nest_message *nest_m);");
+    w.line("void nest__spec_act(nest_session *nest_self, void *nest_vars, int rule,");
+    w.line("                    const struct nest_message *nest_m) {");
     w.line("    (void)nest_self;");
     w.line("    (void)nest_vars;");
     w.line("    switch (rule) {");
@@ -247,7 +259,7 @@ fn initialise(m: &Machine, w: &mut Writer) {
     }
     for v in &m.locals.variables {
         let Some(init) = &v.initialiser else { continue };
-        let value = replace(m, &init.code.text, &init.uses, Context::Evaluated);
+        let value = replace(m, &init.code.text, &init.uses, Context::Evaluated(None));
         let name = &v.name;
         if v.aggregate {
             let ty = names::variable_type(m, name);

@@ -3,7 +3,9 @@
 //! Must not know: the syntax tree, files, the command line. Same machine, same bytes.
 
 mod actions;
+mod automata;
 pub mod deploy;
+mod explain;
 mod names;
 mod places;
 mod replace;
@@ -12,6 +14,7 @@ mod tables;
 mod writer;
 
 use nest_machine::Machine;
+use nest_machine::matching::Matching;
 pub use places::{Origin, Places};
 use writer::string;
 
@@ -74,10 +77,11 @@ pub fn emit_with_places(machine: &Machine) -> (Vec<OutFile>, Places) {
         m.file.replace("*/", "* /"),
         m.settings.model.row().name
     );
-    let (actions, places) = actions::emit(m, &banner);
+    let matching = Matching::of(m);
+    let (actions, places) = actions::emit(m, &matching, &banner);
     let mut files = vec![
         file("Makefile", makefile(m)),
-        file("server.c", server::emit(m, &banner)),
+        file("server.c", server::emit(m, &matching, &banner)),
         file("actions.c", actions),
         file(&names::header(m), header(m, &banner)),
     ];

@@ -3,13 +3,14 @@
 use crate::names;
 use nest_machine::directives::{Directive, Form};
 use nest_machine::{ArgKind, Args, Machine, Use, What};
+use nest_pattern::{Cut, Cuts};
 use std::ops::Range;
 
 /// Where the text stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Context {
-    /// In a function that has `nest_v`.
-    Evaluated,
+#[derive(Clone, Copy)]
+pub enum Context<'a> {
+    /// In a function that has `nest_v`; in a rule's action with `nest_m`, whose elements end there.
+    Evaluated(Option<&'a Cuts>),
     /// At file scope, inside `sizeof`: a variable is known by its type alone.
     Unevaluated,
 }
@@ -60,7 +61,7 @@ const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(n
                      __unused__)) nest_session *const nest_in_block = nest_self;";
 
 /// `text` with every use replaced; the number of lines stays.
-pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context) -> Text {
+pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context<'_>) -> Text {
     all_edits(m, text, uses, context).apply(text)
 }
 
@@ -69,7 +70,7 @@ pub fn replace_and_name(
     m: &Machine,
     text: &str,
     uses: &[Use],
-    context: Context,
+    context: Context<'_>,
     (hole, name): (&Range<usize>, String),
 ) -> Text {
     let mut edits = all_edits(m, text, uses, context);
@@ -77,7 +78,7 @@ pub fn replace_and_name(
     edits.apply(text)
 }
 
-fn all_edits(m: &Machine, text: &str, uses: &[Use], context: Context) -> Edits {
+fn all_edits(m: &Machine, text: &str, uses: &[Use], context: Context<'_>) -> Edits {
     let mut edits = Edits { list: Vec::new() };
     for u in uses {
         if edits.covered(&u.at) {
@@ -102,17 +103,17 @@ fn all_edits(m: &Machine, text: &str, uses: &[Use], context: Context) -> Edits {
                 directive,
                 call: Some(args),
             } => {
-                call(m, text, &u.at, directive, args, &mut edits);
+                call(m, text, (&u.at, directive, args), context, &mut edits);
             }
         }
     }
     edits
 }
 
-fn variable(m: &Machine, index: usize, context: Context) -> String {
+fn variable(m: &Machine, index: usize, context: Context<'_>) -> String {
     let name = &m.locals.variables[index].name;
     match context {
-        Context::Evaluated => format!("nest_v->{name}"),
+        Context::Evaluated(_) => format!("nest_v->{name}"),
         Context::Unevaluated => format!("(*({} *)0)", names::variable_type(m, name)),
     }
 }
@@ -120,9 +121,8 @@ fn variable(m: &Machine, index: usize, context: Context) -> String {
 fn call(
     m: &Machine,
     text: &str,
-    head: &Range<usize>,
-    directive: &Directive,
-    args: &Args,
+    (head, directive, args): (&Range<usize>, &Directive, &Args),
+    context: Context<'_>,
     edits: &mut Edits,
 ) {
     let c = directive.c;
@@ -163,7 +163,12 @@ fn call(
             let ArgKind::PartNumber(n) = args.args[0].kind else {
                 return;
             };
-            edits.put(whole, format!("{c}(nest_self, {n}){lines}"));
+            let known = match context {
+                Context::Evaluated(Some(cuts)) => in_place(cuts, c, n),
+                _ => None,
+            };
+            let value = known.unwrap_or_else(|| format!("{c}(nest_self, {n})"));
+            edits.put(whole, format!("{value}{lines}"));
         }
         Form::Reply if !args.format => reply(head, args, edits),
         Form::Global => edits.put(head.clone(), c.to_string()),
@@ -182,6 +187,31 @@ fn call(
                 }
             }
         }
+    }
+}
+
+/// A part's length or place from what is known of the message without a call.
+fn in_place(cuts: &Cuts, c: &str, n: u32) -> Option<String> {
+    let parts = cuts.cuts.len() + 1;
+    let place = |at: usize| match at {
+        0 => Some("0u".to_string()),
+        _ if at == parts => Some("nest_m->n".to_string()),
+        _ => match cuts.cuts[at - 1] {
+            Cut::Unused => None,
+            Cut::Start(by) => Some(format!("{by}u")),
+            Cut::End(by) => Some(format!("(nest_m->n - {by}u)")),
+            Cut::Tag(tag, 0) => Some(format!("nest_m->tags[{tag}]")),
+            Cut::Tag(tag, by) => Some(format!("(nest_m->tags[{tag}] + {by}u)")),
+        },
+    };
+    let (from, to) = match n as usize {
+        0 => (place(0)?, place(parts)?),
+        n => (place(n - 1)?, place(n)?),
+    };
+    match c {
+        "nest_length" => Some(format!("(size_t)({to} - {from})")),
+        "nest_bytes_at" => Some(format!("((const char *)nest_m->p + {from})")),
+        _ => None,
     }
 }
 

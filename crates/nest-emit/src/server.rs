@@ -1,7 +1,8 @@
 //! server.c: sizes, hooks, the runtime files that this server needs, tables, options.
 
-use crate::tables;
 use crate::writer::{Writer, string};
+use crate::{automata, explain, tables};
+use nest_machine::matching::Matching;
 use nest_machine::options::{LONGEST, Value};
 use nest_machine::{Cond, Framing, Logging, Machine, RunOption};
 
@@ -32,13 +33,17 @@ fn inetd(m: &Machine) -> bool {
 }
 
 /// server.c.
-pub fn emit(m: &Machine, banner: &str) -> String {
+pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     let mut w = Writer::new("server.c");
     w.put(banner);
     w.line("/* The runtime and the matchers; the specification's C is in actions.c. */");
-    let sizes = tables::sizes(m);
+    let sizes = tables::sizes(m, matching);
     w.begin("sizes");
     w.line(&format!("#define NEST__RULES {}", sizes.rules));
+    w.line(&format!("#define NEST__CONDITIONS {}", sizes.conditions));
+    w.line(&format!("#define NEST__APART {}", sizes.apart));
+    w.line(&format!("#define NEST__TAGS {}", sizes.tags));
+    w.line(&format!("#define NEST__REGISTERS {}", sizes.registers));
     w.line(&format!("#define NEST__PARTS {}", sizes.parts));
     w.line(&format!("#define NEST__THREAD_ROOM {}", sizes.thread_room));
     w.line(&format!("#define NEST__NFA_STATES {}", sizes.nfa_states));
@@ -62,8 +67,13 @@ pub fn emit(m: &Machine, banner: &str) -> String {
     }
     w.end("runtime");
     w.begin("matchers");
-    tables::emit(m, &mut w);
-    active(m, &mut w);
+    explain::emit(m, matching, &mut w);
+    w.line("#include \"runtime/platform/platform.h\"");
+    w.line("#include \"runtime/platform/scan.h\"");
+    tables::emit(m, matching, &mut w);
+    automata::emit(m, matching, &mut w);
+    active(matching, &mut w);
+    apart(matching, &mut w);
     timers(m, &mut w);
     w.end("matchers");
     identity(m, &mut w);
@@ -144,33 +154,51 @@ fn hooks(m: &Machine, w: &mut Writer) {
     w.end("join points");
 }
 
-/// `nest__spec_active`: consecutive rules with the same condition share its test.
-fn active(m: &Machine, w: &mut Writer) {
+/// `nest__spec_active`: a bit for each condition.
+fn active(matching: &Matching, w: &mut Writer) {
     w.line(
-        "\nunsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]) {",
+        "\nbool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {",
     );
-    w.line("    unsigned n = 0;");
     w.line("    (void)states;");
     w.line("    (void)last;");
-    if m.rules.is_empty() {
-        w.line("    rules[0] = 0; /* nobody reads it, but C compilers ask */");
+    let words = matching.conditions.len().div_ceil(64).max(1);
+    for word in 0..words {
+        let bits = matching.conditions.iter().enumerate();
+        let bits = bits.skip(word * 64).take(64).map(|(i, cond)| match cond {
+            Cond::True => format!("{:#x}u", 1u64 << (i % 64)),
+            cond => format!("(uint64_t)({}) << {}", condition(cond), i % 64),
+        });
+        let bits: Vec<String> = bits.collect();
+        let all = if bits.is_empty() {
+            "0".to_string()
+        } else {
+            bits.join(" |\n                      ")
+        };
+        w.line(&format!("    active->bits[{word}] = {all};"));
     }
-    let mut i = 0;
-    while i < m.rules.len() {
-        let cond = &m.rules[i].cond;
-        let same = m.rules[i..].iter().take_while(|r| r.cond == *cond).count();
-        let always = *cond == Cond::True;
-        let indent = if always { "    " } else { "        " };
-        if !always {
-            w.line(&format!("    if ({}) {{", condition(cond)));
-        }
-        for rule in i..i + same {
-            w.line(&format!("{indent}rules[n++] = {rule};"));
-        }
-        if !always {
-            w.line("    }");
-        }
-        i += same;
+    let any: Vec<String> = (0..words)
+        .map(|n| format!("active->bits[{n}] != 0"))
+        .collect();
+    w.line(&format!("    return {};", any.join(" || ")));
+    w.line("}");
+}
+
+/// `nest__spec_apart`: the active ones of the rules that are matched apart.
+fn apart(matching: &Matching, w: &mut Writer) {
+    w.line(
+        "\nunsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST__RULES]) {",
+    );
+    w.line("    unsigned n = 0;");
+    w.line("    (void)active, (void)rules;");
+    for rule in matching.apart.keys() {
+        let condition = matching.condition_of[*rule];
+        w.line(&format!(
+            "    if ((active->bits[{}] >> {} & 1) != 0) {{",
+            condition / 64,
+            condition % 64
+        ));
+        w.line(&format!("        rules[n++] = {rule};"));
+        w.line("    }");
     }
     w.line("    return n;");
     w.line("}");
@@ -213,7 +241,7 @@ fn timers(m: &Machine, w: &mut Writer) {
     w.line("}");
 }
 
-fn condition(cond: &Cond) -> String {
+pub(crate) fn condition(cond: &Cond) -> String {
     let join = |all: &[Cond], with: &str| {
         let parts: Vec<String> = all.iter().map(condition).collect();
         format!("({})", parts.join(with))

@@ -1,13 +1,22 @@
 //! The matchers' tables: `runtime/seam.h` says what each field means.
 
 use crate::writer::{Writer, string};
+use nest_machine::matching::Matching;
 use nest_machine::{Machine, Rule};
-use nest_pattern::{ByteSet, Dfa, Nfa, NfaState};
+use nest_pattern::{ByteSet, Cut, Cuts, Dfa, Nfa, NfaState};
 
 /// Sizes that the runtime takes from the tables.
 pub struct Sizes {
     /// NEST__RULES.
     pub rules: usize,
+    /// NEST__CONDITIONS.
+    pub conditions: usize,
+    /// NEST__APART.
+    pub apart: usize,
+    /// NEST__TAGS.
+    pub tags: usize,
+    /// NEST__REGISTERS.
+    pub registers: usize,
     /// NEST__PARTS.
     pub parts: usize,
     /// NEST__THREAD_ROOM.
@@ -16,14 +25,25 @@ pub struct Sizes {
     pub nfa_states: usize,
 }
 
-/// Whether the rule's NFA is needed at run time.
-fn keeps_nfa(rule: &Rule) -> bool {
-    rule.dfa.is_none() || (rule.parts_used && rule.parts > 1)
+/// What a rule needs at run time besides an automaton that it shares.
+struct Needs {
+    dfa: bool,
+    nfa: bool,
+}
+
+fn needs(m: &Machine, matching: &Matching, i: usize) -> Needs {
+    let rule = &m.rules[i];
+    let apart = matching.apart.contains_key(&i);
+    let asked = !rule.asked.is_empty() && matching.cuts[i].is_none();
+    Needs {
+        dfa: apart && rule.dfa.is_some(),
+        nfa: (apart && rule.dfa.is_none()) || ((asked || rule.open) && rule.parts > 1),
+    }
 }
 
 /// Words for the thread list of a rule.
-fn room(rule: &Rule) -> usize {
-    if rule.dfa.is_some() {
+fn room(rule: &Rule, apart: bool) -> usize {
+    if !apart || rule.dfa.is_some() {
         return 0;
     }
     rule.nfa
@@ -35,85 +55,121 @@ fn room(rule: &Rule) -> usize {
 }
 
 /// The sizes of a machine.
-pub fn sizes(m: &Machine) -> Sizes {
-    let most = |f: &dyn Fn(&Rule) -> usize| m.rules.iter().map(f).max().unwrap_or(0).max(1);
+pub fn sizes(m: &Machine, matching: &Matching) -> Sizes {
+    let each = || m.rules.iter().enumerate();
+    let apart = |i: usize| matching.apart.contains_key(&i);
+    let nfa = |(i, r): (usize, &Rule)| {
+        if needs(m, matching, i).nfa {
+            r.nfa.states.len()
+        } else {
+            1
+        }
+    };
+    let parts = m.rules.iter().map(|r| r.parts).max();
     Sizes {
         rules: m.rules.len().max(1),
-        parts: most(&|r| r.parts),
-        thread_room: m.rules.iter().map(room).sum::<usize>().max(1),
-        nfa_states: most(&|r| if keeps_nfa(r) { r.nfa.states.len() } else { 1 }),
+        conditions: matching.conditions.len().max(1),
+        apart: matching.apart.len(),
+        tags: matching.tags().max(1),
+        registers: matching.registers().max(1),
+        parts: parts.unwrap_or(0).max(1),
+        thread_room: each().map(|(i, r)| room(r, apart(i))).sum::<usize>().max(1),
+        nfa_states: each().map(nfa).max().unwrap_or(0).max(1),
     }
 }
 
 /// All tables and `nest__rules`.
-pub fn emit(m: &Machine, w: &mut Writer) {
+pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     for (i, rule) in m.rules.iter().enumerate() {
-        let how = match &rule.dfa {
-            Some(d) => format!("{} states, {} byte classes", d.count, d.class_count),
-            None => format!(
-                "{} threads at most: too many states for a table",
-                room(rule) - 1
-            ),
-        };
-        w.line(&format!(
-            "\n/* rule {i}, {}: {how} */",
-            comment(&rule.label)
-        ));
-        if let Some(dfa) = &rule.dfa {
+        let Needs { dfa, nfa } = needs(m, matching, i);
+        if dfa || nfa {
+            w.line("");
+            w.comment(&format!("rule {i}, {}", comment(&rule.label)));
+        }
+        if let Some(dfa) = rule.dfa.as_ref().filter(|_| dfa) {
             emit_dfa(i, dfa, w);
         }
-        if keeps_nfa(rule) {
+        if nfa {
             emit_nfa(i, &rule.nfa, w);
+        }
+        if let Some(cuts) = asked_cuts(matching, i) {
+            w.line(&format!(
+                "static const struct nest__cut rule_{i}_cuts[] = {{"
+            ));
+            let ends = [Cut::Start(0)].into_iter().chain(cuts.cuts.clone());
+            w.numbers(ends.chain([Cut::End(0)]).map(cut));
+            w.line("};");
         }
     }
     w.line("\nconst struct nest__rule nest__rules[NEST__RULES] = {");
     let mut first = 0;
     for (i, rule) in m.rules.iter().enumerate() {
-        let dfa = if rule.dfa.is_some() {
-            format!("&rule_{i}_dfa")
-        } else {
-            "NULL".to_string()
-        };
-        let nfa = if keeps_nfa(rule) {
-            format!("&rule_{i}_nfa")
-        } else {
-            "NULL".to_string()
-        };
+        let Needs { dfa, nfa } = needs(m, matching, i);
+        let pointer = |is: bool, text: String| if is { text } else { "NULL".to_string() };
+        let cuts = asked_cuts(matching, i);
         w.line(&format!(
-            "    {{{}, {}, {}, {}, {first}, {dfa}, {nfa}}},",
+            "    {{{}, {}, {}, {}, {first}, {}, {}, {}}},",
             string(&rule.label),
             string(&rule.file),
             rule.line,
-            rule.parts
+            rule.parts,
+            pointer(cuts.is_some(), format!("rule_{i}_cuts")),
+            pointer(dfa, format!("&rule_{i}_dfa")),
+            pointer(nfa, format!("&rule_{i}_nfa")),
         ));
-        first += room(rule);
+        first += room(rule, matching.apart.contains_key(&i));
     }
     if m.rules.is_empty() {
-        w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL}, /* never active */");
+        w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL, NULL}, /* never active */");
     }
     w.line("};");
-    w.line("\nconst uint64_t nest__first[256 * NEST__RULE_WORDS] = {");
-    w.numbers(first_bytes(m).iter().map(|word| format!("{word:#x}u")));
+    w.line("\nconst uint64_t nest__first[] = {");
+    w.numbers(
+        first_bytes(m, matching)
+            .iter()
+            .map(|word| format!("{word:#x}u")),
+    );
     w.line("};");
 }
 
+/// The cuts of a rule that are of use.
+fn asked_cuts(matching: &Matching, i: usize) -> Option<&Cuts> {
+    let cuts = matching.cuts[i].as_ref()?;
+    cuts.cuts.iter().any(|c| *c != Cut::Unused).then_some(cuts)
+}
+
+fn cut(cut: Cut) -> String {
+    let by = |n: i64| u32::try_from(n.rem_euclid(1 << 32)).unwrap_or(0);
+    match cut {
+        Cut::Unused => "{NEST__MARK_NONE, 0}".to_string(),
+        Cut::Start(n) => format!("{{NEST__MARK_START, {n}}}"),
+        Cut::End(n) => format!("{{NEST__MARK_END, {}u}}", by(-i64::from(n))),
+        Cut::Tag(tag, n) => format!("{{NEST__MARK_TAG + {tag}, {}u}}", by(n)),
+    }
+}
+
 /// For each byte, words of a bit for each rule: whether it is live behind that byte.
-fn first_bytes(m: &Machine) -> Vec<u64> {
+fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
+    if matching.apart.is_empty() {
+        return vec![0];
+    }
     let words = m.rules.len().div_ceil(64).max(1);
     let mut bits = vec![0; 256 * words];
     for (i, rule) in m.rules.iter().enumerate() {
         for byte in 0..256 {
-            let live = rule.dfa.as_ref().is_none_or(|dfa| {
-                let row = dfa.start as usize * dfa.class_count as usize;
-                dfa.next[row + usize::from(dfa.classes[byte])] != 0
-            });
+            let live = matching.apart.contains_key(&i)
+                && rule.dfa.as_ref().is_none_or(|dfa| {
+                    let row = dfa.start as usize * dfa.class_count as usize;
+                    dfa.next[row + usize::from(dfa.classes[byte])] != 0
+                });
             bits[byte * words + i / 64] |= u64::from(live) << (i % 64);
         }
     }
     bits
 }
 
-fn comment(text: &str) -> String {
+/// Text that may stand in a comment.
+pub(crate) fn comment(text: &str) -> String {
     text.replace("*/", "* /")
 }
 

@@ -38,6 +38,20 @@ impl Writer {
         self.put("\n");
     }
 
+    /// A comment of words, wrapped.
+    pub fn comment(&mut self, text: &str) {
+        let mut row = String::from("/*");
+        for word in text.split(' ') {
+            if row.len() + word.len() > 96 {
+                self.line(&row);
+                row = String::from(" *");
+            }
+            row.push(' ');
+            row.push_str(word);
+        }
+        self.line(&format!("{row} */"));
+    }
+
     /// A comment that begins a part of the file.
     pub fn begin(&mut self, part: &str) {
         self.line(&format!("\n/* Begin {part} */"));

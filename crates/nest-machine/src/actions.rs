@@ -76,6 +76,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     uses.sort_by_key(|u| u.at.start);
     Action {
         code: Code::at(cx.sources, text.span),
+        span: text.span,
         uses,
     }
 }
@@ -107,7 +108,7 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
 
 /// The text with every directive's head made a name of the same length, and that of `$block` an
 /// `if`, so that a C parser can read it.
-fn without_directives(text: &str, uses: &[Use]) -> String {
+pub(crate) fn without_directives(text: &str, uses: &[Use]) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for u in uses {
         if let What::Block { .. } = u.what {

@@ -102,6 +102,7 @@ fn macro_fix(
         name: name.to_string(),
         rest: Action {
             code: Code::at(sources, span),
+            span,
             uses,
         },
     };

@@ -348,6 +348,7 @@ impl Reader<'_> {
         let plain = text.text[at.clone()].to_string();
         let found = scope::uses(self.parser, &plain, Place::Initialiser, &self.names);
         Action {
+            span: actions_span(text, &at),
             code: self.code(text, at),
             uses: variable_uses(found, 0),
         }

@@ -12,6 +12,7 @@ use crate::directives::Directive;
 use crate::options::OptionInfo;
 use nest_diag::{SourceMap, Span};
 use nest_pattern::{Dfa, Nfa};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A checked specification.
@@ -94,12 +95,18 @@ pub struct Rule {
     pub file: String,
     /// The line of its pattern.
     pub line: usize,
+    /// Its pattern.
+    pub span: Span,
     /// When it is active.
     pub cond: Cond,
     /// Number of elements.
     pub parts: usize,
-    /// Whether the boundaries between elements are needed at run time.
-    pub parts_used: bool,
+    /// The elements as they are written, for messages.
+    pub elements: Vec<String>,
+    /// The elements (from 0) whose places its action asks for.
+    pub asked: BTreeSet<u32>,
+    /// Whether others may ask for any: functions that the action hands `$self`.
+    pub open: bool,
     /// The ordered NFA.
     pub nfa: Nfa,
     /// The DFA, if it fits the budget.
@@ -117,6 +124,8 @@ pub struct Timer {
     pub file: String,
     /// The line of its TIMEOUT.
     pub line: usize,
+    /// Its TIMEOUT.
+    pub span: Span,
     /// When it is active.
     pub cond: Cond,
     /// Milliseconds of silence.
@@ -147,6 +156,8 @@ pub enum Cond {
 pub struct Action {
     /// The C between the braces.
     pub code: Code,
+    /// Its place.
+    pub span: Span,
     /// By position; they do not overlap, but a call's arguments lie inside it.
     pub uses: Vec<Use>,
 }
@@ -392,6 +403,20 @@ pub enum Framing {
     Message,
 }
 
+/// `%option matching`: what becomes of the rules' automata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// What is fastest within the limits.
+    #[default]
+    Auto,
+    /// Side by side, each state as C code.
+    Code,
+    /// Side by side, as a table.
+    Table,
+    /// Each rule by itself.
+    Apart,
+}
+
 /// `%option logging`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Logging {
@@ -413,6 +438,12 @@ pub struct Settings {
     pub max_clients: u32,
     /// stream or message.
     pub framing: Framing,
+    /// What becomes of the rules' automata.
+    pub strategy: Strategy,
+    /// Most states of an automaton.
+    pub matching_states: usize,
+    /// Most bytes of C of an automaton.
+    pub matching_code: usize,
     /// Patterns ignore case.
     pub caseless: bool,
     /// The connection comes from inetd.
@@ -433,6 +464,9 @@ impl Settings {
             model: ModelKind::Event,
             max_clients: ModelKind::Event.row().clients,
             framing: Framing::Stream,
+            strategy: Strategy::Auto,
+            matching_states: 4096,
+            matching_code: 256 << 10,
             caseless: false,
             inetd: false,
             logging: Logging::Errors,

@@ -2,7 +2,7 @@
 
 mod words;
 
-use crate::model::{Framing, Logging, ModelKind, RunOption, Settings};
+use crate::model::{Framing, Logging, ModelKind, RunOption, Settings, Strategy};
 use nest_diag::{Code, Diagnostic, Span, nearest};
 use nest_syntax::ast::{Name, OptionDecl};
 pub use words::{duration, is_address, size};
@@ -196,6 +196,33 @@ pub const OPTIONS: &[OptionInfo] = &[
         "stream: matching goes on until decided; message: what one receive brought is a message",
     ),
     o(
+        "matching",
+        Value::Word(&["auto", "code", "table", "apart"]),
+        "auto",
+        false,
+        "rules side by side in an automaton, as code or as a table; or apart; the result is the same",
+    ),
+    o(
+        "matchingStates",
+        Value::Number {
+            least: 1,
+            most: 60_000,
+        },
+        "4096",
+        false,
+        "rules whose automaton has more states are matched apart",
+    ),
+    o(
+        "matchingCode",
+        Value::Size {
+            least: 1,
+            most: 64 * M,
+        },
+        "256K",
+        false,
+        "rules whose automaton takes more bytes of C are matched apart",
+    ),
+    o(
         "caseless",
         Value::Flag,
         "",
@@ -346,6 +373,22 @@ pub fn settle(
             }
             Value::Word(_) if info.name == "framing" && words[0] == "message" => {
                 settings.framing = Framing::Message;
+            }
+            Value::Word(_) if info.name == "matching" => {
+                settings.strategy = match words[0] {
+                    "code" => Strategy::Code,
+                    "table" => Strategy::Table,
+                    "apart" => Strategy::Apart,
+                    _ => Strategy::Auto,
+                };
+            }
+            Value::Number { .. } if info.name == "matchingStates" => {
+                settings.matching_states = words[0].parse().unwrap_or(settings.matching_states);
+            }
+            Value::Size { .. } if info.name == "matchingCode" => {
+                settings.matching_code = words::size(words[0])
+                    .and_then(|n| usize::try_from(n).ok())
+                    .unwrap_or(settings.matching_code);
             }
             Value::Word(_) if info.name == "logging" => {
                 settings.logging = match words[0] {

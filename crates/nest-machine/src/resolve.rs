@@ -327,14 +327,20 @@ impl Resolver<'_> {
             return None;
         };
         let dfa = Dfa::build(&nfa, STATE_BUDGET);
-        let parts_used = action.uses.iter().any(needs_parts);
         Some(Rule {
             label,
             file: self.sources.file(rule.span.file).name.clone(),
             line,
+            span: pattern.span,
             cond: and(conds),
             parts: pattern.elements.len(),
-            parts_used,
+            elements: pattern
+                .elements
+                .iter()
+                .map(|e| self.sources.text(e.span).to_string())
+                .collect(),
+            asked: action.uses.iter().flat_map(asked).collect(),
+            open: action.uses.iter().any(hands_on),
             nfa,
             dfa,
             action,
@@ -364,6 +370,7 @@ impl Resolver<'_> {
             label: format!("line {line}"),
             file: self.sources.file(rule.span.file).name.clone(),
             line,
+            span: after.span,
             cond: and(conds),
             after: ms,
             action,
@@ -508,19 +515,28 @@ impl Resolver<'_> {
     }
 }
 
-fn needs_parts(u: &crate::model::Use) -> bool {
-    match &u.what {
-        What::Part(n) => *n > 0,
-        What::Directive { directive, call } => {
-            directive.name == "self"
-                || call.as_ref().is_some_and(|c| {
-                    c.args.iter().any(
-                        |a| matches!(a.kind, ArgKind::Part(n) | ArgKind::PartNumber(n) if n > 0),
-                    )
-                })
-        }
-        _ => false,
-    }
+/// The elements (from 0) that it asks for.
+fn asked(u: &crate::model::Use) -> Vec<u32> {
+    let parts: Vec<u32> = match &u.what {
+        What::Part(n) => vec![*n],
+        What::Directive {
+            call: Some(call), ..
+        } => call
+            .args
+            .iter()
+            .filter_map(|a| match a.kind {
+                ArgKind::Part(n) | ArgKind::PartNumber(n) => Some(n),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    parts.iter().filter_map(|n| n.checked_sub(1)).collect()
+}
+
+/// Whether it is `$self`: whoever has it may ask for any part.
+fn hands_on(u: &crate::model::Use) -> bool {
+    matches!(&u.what, What::Directive { directive, .. } if directive.name == "self")
 }
 
 fn and(mut conds: Vec<Cond>) -> Cond {

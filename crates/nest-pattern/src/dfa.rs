@@ -5,12 +5,12 @@
 //! language says what holds *at* a byte, and passes over an empty match. Must not know: notation,
 //! other rules.
 
-mod classes;
-mod minimise;
+pub(crate) mod classes;
+pub(crate) mod minimise;
 
+use crate::hash::Table;
 use crate::nfa::Nfa;
 use crate::threads::Stepper;
-use std::collections::HashMap;
 
 /// Per-rule DFA: exact acceptance and liveness at every byte (`docs/language.md`, Matching).
 /// State numbers are ordered by kind so that two comparisons classify a state:
@@ -78,45 +78,45 @@ impl Dfa {
     }
 }
 
-/// A state is its thread list and whether the rule accepted on the way in.
-type Key = (Vec<u32>, bool);
+/// A state is its thread list, and a last number that says whether the rule accepted on the way in.
+type Key = Vec<u32>;
 
 fn determinise(nfa: &Nfa, state_budget: usize) -> Option<Raw> {
     // A step costs as much as its list is long: long lists use up the budget faster.
     let mut threads_left = state_budget.saturating_mul(64);
     let (classes, samples) = classes::of(nfa);
     let mut stepper = Stepper::new(nfa);
-    let mut keys: Vec<Key> = vec![(Vec::new(), false), (Vec::new(), true)];
-    let mut numbers: HashMap<Key, u32> = HashMap::new();
-    for (number, key) in (0..).zip(&keys) {
-        numbers.insert(key.clone(), number);
-    }
-    let mut number_of = |key: Key, keys: &mut Vec<Key>| -> Option<u32> {
-        if let Some(&number) = numbers.get(&key) {
+    let mut keys: Vec<Key> = vec![vec![0], vec![1]];
+    let mut numbers: Table<Key, u32> = (0..).zip(&keys).map(|(n, k)| (k.clone(), n)).collect();
+    let mut number_of = |key: &mut Key, accepts: bool, keys: &mut Vec<Key>| -> Option<u32> {
+        key.push(accepts.into());
+        if let Some(&number) = numbers.get(key) {
             return Some(number);
         }
-        threads_left = threads_left.checked_sub(key.0.len())?;
+        threads_left = threads_left.checked_sub(key.len() - 1)?;
         if keys.len() >= state_budget {
             return None;
         }
         let number = u32::try_from(keys.len()).ok()?;
         keys.push(key.clone());
-        numbers.insert(key, number);
+        numbers.insert(key.clone(), number);
         Some(number)
     };
-    let start = number_of((stepper.start(), false), &mut keys)?;
+    let mut list = stepper.start();
+    let start = number_of(&mut list, false, &mut keys)?;
     let mut next = Vec::new();
-    let mut list = Vec::new();
     let mut done = 0;
     while done < keys.len() {
-        let from = std::mem::take(&mut keys[done].0);
+        let mut from = std::mem::take(&mut keys[done]);
+        let accepts = from.pop();
         for sample in &samples {
             let accepts = stepper.step(&from, *sample, &mut list);
-            next.push(number_of((list.clone(), accepts), &mut keys)?);
+            next.push(number_of(&mut list, accepts, &mut keys)?);
         }
+        keys[done].extend(accepts);
         done += 1;
     }
-    let accepts = keys.iter().map(|(_, accepts)| *accepts).collect();
+    let accepts = keys.iter().map(|key| key.last() == Some(&1)).collect();
     Some(Raw {
         classes,
         class_count: samples.len(),

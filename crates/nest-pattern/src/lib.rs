@@ -4,15 +4,22 @@
 //! subset construction, up to a budget); [`sim`] runs them. Must not know: states, conditions,
 //! actions, C.
 
+mod cuts;
 mod dfa;
+mod hash;
 mod hir;
 mod lower;
+mod merged;
 mod nfa;
 pub mod sim;
+mod tagged;
 mod threads;
 
+pub use cuts::{Cut, Cuts};
 pub use dfa::Dfa;
 pub use hir::Hir;
 pub use lower::lower;
+pub use merged::{Accept, Chain, Effect, Member, Merged};
 pub use nest_syntax::ast::ByteSet;
 pub use nfa::{Nfa, NfaState, STATE_LIMIT, TooLarge};
+pub use tagged::{Moves, Source, Tagged};

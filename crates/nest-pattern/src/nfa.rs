@@ -77,6 +77,33 @@ impl Nfa {
         })
     }
 
+    /// The same without an element (from 0), to see how much of an automaton is its own.
+    #[must_use]
+    pub fn without(&self, element: u32) -> Nfa {
+        let mut nfa = self.clone();
+        // The last element has no mark: it ends at Match.
+        let is_exit = |state: &NfaState| match state {
+            NfaState::Mark { part, .. } => *part == element,
+            NfaState::Match => element + 1 == self.parts,
+            _ => false,
+        };
+        let exit = (0..).zip(&self.states).find(|(_, state)| is_exit(state));
+        let Some((exit, _)) = exit else { return nfa };
+        match element.checked_sub(1) {
+            None => nfa.start = exit,
+            Some(before) => {
+                for state in &mut nfa.states {
+                    if let NfaState::Mark { part, next } = state
+                        && *part == before
+                    {
+                        *next = exit;
+                    }
+                }
+            }
+        }
+        nfa
+    }
+
     /// The state of that number.
     #[must_use]
     pub fn state(&self, id: u32) -> &NfaState {

@@ -5,8 +5,10 @@
 //! actions, sockets.
 
 mod engine;
+mod merged;
 
 pub use engine::{Decision, Engine, Outcome, Reason, Rule};
+pub use merged::{MergedRun, Together};
 
 use crate::dfa::Dfa;
 use crate::nfa::{Nfa, NfaState};

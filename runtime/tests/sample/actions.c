@@ -12,7 +12,7 @@ struct sample_vars {
 };
 const size_t nest__spec_vars_size = sizeof(struct sample_vars);
 void nest__spec_vars_init(nest_session *, void *);
-void nest__spec_act(nest_session *, void *, int);
+void nest__spec_act(nest_session *, void *, int, const struct nest_message *);
 int nest__spec_startup(int, char **);
 
 enum { STATE_NAMED = 2, STATE_DEAD, STATE_TICK, STATE_HUSH };
@@ -132,7 +132,8 @@ static void tick(nest_session *s, struct sample_vars *vars, int timer) {
     }
 }
 
-void nest__spec_act(nest_session *s, void *memory, int rule) {
+void nest__spec_act(nest_session *s, void *memory, int rule, const struct nest_message *message) {
+    (void)message;
     struct sample_vars *vars = memory;
     nest_bytes items[3];
     switch (rule) {

@@ -11,7 +11,8 @@ static int overflow(const volatile char *above) {
     return above[0] == 'x' ? 0 : overflow(frame) + frame[0];
 }
 
-void nest__spec_act(nest_session *s, void *memory, int rule) {
+void nest__spec_act(nest_session *s, void *memory, int rule, const struct nest_message *message) {
+    (void)message;
     volatile int *volatile nowhere = NULL;
     if (rule == -6) {
         abort();
@@ -33,6 +34,6 @@ void nest__spec_act(nest_session *s, void *memory, int rule) {
         nest_log(s, NEST_WARN, "a line\nand %s", "another\n\x1b");
         break;
     default:
-        sample_act(s, memory, rule);
+        sample_act(s, memory, rule, message);
     }
 }

@@ -3,6 +3,10 @@
  *
  * SAMPLE_MODEL names the file that lists the model's parts, SAMPLE_HOOKS the hooks'. */
 #define NEST__RULES 19
+#define NEST__CONDITIONS 2
+#define NEST__APART 19
+#define NEST__TAGS 1
+#define NEST__REGISTERS 1
 #define NEST__PARTS 6
 #define NEST__THREAD_ROOM 96
 #define NEST__NFA_STATES 48
@@ -28,17 +32,34 @@ const char nest__model_name[] = SAMPLE_NAME;
 const char nest__tool_version[] = "by hand";
 const bool nest__has_start = true;
 
-unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]) {
-    unsigned n = 0;
+/* Bit 0: all rules but one; bit 1: keep. */
+bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {
     (void)last;
-    if ((states & 1u << 3) == 0) { /* !DEAD */
-        for (uint16_t rule = 0; rule < NEST__RULES; rule++) {
-            if (rule != 8 || (states & 1u << 2) != 0) { /* NAMED: keep */
-                rules[n++] = rule;
-            }
+    bool alive = (states & 1u << 3) == 0; /* !DEAD */
+    bool named = (states & 1u << 2) != 0; /* NAMED */
+    active->bits[0] = (uint64_t)alive | (uint64_t)(alive && named) << 1;
+    return alive;
+}
+
+unsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
+    unsigned n = 0;
+    for (uint16_t rule = 0; rule < NEST__RULES; rule++) {
+        if ((active->bits[0] >> (rule == 8) & 1) != 0) {
+            rules[n++] = rule;
         }
     }
     return n;
+}
+
+bool nest__spec_begin(struct nest__run *run, uint64_t states, unsigned last) {
+    run->automaton = 0;
+    run->state = 0;
+    return nest__spec_active(states, last, &run->active);
+}
+
+void nest__spec_run(struct nest__run *run, const uint8_t *start, const uint8_t *p,
+                    const uint8_t *end) {
+    (void)run, (void)start, (void)p, (void)end;
 }
 
 /* Two of a second: the first written fires. In HUSH one fires that takes what is unread. */

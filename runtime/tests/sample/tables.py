@@ -183,8 +183,8 @@ def main():
                   f"{len(kinds)}, {start}, {silent}, {len(rows)}}};")
             table = f"&{name}_dfa"
             firsts.append([cells[start * len(kinds) + kind] != "0" for kind in classes])
-        rules.append(f'{{"{name}", "sample.nest", {10 + len(rules)}, {nfa.parts}, {words}, {table}, '
-                     f"&{name}_nfa}}")
+        rules.append(f'{{"{name}", "sample.nest", {10 + len(rules)}, {nfa.parts}, {words}, NULL, '
+                     f"{table}, &{name}_nfa}}")
         if not as_dfa:
             words += len(nfa.states)
             firsts.append([True] * 256)

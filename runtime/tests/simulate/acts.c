@@ -26,15 +26,29 @@ int nest__spec_timer(uint64_t states, unsigned last) {
     return (states >> ACTS_LATE & 1) != 0 ? 1 : (states >> ACTS_TICK & 1) != 0 ? 0 : -1;
 }
 
-unsigned nest__spec_active(uint64_t states, unsigned last, uint16_t rules[NEST__RULES]) {
+bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {
     (void)last;
-    if ((states >> ACTS_DEAD & 1) != 0) {
-        return 0;
-    }
-    for (uint16_t rule = 0; rule < NEST__RULES; rule++) {
+    active->bits[0] = (states >> ACTS_DEAD & 1) == 0;
+    return active->bits[0] != 0;
+}
+
+unsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
+    unsigned n = active->bits[0] != 0 ? NEST__RULES : 0;
+    for (uint16_t rule = 0; rule < n; rule++) {
         rules[rule] = rule;
     }
-    return NEST__RULES;
+    return n;
+}
+
+bool nest__spec_begin(struct nest__run *run, uint64_t states, unsigned last) {
+    run->automaton = 0;
+    run->state = 0;
+    return nest__spec_active(states, last, &run->active);
+}
+
+void nest__spec_run(struct nest__run *run, const uint8_t *start, const uint8_t *p,
+                    const uint8_t *end) {
+    (void)run, (void)start, (void)p, (void)end;
 }
 
 void nest__spec_vars_init(nest_session *s, void *vars) {
@@ -470,7 +484,8 @@ static void acts_timer(struct sim_talk *talk, int timer) {
     }
 }
 
-void nest__spec_act(nest_session *s, void *vars, int rule) {
+void nest__spec_act(nest_session *s, void *vars, int rule, const struct nest_message *message) {
+    (void)message;
     struct sim_talk *talk = talk_of(s);
     if (talk->acting || talk->over || talk->session != s) {
         sim_broken(talk, "an action begins while another runs, or after END");

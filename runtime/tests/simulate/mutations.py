@@ -21,15 +21,16 @@ MUTATIONS = [
      "    case NEST__EVENT_RESET:\n"),
     ("kept-too-long", "engine/session.c", "        nest__kept_free(s->work);\n", ""),
     ("stuck-with-timer", "engine/session.c",
-     "        if (count == 0 && (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {",
-     "        if (count == 0) {"),
+     "        if (!nest__match_begin(match, s->states, s->last, n > 0 ? p : NULL) &&\n"
+     "            (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {",
+     "        if (!nest__match_begin(match, s->states, s->last, n > 0 ? p : NULL)) {"),
     ("timer-in-message", "engine/session.c",
      "        s->work->since += nest__clock() - begun; /* nothing was read meanwhile */\n", ""),
     # -- memory of a session
-    ("message-lost", "engine/work.c", "        memcpy(work->rest, action->p, message);\n", ""),
+    ("message-lost", "engine/work.c", "        memcpy(work->rest, action->message.p, message);\n", ""),
     ("rest-from-its-front", "engine/work.c", "        work->rest_at = message;\n        work->rest_n",
      "        work->rest_at = 0;\n        work->rest_n"),
-    ("message-elsewhere", "engine/work.c", "    if (message > 0) {\n        action->p = work->rest;\n    }\n",
+    ("message-elsewhere", "engine/work.c", "    if (message > 0) {\n        action->message.p = work->rest;\n    }\n",
      ""),
     ("settled-early", "engine/work.c", "work->out_n > 0 || work->matching || work->kept != NULL ||",
      "work->out_n > 0 || work->matching ||"),
@@ -80,8 +81,8 @@ MUTATIONS = [
     # -- the match
     ("first-of-equals", "engine/matcher.c", "match->fed = to;", "match->fed = to - (to > 3);"),
     ("overflow-late", "engine/matcher.c", "    if (match->fed >= most) {", "    if (match->fed > most) {"),
-    ("part-start", "engine/directives.c", "uint32_t start = n == 1 ? 0 : action->ends[n - 2];",
-     "uint32_t start = n <= 2 ? 0 : action->ends[n - 2];"),
+    ("part-start", "engine/parts.c", "from = n == 1 ? 0 : action->ends[n - 2];",
+     "from = n <= 2 ? 0 : action->ends[n - 2];"),
     # -- files and blocks
     ("descriptor-left", "engine/files.c",
      "    error = errno;\n    nest__file_close(file.fd);\n", "    error = errno;\n"),

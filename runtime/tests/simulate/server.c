@@ -5,6 +5,10 @@
  * Each run is a server's whole life in a process of its own, with its own seed: N, N + 1, …
  * Exit status 0: nothing was found. */
 #define NEST__RULES 19
+#define NEST__CONDITIONS 2
+#define NEST__APART 19
+#define NEST__TAGS 1
+#define NEST__REGISTERS 1
 #define NEST__PARTS 6
 #define NEST__THREAD_ROOM 96
 #define NEST__NFA_STATES 48

@@ -5,7 +5,7 @@ use nest_syntax::ast::ByteSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The class of every byte, numbered by first byte, and one byte of every class.
-pub(super) fn of(nfa: &Nfa) -> ([u8; 256], Vec<u8>) {
+pub(crate) fn of(nfa: &Nfa) -> ([u8; 256], Vec<u8>) {
     let sets: BTreeSet<ByteSet> = nfa
         .states
         .iter()
@@ -38,7 +38,7 @@ fn split(old: &[u8; 256], set: &ByteSet) -> ([u8; 256], Vec<u8>) {
 }
 
 /// Joins the classes that `key` does not tell apart; numbered by first byte.
-pub(super) fn join<K: Ord>(
+pub(crate) fn join<K: Ord>(
     old: &[u8; 256],
     count: usize,
     key: impl Fn(usize) -> K,

@@ -8,7 +8,15 @@ use super::{DEAD, DONE, Dfa, Raw, classes};
 use std::collections::VecDeque;
 
 pub(super) fn minimise(raw: &Raw) -> Dfa {
-    let block_of = refine(raw);
+    let kinds: Vec<usize> = (0..raw.accepts.len())
+        .map(|state| match u32::try_from(state) {
+            Ok(DEAD) => 0,
+            Ok(DONE) => 1,
+            _ if raw.accepts[state] => 2,
+            _ => 3,
+        })
+        .collect();
+    let block_of = refine(&raw.next, raw.class_count, &kinds);
     let (order, first_silent) = order(raw, &block_of);
     let mut number = vec![0u32; raw.accepts.len()];
     for (n, state) in (0u32..).zip(&order) {
@@ -73,22 +81,18 @@ fn order(raw: &Raw, block_of: &[usize]) -> (Vec<u32>, u32) {
     (order, first_silent)
 }
 
-/// The block of each state.
-fn refine(raw: &Raw) -> Vec<usize> {
-    let sources = Sources::of(raw);
-    let mut partition = Partition::new(raw.accepts.len(), |state| match state {
-        DEAD => 0,
-        DONE => 1,
-        _ if raw.accepts[state as usize] => 2,
-        _ => 3,
-    });
+/// The block of each state, for `targets[state * class_count + class]`: the coarsest blocks that
+/// keep states of different kinds apart, and states that lead to different blocks.
+pub(crate) fn refine(targets: &[u32], class_count: usize, kinds: &[usize]) -> Vec<usize> {
+    let sources = Sources::of(targets, class_count);
+    let mut partition = Partition::new(kinds.len(), |state| kinds[state as usize]);
     let mut waiting: Vec<bool> = vec![true; partition.blocks.len()];
     let mut work: Vec<usize> = (0..partition.blocks.len()).collect();
     while let Some(splitter) = work.pop() {
         waiting[splitter] = false;
         // A copy: the splitter may itself be split meanwhile.
         let members = partition.members(splitter).to_vec();
-        for class in 0..raw.class_count {
+        for class in 0..class_count {
             for state in &members {
                 for source in sources.to(*state, class) {
                     partition.mark(*source);
@@ -118,19 +122,18 @@ struct Sources {
 }
 
 impl Sources {
-    fn of(raw: &Raw) -> Sources {
-        let class_count = raw.class_count;
-        let slot = |at: usize| raw.next[at] as usize * class_count + at % class_count;
-        let mut first = vec![0usize; raw.next.len() + 1];
-        for at in 0..raw.next.len() {
+    fn of(next: &[u32], class_count: usize) -> Sources {
+        let slot = |at: usize| next[at] as usize * class_count + at % class_count;
+        let mut first = vec![0usize; next.len() + 1];
+        for at in 0..next.len() {
             first[slot(at) + 1] += 1;
         }
         for at in 1..first.len() {
             first[at] += first[at - 1];
         }
-        let mut list = vec![0u32; raw.next.len()];
+        let mut list = vec![0u32; next.len()];
         let mut fill = first.clone();
-        for (state, row) in (0u32..).zip(0..raw.accepts.len()) {
+        for (state, row) in (0u32..).zip(0..next.len() / class_count) {
             for at in row * class_count..(row + 1) * class_count {
                 list[fill[slot(at)]] = state;
                 fill[slot(at)] += 1;

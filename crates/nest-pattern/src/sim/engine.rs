@@ -2,7 +2,7 @@
 //!
 //! Timers and closing are the caller's. Must not know: how conditions choose the rules.
 
-use super::{Runner, Threads, parts};
+use super::{MergedRun, Runner, Threads, Together, parts};
 use crate::dfa::Dfa;
 use crate::nfa::Nfa;
 use std::ops::Range;
@@ -78,6 +78,8 @@ pub struct Engine<'r> {
     /// i: how many unread bytes were stepped over.
     at: usize,
     active: Vec<(usize, Runner<'r>)>,
+    /// In place of `active`: all of them side by side.
+    together: Option<(&'r Together, MergedRun<'r>)>,
     /// The latest accept: length and rule.
     best: Option<(usize, usize)>,
     stuck: bool,
@@ -95,19 +97,33 @@ impl<'r> Engine<'r> {
             eof: false,
             at: 0,
             active: Vec::new(),
+            together: None,
             best: None,
             stuck: true,
+        }
+    }
+
+    /// The same, by the product of the rules.
+    #[must_use]
+    pub fn merged(rules: &'r [Rule], together: &'r Together, input_buffer: usize) -> Self {
+        let run = together.run(&[]);
+        Engine {
+            together: Some((together, run)),
+            ..Engine::new(rules, input_buffer)
         }
     }
 
     /// A read point: `active` are the pattern rules (in the order written) whose condition holds,
     /// `timers` says whether a TIMEOUT rule's does.
     pub fn begin(&mut self, active: impl IntoIterator<Item = usize>, timers: bool) {
-        self.active = active
-            .into_iter()
-            .map(|r| (r, self.rules[r].runner()))
-            .collect();
-        self.stuck = self.active.is_empty() && !timers;
+        let active: Vec<usize> = active.into_iter().collect();
+        self.stuck = active.is_empty() && !timers;
+        if let Some((together, run)) = &mut self.together {
+            *run = together.run(&active);
+        } else {
+            let rules = active.iter().map(|r| (*r, self.rules[*r].runner()));
+            self.active = rules.collect();
+        }
         self.at = 0;
         self.best = None;
     }
@@ -151,12 +167,20 @@ impl<'r> Engine<'r> {
     }
 
     fn is_live(&self) -> bool {
+        if let Some((_, run)) = &self.together {
+            return run.is_live();
+        }
         self.active.iter().any(|(_, runner)| runner.is_live())
     }
 
     fn step(&mut self) {
         let byte = self.unread[self.at];
         self.at += 1;
+        if let Some((_, run)) = &mut self.together {
+            run.step(byte);
+            self.best = run.best().map(|(n, rule, _)| (*n, *rule));
+            return;
+        }
         let mut first = None;
         for (rule, runner) in self.active.iter_mut().filter(|(_, r)| r.is_live()) {
             runner.step(byte);
@@ -181,8 +205,13 @@ impl<'r> Engine<'r> {
         };
         let rest = self.unread.split_off(length);
         let message = std::mem::replace(&mut self.unread, rest);
-        let parts = parts(&self.rules[rule].nfa, &message)
-            .expect("a rule that accepted has a path over those bytes");
+        let parts = match &self.together {
+            None => parts(&self.rules[rule].nfa, &message),
+            Some((together, run)) => run.best().and_then(|(_, _, tags)| {
+                together.parts(&self.rules[rule].nfa, rule, tags, &message)
+            }),
+        };
+        let parts = parts.expect("a rule that accepted has a path over those bytes");
         Decision {
             outcome: Outcome::Run {
                 rule,

@@ -7,9 +7,10 @@ use crate::print::{Macros, pcre};
 use crate::random::Random;
 use crate::reference::{self, GaveUp};
 use crate::{generate, pcre2::Regex, shrink};
-use nest_pattern::sim::{Decision, Engine, Outcome, Rule};
+use nest_pattern::sim::{Decision, Engine, Outcome, Rule, Together};
 use nest_pattern::{Dfa, Hir, Nfa, lower};
 use nest_syntax::ast::Pattern;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,10 @@ pub struct Case {
     pub cuts: Vec<usize>,
     pub eof: bool,
     pub input_buffer: usize,
+    /// The condition of each rule: those that share one are active together.
+    pub conditions: Vec<u32>,
+    /// The parts that each rule's action asks for.
+    pub asked: Vec<BTreeSet<u32>>,
     /// Which rules are active at the first read point, the second, …; then again from the first.
     pub masks: Vec<u64>,
 }
@@ -58,10 +63,13 @@ impl Case {
             eof,
             input_buffer,
             masks,
+            conditions,
+            asked,
             ..
         } = self;
         writeln!(out, "input \"{input}\" cut at {cuts:?}, end of file: {eof}").expect("same");
         writeln!(out, "inputBuffer {input_buffer}, active {masks:?}").expect("same");
+        writeln!(out, "conditions {conditions:?}, asked for: {asked:?}").expect("same");
         out
     }
 }
@@ -73,6 +81,9 @@ struct Prepared {
     fast: Vec<Rule>,
     /// Thread lists only.
     slow: Vec<Rule>,
+    /// All of them side by side, if that fits: each with a condition of its own; and as it is when
+    /// some share one, and some parts are not asked for.
+    together: Vec<(&'static str, Together)>,
     regexes: Vec<Regex>,
 }
 
@@ -98,16 +109,25 @@ fn prepare(case: &Case) -> Result<Prepared, String> {
         )?);
         hirs.push(hir);
     }
+    let together = [
+        ("merged, cut", Together::build(&fast, BUDGET)),
+        (
+            "merged with shared conditions, cut",
+            Together::with(&fast, &case.asked, &case.conditions, BUDGET),
+        ),
+    ];
+    let fits = together.into_iter().filter_map(|(n, t)| Some((n, t?)));
+    let together = fits.collect();
     Ok(Prepared {
         hirs,
         fast,
+        together,
         slow,
         regexes,
     })
 }
 
-fn engine_decisions(case: &Case, rules: &[Rule], cuts: &[usize]) -> Vec<Decision> {
-    let mut engine = Engine::new(rules, case.input_buffer);
+fn engine_decisions(case: &Case, mut engine: Engine<'_>, cuts: &[usize]) -> Vec<Decision> {
     let mut made: Vec<Decision> = Vec::new();
     engine.begin(case.active(0), false);
     let mut from = 0;
@@ -137,8 +157,15 @@ fn difference(case: &Case, ready: &Prepared) -> Result<Option<String>, GaveUp> {
         ("DFA, cut", &ready.fast, &case.cuts[..]),
         ("threads, cut everywhere", &ready.slow, &every[..]),
     ];
-    for (name, rules, cuts) in runs {
-        let got = engine_decisions(case, rules, cuts);
+    let apart = runs.into_iter().map(|(name, rules, cuts)| {
+        let engine = Engine::new(rules, case.input_buffer);
+        (name, engine_decisions(case, engine, cuts))
+    });
+    let merged = ready.together.iter().map(|(name, together)| {
+        let engine = Engine::merged(&ready.fast, together, case.input_buffer);
+        (*name, engine_decisions(case, engine, &case.cuts))
+    });
+    for (name, got) in apart.chain(merged) {
         if got != expected {
             return Ok(Some(format!("{name}: {got:#?}\nlibpcre2: {expected:#?}")));
         }
@@ -167,6 +194,8 @@ struct Counts {
     with_input: u64,
     rules: u64,
     by_dfa: u64,
+    sets: u64,
+    merged: u64,
 }
 
 /// One set of rules and its conversations; what is wrong with the first that fails.
@@ -178,6 +207,8 @@ fn try_set(set: u64) -> Result<Counts, String> {
     let mut counts = Counts {
         rules: ready.fast.len() as u64,
         by_dfa: ready.fast.iter().filter(|r| r.dfa.is_some()).count() as u64,
+        sets: 1,
+        merged: u64::from(!ready.together.is_empty()),
         ..Counts::default()
     };
     for _ in 0..PER_SET {
@@ -219,6 +250,8 @@ fn same_decisions_as_libpcre2() {
                     all.with_input += one.with_input;
                     all.rules += one.rules;
                     all.by_dfa += one.by_dfa;
+                    all.sets += one.sets;
+                    all.merged += one.merged;
                 }
             });
         }
@@ -229,10 +262,12 @@ fn same_decisions_as_libpcre2() {
         with_input: runs,
         rules,
         by_dfa,
+        sets,
+        merged,
     } = all.into_inner().expect("no set failed");
     println!(
         "seed {seed}: {done} conversations, {gave_up} without a verdict of libpcre2, \
-         {by_dfa} of {rules} rules by DFA"
+         {by_dfa} of {rules} rules by DFA, {merged} of {sets} sets merged"
     );
     if trials < 10_000 {
         return;
@@ -249,5 +284,9 @@ fn same_decisions_as_libpcre2() {
     assert!(
         by_dfa * 100 >= rules * 95,
         "only {by_dfa} of {rules} rules fit {BUDGET} states"
+    );
+    assert!(
+        merged * 100 >= sets * 80,
+        "only {merged} of {sets} sets of rules fit {BUDGET} states side by side"
     );
 }

@@ -6,6 +6,7 @@ use crate::print::Macros;
 use crate::random::Random;
 use nest_pattern::{Hir, lower};
 use nest_syntax::ast::{Alt, Atom, ByteSet, Element, Flags, Name, Pattern, Piece, Quant};
+use std::collections::BTreeSet;
 
 /// Few bytes, so that rules meet each other; both cases, a newline, one beyond ASCII.
 const BYTES: &[u8] = b"aaabbbccABd\n\n1\xe9";
@@ -37,12 +38,34 @@ pub fn rules(random: &mut Random) -> Case {
         };
         rules.push(rule);
     }
+    let conditions = conditions(random, rules.len());
+    let mut parts = |rule: &Pattern| -> BTreeSet<u32> {
+        let all = 0..u32::try_from(rule.elements.len()).expect("few elements");
+        all.filter(|_| random.chance(50)).collect()
+    };
+    let asked = rules.iter().map(&mut parts).collect();
     Case {
         rules,
         macros,
         caseless,
+        conditions,
+        asked,
         ..Case::default()
     }
+}
+
+/// One for each rule, or fewer.
+fn conditions(random: &mut Random, rules: usize) -> Vec<u32> {
+    let shared = random.chance(50);
+    let mut count = 0;
+    (0..rules)
+        .map(|_| {
+            let fresh = count == 0 || !shared || random.chance(50);
+            let at = if fresh { count } else { random.below(count) };
+            count += usize::from(fresh);
+            u32::try_from(at).expect("few rules")
+        })
+        .collect()
 }
 
 /// A conversation for these rules, put in place of the last one.
@@ -72,14 +95,18 @@ pub fn conversation(random: &mut Random, case: &mut Case, hirs: &[Vec<Hir>]) {
     } else {
         LENGTH
     };
-    let every = (1u64 << case.rules.len()) - 1;
+    let count = case.conditions.iter().max().map_or(0, |most| most + 1);
+    let every = (1u64 << count) - 1;
     case.masks = (0..3)
         .map(|_| {
-            if random.chance(50) {
+            let hold = if random.chance(50) {
                 every
             } else {
                 1 + random.next() % every
-            }
+            };
+            let each = (0..).zip(&case.conditions);
+            each.map(|(rule, condition)| (hold >> condition & 1) << rule)
+                .sum()
         })
         .collect();
 }

@@ -23,6 +23,8 @@ fn smaller(case: &Case) -> Vec<Case> {
         for n in 0..case.rules.len() {
             with(&|c| {
                 c.rules.remove(n);
+                c.conditions.remove(n);
+                c.asked.remove(n);
                 c.masks = vec![(1 << c.rules.len()) - 1];
             });
         }

@@ -1,4 +1,4 @@
-//! What the documents show is true: every page of a diagnostic code has an example that draws
+//! What the documents show is true, the checker's findings included: every page of a diagnostic code has an example that draws
 //! exactly that code and a corrected one that compiles, and so does every specification in
 //! `docs/`, the README and the examples.
 
@@ -37,12 +37,19 @@ impl Loader for Folder {
 }
 
 fn compiled(text: &str) -> Compiled {
-    compile(
-        "example.nest",
-        text,
-        &mut Beside { example: text },
-        &Overrides::default(),
-    )
+    let mut beside = Beside { example: text };
+    let overrides = Overrides::default();
+    checked(compile("example.nest", text, &mut beside, &overrides))
+}
+
+/// With the checker's findings.
+fn checked(mut outcome: Compiled) -> Compiled {
+    if let Some(machine) = &outcome.machine {
+        let found = nest_check::check(machine);
+        let found = found.into_iter().map(|f| f.diagnostic);
+        outcome.diagnostics.extend(found);
+    }
+    outcome
 }
 
 fn shown(compiled: &Compiled) -> String {
@@ -162,7 +169,12 @@ fn every_example_compiles_in_every_model() {
                 model: Some(model.name.to_string()),
                 ..Overrides::default()
             };
-            let outcome = compile(name, &text, &mut Folder(folder.clone()), &overrides);
+            let outcome = checked(compile(
+                name,
+                &text,
+                &mut Folder(folder.clone()),
+                &overrides,
+            ));
             assert!(
                 outcome.machine.is_some() && outcome.diagnostics.is_empty(),
                 "{name} in the {} model:\n{}",

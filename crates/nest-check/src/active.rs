@@ -1,0 +1,113 @@
+//! Rules that are never active, and rules that never take anything.
+
+use crate::Checker;
+use crate::witness::literal;
+use nest_diag::{Code, Diagnostic, Span};
+use nest_machine::directives::Form;
+use nest_machine::reach::Wins;
+use nest_machine::{Cond, What};
+
+/// DEFAULT's number.
+const DEFAULT: u32 = 1;
+
+impl Checker<'_> {
+    /// W0202.
+    pub(crate) fn never_active(&mut self) {
+        let m = self.m;
+        // Where nobody else has the session, W0201 has said what is never marked.
+        let rules = m.rules.iter().map(|r| &r.action);
+        let actions = rules.chain(m.timers.iter().map(|t| &t.action));
+        let handed_on = actions
+            .chain(m.start.iter().chain(&m.end))
+            .flat_map(|a| &a.uses)
+            .any(|u| match &u.what {
+                What::Directive { directive, .. } => {
+                    directive.form == Form::Plain && directive.name == "self"
+                }
+                _ => false,
+            });
+        let patterns = m.rules.iter().map(|r| (&r.cond, r.span));
+        let timers = m.timers.iter().map(|t| (&t.cond, t.span));
+        let never = |(cond, _): &(&Cond, Span)| !self.reach.may_hold(cond);
+        let all: Vec<(&Cond, Span)> = patterns.chain(timers).filter(never).collect();
+        for (cond, span) in all {
+            let unmarked = self.unmarked(cond);
+            if unmarked.is_some_and(|n| n != DEFAULT) && !handed_on {
+                continue;
+            }
+            let what = "this rule is never active";
+            let help = match unmarked {
+                _ if self.reach.sets.is_empty() => {
+                    "every conversation ends with START's action, which closes it".to_string()
+                }
+                Some(DEFAULT) => "DEFAULT is marked only where START's action marks no other \
+                                  state: name the states that hold here"
+                    .to_string(),
+                Some(n) => format!("no action marks `{}`", m.states[n as usize]),
+                None => "its condition never holds: no action leads to such states, from START on"
+                    .to_string(),
+            };
+            self.say(Diagnostic::new(Code::W0202, span, what).help(help), None);
+        }
+    }
+
+    /// A state that the condition needs and that is never marked.
+    fn unmarked(&self, cond: &Cond) -> Option<u32> {
+        match cond {
+            Cond::State(n) => (self.reach.bounds.marked >> n & 1 == 0).then_some(*n),
+            Cond::And(all) => all.iter().find_map(|c| self.unmarked(c)),
+            Cond::Or(all) => {
+                let each: Option<Vec<u32>> = all.iter().map(|c| self.unmarked(c)).collect();
+                each?.first().copied()
+            }
+            Cond::True | Cond::Last(_) | Cond::Not(_) => None,
+        }
+    }
+
+    /// W0203.
+    pub(crate) fn never_wins(&mut self) {
+        if !self.reach.is_complete() {
+            return;
+        }
+        let m = self.m;
+        let sets = &self.reach.sets;
+        for (n, rule) in m.rules.iter().enumerate() {
+            let mut active = (0..sets.len()).filter(|s| sets[*s].holds(&rule.cond));
+            let Some(first) = active.next() else { continue };
+            let takes = |set: usize| sets[set].rules.contains(&n);
+            if takes(first) || active.any(takes) {
+                continue;
+            }
+            // Alone it would take this; the first that takes it instead is told.
+            let alone: Vec<bool> = (0..m.rules.len()).map(|r| r == n).collect();
+            let Wins::With(input) = self.winners.wins(n, &alone).clone() else {
+                continue;
+            };
+            let there = self.active(first);
+            let rivals = self.winners.rivals(n).iter().find(|r| there[**r]);
+            let Some(rival) = rivals.map(|r| &m.rules[*r]) else {
+                continue;
+            };
+            let others = (0..m.rules.len()).filter(|r| there[*r] && *r < n).count();
+            let shown = literal(&input);
+            let what = "this rule never takes anything: others that are written before it match \
+                        all that it matches";
+            let before = self.talks.to(first);
+            let behind = match &before {
+                Some(w) if !w.acts.is_empty() => format!(" behind {w}"),
+                _ => String::new(),
+            };
+            let label = format!("this rule takes {shown}{behind}");
+            let help = if others > 1 {
+                "write it before them, or leave it out".to_string()
+            } else {
+                "write it before that one, or leave it out".to_string()
+            };
+            let witness = before.map(|w| w.and(input));
+            let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)
+                .label(rival.span, label)
+                .help(help);
+            self.say(diagnostic, witness);
+        }
+    }
+}

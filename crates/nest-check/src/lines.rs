@@ -1,0 +1,93 @@
+//! Rules that leave the end of a line behind, where nothing takes it.
+//!
+//! All others take whole lines. A client that ends its lines sends one byte more than such a rule
+//! takes, and the conversation ends there. Said only of actions that answer on every way: others may
+//! well take the beginning of a line whose rest comes next.
+
+use crate::Checker;
+use crate::waits::{Bytes, edges};
+use crate::witness::literal;
+use nest_diag::{Code, Diagnostic};
+use nest_machine::Framing;
+use nest_machine::effects::Closes;
+use nest_machine::reach::Reached;
+
+/// The line feed alone.
+const LINE_FEED: Bytes = [1 << b'\n', 0, 0, 0];
+
+impl Checker<'_> {
+    /// W0303.
+    pub(crate) fn lines(&mut self) {
+        let m = self.m;
+        if m.settings.framing == Framing::Message || !self.reach.is_complete() {
+            return;
+        }
+        let last: Vec<Bytes> = m.rules.iter().map(|rule| edges(rule).0).collect();
+        let none = |bytes: &Bytes| bytes[0] & LINE_FEED[0] == 0;
+        let answers = self.answers.clone();
+        for n in (0..m.rules.len()).filter(|n| answers[*n] && none(&last[*n])) {
+            let sets = &self.reach.sets;
+            let mut taken = (0..sets.len()).filter(|s| sets[*s].rules.contains(&n));
+            let Some(first) = taken.next() else { continue };
+            let left = |set: usize| self.leaves_a_line_end(n, &sets[set], &last);
+            if !left(first) || !taken.all(left) {
+                continue;
+            }
+            let Some(message) = self.talks.message(first, n) else {
+                continue;
+            };
+            let before = self.talks.to(first);
+            let mut sent = message.clone();
+            sent.push(b'\n');
+            let what = "this rule leaves the end of the line behind, and no rule takes it";
+            let help = format!(
+                "behind {} the line feed of {} matches nothing, and the conversation ends: let the \
+                 pattern end in \"\\n\", too",
+                literal(&message),
+                literal(&sent)
+            );
+            let witness = before.map(|w| w.and(sent));
+            let span = m.rules[n].span;
+            self.say(Diagnostic::new(Code::W0303, span, what).help(help), witness);
+        }
+    }
+
+    /// Whether, wherever the rule's action leads from a set, all other rules take whole lines and
+    /// none takes an empty one.
+    fn leaves_a_line_end(&self, rule: usize, set: &Reached, last: &[Bytes]) -> bool {
+        let m = self.m;
+        let effect = &self.effects.rules[rule];
+        let mut goes_on = false;
+        for path in &effect.paths {
+            if !path.fits(set.states) || path.closes == Closes::Yes {
+                continue;
+            }
+            let (states, varies) = path.outcome(set.states);
+            let there = self.reach.sets.iter().filter(|s| s.states == states);
+            for next in there {
+                let mut others = 0;
+                for (n, other) in m
+                    .rules
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, r)| next.holds(&r.cond))
+                {
+                    let Some(dfa) = &other.dfa else { return false };
+                    let empty = |line: &[u8]| {
+                        let end = line.iter().fold(dfa.start, |state, b| dfa.step(state, *b));
+                        dfa.accepts(end) || dfa.is_live(end)
+                    };
+                    if empty(b"\n") || empty(b"\r\n") || (n != rule && last[n] != LINE_FEED) {
+                        return false;
+                    }
+                    others += usize::from(n != rule);
+                }
+                if varies != 0 || others == 0 {
+                    return false;
+                }
+                goes_on = true;
+            }
+        }
+        goes_on
+    }
+}

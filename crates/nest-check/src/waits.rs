@@ -1,0 +1,160 @@
+//! Rules whose answer waits for bytes that a client has no reason to send.
+//!
+//! A rule accepts, and it or another could go on: nothing is decided before one more byte comes.
+//! Whoever sent a whole message and waits for the answer waits for ever, and the server for him.
+//! Said only of actions that answer on every way: other rules may well be part of a longer talk.
+
+use crate::Checker;
+use crate::witness::{Witness, literal};
+use nest_diag::{Code, Diagnostic};
+use nest_machine::reach::{At, Product, Search};
+use nest_machine::{Framing, Rule};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A rule that waits.
+struct Wait {
+    /// For which rule.
+    other: usize,
+    /// What was sent.
+    input: Vec<u8>,
+    /// Where.
+    set: usize,
+}
+
+/// A set of bytes.
+pub(crate) type Bytes = [u64; 4];
+
+impl Checker<'_> {
+    /// W0302.
+    pub(crate) fn waits(&mut self) {
+        // There a message ends where a packet ends.
+        if self.m.settings.framing == Framing::Message {
+            return;
+        }
+        let answers = self.answers.clone();
+        let edges: Vec<(Bytes, Bytes)> = self.m.rules.iter().map(edges).collect();
+        let mut pairs: BTreeMap<(usize, usize), Option<Vec<u8>>> = BTreeMap::new();
+        let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
+        let mut known: BTreeSet<Vec<usize>> = BTreeSet::new();
+        for set in 0..self.reach.sets.len() {
+            let active = self.active(set);
+            let active: Vec<usize> = (0..active.len()).filter(|r| active[*r]).collect();
+            if !known.insert(active.clone()) {
+                continue;
+            }
+            for rule in active.iter().copied().filter(|r| answers[*r]) {
+                // That it waits for itself is easier to see.
+                let others = active.iter().copied().filter(|other| *other != rule);
+                let others = std::iter::once(rule).chain(others);
+                let meet = |other: &usize| {
+                    let mut both = edges[rule].0.iter().zip(&edges[*other].1);
+                    both.any(|(last, live)| last & live != 0)
+                };
+                for other in others.filter(meet) {
+                    if waits.contains_key(&rule) {
+                        break;
+                    }
+                    let pair = pairs
+                        .entry((rule, other))
+                        .or_insert_with(|| self.between(rule, other, &[]));
+                    if pair.is_some()
+                        && let Some(input) = self.between(rule, other, &active)
+                    {
+                        waits.insert(rule, Wait { other, input, set });
+                    }
+                }
+            }
+        }
+        for (rule, wait) in waits {
+            self.waiting(rule, wait);
+        }
+    }
+
+    /// The shortest input that `rule` takes before others of `active`, and on which `other` is
+    /// live.
+    fn between(&mut self, rule: usize, other: usize, active: &[usize]) -> Option<Vec<u8>> {
+        let earlier = active.iter().copied().filter(|r| *r < rule);
+        let all: BTreeSet<usize> = earlier.chain([rule, other]).collect();
+        let all: Vec<usize> = all.into_iter().collect();
+        let product = Product::of(&self.m.rules, &all)?;
+        let live = |states: &[At], rule: usize| product.live(states).any(|r| r == rule);
+        let both = |states: &[At]| live(states, rule) && live(states, other);
+        // Of a rule that is written later it does not matter that it accepts, too.
+        let accepts = |states: &[At]| product.accepting(states).find(|r| *r <= rule) == Some(rule);
+        let waits = |states: &[At]| accepts(states) && live(states, other);
+        match product.search(&mut self.steps, both, waits) {
+            Search::Found(input) => Some(input),
+            Search::Nowhere | Search::TooLong => None,
+        }
+    }
+
+    fn waiting(&mut self, number: usize, wait: Wait) {
+        let rule = &self.m.rules[number];
+        let shown = literal(&wait.input);
+        let before = self.talks.to(wait.set);
+        let came = match &before {
+            Some(w) if !w.acts.is_empty() => format!("behind {w}, "),
+            _ => String::new(),
+        };
+        let client = format!(
+            "{came}a client that sends {shown} and waits for the answer waits \
+                              for ever"
+        );
+        let diagnostic = if wait.other != number {
+            let other = &self.m.rules[wait.other];
+            let what = "the answer waits for what another rule may still match";
+            Diagnostic::new(Code::W0302, rule.span, what)
+                .label(other.span, format!("this rule could go on behind {shown}"))
+                .help(format!(
+                    "{client}: end both patterns in what ends a message, or let states choose \
+                     between them"
+                ))
+        } else if never_ends(rule, &wait.input) {
+            let what = "the answer waits until the client closes, for the pattern can always go on";
+            Diagnostic::new(Code::W0302, rule.span, what).help(format!(
+                "{client}: a lazy repetition, as in `*?`, ends at the first place where it can"
+            ))
+        } else {
+            let what =
+                "the answer waits for a byte behind the message, for the pattern could go on";
+            Diagnostic::new(Code::W0302, rule.span, what).help(format!(
+                "{client}: let the pattern end in what ends a message, such as \"\\n\""
+            ))
+        };
+        let witness = before.map(|w: Witness| w.and(wait.input));
+        self.say(diagnostic, witness);
+    }
+}
+
+/// Whether a rule stays live behind `input`, whatever comes.
+fn never_ends(rule: &Rule, input: &[u8]) -> bool {
+    let Some(dfa) = &rule.dfa else { return false };
+    let state = input.iter().fold(dfa.start, |state, b| dfa.step(state, *b));
+    let (mut met, mut todo) = (BTreeSet::from([state]), vec![state]);
+    while let Some(state) = todo.pop() {
+        if !dfa.is_live(state) {
+            return false;
+        }
+        let next = (0..=255).map(|b| dfa.step(state, b));
+        todo.extend(next.filter(|s| met.insert(*s)));
+    }
+    true
+}
+
+/// The bytes with which a rule may accept, and those behind which it may be live. What has no
+/// automaton is not looked at.
+pub(crate) fn edges(rule: &Rule) -> (Bytes, Bytes) {
+    let (mut last, mut live) = ([0; 4], [0; 4]);
+    let Some(dfa) = &rule.dfa else {
+        return (last, live);
+    };
+    for state in (0..dfa.count).filter(|s| dfa.is_live(*s)) {
+        for byte in 0..=255u8 {
+            let to = dfa.step(state, byte);
+            let (at, bit) = (usize::from(byte / 64), byte % 64);
+            last[at] |= u64::from(dfa.accepts(to)) << bit;
+            live[at] |= u64::from(dfa.is_live(to)) << bit;
+        }
+    }
+    (last, live)
+}

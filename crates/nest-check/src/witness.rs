@@ -1,0 +1,140 @@
+//! What a client does to come to a set of states, and how that is told.
+//!
+//! Must not know: what is wrong there.
+
+use nest_machine::Machine;
+use nest_machine::reach::{At, Product, Reach, Search, Step};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Steps of automata for all messages together.
+const MOST_STEPS: usize = 1_000_000;
+/// Longer conversations, and longer messages, show nothing to anybody.
+const LONGEST_TALK: usize = 12;
+const LONGEST_MESSAGE: usize = 200;
+
+/// One thing that a client does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It sends these bytes.
+    Send(Vec<u8>),
+    /// It is silent for so many milliseconds.
+    Silence(u32),
+}
+
+/// What a client does, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witness {
+    /// One after the other, each when the one before was handled.
+    pub acts: Vec<Act>,
+}
+
+impl Witness {
+    /// This and then one more message.
+    #[must_use]
+    pub fn and(mut self, message: Vec<u8>) -> Witness {
+        self.acts.push(Act::Send(message));
+        self
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Act::Send(bytes) => f.write_str(&literal(bytes)),
+            Act::Silence(ms) if ms % 1000 == 0 => write!(f, "{}s of silence", ms / 1000),
+            Act::Silence(ms) => write!(f, "{ms}ms of silence"),
+        }
+    }
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, act) in self.acts.iter().enumerate() {
+            let comma = if n == 0 { "" } else { ", " };
+            write!(f, "{comma}{act}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes as a literal of C.
+#[must_use]
+pub fn literal(bytes: &[u8]) -> String {
+    let mut text = String::from("\"");
+    for (n, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\n' => text.push_str("\\n"),
+            b'\r' => text.push_str("\\r"),
+            b'\t' => text.push_str("\\t"),
+            b'"' | b'\\' => text.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => text.push(char::from(*byte)),
+            // A hexadecimal escape would take in a digit behind it.
+            _ if bytes.get(n + 1).is_some_and(u8::is_ascii_hexdigit) => {
+                text.push_str(&format!("\\{byte:03o}"));
+            }
+            _ => text.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// Conversations, and what they are made of.
+pub struct Talks<'m> {
+    m: &'m Machine,
+    reach: &'m Reach,
+    /// By the rules that are active, and the one that takes it.
+    messages: HashMap<(Vec<usize>, usize), Option<Vec<u8>>>,
+    steps: usize,
+}
+
+impl<'m> Talks<'m> {
+    /// For a machine.
+    pub fn new(m: &'m Machine, reach: &'m Reach) -> Talks<'m> {
+        Talks {
+            m,
+            reach,
+            messages: HashMap::new(),
+            steps: MOST_STEPS,
+        }
+    }
+
+    /// What leads to a set, if there are messages that are decided at once.
+    pub fn to(&mut self, set: usize) -> Option<Witness> {
+        let way = self.reach.way_to(set);
+        if way.len() > LONGEST_TALK {
+            return None;
+        }
+        let acts: Option<Vec<Act>> = way
+            .into_iter()
+            .map(|(from, step)| match step {
+                Step::Rule(rule) => Some(Act::Send(self.message(from, rule)?)),
+                Step::Timer(timer) => Some(Act::Silence(self.m.timers[timer].after)),
+            })
+            .collect();
+        Some(Witness { acts: acts? })
+    }
+
+    /// The shortest message that a rule takes in a set, with nothing behind it.
+    pub fn message(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
+        let set = &self.reach.sets[set];
+        let all = 0..self.m.rules.len();
+        let active: Vec<usize> = all.filter(|r| set.holds(&self.m.rules[*r].cond)).collect();
+        let key = (active, rule);
+        if let Some(known) = self.messages.get(&key) {
+            return known.clone();
+        }
+        let product = Product::of(&self.m.rules, &key.0);
+        let found = product.and_then(|product| {
+            let live = |states: &[At]| product.live(states).next().is_some();
+            let taken = |states: &[At]| product.first(states) == Some(rule) && !live(states);
+            match product.search(&mut self.steps, live, taken) {
+                Search::Found(input) if input.len() <= LONGEST_MESSAGE => Some(input),
+                _ => None,
+            }
+        });
+        self.messages.insert(key, found.clone());
+        found
+    }
+}

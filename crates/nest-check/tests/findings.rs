@@ -1,0 +1,236 @@
+//! Each finding: specifications that draw it, with what a client does to see it, and ones that are
+//! close to it and must not.
+
+use nest_check::check;
+use nest_machine::{Machine, Overrides, compile};
+use nest_pattern::sim;
+use nest_syntax::Loader;
+use std::time::{Duration, Instant};
+
+struct Nothing;
+
+impl Loader for Nothing {
+    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
+        Err("no file".to_string())
+    }
+}
+
+fn machine(text: &str) -> Machine {
+    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    compiled
+        .machine
+        .unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))
+}
+
+/// `CODE text: witness`, for each finding.
+#[track_caller]
+fn finds(text: &str, expected: &[&str]) {
+    let mut found = Vec::new();
+    for finding in check(&machine(text)) {
+        let d = &finding.diagnostic;
+        let mut place = &text[d.span.start as usize..d.span.end as usize];
+        // The name of the rule, if it has one, stands before its pattern.
+        let before = text[..d.span.start as usize].trim_end();
+        if let Some(named) = before.strip_suffix('=') {
+            let named = named.trim_end();
+            place = &named[named.rfind([' ', '\n']).map_or(0, |n| n + 1)..];
+        }
+        let witness = finding.witness.map_or("-".to_string(), |w| w.to_string());
+        found.push(format!("{} {place}: {witness}", d.code.name()));
+    }
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn rules_that_are_never_active() {
+    finds(
+        "%state A\n%%\nA: a = \"a\" { $clear(A); }\nb = \"b\" { $seen(A); }\n",
+        &[],
+    );
+    finds(
+        "%state A\n%%\nSTART { $seen(A); }\nDEFAULT: d = \"d\" { }\nA: a = \"a\" { }\n",
+        &["W0202 d: -"],
+    );
+    finds("%%\nSTART { $close(); }\na = \"a\" { }\n", &["W0202 a: -"]);
+    // Two states that are never marked together, in a rule and in a TIMEOUT rule.
+    finds(
+        "%state A B\n%%\na = \"a\" { $next(A); }\nA: b = \"b\" { $next(B); }\nB: d = \"d\" { $next(A); }\n\
+         A && B: c = \"c\" { }\nA && B: TIMEOUT(3s) { }\n",
+        &["W0202 c: -", "W0202 3s: -"],
+    );
+    // They are, on one way through the action.
+    finds(
+        "%{\nint x;\n%}\n%state A B\n%%\na = \"a\" { $seen(A); if (x) $seen(B); }\nA && B: c = \"c\" { }\n",
+        &[],
+    );
+    // Somebody else may mark them.
+    finds(
+        "%{\nvoid f(nest_session *);\n%}\n%state A B\n%%\na = \"a\" { f($self); }\nA && B: c = \"c\" { }\n",
+        &[],
+    );
+    // W0201 has said it.
+    finds("%state A\n%%\nA: a = \"a\" { }\nb = \"b\" { }\n", &[]);
+    // But not where functions have the session: these mark something else.
+    finds(
+        "%{\nstatic void f(nest_session *s) { nest_reply(s, \"x\"); }\n%}\n%state A\n%%\n\
+         A: a = \"a\" { }\nb = \"b\" { f($self); }\n",
+        &["W0202 a: -"],
+    );
+}
+
+#[test]
+fn rules_that_never_take_anything() {
+    finds("%%\na = \"a\" { }\nb = [a-z] { }\n", &[]);
+    finds("%%\na = [a-z] { }\nb = \"b\" { }\n", &["W0203 b: \"b\""]);
+    finds(
+        "%%\na = [a-m] { }\nb = [n-z] { }\nc = [a-z] { }\n",
+        &["W0203 c: \"a\""],
+    );
+    // Longer than the other.
+    finds("%%\na = [a-z]+ \"\\n\" { }\nb = \"b\\nc\" { }\n", &[]);
+    // Where the other is not active it takes something.
+    let some = "%state A\n%%\nA: a = [a-z] { $clear(A); }\nb = \"b\" { $seen(A); }\n";
+    finds(some, &[]);
+    // Only behind another message.
+    let behind = "%state A\n%%\n!A: a = \"go\\n\" { $seen(A); }\nA: { b = [a-z]+ \"\\n\" { }\n\
+                  c = \"c\\n\" { } }\n";
+    finds(behind, &["W0203 c: \"go\\n\", \"c\\n\""]);
+}
+
+#[test]
+fn actions_behind_which_a_conversation_can_only_end() {
+    let text = "%state A B\n%%\nSTART { $seen(A); }\nA: a = \"a\" { $next(B); }\n";
+    finds(text, &["W0204 a: \"a\""]);
+    let closes = "%state A B\n%%\nSTART { $seen(A); }\nA: a = \"a\" { $next(B); $close(); }\n";
+    finds(closes, &[]);
+    let timer = format!("{text}B: TIMEOUT(2s) {{ $close(); }}\n");
+    finds(&timer, &[]);
+    // The action leads elsewhere, too: whether it ever comes to this end depends on what x is.
+    let either =
+        "%{\nint x;\n%}\n%state A B\n%%\nSTART { $seen(A); }\nA: a = \"a\" { if (x) $next(B); }\n";
+    finds(either, &[]);
+    let start = "%state A\n%%\nSTART { $seen(A); }\n!A: a = \"a\" { }\n";
+    finds(start, &["W0204 {: ", "W0202 a: -"]);
+    let timers =
+        "%state A B\n%%\n!B: a = \"a\" { $seen(A); }\nA && !B: TIMEOUT(1500ms) { $seen(B); }\n";
+    finds(timers, &["W0204 1500ms: \"a\", 1500ms of silence"]);
+}
+
+#[test]
+fn answers_that_wait() {
+    finds(
+        "%%\na = [0-9]+ { $reply(\"n\\n\"); }\n",
+        &["W0302 a: \"0\""],
+    );
+    finds("%%\na = [0-9]+ \"\\n\" { $reply(\"n\\n\"); }\n", &[]);
+    finds(
+        "%%\na = [0-9]{1,3} \"\\n\"? { $close(); }\n",
+        &["W0302 a: \"0\""],
+    );
+    // Who sends this is not always answered: it may be part of a longer talk.
+    finds(
+        "%{\nint x;\n%}\n%%\na = [0-9]+ { if (x) $reply(\"n\\n\"); }\nb = \"\\n\" { $reply(\"x\\n\"); }\n",
+        &[],
+    );
+    // Another rule could go on.
+    let two = "%%\na = \"a\" \"\\n\"? { $reply(\"1\\n\"); }\n";
+    finds(two, &["W0302 a: \"a\""]);
+    let other = "%state S\n%%\na = \"a\\n\" { $reply(\"1\\n\"); }\nS: b = \"a\\nb\\n\" { $reply(\"2\\n\"); }\n\
+                 s = \"s\\n\" { $seen(S); }\n";
+    finds(other, &["W0302 a: \"s\\n\", \"a\\n\""]);
+    // Greedy and lazy.
+    finds(
+        "%%\nd = \"D\" (.|\\n)* \"\\n.\\n\" { $reply(\"ok\\n\"); }\n",
+        &["W0302 d: \"D\\n.\\n\""],
+    );
+    finds(
+        "%%\nd = \"D\" (.|\\n)*? \"\\n.\\n\" { $reply(\"ok\\n\"); }\n",
+        &[],
+    );
+    // A message ends with its packet.
+    finds(
+        "%option framing message\n%%\na = [0-9]+ { $reply(\"n\\n\"); }\n",
+        &[],
+    );
+}
+
+#[test]
+fn line_ends_that_are_left_behind() {
+    let text = "%%\nh = \"hello\" { $reply(\"hi\\n\"); }\nb = \"bye\\n\" { $close(); }\n";
+    finds(text, &["W0303 h: \"hello\\n\""]);
+    finds(&format!("{text}e = \"\\r\"? \"\\n\" {{ }}\n"), &[]);
+    // Not everything is a line.
+    finds(&format!("{text}t = [0-9] {{ }}\n"), &[]);
+    // The rest of the line is another rule's.
+    let rest = "%%\nh = \"hello \" { }\nb = [a-f]+ \"\\n\" { $close(); }\n";
+    finds(rest, &[]);
+}
+
+/// What is said to wait does wait, and is decided when the client closes; what is said to lead
+/// there is decided at once.
+#[test]
+fn witnesses_of_waiting_wait() {
+    let text = "%state A B\n%%\n!A: go = \"go\" \"\\n\" { $seen(A); }\nA && !B: on = [0-9]{2} \"\\n\" { $seen(B); }\n\
+                B: w = \"w\" [a-z]* { $reply($0); }\n";
+    let m = machine(text);
+    let found = check(&m);
+    let witness = found[0]
+        .witness
+        .clone()
+        .expect("it is known how to come there");
+    assert_eq!(witness.to_string(), "\"go\\n\", \"00\\n\", \"w\"");
+    let rules: Vec<sim::Rule> = m
+        .rules
+        .iter()
+        .map(|r| sim::Rule {
+            nfa: r.nfa.clone(),
+            dfa: r.dfa.clone(),
+        })
+        .collect();
+    let mut engine = sim::Engine::new(&rules, 8192);
+    let active = [vec![0], vec![1], vec![2]];
+    for (at, act) in witness.acts.iter().enumerate() {
+        let nest_check::Act::Send(bytes) = act else {
+            panic!("{act}")
+        };
+        engine.begin(active[at].clone(), false);
+        engine.feed(bytes);
+        assert_eq!(engine.decide().is_some(), at < 2, "{act}");
+    }
+    engine.end_of_file();
+    assert!(matches!(
+        engine.decide().map(|d| d.outcome),
+        Some(sim::Outcome::Run {
+            rule: 2,
+            length: 1,
+            ..
+        })
+    ));
+}
+
+/// 62 states, 500 rules of which all are active at once, and as many that are active apart. The
+/// bounds are those of an unoptimised build on a busy machine.
+#[test]
+fn large_specifications_take_little_time() {
+    let names: Vec<String> = (0..62).map(|i| format!("S{i}")).collect();
+    for cond in ["", "S"] {
+        let rules: String = (0..500)
+            .map(|i| {
+                let (at, to) = (i % 62, (i * 7 + i / 62 + 1) % 62);
+                let cond = if cond.is_empty() { String::new() } else { format!("S{at}: ") };
+                format!("{cond}\"r{i} \" [a-z]+ \"\\n\" {{ if ($len(2) > 3) $next(S{to}); $reply($2); }}\n")
+            })
+            .collect();
+        let text = format!(
+            "%state {}\n%%\nSTART {{ $seen(S0); }}\n{rules}",
+            names.join(" ")
+        );
+        let m = machine(&text);
+        let began = Instant::now();
+        let found = check(&m);
+        let took = began.elapsed();
+        assert_eq!(found.len(), 0);
+        assert!(took < Duration::from_secs(10), "{took:?}");
+        println!("{took:?}");
+    }
+}

@@ -1,0 +1,337 @@
+//! Automata of several rules as C: code for each state, or a table and one loop.
+//!
+//! Both resume wherever bytes end: what is kept is the state, and the registers. `runtime/seam.h`
+//! says what a run is. Must not know: why these rules are together.
+
+mod state;
+
+use crate::server::condition;
+use crate::tables::comment;
+use crate::writer::Writer;
+use nest_machine::matching::{Active, Automaton, Matching};
+use nest_machine::{Cond, Machine};
+use nest_pattern::{ByteSet, Effect, Merged, Source};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An automaton on its way to C.
+pub(crate) struct Emitter<'a> {
+    matching: &'a Matching,
+    automaton: &'a Automaton,
+    merged: &'a Merged,
+    number: usize,
+    /// Sets that single bytes are looked up in.
+    sets: RefCell<Vec<ByteSet>>,
+}
+
+/// All automata, and the functions by which the engine runs them.
+pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
+    for (number, automaton) in (1..).zip(&matching.automata) {
+        let emitter = Emitter {
+            matching,
+            automaton,
+            merged: &automaton.merged,
+            number,
+            sets: RefCell::default(),
+        };
+        emitter.describe(m, w);
+        if automaton.direct {
+            emitter.direct(w);
+        } else {
+            emitter.table(w);
+        }
+    }
+    begin(matching, w);
+    run(matching, w);
+}
+
+/// `nest__spec_begin`: which automaton, and its start.
+fn begin(matching: &Matching, w: &mut Writer) {
+    w.line("\nbool nest__spec_begin(struct nest__run *run, uint64_t states, unsigned last) {");
+    w.line("    (void)states, (void)last;");
+    // Which conditions hold is asked for while it runs, or tells the automaton and no more.
+    let masked = !matching.apart.is_empty()
+        || (matching.automata.iter()).any(|automaton| match &automaton.active {
+            Some(active) => !active.alone,
+            None => (automaton.conditions.iter()).any(|bit| !automaton.is_certain(*bit)),
+        });
+    if masked {
+        w.line("    if (!nest__spec_active(states, last, &run->active)) {");
+        w.line("        run->automaton = 0;");
+        w.line("        run->state = 0;");
+        w.line("        return false;");
+        w.line("    }");
+    }
+    for (number, automaton) in (1..).zip(&matching.automata) {
+        let one_of = |hold: &BTreeSet<usize>| {
+            let all = hold.iter().any(|c| matching.conditions[*c] == Cond::True);
+            (!all).then(|| {
+                if masked {
+                    any_active(hold)
+                } else {
+                    let each = hold.iter().map(|c| condition(&matching.conditions[*c]));
+                    each.collect::<Vec<_>>().join(" || ")
+                }
+            })
+        };
+        let test = match &automaton.active {
+            Some(active) if active.alone => one_of(&active.hold), // and all of them
+            Some(active) => Some(all_active(active)),
+            None => one_of(&automaton.conditions),
+        };
+        let always = test.is_none();
+        if let Some(test) = test {
+            w.line(&format!("    if ({test}) {{"));
+        }
+        let inner = if always { "    " } else { "        " };
+        w.line(&format!("{inner}run->automaton = {number};"));
+        w.line(&format!("{inner}run->state = {};", automaton.merged.start));
+        for register in &automaton.merged.zeroed {
+            w.line(&format!("{inner}run->registers[{register}] = 0;"));
+        }
+        w.line(&format!("{inner}return true;"));
+        if always {
+            w.line("}");
+            return; // no other can run
+        }
+        w.line("    }");
+    }
+    w.line("    run->automaton = 0;");
+    w.line("    run->state = 0;");
+    unforeseen(matching, masked, w);
+    w.line(&format!("    return {masked};"));
+    w.line("}");
+}
+
+/// Conditions of rules side by side hold, and there is no automaton for that.
+fn unforeseen(matching: &Matching, masked: bool, w: &mut Writer) {
+    let rules = matching.condition_of.iter().enumerate();
+    let together: BTreeSet<usize> = rules
+        .filter(|(rule, _)| !matching.apart.contains_key(rule))
+        .map(|(_, condition)| *condition)
+        .collect();
+    if !matching.foreseen || together.is_empty() {
+        return;
+    }
+    let test = if masked {
+        any_active(&together)
+    } else {
+        let each = together.iter().map(|c| condition(&matching.conditions[*c]));
+        each.collect::<Vec<_>>().join(" || ")
+    };
+    w.line(&format!("    if ({test}) {{"));
+    w.line("        nest__unforeseen();");
+    w.line("    }");
+}
+
+/// `nest__spec_run`.
+fn run(matching: &Matching, w: &mut Writer) {
+    w.line("\nvoid nest__spec_run(struct nest__run *run, const uint8_t *start, const uint8_t *p,");
+    w.line("                    const uint8_t *end) {");
+    w.line("    switch (run->automaton) {");
+    for number in 1..=matching.automata.len() {
+        w.line(&format!("    case {number}:"));
+        w.line(&format!(
+            "        run->state = automaton_{number}(run, start, p, end);"
+        ));
+        w.line("        return;");
+    }
+    w.line("    default:");
+    w.line("        (void)start, (void)p, (void)end;");
+    w.line("        return;");
+    w.line("    }");
+    w.line("}");
+}
+
+/// The words of conditions' bits.
+fn words<'a>(bits: impl IntoIterator<Item = &'a usize>) -> BTreeMap<usize, u64> {
+    let mut words: BTreeMap<usize, u64> = BTreeMap::new();
+    for bit in bits {
+        *words.entry(bit / 64).or_default() |= 1 << (bit % 64);
+    }
+    words
+}
+
+/// C: whether one of the conditions holds.
+fn any_active<'a>(bits: impl IntoIterator<Item = &'a usize>) -> String {
+    let words = words(bits).into_iter();
+    let tests = words.map(|(word, mask)| format!("(run->active.bits[{word}] & {mask:#x}u) != 0"));
+    tests.collect::<Vec<_>>().join(" || ")
+}
+
+/// C: whether these conditions of their group hold, and no others.
+fn all_active(active: &Active) -> String {
+    let set = words(&active.hold);
+    let tests = words(active.hold.iter().chain(&active.others))
+        .into_iter()
+        .map(|(word, mask)| {
+            let is = set.get(&word).copied().unwrap_or(0);
+            format!("(run->active.bits[{word}] & {mask:#x}u) == {is:#x}u")
+        });
+    tests.collect::<Vec<_>>().join(" && ")
+}
+
+impl Emitter<'_> {
+    fn describe(&self, m: &Machine, w: &mut Writer) {
+        let names = self
+            .automaton
+            .rules
+            .iter()
+            .map(|r| comment(&m.rules[*r].label));
+        let text = format!(
+            "{}: {} states, {} byte classes, {} registers",
+            names.collect::<Vec<_>>().join(", "),
+            self.merged.states(),
+            self.merged.class_count,
+            self.merged.registers
+        );
+        w.line("");
+        w.comment(&text);
+    }
+
+    fn certain(&self, condition: usize) -> bool {
+        self.automaton.is_certain(condition)
+    }
+
+    /// C: that none of the rules that are live in `state` is active; nothing if one always is.
+    fn nothing_live(&self, state: u32) -> Option<String> {
+        let live = &self.merged.live[state as usize];
+        let bits: Vec<usize> = live.iter().map(|b| *b as usize).collect();
+        let all = bits.len() == self.automaton.conditions.len();
+        if all || bits.iter().any(|b| self.certain(*b)) {
+            return None;
+        }
+        Some(format!("!({})", any_active(&bits)))
+    }
+
+    /// The same on the way from `from`: nothing also if that has seen to it.
+    fn nothing_live_behind(&self, from: u32, to: u32) -> Option<String> {
+        let live = |s: u32| &self.merged.live[s as usize];
+        if live(from).iter().all(|bit| live(to).contains(bit)) {
+            return None;
+        }
+        self.nothing_live(to)
+    }
+
+    /// What a transition does, `p` being behind its byte.
+    fn effect(&self, effect: &Effect, indent: &str, w: &mut Writer) {
+        // Code has its registers at hand while it runs, as pointers; a table has them in the run.
+        let direct = self.automaton.direct;
+        let value = |source: &Source| match source {
+            Source::Here => "(uint32_t)(p - start)".to_string(),
+            Source::Register(r) if direct => format!("(uint32_t)(r{r} - start)"),
+            Source::Register(r) => format!("run->registers[{r}]"),
+        };
+        let mut otherwise = "";
+        for accept in &effect.accepts {
+            let rule = self.automaton.rules[accept.member];
+            let condition = self.matching.condition_of[rule];
+            let certain = self.certain(condition);
+            let inner = match (certain, otherwise) {
+                (true, "") => indent.to_string(),
+                (true, _) => {
+                    w.line(&format!("{indent}}} else {{"));
+                    format!("{indent}    ")
+                }
+                (false, _) => {
+                    w.line(&format!(
+                        "{indent}{otherwise}if ({}) {{",
+                        any_active([&condition])
+                    ));
+                    format!("{indent}    ")
+                }
+            };
+            w.line(&format!("{inner}run->best = {rule};"));
+            w.line(&format!("{inner}run->best_n = (uint32_t)(p - start);"));
+            for (tag, source) in accept.tags.iter().enumerate() {
+                w.line(&format!("{inner}run->tags[{tag}] = {};", value(source)));
+            }
+            if certain {
+                if !otherwise.is_empty() {
+                    w.line(&format!("{indent}}}"));
+                    otherwise = "";
+                }
+                break; // no other can be preferred to it
+            }
+            otherwise = "} else ";
+        }
+        if !otherwise.is_empty() {
+            w.line(&format!("{indent}}}"));
+        }
+        for (register, source) in &effect.moves {
+            w.line(&match source {
+                Source::Here if direct => format!("{indent}r{register} = p;"),
+                Source::Register(from) if direct => format!("{indent}r{register} = r{from};"),
+                _ => format!("{indent}run->registers[{register}] = {};", value(source)),
+            });
+        }
+    }
+
+    /// A table of edges, `state | what << 16`, and the loop over it.
+    fn table(&self, w: &mut Writer) {
+        let number = self.number;
+        // What an edge asks for besides its state: an effect, and to look whether anything is live.
+        let mut kinds: Vec<(u32, Option<u32>)> = vec![(0, None)];
+        let mut edges = Vec::with_capacity(self.merged.next.len());
+        for (at, (to, effect)) in self.merged.next.iter().enumerate() {
+            let from = u32::try_from(at / self.merged.class_count).unwrap_or(0);
+            let looks = *to != 0 && self.nothing_live_behind(from, *to).is_some();
+            let kind = (*effect, looks.then_some(*to));
+            let what = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
+                kinds.push(kind);
+                kinds.len() - 1
+            });
+            edges.push(format!("{}", *to as usize | what << 16));
+        }
+        w.line(&format!(
+            "static const uint8_t automaton_{number}_classes[256] = {{"
+        ));
+        w.numbers(self.merged.classes);
+        w.line("};");
+        w.line(&format!(
+            "static const uint32_t automaton_{number}_next[] = {{"
+        ));
+        w.numbers(&edges);
+        w.line("};");
+        self.head(w);
+        w.line("    uint32_t state = run->state;");
+        w.line("    (void)start;");
+        w.line("    while (p != end) {");
+        w.line(&format!(
+            "        uint32_t edge = automaton_{number}_next[state * {} + automaton_{number}_classes[*p++]];",
+            self.merged.class_count
+        ));
+        w.line("        state = edge & 0xffff;");
+        w.line("        if (edge - 1 < 0xffff) {");
+        w.line("            continue;");
+        w.line("        }");
+        w.line("        switch (edge >> 16) {");
+        for (what, (effect, looks)) in kinds.iter().enumerate().skip(1) {
+            w.line(&format!("        case {what}:"));
+            self.effect(&self.merged.effects[*effect as usize], "            ", w);
+            if let Some(none) = looks.and_then(|to| self.nothing_live(to)) {
+                w.line(&format!("            if ({none}) {{"));
+                w.line("                return 0;");
+                w.line("            }");
+            }
+            w.line("            break;");
+        }
+        w.line("        default:");
+        w.line("            break;");
+        w.line("        }");
+        w.line("        if (state == 0) {");
+        w.line("            return 0;");
+        w.line("        }");
+        w.line("    }");
+        w.line("    return (uint16_t)state;");
+        w.line("}");
+    }
+
+    fn head(&self, w: &mut Writer) {
+        w.line(&format!(
+            "static uint16_t automaton_{}(struct nest__run *run, const uint8_t *start,",
+            self.number
+        ));
+        w.line("                            const uint8_t *p, const uint8_t *end) {");
+    }
+}

@@ -1,0 +1,550 @@
+//! One state of an automaton as C: runs of bytes, texts, and the choice by one byte.
+//!
+//! Bytes that lead back to the same state are passed over many at a time, a text that must come is
+//! compared by words; what they cannot decide, the choice by one byte does. Must not know: tables.
+
+use super::Emitter;
+use crate::writer::Writer;
+use nest_pattern::{ByteSet, Chain};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes that lead a state back to itself are a run if there are so many different ones.
+const RUN: usize = 4;
+/// Texts as long as this are compared by words.
+const TEXT: usize = 2;
+/// Other sets than the largest are labels of a switch up to this size.
+const LABELS: usize = 24;
+
+/// The bytes that lead to each (state, effect).
+type Ways = BTreeMap<(u32, u32), ByteSet>;
+
+impl Emitter<'_> {
+    /// A function with a label for each state.
+    pub(super) fn direct(&self, w: &mut Writer) {
+        let mut states = Writer::new("server.c");
+        self.states(&mut states);
+        self.byte_sets(w);
+        w.put(&without_unused_labels(&states.finish()));
+    }
+
+    /// Eight sets to a table: a byte is in a set if its bit is there.
+    fn byte_sets(&self, w: &mut Writer) {
+        for (table, sets) in self.sets.borrow().chunks(8).enumerate() {
+            w.line(&format!(
+                "static const uint8_t automaton_{}_sets_{table}[256] = {{",
+                self.number
+            ));
+            w.numbers((0..=255u8).map(|byte| {
+                let bits = sets.iter().enumerate();
+                bits.fold(0u8, |all, (bit, set)| {
+                    all | u8::from(set.contains(byte)) << bit
+                })
+            }));
+            w.line("};");
+        }
+    }
+
+    /// C: whether the byte at `p` is in the set.
+    fn is_in(&self, set: &ByteSet) -> String {
+        let ranges = ranges(set);
+        let test = |(from, to): &(u8, u8)| match (*from, *to) {
+            (from, to) if from == to => format!("*p == {}", literal(from)),
+            (0, to) => format!("*p <= {to}"),
+            (from, 255) => format!("*p >= {from}"),
+            (from, to) => format!("(uint8_t)(*p - {from}) <= {}", to - from),
+        };
+        if let [one] = ranges.as_slice() {
+            return test(one);
+        }
+        let mut sets = self.sets.borrow_mut();
+        let at = sets.iter().position(|s| s == set).unwrap_or_else(|| {
+            sets.push(*set);
+            sets.len() - 1
+        });
+        format!(
+            "(automaton_{}_sets_{}[*p] & {}) != 0",
+            self.number,
+            at / 8,
+            1 << (at % 8)
+        )
+    }
+
+    fn states(&self, w: &mut Writer) {
+        self.head(w);
+        let merged = self.merged;
+        let start = merged.start;
+        let blocks: Vec<u32> = merged
+            .blocks()
+            .skip(1)
+            .filter_map(|state| u32::try_from(state).ok())
+            .collect();
+        for register in 0..merged.registers {
+            w.line(&format!("    const uint8_t *r{register} = start;"));
+        }
+        if self.keeps() {
+            w.line("    uint16_t state;");
+        }
+        if !merged.chains.is_empty() {
+            w.line("    uint32_t left; /* steps to the end of a chain */");
+        }
+        w.line("    (void)start, (void)p, (void)end;");
+        let again = merged.next.iter().any(|(to, _)| *to == start);
+        let resumes = if again { " || p != start" } else { "" };
+        w.line(&format!("    if (run->state != {start}{resumes}) {{"));
+        for register in 0..merged.registers {
+            w.line(&format!(
+                "        r{register} += run->registers[{register}];"
+            ));
+        }
+        for (n, chain) in merged.chains.iter().enumerate() {
+            let behind = chain.first + chain.length;
+            w.line(&format!(
+                "        if (run->state >= {} && run->state < {behind}) {{",
+                chain.first
+            ));
+            w.line(&format!("            left = {behind}u - run->state;"));
+            w.line(&format!("            goto c{n};"));
+            w.line("        }");
+        }
+        w.line("        switch (run->state) {");
+        for state in &blocks {
+            if *state != start && merged.chain_of(*state).is_none() {
+                w.line(&format!("        case {state}:"));
+                w.line(&format!("            goto s{state};"));
+            }
+        }
+        w.line("        default:");
+        w.line("            break;");
+        w.line("        }");
+        w.line("    }");
+        let first = if merged.chain_of(start).is_some() {
+            self.jump(start, "    ", w);
+            None
+        } else {
+            Some(start)
+        };
+        for state in first
+            .into_iter()
+            .chain(blocks.iter().copied().filter(|state| Some(*state) != first))
+        {
+            self.state(state, w);
+        }
+        if self.keeps() {
+            w.line("suspend:");
+            for register in 0..merged.registers {
+                w.line(&format!(
+                    "    run->registers[{register}] = (uint32_t)(r{register} - start);"
+                ));
+            }
+            w.line("    return state;");
+        }
+        w.line("}");
+    }
+
+    /// Whether more than its state is to be kept of an automaton that waits.
+    fn keeps(&self) -> bool {
+        self.merged.registers > 0
+    }
+
+    /// To a state, whose byte is the one at `p`.
+    fn jump(&self, to: u32, indent: &str, w: &mut Writer) {
+        if let Some((n, chain)) = self.merged.chain_of(to) {
+            let left = chain.left(to).unwrap_or(0);
+            w.line(&format!("{indent}left = {left};"));
+            w.line(&format!("{indent}goto c{n};"));
+        } else {
+            w.line(&format!("{indent}goto s{to};"));
+        }
+    }
+
+    /// No byte is left: what the state needs is kept.
+    fn suspend(&self, state: u32, w: &mut Writer) {
+        let state = match self.merged.chain_of(state) {
+            None => state.to_string(),
+            Some((_, chain)) => format!("(uint16_t)({}u - left)", chain.first + chain.length),
+        };
+        w.line("    if (p == end) {");
+        if self.keeps() {
+            w.line(&format!("        state = {state};"));
+            w.line("        goto suspend;");
+        } else {
+            w.line(&format!("        return {state};"));
+        }
+        w.line("    }");
+    }
+
+    fn ways(&self, state: u32) -> Ways {
+        let row = self.merged.row(state as usize);
+        let mut ways = Ways::new();
+        for byte in 0..=255u8 {
+            let edge = row[usize::from(self.merged.classes[usize::from(byte)])];
+            ways.entry(edge).or_insert(ByteSet::EMPTY).insert(byte);
+        }
+        ways
+    }
+
+    fn state(&self, state: u32, w: &mut Writer) {
+        let mut ways = self.ways(state);
+        if let Some((n, chain)) = self.merged.chain_of(state) {
+            w.line(&format!("c{n}:"));
+            self.count_down(chain, &mut ways, w);
+        } else {
+            w.line(&format!("s{state}:"));
+            self.run_of(state, &mut ways, w);
+            self.text(state, w);
+        }
+        self.suspend(state, w);
+        // The most bytes are what is left when the others are told apart.
+        let most = ways
+            .iter()
+            .max_by_key(|(edge, set)| (set.iter().count(), **edge));
+        let Some(most) = most.map(|(edge, _)| *edge) else {
+            w.line("    return 0; /* no byte gets here */");
+            return;
+        };
+        let others: Vec<_> = ways.iter().filter(|(edge, _)| **edge != most).collect();
+        let (listed, tested): (Vec<_>, Vec<_>) = others
+            .into_iter()
+            .partition(|(_, set)| set.iter().count() <= LABELS);
+        // What is legal is common: sets that end the match are told last.
+        let (refused, taken): (Vec<_>, Vec<_>) =
+            tested.into_iter().partition(|((to, _), _)| *to == 0);
+        let tests = |those: &[(&(u32, u32), &ByteSet)], indent: &str, w: &mut Writer| {
+            for ((to, effect), set) in those {
+                w.line(&format!("{indent}if ({}) {{", self.is_in(set)));
+                w.line(&format!("{indent}    p++;"));
+                self.go(state, *to, *effect, &format!("{indent}    "), w);
+                w.line(&format!("{indent}}}"));
+            }
+        };
+        tests(&taken, "    ", w);
+        if listed.is_empty() {
+            tests(&refused, "    ", w);
+            w.line("    p++;");
+            self.go(state, most.0, most.1, "    ", w);
+            return;
+        }
+        w.line("    switch (*p) {");
+        for ((to, effect), set) in listed {
+            let mut labels = String::from("   ");
+            for byte in set.iter() {
+                let label = format!(" case {}:", literal(byte));
+                if labels.len() + label.len() > 100 {
+                    w.line(&labels);
+                    labels = String::from("   ");
+                }
+                labels.push_str(&label);
+            }
+            w.line(&labels);
+            w.line("        p++;");
+            self.go(state, *to, *effect, "        ", w);
+        }
+        w.line("    default:");
+        tests(&refused, "        ", w);
+        w.line("        p++;");
+        self.go(state, most.0, most.1, "        ", w);
+        w.line("    }");
+    }
+
+    /// The bytes that lead back, if they are many and what they do can be done once.
+    fn passed_over(&self, state: u32, ways: &Ways) -> Option<((u32, u32), ByteSet)> {
+        let mut back = ways.iter().filter(|((to, effect), set)| {
+            *to == state
+                && set.iter().count() >= RUN
+                && self.merged.effects[*effect as usize].at_once()
+        });
+        back.next().map(|(edge, set)| (*edge, *set))
+    }
+
+    /// Passes over them.
+    fn run_of(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
+        let Some((edge, set)) = self.passed_over(state, ways) else {
+            return;
+        };
+        ways.remove(&edge);
+        let (named, scan) = scan(&set, "end");
+        if edge.1 == 0 && named.is_none() {
+            w.line(&format!("    {scan}"));
+            return;
+        }
+        w.line("    {");
+        if let Some(named) = named {
+            w.line(&format!(
+                "        static const struct nest__set set = {named};"
+            ));
+        }
+        if edge.1 != 0 {
+            w.line("        const uint8_t *from = p;");
+        }
+        w.line(&format!("        {scan}"));
+        if edge.1 != 0 {
+            w.line("        if (p != from) {");
+            let effect = &self.merged.effects[edge.1 as usize];
+            self.effect(effect, "            ", w);
+            w.line("        }");
+        }
+        w.line("    }");
+    }
+
+    /// The only byte that goes on, with the bit in which its case differs; and its transition.
+    fn letter(&self, state: u32) -> Option<(u8, u8, (u32, u32))> {
+        let ways = self.ways(state);
+        let mut on = ways.iter().filter(|(edge, _)| **edge != (0, 0));
+        let (Some((edge, set)), None) = (on.next(), on.next()) else {
+            return None;
+        };
+        let bytes: Vec<u8> = set.iter().collect();
+        let (byte, bit) = match bytes[..] {
+            [a] => (a, 0),
+            [a, b] if b == a | 0x20 => (b, 0x20),
+            _ => return None,
+        };
+        let other = edge.0 == state || self.nothing_live_behind(state, edge.0).is_some();
+        (!other).then_some((byte, bit, *edge))
+    }
+
+    /// Whether only a text leads to the state: it begins none, but where bytes ended within it.
+    fn within_text(&self, state: u32) -> bool {
+        let classes = self.merged.class_count;
+        let edges = self.merged.next.iter().enumerate();
+        let mut from = edges
+            .filter(|(_, (to, _))| *to == state)
+            .map(|(at, _)| u32::try_from(at / classes).unwrap_or(0));
+        state != self.merged.start
+            && from.all(|from| matches!(self.letter(from), Some((_, _, (_, 0)))))
+    }
+
+    /// As many steps of a chain as there are bytes for.
+    fn count_down(&self, chain: &Chain, ways: &mut Ways, w: &mut Writer) {
+        let edge = (chain.next(chain.first), chain.effect);
+        let Some(set) = ways.remove(&edge) else {
+            return;
+        };
+        let (named, scan) = scan(&set, "stop");
+        w.line("    {");
+        if let Some(named) = named {
+            w.line(&format!(
+                "        static const struct nest__set set = {named};"
+            ));
+        }
+        w.line("        const uint8_t *from = p;");
+        w.line("        const uint8_t *stop = (size_t)(end - p) < left ? end : p + left;");
+        w.line(&format!("        {scan}"));
+        w.line("        left -= (uint32_t)(p - from);");
+        if chain.effect != 0 {
+            w.line("        if (p != from) {");
+            let effect = &self.merged.effects[chain.effect as usize];
+            self.effect(effect, "            ", w);
+            w.line("        }");
+        }
+        w.line("    }");
+        w.line("    if (left == 0) {");
+        self.jump(chain.exit, "        ", w);
+        w.line("    }");
+    }
+
+    /// A text that must come, if it is there whole.
+    fn text(&self, state: u32, w: &mut Writer) {
+        let (mut text, mut fold) = (Vec::new(), Vec::new());
+        let (mut at, mut effect) = (state, 0);
+        while effect == 0 && text.len() < 64 {
+            let Some((byte, bit, (to, does))) = self.letter(at) else {
+                break;
+            };
+            text.push(byte);
+            fold.push(bit);
+            (at, effect) = (to, does);
+        }
+        if text.len() < TEXT || self.within_text(state) {
+            return;
+        }
+        let width = match text.len() {
+            0..4 => 2,
+            4..8 => 4,
+            _ => 8,
+        };
+        let last = text.len() - width;
+        let mut places: Vec<usize> = (0..last).step_by(width).collect();
+        places.push(last);
+        let tests: Vec<String> = places
+            .iter()
+            .map(|from| {
+                let (text, fold) = (&text[*from..from + width], &fold[*from..from + width]);
+                if fold.iter().all(|bit| *bit == 0) {
+                    format!("nest__same{width}(p + {from}, {})", bytes(text))
+                } else {
+                    format!(
+                        "nest__like{width}(p + {from}, {}, {})",
+                        bytes(text),
+                        bytes(fold)
+                    )
+                }
+            })
+            .collect();
+        w.line(&format!(
+            "    if (end - p >= {} && {}) {{",
+            text.len(),
+            tests.join(" && ")
+        ));
+        w.line(&format!("        p += {};", text.len()));
+        let effects = &self.merged.effects[effect as usize];
+        self.effect(effects, "        ", w);
+        if at == 0 {
+            w.line("        return 0;");
+        } else {
+            self.jump(at, "        ", w);
+        }
+        w.line("    }");
+    }
+
+    /// Takes a transition; `p` is behind its byte.
+    fn go(&self, from: u32, to: u32, effect: u32, indent: &str, w: &mut Writer) {
+        self.effect(&self.merged.effects[effect as usize], indent, w);
+        if to == 0 {
+            w.line(&format!("{indent}return 0;"));
+            return;
+        }
+        if let Some(none) = self.nothing_live_behind(from, to) {
+            w.line(&format!("{indent}if ({none}) {{"));
+            w.line(&format!("{indent}    return 0;"));
+            w.line(&format!("{indent}}}"));
+        }
+        self.jump(to, indent, w);
+    }
+}
+
+/// The start's label, or a text's: nothing may jump there.
+fn without_unused_labels(code: &str) -> String {
+    let jumps = code.lines().filter_map(|line| {
+        let to = line.trim_start().strip_prefix("goto ")?;
+        to.strip_suffix(';')
+    });
+    let jumps: BTreeSet<&str> = jumps.collect();
+    let lines = code.lines().filter(|line| {
+        let label = line.strip_suffix(':').filter(|l| !l.starts_with(' '));
+        label.is_none_or(|label| jumps.contains(label))
+    });
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Ascending ranges of a set.
+fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
+    let mut ranges: Vec<(u8, u8)> = Vec::new();
+    for byte in set.iter() {
+        match ranges.last_mut() {
+            Some((_, to)) if *to + 1 == byte => *to = byte,
+            _ => ranges.push((byte, byte)),
+        }
+    }
+    ranges
+}
+
+/// Most operations on a vector that tell a run; beyond them bytes are looked up.
+const COMPARED: usize = 12;
+
+/// How to pass over a run up to `end`: its last statement, and the set if it needs to be named `set`.
+fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
+    let stops = set.complement();
+    if ranges(&stops).is_empty() {
+        return (None, format!("p = {end};"));
+    }
+    let (ends, cost) = compared(&stops);
+    let (goes, other) = compared(set);
+    if cost.min(other) > COMPARED {
+        return (
+            Some(bytes_set(set)),
+            format!("p = nest__among(p, {end}, &set);"),
+        );
+    }
+    let told = if cost <= other {
+        ends
+    } else {
+        format!("(({goes}) == 0)")
+    };
+    (None, format!("NEST__UNTIL(p, {end}, {told});"))
+}
+
+/// C: whether `v` is in the set, which holds for one byte as for a vector of them; and how many
+/// operations that is of SSE2, which has but a minimum to compare sizes by.
+fn compared(set: &ByteSet) -> (String, usize) {
+    // Ranges with single bytes left out: from, to, those.
+    let mut all: Vec<(u8, u8, Vec<u8>)> = Vec::new();
+    for (from, to) in ranges(set) {
+        match all.last_mut() {
+            Some((_, last, holes)) if u16::from(*last) + 2 == u16::from(from) => {
+                holes.push(from - 1);
+                *last = to;
+            }
+            _ => all.push((from, to, Vec::new())),
+        }
+    }
+    let mut cost = all.len().saturating_sub(1);
+    let tests = all.into_iter().map(|(from, to, holes)| {
+        let (test, n) = match (from, to) {
+            _ if from == to => (Some(format!("(v == {})", literal(from))), 1),
+            (0, 255) => (None, 0), // all but the holes, of which there are some
+            (0, _) => (Some(format!("(v <= {})", literal(to))), 2),
+            (_, 255) => (Some(format!("(v >= {})", literal(from))), 2),
+            _ => {
+                let least = literal(from);
+                (
+                    Some(format!("(NEST__LESS(v, {least}) <= {})", to - from)),
+                    3,
+                )
+            }
+        };
+        cost += n + 2 * holes.len();
+        let holes = holes
+            .iter()
+            .map(|hole| format!("(v != {})", literal(*hole)));
+        let all: Vec<String> = test.into_iter().chain(holes).collect();
+        match all.as_slice() {
+            [one] => one.clone(),
+            _ => format!("({})", all.join(" & ")),
+        }
+    });
+    let tests: Vec<String> = tests.collect();
+    (tests.join(" | "), cost)
+}
+
+/// C: a set as `struct nest__set`.
+fn bytes_set(set: &ByteSet) -> String {
+    let ByteSet([a, b, c, d]) = set;
+    let mut rows = [0u8; 16];
+    for byte in set.iter().filter(|b| *b < 128) {
+        rows[usize::from(byte & 15)] |= 1 << (byte >> 4);
+    }
+    let high = set.iter().filter(|b| *b >= 128).count();
+    let rows: Vec<String> = rows.iter().map(u8::to_string).collect();
+    format!(
+        "{{{{{a:#x}u, {b:#x}u, {c:#x}u, {d:#x}u}}, {{{}}}, {}}}",
+        rows.join(", "),
+        match high {
+            0 => "NEST__HIGH_OUT",
+            128 => "NEST__HIGH_IN",
+            _ => "NEST__HIGH_MIXED",
+        }
+    )
+}
+
+/// A byte as C reads it best.
+fn literal(byte: u8) -> String {
+    match byte {
+        b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
+        b' '..=b'~' => format!("'{}'", char::from(byte)),
+        b'\r' => "'\\r'".to_string(),
+        b'\n' => "'\\n'".to_string(),
+        b'\t' => "'\\t'".to_string(),
+        _ => byte.to_string(),
+    }
+}
+
+/// A C string of bytes.
+fn bytes(text: &[u8]) -> String {
+    let all = text.iter().map(|b| match b {
+        b'"' | b'\\' => format!("\\{}", char::from(*b)),
+        b' '..=b'~' => char::from(*b).to_string(),
+        _ => format!("\\{b:03o}"),
+    });
+    format!("\"{}\"", all.collect::<String>())
+}

@@ -1,0 +1,560 @@
+//! The ways through a piece of C, by its tree: branches, loops, jumps and calls.
+//!
+//! What it cannot follow it gives up ([`Stop`]); the caller then asks for less. Conditions that ask
+//! for a state are followed, all others may be either. Must not know: rules.
+
+use super::lexical::is_member;
+use super::library::{CHANGES, Library, SELF, children};
+use super::paths::{Path, Paths};
+use super::table::{Key, Table};
+use super::text::{Stop, Text, all, directive};
+use crate::directives::Form;
+use crate::model::{ArgKind, Use, What};
+use std::collections::{BTreeMap, BTreeSet};
+use tree_sitter::Node;
+
+/// Deeper nesting, and more steps, are given up.
+const DEPTH: usize = 120;
+const STEPS: usize = 200_000;
+
+/// The ways through a body, from its beginning to its end or a `return`.
+pub fn ways(
+    body: Node<'_>,
+    text: Text<'_>,
+    library: &Library<'_>,
+    table: &mut Table,
+) -> Result<Paths, Stop> {
+    let mut walk = Walk {
+        text,
+        library,
+        table,
+        returns: Paths::none(),
+        breaks: Vec::new(),
+        continues: Vec::new(),
+        cases: Vec::new(),
+        labels: BTreeMap::new(),
+        visited: BTreeSet::new(),
+        depth: 0,
+        steps: 0,
+    };
+    // What comes to a label from below is known in the next round.
+    loop {
+        let before = walk.labels.clone();
+        walk.returns = Paths::none();
+        let end = walk.run(body, Paths::one(Path::NOTHING))?;
+        if walk.labels == before {
+            walk.returns.join(end);
+            break;
+        }
+    }
+    // What the parser took for something else was not seen.
+    let seen = |at: usize| walk.visited.contains(&at);
+    let (returns, wanted) = (walk.returns.clone(), interesting(body, &text));
+    if wanted.into_iter().all(seen) {
+        Ok(returns)
+    } else {
+        Err(Stop::Unclear)
+    }
+}
+
+/// Places of the words that the walk must have met.
+fn interesting(body: Node<'_>, text: &Text<'_>) -> Vec<usize> {
+    let directives = text.uses.iter().filter(|(_, u)| match &u.what {
+        What::Directive { directive, .. } => matches!(
+            directive.name,
+            "seen" | "clear" | "next" | "close" | "self" | "return"
+        ),
+        _ => false,
+    });
+    let mut places: Vec<usize> = directives.map(|(at, _)| at + text.shift).collect();
+    let from = body.start_byte();
+    let inside = &text.text[body.byte_range()];
+    let tokens = crate::ctext::tokens(inside);
+    for (i, token) in tokens.iter().enumerate() {
+        let word = &inside[token.at.clone()];
+        let wanted = CHANGES.contains(&word) || text.sessions.contains(word);
+        if wanted && !is_member(&tokens, i, inside) {
+            places.push(from + token.at.start);
+        }
+    }
+    places
+}
+
+struct Walk<'a, 'p> {
+    text: Text<'a>,
+    library: &'a Library<'p>,
+    table: &'a mut Table,
+    returns: Paths,
+    breaks: Vec<Paths>,
+    continues: Vec<Paths>,
+    /// For each switch: what comes to its labels, and whether it has a default.
+    cases: Vec<(Paths, bool)>,
+    labels: BTreeMap<String, Paths>,
+    visited: BTreeSet<usize>,
+    depth: usize,
+    steps: usize,
+}
+
+type Ways = Result<Paths, Stop>;
+
+impl Walk<'_, '_> {
+    fn word(&self, node: Node<'_>) -> &str {
+        &self.text.text[node.byte_range()]
+    }
+
+    /// A statement.
+    fn run(&mut self, node: Node<'_>, from: Paths) -> Ways {
+        self.steps += 1 + from.len();
+        if self.depth >= DEPTH || self.steps > STEPS {
+            return Err(Stop::Unclear);
+        }
+        self.depth += 1;
+        let to = self.statement(node, from);
+        self.depth -= 1;
+        to
+    }
+
+    fn all(&mut self, nodes: Vec<Node<'_>>, from: Paths) -> Ways {
+        nodes.into_iter().try_fold(from, |now, n| self.run(n, now))
+    }
+
+    fn statement(&mut self, node: Node<'_>, from: Paths) -> Ways {
+        let field = |name| node.child_by_field_name(name);
+        match node.kind() {
+            "compound_statement" | "else_clause" | "preproc_else" | "attributed_statement" => {
+                self.all(children(node), from)
+            }
+            "if_statement" => {
+                let (yes, no) = self.condition(field("condition"), from)?;
+                let mut to = self.optional(field("consequence"), yes)?;
+                to.join(self.optional(field("alternative"), no)?);
+                Ok(to)
+            }
+            "while_statement" | "for_statement" => self.loop_before(node, from),
+            "do_statement" => self.loop_behind(node, from),
+            "switch_statement" => {
+                let from = self.optional(field("condition"), from)?;
+                self.cases.push((from.clone(), false));
+                self.breaks.push(Paths::none());
+                let mut to = self.optional(field("body"), Paths::none())?;
+                to.join(self.breaks.pop().unwrap_or_default());
+                if let Some((_, false)) = self.cases.pop() {
+                    to.join(from);
+                }
+                Ok(to)
+            }
+            "case_statement" => {
+                let value = field("value");
+                let (entry, default) = self.cases.last_mut().ok_or(Stop::Unclear)?;
+                *default |= value.is_none();
+                let mut to = from;
+                to.join(entry.clone());
+                let rest = children(node).into_iter();
+                let rest = rest.filter(|c| value.is_none_or(|v| v.id() != c.id()));
+                self.all(rest.collect(), to)
+            }
+            "break_statement" => Self::leave(self.breaks.last_mut(), from),
+            "continue_statement" => Self::leave(self.continues.last_mut(), from),
+            "return_statement" => {
+                let to = self.all(children(node), from)?;
+                self.returns.join(to);
+                Ok(Paths::none())
+            }
+            "goto_statement" => {
+                let label = field("label").ok_or(Stop::Unclear)?;
+                let label = self.word(label).to_string();
+                self.labels.entry(label).or_default().join(from);
+                Ok(Paths::none())
+            }
+            "labeled_statement" => {
+                let label = field("label").ok_or(Stop::Unclear)?;
+                let mut to = from;
+                if let Some(here) = self.labels.get(self.word(label)) {
+                    to.join(here.clone());
+                }
+                let rest = children(node).into_iter();
+                self.all(rest.filter(|c| c.id() != label.id()).collect(), to)
+            }
+            "preproc_if" | "preproc_ifdef" | "preproc_elif" | "preproc_elifdef" => {
+                let heads = [field("name"), field("condition"), field("alternative")];
+                let head = |c: &Node<'_>| heads.iter().flatten().any(|h| h.id() == c.id());
+                let inside = children(node).into_iter().filter(|c| !head(c)).collect();
+                let mut to = self.all(inside, from.clone())?;
+                to.join(self.optional(field("alternative"), from)?);
+                Ok(to)
+            }
+            "preproc_def"
+            | "preproc_function_def"
+            | "preproc_call"
+            | "preproc_include"
+            | "type_definition" => Ok(from),
+            "declaration" | "expression_statement" | "init_declarator" => {
+                self.all(children(node), from)
+            }
+            "function_definition" | "ERROR" | "seh_try_statement" | "seh_leave_statement" => {
+                Err(Stop::Unclear)
+            }
+            _ => self.expression(node, from),
+        }
+    }
+
+    fn optional(&mut self, node: Option<Node<'_>>, from: Paths) -> Ways {
+        match node {
+            Some(node) => self.run(node, from),
+            None => Ok(from),
+        }
+    }
+
+    fn leave(to: Option<&mut Paths>, from: Paths) -> Ways {
+        to.ok_or(Stop::Unclear)?.join(from);
+        Ok(Paths::none())
+    }
+
+    /// `while`, `for`.
+    fn loop_before(&mut self, node: Node<'_>, from: Paths) -> Ways {
+        let field = |name| node.child_by_field_name(name);
+        let mut entry = self.optional(field("initializer"), from)?;
+        let endless = node.kind() == "for_statement" && field("condition").is_none();
+        loop {
+            let (yes, no) = if endless {
+                (entry.clone(), Paths::none())
+            } else {
+                self.condition(field("condition"), entry.clone())?
+            };
+            let (mut to, mut out) = self.body(field("body"), yes)?;
+            to = self.optional(field("update"), to)?;
+            let mut next = entry.clone();
+            next.join(to);
+            if next == entry {
+                out.join(no);
+                return Ok(out);
+            }
+            entry = next;
+        }
+    }
+
+    /// `do`.
+    fn loop_behind(&mut self, node: Node<'_>, from: Paths) -> Ways {
+        let mut entry = from;
+        loop {
+            let body = node.child_by_field_name("body");
+            let (to, mut out) = self.body(body, entry.clone())?;
+            let (yes, no) = self.condition(node.child_by_field_name("condition"), to)?;
+            let mut next = entry.clone();
+            next.join(yes);
+            if next == entry {
+                out.join(no);
+                return Ok(out);
+            }
+            entry = next;
+        }
+    }
+
+    /// Of a loop's body: where it goes on, and where it is left.
+    fn body(&mut self, body: Option<Node<'_>>, from: Paths) -> Result<(Paths, Paths), Stop> {
+        self.breaks.push(Paths::none());
+        self.continues.push(Paths::none());
+        let mut to = self.optional(body, from)?;
+        to.join(self.continues.pop().unwrap_or_default());
+        Ok((to, self.breaks.pop().unwrap_or_default()))
+    }
+
+    /// A condition: the ways on which it holds, and the others.
+    fn condition(&mut self, node: Option<Node<'_>>, from: Paths) -> Result<(Paths, Paths), Stop> {
+        let Some(node) = node else {
+            return Ok((from.clone(), from));
+        };
+        self.steps += 1 + from.len();
+        if self.depth >= DEPTH || self.steps > STEPS {
+            return Err(Stop::Unclear);
+        }
+        self.depth += 1;
+        let sides = self.sides(node, from);
+        self.depth -= 1;
+        sides
+    }
+
+    fn sides(&mut self, node: Node<'_>, from: Paths) -> Result<(Paths, Paths), Stop> {
+        let field = |name| node.child_by_field_name(name);
+        let operator = field("operator").map_or("", |o| o.kind());
+        match (node.kind(), operator) {
+            ("parenthesized_expression", _) => {
+                let inner = children(node);
+                if let [inner] = inner.as_slice() {
+                    return self.condition(Some(*inner), from);
+                }
+            }
+            ("unary_expression", "!") => {
+                let (yes, no) = self.condition(field("argument"), from)?;
+                return Ok((no, yes));
+            }
+            ("binary_expression", "&&") => {
+                let (yes, mut no) = self.condition(field("left"), from)?;
+                let (yes, more) = self.condition(field("right"), yes)?;
+                no.join(more);
+                return Ok((yes, no));
+            }
+            ("binary_expression", "||") => {
+                let (mut yes, no) = self.condition(field("left"), from)?;
+                let (more, no) = self.condition(field("right"), no)?;
+                yes.join(more);
+                return Ok((yes, no));
+            }
+            ("comma_expression", _) => {
+                let from = self.optional(field("left"), from)?;
+                return self.condition(field("right"), from);
+            }
+            ("true", _) => return Ok((from, Paths::none())),
+            ("false", _) => return Ok((Paths::none(), from)),
+            ("number_literal", _) => {
+                return Ok(match self.word(node).parse::<u64>() {
+                    Ok(0) => (Paths::none(), from),
+                    Ok(_) => (from, Paths::none()),
+                    Err(_) => (from.clone(), from),
+                });
+            }
+            ("call_expression", _) => {
+                if let Some((state, last)) = self.asks(node) {
+                    return Ok(if last {
+                        from.split_last(state)
+                    } else {
+                        from.split(state)
+                    });
+                }
+            }
+            _ => {}
+        }
+        let to = self.run(node, from)?;
+        Ok((to.clone(), to))
+    }
+
+    /// The state that a call asks for, and whether for the last one.
+    fn asks(&mut self, node: Node<'_>) -> Option<(u64, bool)> {
+        let function = node.child_by_field_name("function")?;
+        let at = function.start_byte().checked_sub(self.text.shift)?;
+        if let Some(Use {
+            what:
+                What::Directive {
+                    directive,
+                    call: Some(call),
+                },
+            ..
+        }) = self.text.uses.get(&at)
+        {
+            let ArgKind::State(n) = call.args.first()?.kind else {
+                return None;
+            };
+            return (directive.form == Form::OneState)
+                .then_some((1 << n, directive.name == "LASTSEEN"));
+        }
+        if self.word(function) != "nest_isset" {
+            return None;
+        }
+        let args = children(node.child_by_field_name("arguments")?);
+        let [session, state] = args.as_slice() else {
+            return None;
+        };
+        let state = self.text.state(self.word(*state))?;
+        self.is_session(*session).then_some((state, false))
+    }
+
+    /// Whether it is the session, and nothing else.
+    fn is_session(&mut self, node: Node<'_>) -> bool {
+        let at = node.start_byte();
+        let is = match node.kind() {
+            "parenthesized_expression" => {
+                return matches!(children(node).as_slice(), [inner] if self.is_session(*inner));
+            }
+            "identifier" => self.use_at(at) == Some("self") || self.names_session(node),
+            _ => false,
+        };
+        if is {
+            self.visited.insert(at);
+        }
+        is
+    }
+
+    fn names_session(&self, node: Node<'_>) -> bool {
+        self.text.sessions.contains(self.word(node))
+    }
+
+    /// The directive at a place.
+    fn use_at(&self, at: usize) -> Option<&'static str> {
+        let u = self.text.uses.get(&at.checked_sub(self.text.shift)?)?;
+        match &u.what {
+            What::Directive { directive, .. } => Some(directive.name),
+            _ => None,
+        }
+    }
+
+    fn expression(&mut self, node: Node<'_>, from: Paths) -> Ways {
+        let field = |name| node.child_by_field_name(name);
+        let operator = field("operator").map_or("", |o| o.kind());
+        match (node.kind(), operator) {
+            ("identifier", _) => self.name(node, from),
+            ("call_expression", _) => self.call(node, from),
+            ("conditional_expression", _) => {
+                let (yes, no) = self.condition(field("condition"), from)?;
+                let mut to = self.optional(field("consequence"), yes)?;
+                to.join(self.optional(field("alternative"), no)?);
+                Ok(to)
+            }
+            ("binary_expression", "&&" | "||") => {
+                let (mut yes, no) = self.sides(node, from)?;
+                yes.join(no);
+                Ok(yes)
+            }
+            ("comma_expression", _) => self.all(children(node), from),
+            _ => self.unordered(children(node), from),
+        }
+    }
+
+    /// Parts of an expression, which C may evaluate in any order.
+    fn unordered(&mut self, parts: Vec<Node<'_>>, from: Paths) -> Ways {
+        let (mut now, mut changes) = (from, 0);
+        for part in parts {
+            let to = self.run(part, now.clone())?;
+            changes += usize::from(to != now);
+            now = to;
+        }
+        if changes > 1 {
+            return Err(Stop::Unclear);
+        }
+        Ok(now)
+    }
+
+    fn name(&mut self, node: Node<'_>, from: Paths) -> Ways {
+        let word = self.word(node);
+        if self.use_at(node.start_byte()) == Some("return") {
+            self.visited.insert(node.start_byte());
+            self.returns.join(from);
+            return Ok(Paths::none());
+        }
+        let session = self.use_at(node.start_byte()) == Some("self") || self.names_session(node);
+        if session || word == SELF || self.library.macros.get(word) == Some(&true) {
+            return Err(Stop::Anything);
+        }
+        Ok(from)
+    }
+
+    fn call(&mut self, node: Node<'_>, from: Paths) -> Ways {
+        let (Some(function), Some(arguments)) = (
+            node.child_by_field_name("function"),
+            node.child_by_field_name("arguments"),
+        ) else {
+            return Err(Stop::Unclear);
+        };
+        if function.kind() != "identifier" {
+            return self.unordered(vec![function, arguments], from);
+        }
+        let at = function.start_byte();
+        if let Some(u) = self
+            .text
+            .uses
+            .get(&at.wrapping_sub(self.text.shift))
+            .copied()
+        {
+            return self.use_of(u, at, arguments, from);
+        }
+        let mut given = Vec::new();
+        let mut others = Vec::new();
+        for (i, arg) in children(arguments).into_iter().enumerate() {
+            if self.is_session(arg) {
+                given.push(i);
+            } else {
+                others.push(arg);
+            }
+        }
+        let name = self.word(function).to_string();
+        if CHANGES.contains(&name.as_str()) {
+            self.visited.insert(at);
+            if given != [0] {
+                return Err(Stop::Anything);
+            }
+            let argument = others.first().map(|a| self.word(*a));
+            let done = self.change(&name, argument);
+            return Ok(self.unordered(others, from)?.then(&done));
+        }
+        let plain = self.unordered(others, from.clone())?;
+        if let Some(more) = self.library.macros.get(name.as_str()) {
+            let known = !more && given.is_empty();
+            return if known {
+                Ok(plain)
+            } else {
+                Err(Stop::Anything)
+            };
+        }
+        if self.library.functions.contains_key(name.as_str()) {
+            if given.is_empty() {
+                return Ok(plain);
+            }
+            let done = self.table.get(&Key { name, given }).ok_or(Stop::Anything)?;
+            let idle = done == Paths::one(Path::NOTHING);
+            if plain != from && !idle {
+                return Err(Stop::Unclear);
+            }
+            return Ok(if idle { plain } else { plain.and_then(&done) });
+        }
+        let ours = name.starts_with("nest_");
+        if self.text.reads(&name) {
+            return Err(Stop::Anything);
+        }
+        if given == [0] && self.text.ends(&name) {
+            return Ok(plain.then(&Path::closing()));
+        }
+        if !given.is_empty() && (!ours || given != [0]) {
+            return Err(Stop::Anything);
+        }
+        if self.library.may_leave && !ours {
+            self.returns.join(plain.clone());
+        }
+        Ok(plain)
+    }
+
+    /// What a function of `nest.h` does.
+    fn change(&self, name: &str, argument: Option<&str>) -> Path {
+        let all = all(self.text.states);
+        let state = argument.and_then(|word| self.text.state(word));
+        match (name, state) {
+            ("nest_close", _) => Path::closing(),
+            ("nest_clear_all", _) => Path::cleared(all & !1),
+            ("nest_seen", Some(state)) => Path::seen(state),
+            ("nest_clear", Some(state)) => Path::cleared(state),
+            ("nest_seen", None) => Path {
+                may_clear: 0,
+                closes: super::paths::Closes::No,
+                ..Path::anything(all)
+            },
+            _ => Path {
+                may_clear: all,
+                ..Path::NOTHING
+            },
+        }
+    }
+
+    /// A call of a directive.
+    fn use_of(&mut self, u: &Use, at: usize, arguments: Node<'_>, from: Paths) -> Ways {
+        self.visited.insert(at);
+        if let What::Directive {
+            directive: what,
+            call: Some(call),
+        } = &u.what
+        {
+            match what.form {
+                Form::States { .. } => {
+                    let done = directive(what.name, call, all(self.text.states));
+                    return Ok(from.then(&done));
+                }
+                Form::OneState | Form::OfPart => return Ok(from),
+                _ if what.name == "close" => return Ok(from.then(&Path::closing())),
+                _ if self.text.reads(what.name) => return Err(Stop::Anything),
+                _ if self.text.ends(what.name) => {
+                    let to = self.unordered(children(arguments), from)?;
+                    return Ok(to.then(&Path::closing()));
+                }
+                _ => {}
+            }
+        }
+        self.unordered(children(arguments), from)
+    }
+}

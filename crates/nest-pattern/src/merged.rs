@@ -1,0 +1,311 @@
+//! One automaton for all rules that may be active together: their product, on the way.
+//!
+//! A state stands for one state of every rule that is live; what is not active when it runs is
+//! masked by its condition's bit. Acceptance and the boundaries of elements are on the transitions.
+//! Must not know: what a condition is, how the automaton is run.
+
+mod chains;
+mod registers;
+
+use crate::dfa::{classes, minimise};
+use crate::hash::Table;
+use crate::tagged::{Source, Tagged};
+pub use chains::Chain;
+use std::collections::HashMap;
+
+/// A rule on its way into the product.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// Its automaton.
+    pub automaton: &'a Tagged,
+    /// The bit of its condition.
+    pub bit: u32,
+}
+
+/// What a rule that accepts leaves behind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Accept {
+    /// Which member.
+    pub member: usize,
+    /// The value of each of its tags, from the registers as they were before the byte.
+    pub tags: Vec<Source>,
+}
+
+/// What a transition does, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Effect {
+    /// The members that accept, the preferred first: the first that is active counts.
+    pub accepts: Vec<Accept>,
+    /// Registers and their new values, one after the other.
+    pub moves: Vec<(u16, Source)>,
+}
+
+impl Effect {
+    /// Whether it leaves the same behind if it is done for the last of several bytes alone.
+    #[must_use]
+    pub fn at_once(&self) -> bool {
+        let set: Vec<u16> = self.moves.iter().map(|(register, _)| *register).collect();
+        let mut tags = self.accepts.iter().flat_map(|a| &a.tags);
+        let mut moves = self.moves.iter();
+        moves.all(|(_, source)| *source == Source::Here)
+            && tags.all(|source| match source {
+                Source::Here => true,
+                Source::Register(r) => !set.contains(r),
+            })
+    }
+}
+
+/// The product. State 0 is dead: nothing is live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// Byte to class.
+    pub classes: [u8; 256],
+    /// Number of classes.
+    pub class_count: usize,
+    /// `next[state * class_count + class]`: where to, and which of `effects`.
+    pub next: Vec<(u32, u32)>,
+    /// What transitions do; the first does nothing.
+    pub effects: Vec<Effect>,
+    /// The state before any byte.
+    pub start: u32,
+    /// The bits of the conditions whose rules are live, ascending, for each state.
+    pub live: Vec<Vec<u32>>,
+    /// Number of registers.
+    pub registers: usize,
+    /// These are 0 at the start.
+    pub zeroed: Vec<u16>,
+    /// States that count.
+    pub chains: Vec<Chain>,
+}
+
+/// The members that are live, and their states.
+type Key = Vec<(u32, u32)>;
+
+/// What one member does on a transition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Part {
+    member: u32,
+    moves: u32,
+    accepts: bool,
+    live: bool,
+}
+
+/// The product before its registers have places.
+struct Raw<'a> {
+    members: &'a [Member<'a>],
+    classes: [u8; 256],
+    /// How many bytes each class has.
+    weights: Vec<usize>,
+    keys: Vec<Key>,
+    /// Where to, and which of `parts`.
+    next: Vec<(u32, u32)>,
+    parts: Vec<Vec<Part>>,
+}
+
+impl Merged {
+    /// The product of the members, in the order of preference; `certain`: all are active whenever
+    /// it runs. `None` if that takes more than `state_budget` states.
+    #[must_use]
+    pub fn build(members: &[Member<'_>], certain: bool, state_budget: usize) -> Option<Merged> {
+        let raw = product(members, certain, state_budget)?;
+        let places = registers::allocate(&raw);
+        let mut effects = vec![Effect::default()];
+        let mut numbers = Table::from_iter([(Effect::default(), 0)]);
+        let mut next = Vec::with_capacity(raw.next.len());
+        for (at, (to, parts)) in raw.next.iter().enumerate() {
+            let from = at / raw.weights.len();
+            let effect = places.effect(&raw, from, *to as usize, &raw.parts[*parts as usize]);
+            let fresh = u32::try_from(effects.len()).ok()?;
+            let number = *numbers.entry(effect).or_insert_with_key(|effect| {
+                effects.push(effect.clone());
+                fresh
+            });
+            next.push((*to, number));
+        }
+        let live = raw.keys.iter().map(|key| {
+            let mut bits: Vec<u32> = key.iter().map(|(m, _)| members[*m as usize].bit).collect();
+            bits.sort_unstable();
+            bits.dedup();
+            bits
+        });
+        let whole = Merged {
+            classes: raw.classes,
+            class_count: raw.weights.len(),
+            next,
+            effects,
+            start: 1,
+            live: live.collect(),
+            registers: places.count,
+            zeroed: places.of_start(&raw),
+            chains: Vec::new(),
+        };
+        Some(whole.minimised().chained())
+    }
+
+    /// Number of states.
+    #[must_use]
+    pub fn states(&self) -> usize {
+        self.live.len()
+    }
+
+    /// The transitions of a state: for each of the different ones, its bytes.
+    #[must_use]
+    pub fn row(&self, state: usize) -> &[(u32, u32)] {
+        &self.next[state * self.class_count..(state + 1) * self.class_count]
+    }
+
+    fn minimised(self) -> Merged {
+        let mut numbers: HashMap<(&[u32], Vec<u32>), usize> = HashMap::new();
+        let kinds: Vec<usize> = (0..self.states())
+            .map(|state| {
+                let fresh = numbers.len();
+                let effects = self.row(state).iter().map(|(_, effect)| *effect).collect();
+                *numbers.entry((&self.live[state], effects)).or_insert(fresh)
+            })
+            .collect();
+        let targets: Vec<u32> = self.next.iter().map(|(to, _)| *to).collect();
+        let block_of = minimise::refine(&targets, self.class_count, &kinds);
+        let mut number = HashMap::from([(block_of[0], 0u32)]);
+        let mut order = vec![0];
+        if self.start != 0 {
+            number.entry(block_of[1]).or_insert(1);
+            order.push(1);
+        }
+        let (mut next, mut done) = (Vec::new(), 0);
+        while done < order.len() {
+            for (to, effect) in self.row(order[done]) {
+                let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
+                let at = *number.entry(block_of[*to as usize]).or_insert_with(|| {
+                    order.push(*to as usize);
+                    fresh
+                });
+                next.push((at, *effect));
+            }
+            done += 1;
+        }
+        let (joined, samples) = classes::join(&self.classes, self.class_count, |class| {
+            let column = (0..order.len()).map(|s| next[s * self.class_count + class]);
+            column.collect::<Vec<_>>()
+        });
+        let old = |sample: u8| usize::from(self.classes[usize::from(sample)]);
+        Merged {
+            classes: joined,
+            class_count: samples.len(),
+            next: (0..order.len())
+                .flat_map(|s| samples.iter().map(move |b| (s, *b)))
+                .map(|(s, b)| next[s * self.class_count + old(b)])
+                .collect(),
+            live: order.iter().map(|s| self.live[*s].clone()).collect(),
+            ..self
+        }
+    }
+}
+
+/// Bytes that no member tells apart are one class: the class of each byte, one byte of each.
+fn joint_classes(members: &[Member<'_>]) -> ([u8; 256], Vec<u8>) {
+    let one = ([0u8; 256], vec![0u8]);
+    members.iter().fold(one, |(old, _), member| {
+        let mut numbers: HashMap<(u8, u8), u8> = HashMap::new();
+        let (mut classes, mut samples) = ([0u8; 256], Vec::new());
+        for b in 0..=255u8 {
+            let pair = (
+                old[usize::from(b)],
+                member.automaton.classes[usize::from(b)],
+            );
+            classes[usize::from(b)] = *numbers.entry(pair).or_insert_with(|| {
+                samples.push(b);
+                u8::try_from(samples.len() - 1).expect("no more classes than bytes")
+            });
+        }
+        (classes, samples)
+    })
+}
+
+fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Option<Raw<'a>> {
+    let (classes, samples) = joint_classes(members);
+    let mut weights = vec![0; samples.len()];
+    for class in classes {
+        weights[usize::from(class)] += 1;
+    }
+    let start: Key = (0u32..)
+        .zip(members)
+        .filter(|(_, m)| Tagged::is_live(m.automaton.start))
+        .map(|(i, m)| (i, m.automaton.start))
+        .collect();
+    let mut keys: Vec<Key> = vec![Vec::new(), start];
+    let mut numbers: Table<Key, u32> = (0..).zip(&keys).map(|(n, k)| (k.clone(), n)).collect();
+    let mut parts: Vec<Vec<Part>> = vec![Vec::new()];
+    let mut part_numbers: Table<Vec<Part>, u32> = Table::from_iter([(Vec::new(), 0)]);
+    let (mut next, mut done) = (Vec::new(), 0);
+    let (mut to, mut does) = (Key::new(), Vec::new());
+    while done < keys.len() {
+        let from = keys[done].clone();
+        for sample in &samples {
+            step(members, &from, *sample, certain, &mut to, &mut does);
+            let what = match part_numbers.get(&does) {
+                Some(&known) => known,
+                None => {
+                    let fresh = u32::try_from(parts.len()).ok()?;
+                    parts.push(does.clone());
+                    part_numbers.insert(does.clone(), fresh);
+                    fresh
+                }
+            };
+            let state = if let Some(&known) = numbers.get(&to) {
+                known
+            } else {
+                if keys.len() > budget {
+                    return None;
+                }
+                let fresh = u32::try_from(keys.len()).ok()?;
+                keys.push(to.clone());
+                numbers.insert(to.clone(), fresh);
+                fresh
+            };
+            next.push((state, what));
+        }
+        done += 1;
+    }
+    Some(Raw {
+        members,
+        classes,
+        weights,
+        keys,
+        next,
+        parts,
+    })
+}
+
+/// All members by one byte: where `to`, and what it `does`.
+fn step(
+    members: &[Member<'_>],
+    from: &Key,
+    byte: u8,
+    certain: bool,
+    to: &mut Key,
+    does: &mut Vec<Part>,
+) {
+    to.clear();
+    does.clear();
+    let mut decided = false;
+    for (member, state) in from {
+        let a = members[*member as usize].automaton;
+        let class = usize::from(a.classes[usize::from(byte)]);
+        let (next, moves) = a.next[*state as usize * a.class_count + class];
+        let live = Tagged::is_live(next);
+        if live {
+            to.push((*member, next));
+        }
+        // If all are active, the first that accepts is preferred to all behind it.
+        let accepts = a.accepts[next as usize] && !(certain && decided);
+        decided |= accepts;
+        if accepts || (live && moves != 0) {
+            does.push(Part {
+                member: *member,
+                moves,
+                accepts,
+                live,
+            });
+        }
+    }
+}

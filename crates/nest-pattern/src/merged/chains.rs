@@ -1,0 +1,150 @@
+//! Chains of states that count: `x{0,998}` makes 998 states, each as the one before but for how many
+//! more may come.
+//!
+//! Their numbers follow each other, so that whoever runs them may go many states at once. Must not
+//! know: how they are run.
+
+use super::Merged;
+
+/// States `first` to `first + length - 1`: on bytes of `class`es each leads to the next, the last
+/// to `exit`, with the same effect; on all others all do the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// The first state.
+    pub first: u32,
+    /// How many there are.
+    pub length: u32,
+    /// Where the last leads.
+    pub exit: u32,
+    /// What each step does: one of `Merged::effects`.
+    pub effect: u32,
+}
+
+impl Chain {
+    /// The state behind `state`, one of the chain.
+    #[must_use]
+    pub fn next(&self, state: u32) -> u32 {
+        if state + 1 == self.first + self.length {
+            self.exit
+        } else {
+            state + 1
+        }
+    }
+
+    /// How many steps lead from `state` to the exit; nothing if it is none of the chain.
+    #[must_use]
+    pub fn left(&self, state: u32) -> Option<u32> {
+        (self.first..self.first + self.length)
+            .contains(&state)
+            .then(|| self.first + self.length - state)
+    }
+}
+
+/// A shorter one is not worth its count.
+const SHORTEST: usize = 8;
+
+/// A step to a state that differs from this one in nothing but where the step leads.
+fn step(merged: &Merged, state: usize) -> Option<(u32, u32)> {
+    let row = merged.row(state);
+    row.iter().copied().find(|edge| {
+        let to = edge.0 as usize;
+        let effect = &merged.effects[edge.1 as usize];
+        if to == 0 || to == state || merged.live[to] != merged.live[state] || !effect.at_once() {
+            return false;
+        }
+        row.iter()
+            .zip(merged.row(to))
+            .all(|(here, there)| here == edge || here == there)
+    })
+}
+
+/// Whether the states take their steps on the same bytes.
+fn alike(merged: &Merged, a: (usize, (u32, u32)), b: (usize, (u32, u32))) -> bool {
+    let steps = merged.row(a.0).iter().zip(merged.row(b.0));
+    a.1.1 == b.1.1 && { steps }.all(|(x, y)| (*x == a.1) == (*y == b.1))
+}
+
+/// The chains of an automaton, and its states in an order in which each is in one piece.
+pub(super) fn find(merged: &Merged) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let steps: Vec<Option<(u32, u32)>> = (0..merged.states())
+        .map(|state| (state > 0).then(|| step(merged, state)).flatten())
+        .collect();
+    let mut follows = vec![false; merged.states()];
+    let mut next: Vec<Option<usize>> = vec![None; merged.states()];
+    for (state, edge) in steps.iter().enumerate() {
+        let Some(edge) = edge else { continue };
+        let to = edge.0 as usize;
+        let Some(then) = steps[to] else { continue };
+        if !follows[to] && alike(merged, (state, *edge), (to, then)) {
+            follows[to] = true;
+            next[state] = Some(to);
+        }
+    }
+    let mut chains = Vec::new();
+    let mut order = Vec::with_capacity(merged.states());
+    let mut placed = vec![false; merged.states()];
+    for state in 0..merged.states() {
+        if placed[state] || follows[state] {
+            continue; // in the middle of a chain: placed with its first
+        }
+        let chain: Vec<usize> = std::iter::successors(Some(state), |s| next[*s]).collect();
+        for member in &chain {
+            placed[*member] = true;
+            order.push(*member);
+        }
+        if chain.len() >= SHORTEST {
+            chains.push(chain);
+        }
+    }
+    // Rings have no first.
+    order.extend((0..merged.states()).filter(|state| !placed[*state]));
+    (chains, order)
+}
+
+impl Merged {
+    /// The same automaton, numbered so that chains are in one piece each; state 0 stays.
+    pub(super) fn chained(self) -> Merged {
+        let (chains, order) = find(&self);
+        let mut number = vec![0u32; order.len()];
+        for (new, old) in (0..).zip(&order) {
+            number[*old] = new;
+        }
+        let chains = chains.iter().filter_map(|chain| {
+            let (first, last) = (*chain.first()?, *chain.last()?);
+            let (to, effect) = step(&self, last)?;
+            Some(Chain {
+                first: number[first],
+                length: u32::try_from(chain.len()).ok()?,
+                exit: number[to as usize],
+                effect,
+            })
+        });
+        let chains = chains.collect();
+        let next = order.iter().flat_map(|old| self.row(*old));
+        Merged {
+            next: next
+                .map(|(to, effect)| (number[*to as usize], *effect))
+                .collect(),
+            live: order.iter().map(|old| self.live[*old].clone()).collect(),
+            start: number[self.start as usize],
+            chains,
+            ..self
+        }
+    }
+
+    /// The states, of each chain its first alone.
+    pub fn blocks(&self) -> impl Iterator<Item = usize> {
+        let inside = |state: u32| {
+            let mut chains = self.chains.iter();
+            chains.any(|chain| chain.first != state && chain.left(state).is_some())
+        };
+        (0..self.states()).filter(move |state| !inside(u32::try_from(*state).unwrap_or(0)))
+    }
+
+    /// The chain that the state is in.
+    #[must_use]
+    pub fn chain_of(&self, state: u32) -> Option<(usize, &Chain)> {
+        let chains = self.chains.iter().enumerate();
+        { chains }.find(|(_, chain)| chain.left(state).is_some())
+    }
+}
