@@ -206,9 +206,14 @@ def held(server):
 
 
 def links(pid):
-    """What a process has open."""
-    folder = f'/proc/{pid}/fd'
-    return [os.readlink(f'{folder}/{fd}') for fd in os.listdir(folder)]
+    """What a process has open; nothing if it ends meanwhile."""
+    folder, found = f'/proc/{pid}/fd', []
+    try:
+        for fd in os.listdir(folder):
+            found.append(os.readlink(f'{folder}/{fd}'))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
 
 
 PLAIN = (beneath, renamed, sizes, large, shrunk, slow, opened)
