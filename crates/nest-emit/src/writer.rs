@@ -3,6 +3,7 @@
 use crate::places::{Piece, Places};
 use crate::replace::Text;
 use nest_machine::Code;
+use std::fmt::Write as _;
 
 /// A C file in the making.
 pub struct Writer {
@@ -83,12 +84,14 @@ impl Writer {
 
     /// Numbers as the inside of an initialiser, wrapped.
     pub fn numbers<T: std::fmt::Display>(&mut self, numbers: impl IntoIterator<Item = T>) {
-        let mut row = String::from("   ");
+        const INDENT: &str = "   ";
+        let (mut row, mut item) = (String::from(INDENT), String::new());
         for n in numbers {
-            let item = format!(" {n},");
+            item.clear();
+            let _ = write!(item, " {n},");
             if row.len() + item.len() > 100 {
                 self.line(&row);
-                row = String::from("   ");
+                row.truncate(INDENT.len());
             }
             row.push_str(&item);
         }

@@ -214,9 +214,11 @@ impl Matching {
             Ok(automaton) => (automaton, all, with_tags),
             // First as many rules as fit, then as many with tags.
             Err(reason) => {
+                let room = m.settings.matching_code;
                 let size = |at: &usize| candidates[*at].plain.accepts.len();
                 let known = with_tags.is_empty().then_some(reason);
-                let (plain, within, why) = most(&all, size, known, |some| merge(some, &NONE));
+                let (plain, within, why) =
+                    most(&all, size, (0, room), known, |some| merge(some, &NONE));
                 let left = all.difference(&within).map(|at| candidates[*at].rule);
                 self.apart
                     .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
@@ -224,7 +226,9 @@ impl Matching {
                 let size = |at: &usize| candidates[*at].automaton(true).accepts.len();
                 let known = (within == all).then_some(reason);
                 let tags = with_tags.intersection(&within).copied().collect();
-                let (kept, tagged, why) = most(&tags, size, known, |some| merge(&within, some));
+                let (kept, tagged, why) = most(&tags, size, (plain.size(), room), known, |some| {
+                    merge(&within, some)
+                });
                 let left = tags.difference(&tagged).map(|at| candidates[*at].rule);
                 self.untagged
                     .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
@@ -341,19 +345,30 @@ const SPECIALISED: usize = 8;
 type Chosen = BTreeSet<usize>;
 const NONE: Chosen = BTreeSet::new();
 
-/// Of `all`, as many as fit, the smallest first: their automaton, which they are, and why no more.
-/// `known`: all together do not fit. What fits is sought from small to large, for what does not
-/// fit costs most.
+/// Of `all`, as many as fit, the smallest first, or almost as many: their automaton, which they are,
+/// and why no more. `known`: all together do not fit. What fits is sought from small to large, for
+/// what does not fit costs most; where it is known by how much it does not, in proportion. Of the
+/// room, so much is taken without any.
 fn most(
     all: &Chosen,
     size: impl Fn(&usize) -> usize,
+    (mut taken, room): (usize, usize),
     known: Option<Reason>,
     attempt: impl Fn(&Chosen) -> Result<Automaton, Reason>,
 ) -> (Option<Automaton>, Chosen, Option<Reason>) {
     let mut order: Vec<usize> = all.iter().copied().collect();
-    order.sort_by_key(size);
+    order.sort_by_key(&size);
+    let mut before = vec![0];
+    before.extend(order.iter().scan(0, |sum, at| {
+        *sum += size(at);
+        Some(*sum)
+    }));
     let (mut best, mut fits, mut fails) = (None, 0, order.len() + 1);
     let mut why = known;
+    let full = |taken| taken > room - 2 * room / WITHIN;
+    if full(taken) {
+        return (None, Chosen::new(), why);
+    }
     if known.is_some() {
         fails -= 1;
     } else if fails > 1 {
@@ -363,18 +378,34 @@ fn most(
         }
     }
     let mut step = 1;
-    while fits + 1 < fails {
-        let count = (fits + step).min(fits.midpoint(fails));
+    // Each attempt costs as much as all that follows; the last few rules are not worth one.
+    while fits + 1 + fails / WITHIN < fails {
+        let count = match why {
+            Some(Reason::Code(size)) if fails < before.len() && size > taken => {
+                let wanted = (room - room / WITHIN).saturating_sub(taken);
+                let more = (before[fails] - before[fits]) * wanted / (size - taken);
+                let count = before.partition_point(|sum| *sum <= before[fits] + more) - 1;
+                count.clamp(fits + 1, fails - 1)
+            }
+            _ => (fits + step).min(fits.midpoint(fails)),
+        };
         match attempt(&order[..count].iter().copied().collect()) {
             Ok(automaton) => {
+                taken = automaton.size();
                 (best, fits) = (Some(automaton), count);
                 step *= 2;
+                if full(taken) {
+                    break;
+                }
             }
             Err(reason) => (why, fails) = (Some(reason), count),
         }
     }
     (best, order[..fits].iter().copied().collect(), why)
 }
+
+/// What is sought comes this near to what fits: one part in so many.
+const WITHIN: usize = 24;
 
 /// A rule on its way into an automaton.
 struct Candidate {

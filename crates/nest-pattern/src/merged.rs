@@ -11,7 +11,6 @@ use crate::dfa::{classes, minimise};
 use crate::hash::Table;
 use crate::tagged::{Source, Tagged};
 pub use chains::Chain;
-use std::collections::HashMap;
 
 /// A rule on its way into the product.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +154,7 @@ impl Merged {
     }
 
     fn minimised(self) -> Merged {
-        let mut numbers: HashMap<(&[u32], Vec<u32>), usize> = HashMap::new();
+        let mut numbers: Table<(&[u32], Vec<u32>), usize> = Table::default();
         let kinds: Vec<usize> = (0..self.states())
             .map(|state| {
                 let fresh = numbers.len();
@@ -165,7 +164,7 @@ impl Merged {
             .collect();
         let targets: Vec<u32> = self.next.iter().map(|(to, _)| *to).collect();
         let block_of = minimise::refine(&targets, self.class_count, &kinds);
-        let mut number = HashMap::from([(block_of[0], 0u32)]);
+        let mut number = Table::from_iter([(block_of[0], 0u32)]);
         let mut order = vec![0];
         if self.start != 0 {
             number.entry(block_of[1]).or_insert(1);
@@ -205,7 +204,7 @@ impl Merged {
 fn joint_classes(members: &[Member<'_>]) -> ([u8; 256], Vec<u8>) {
     let one = ([0u8; 256], vec![0u8]);
     members.iter().fold(one, |(old, _), member| {
-        let mut numbers: HashMap<(u8, u8), u8> = HashMap::new();
+        let mut numbers: Table<(u8, u8), u8> = Table::default();
         let (mut classes, mut samples) = ([0u8; 256], Vec::new());
         for b in 0..=255u8 {
             let pair = (

@@ -10,7 +10,6 @@
 use crate::dfa::{Dfa, classes, minimise};
 use crate::hash::Table;
 use crate::nfa::{Nfa, NfaState};
-use std::collections::HashMap;
 
 /// Where a value comes from as a byte is consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,7 +109,7 @@ impl Tagged {
             let row = &self.next[from..from + self.class_count];
             row.iter().map(|(_, moves)| *moves).collect()
         };
-        let mut kinds: HashMap<(bool, bool, Vec<u32>), usize> = HashMap::new();
+        let mut kinds: Table<(bool, bool, Vec<u32>), usize> = Table::default();
         let kind_of: Vec<usize> = (0..self.accepts.len())
             .map(|s| {
                 let fresh = kinds.len();
@@ -121,7 +120,7 @@ impl Tagged {
         let targets: Vec<u32> = self.next.iter().map(|(to, _)| *to).collect();
         let block_of = minimise::refine(&targets, self.class_count, &kind_of);
         // Breadth first from the start, behind the two that are always there.
-        let mut number: HashMap<usize, u32> = HashMap::from([(block_of[0], 0), (block_of[1], 1)]);
+        let mut number: Table<usize, u32> = Table::from_iter([(block_of[0], 0), (block_of[1], 1)]);
         let mut order = vec![0, 1, self.start as usize];
         number.insert(block_of[self.start as usize], 2);
         let mut next = Vec::new();

@@ -5,8 +5,9 @@
 //! the rest are coloured. Must not know: how the product was made.
 
 use super::{Accept, Effect, Part, Raw};
+use crate::hash::Table;
 use crate::tagged::Source;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where each variable is.
 pub(super) struct Places {
@@ -178,12 +179,12 @@ fn liveness(raw: &Raw<'_>, variables: &Variables, edges: &[Edge<'_>]) -> Vec<boo
 struct Joined {
     of: Vec<usize>,
     /// By root: the states in which the place is taken.
-    states: HashMap<usize, BTreeSet<usize>>,
+    states: Table<usize, BTreeSet<usize>>,
 }
 
 impl Joined {
     fn new(variables: &Variables) -> Joined {
-        let mut states = HashMap::new();
+        let mut states = Table::default();
         for state in 0..variables.first.len() {
             for v in variables.from[state]..variables.from[state + 1] {
                 states.insert(v, BTreeSet::from([state]));
@@ -228,7 +229,7 @@ impl Joined {
 
 /// A place for each, such that no state has two variables in one; how many there are.
 fn colour(variables: &Variables, live: &[bool], joined: &mut Joined) -> (Vec<u16>, usize) {
-    let mut of_root: HashMap<usize, u16> = HashMap::new();
+    let mut of_root: Table<usize, u16> = Table::default();
     let mut taken: Vec<BTreeSet<u16>> = vec![BTreeSet::new(); variables.first.len()];
     let mut place = vec![0; variables.count()];
     let mut count = 0;

@@ -10,8 +10,8 @@
 //! states at most, and no cycle of the NFA is without a byte.
 
 use super::{NfaState, STATE_LIMIT, TooLarge};
+use crate::hash::Table;
 use crate::hir::Hir;
-use std::collections::HashMap;
 
 /// Deepest tree: three levels of [`Hir`] for each level of groups that lowering lets through.
 const DEPTH_LIMIT: usize = 1_000;
@@ -45,8 +45,8 @@ impl After {
 pub(super) fn build(elements: &[Hir]) -> Result<(Vec<NfaState>, u32), TooLarge> {
     let mut builder = Builder {
         states: Vec::new(),
-        pieces: HashMap::new(),
-        loops: HashMap::new(),
+        pieces: Table::default(),
+        loops: Table::default(),
         depth: 0,
         visits: 0,
     };
@@ -64,9 +64,9 @@ pub(super) fn build(elements: &[Hir]) -> Result<(Vec<NfaState>, u32), TooLarge> 
 struct Builder {
     states: Vec<NfaState>,
     /// What was built: a piece (by its address, the tree does not move) and what follows it.
-    pieces: HashMap<(usize, After), u32>,
+    pieces: Table<(usize, After), u32>,
     /// Unbounded loops: the inner piece and the exit; the loop's head and its body.
-    loops: HashMap<(usize, u32), (u32, u32)>,
+    loops: Table<(usize, u32), (u32, u32)>,
     depth: usize,
     visits: usize,
 }
