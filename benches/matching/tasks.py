@@ -4,6 +4,7 @@ Must not know: how anything is built or run.
 """
 
 import dataclasses
+import platform
 
 SMTP = 'EHLO HELO MAIL RCPT DATA RSET NOOP QUIT VRFY EXPN HELP AUTH STARTTLS BDAT'.split()
 FTP = ('USER PASS ACCT CWD CDUP PORT PASV EPSV EPRT TYPE STRU MODE RETR STOR APPE ALLO REST RNFR RNTO '
@@ -67,3 +68,7 @@ MATCHERS = {matcher.name: matcher for matcher in (
     Matcher('llhttp', "Node.js's parser of HTTP", tasks=('heads', 'recognise'),
             file='/usr/share/llhttp/llhttp.c', package='node-llhttp', two=False, cannot='knows HTTP alone'),
     Matcher('memchr', 'memchr of libc, a floor', tasks=('lines',), two=False))}
+if platform.machine() == 'x86_64':      # its vectors
+    MATCHERS['hand'] = Matcher('hand', 'a parser of this grammar written by hand, with vectors',
+                               tasks=('heads',), modes=('whole',), two=False,
+                               cannot='cannot resume, and knows this grammar alone')
