@@ -113,7 +113,7 @@ unsigned nest__spec_apart(const struct nest__active *, uint16_t rules[NEST__RULE
 /* Rules side by side in one automaton, on their way through a message. Those of two automata are
  * never active together; others, matched apart, may be. */
 struct nest__run {
-    uint16_t automaton; /* 0: none, all active rules are matched apart */
+    uint16_t automaton; /* 0: none: no rule is active, or they are matched apart */
     uint16_t state;     /* 0: no rule is live */
     uint16_t best;      /* the rule that takes */
     uint32_t best_n;    /* so many bytes; 0: none has accepted */
@@ -121,11 +121,11 @@ struct nest__run {
     uint32_t tags[NEST__TAGS]; /* of best: positions in the message */
     uint32_t registers[NEST__REGISTERS];
 };
-/* Sets automaton, state, registers, and active as far as they or rules apart depend on it. False:
- * no rule is active. */
-bool nest__spec_begin(struct nest__run *, uint64_t states, unsigned last);
-/* Takes bytes [p, end) of the message that began at `start`. */
-void nest__spec_run(struct nest__run *, const uint8_t *start, const uint8_t *p, const uint8_t *end);
+/* Takes bytes [p, end), one at least, of the message that began at `start`. At its first byte it
+ * begins, by the states: sets automaton, state, registers, and active as far as they or rules apart
+ * depend on it. */
+void nest__spec_run(struct nest__run *, uint64_t states, unsigned last, const uint8_t *start,
+                    const uint8_t *p, const uint8_t *end);
 /* actions.c */
 extern const size_t nest__spec_vars_size;              /* 0: none */
 void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */

@@ -149,11 +149,10 @@ bool nest__threads_add(struct nest__scratch *, const struct nest__nfa *, uint16_
                        unsigned parts, uint32_t at, enum nest__on_match);
 
 /* -- matcher.c */
-/* For the rules that are active; first: NULL if no byte has come. False: no rule is. */
-bool nest__match_begin(struct nest__match *, uint64_t states, unsigned last, const uint8_t *first);
-/* Feeds what match has not seen of the n unread bytes at p. DECIDED: run.best, best_n. */
-enum nest__verdict nest__match_feed(struct nest__match *, struct nest__scratch *, const uint8_t *p,
-                                    uint32_t n, bool eof);
+/* Feeds what match has not seen of the n unread bytes at p. With the first of them it begins, for
+ * the rules that are active in these states; `fed` is 0 until then. DECIDED: run.best, best_n. */
+enum nest__verdict nest__match_feed(struct nest__match *, struct nest__scratch *, uint64_t states,
+                                    unsigned last, const uint8_t *p, uint32_t n, bool eof);
 
 /* -- parts.c */
 /* Part n >= 1 of the rule's, in place. */

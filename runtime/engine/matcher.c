@@ -11,13 +11,14 @@
 #include <string.h>
 
 /* Most rules end at the first byte: they are not begun. */
-static void match_begin_apart(struct nest__match *match, const uint8_t *first) {
-    const uint64_t *live = first == NULL ? NULL : &nest__first[(size_t)*first * NEST__RULE_WORDS];
+static void match_begin_apart(struct nest__match *match, uint8_t first) {
+    const uint64_t *live = &nest__first[(size_t)first * NEST__RULE_WORDS];
     uint16_t rules[NEST__RULES];
     unsigned count = nest__spec_apart(&match->run.active, rules);
+    match->live = 0;
     for (unsigned i = 0; i < count; i++) {
         uint16_t rule = rules[i];
-        if (live != NULL && (live[rule / 64] >> rule % 64 & 1) == 0) {
+        if ((live[rule / 64] >> rule % 64 & 1) == 0) {
             continue;
         }
         const struct nest__dfa *dfa = nest__rules[rule].dfa;
@@ -25,20 +26,6 @@ static void match_begin_apart(struct nest__match *match, const uint8_t *first) {
         match->rules[match->live].state = dfa == NULL ? 0 : dfa->start;
         match->live++;
     }
-}
-
-bool nest__match_begin(struct nest__match *match, uint64_t states, unsigned last,
-                       const uint8_t *first) {
-    match->fed = 0;
-    match->live = 0;
-    match->run.best_n = 0;
-    if (!nest__spec_begin(&match->run, states, last)) {
-        return false;
-    }
-    if (NEST__APART > 0) {
-        match_begin_apart(match, first);
-    }
-    return true;
 }
 
 /* Bytes [from, to) through a dfa. The new state, 0 if it is not live any more; *accepted: the
@@ -122,25 +109,33 @@ static void match_feed_apart(struct nest__match *match, struct nest__scratch *sc
 }
 
 enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scratch *scratch,
-                                    const uint8_t *p, uint32_t n, bool eof) {
+                                    uint64_t states, unsigned last, const uint8_t *p, uint32_t n,
+                                    bool eof) {
     struct nest__run *run = &match->run;
     uint32_t most = nest__config.input_buffer;
-    uint32_t to = n < most ? n : most;
-    if (match->fed < to) {
-        if (run->state != 0) {
-            nest__spec_run(run, p, p + match->fed, p + to);
+    uint32_t from = match->fed, to = n < most ? n : most;
+    if (to == 0) {
+        return eof ? NEST__NO_MATCH : NEST__UNDECIDED;
+    }
+    if (from < to) {
+        if (from == 0) {
+            run->best_n = 0;
         }
-        if (NEST__APART > 0 && match->live > 0) { /* behind it: of equals the first written wins */
+        nest__spec_run(run, states, last, p, p + from, p + to);
+        if (NEST__APART > 0) { /* behind it: of equals the first written wins */
+            if (from == 0) {
+                match_begin_apart(match, *p);
+            }
             match_feed_apart(match, scratch, p, to);
         }
         match->fed = to;
     }
     enum nest__verdict decision = run->best_n > 0 ? NEST__DECIDED : NEST__NO_MATCH;
     bool live = run->state != 0 || (NEST__APART > 0 && match->live > 0);
-    if ((!live && n > 0) || (NEST__MESSAGES && run->best_n > 0)) {
+    if (!live || (NEST__MESSAGES && run->best_n > 0)) {
         return decision;
     }
-    if (match->fed >= most) {
+    if (to >= most) {
         return NEST__OVERFLOWED;
     }
     return eof ? decision : NEST__UNDECIDED;

@@ -128,6 +128,13 @@ static int session_keep_match(nest_session *s, const struct nest__match *match) 
     return 0;
 }
 
+/* No rule is active that could ever go on. */
+static bool session_stuck(const nest_session *s) {
+    struct nest__active active;
+    return !nest__spec_active(s->states, s->last, &active) &&
+           (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0);
+}
+
 /* Takes one message from the unread bytes and runs its action; or ends the session. DECIDED: an
  * action has run. UNDECIDED: more bytes are needed. Else the session has ended. */
 static enum nest__verdict session_message(nest_session *s, struct nest__window *window,
@@ -139,16 +146,14 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
     if (s->work != NULL && s->work->matching) {
         match = &s->work->match;
     } else {
-        if (!nest__match_begin(match, s->states, s->last, n > 0 ? p : NULL) &&
-            (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {
+        match->fed = 0;
+        if (n == 0 && session_stuck(s)) {
             session_end(s, window, NEST_STUCK);
             return NEST__NO_MATCH;
         }
-        if (n == 0 && !eof) {
-            return NEST__UNDECIDED;
-        }
     }
-    enum nest__verdict verdict = nest__match_feed(match, &carrier->scratch, p, n, eof);
+    enum nest__verdict verdict =
+        nest__match_feed(match, &carrier->scratch, s->states, s->last, p, n, eof);
     if (verdict == NEST__UNDECIDED) {
         if (match->fed > 0 && session_keep_match(s, match) < 0) {
             session_end(s, window, NEST_GONE);
@@ -158,7 +163,10 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
     }
     if (verdict != NEST__DECIDED) {
         session_end(s, window,
-                    verdict == NEST__OVERFLOWED ? NEST_OVERFLOW : (n == 0 ? NEST_EOF : NEST_INPUT));
+                    verdict == NEST__OVERFLOWED ? NEST_OVERFLOW
+                    : session_stuck(s)          ? NEST_STUCK
+                    : n == 0                    ? NEST_EOF
+                                                : NEST_INPUT);
         return verdict;
     }
     uint16_t rule = match->run.best;
@@ -197,13 +205,6 @@ static enum nest_reason session_over(const nest_session *s) {
     }
     /* the server stops: a message that has begun may still be finished */
     return s->work != NULL && s->work->matching ? NEST_OPEN : NEST_SHUTDOWN;
-}
-
-/* No rule is active that could ever go on. */
-static bool session_stuck(const nest_session *s) {
-    struct nest__active active;
-    return !nest__spec_active(s->states, s->last, &active) &&
-           (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0);
 }
 
 /* From a read point on: messages, until bytes or budget are used up or the session ends. */
@@ -248,9 +249,8 @@ static bool session_same_rules(const nest_session *s, uint64_t states, unsigned 
 
 /* The message that has begun is looked at again, by the rules that are active now. */
 static void session_rematch(nest_session *s) {
-    s->work->matching =
-        s->work->rest_n > 0 &&
-        nest__match_begin(&s->work->match, s->states, s->last, s->work->rest + s->work->rest_at);
+    s->work->match.fed = 0;
+    s->work->matching = s->work->rest_n > 0;
 }
 
 static unsigned session_timer(nest_session *s, int timer) {

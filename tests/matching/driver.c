@@ -97,7 +97,8 @@ enum nest_reason nest_reason(nest_session *s) {
 
 static nest_bytes driver_part(unsigned n) {
     struct nest__action *action = &driver.action;
-    return n == 0 ? (nest_bytes){action->message.p, action->message.n} : nest__part(action, &driver.scratch, n);
+    return n == 0 ? (nest_bytes){action->message.p, action->message.n}
+                  : nest__part(action, &driver.scratch, n);
 }
 
 size_t nest_length(nest_session *s, unsigned n) {
@@ -152,11 +153,12 @@ static void driver_end(enum nest_reason reason) {
 
 /* A read point: false if the conversation has ended. */
 static bool driver_begin(void) {
-    const uint8_t *first = driver.from < driver.n ? driver.bytes + driver.from : NULL;
-    if (!nest__match_begin(&driver.match, driver.states, driver.last, first)) {
+    struct nest__active active;
+    if (!nest__spec_active(driver.states, driver.last, &active)) {
         driver_end(NEST_STUCK);
         return false;
     }
+    driver.match.fed = 0;
     driver.matching = true;
     return true;
 }
@@ -178,7 +180,8 @@ static enum nest__verdict driver_match(uint32_t n, bool eof) {
         }
     }
     memcpy(at, message + before, fresh);
-    enum nest__verdict verdict = nest__match_feed(match, &driver.scratch, at - before, n, eof);
+    enum nest__verdict verdict =
+        nest__match_feed(match, &driver.scratch, driver.states, driver.last, at - before, n, eof);
     if (match->fed < before) {
         driver_fail("the matcher began anew");
     }

@@ -24,7 +24,7 @@ MATCHER, SESSION = 'runtime/engine/matcher.c', 'runtime/engine/session.c'
 # What is wrong, what stands in the file, what is put in its place.
 IN_MATCHER = (
     ('an automaton looks at a message from its beginning',
-     'nest__spec_run(run, p, p + match->fed, p + to);', 'nest__spec_run(run, p, p, p + to);'),
+     'run, states, last, p, p + from, p + to);', 'run, states, last, p, p, p + to);'),
     ('a rule apart is begun anew with each piece',
      '    for (uint32_t i = from; i < to; i++) {\n        state = dfa->next',
      '    state = dfa->start;\n    for (uint32_t i = 0; i < to; i++) {\n        state = dfa->next'),

@@ -1,8 +1,8 @@
 /* nest.c: the matcher that nest emits, by the engine's interface to it (engine/engine.h), and the
  * actions, which have their parts from it.
  *
- * What a session does for a message, and nothing else of it: begin, feed, the action. It is the only
- * file here that knows the interface. */
+ * What a session does for a message, and nothing else of it: begin, feed, the action. It is the
+ * only file here that knows the interface. */
 #define main nest__main /* the server's own, which is not run */
 #include "server.c"
 #undef main
@@ -42,12 +42,12 @@ bool bench_feed(uint8_t *piece, size_t n) {
     const uint8_t *limit = piece + n;
     while (driver.from < limit) {
         if (!driver.matching) {
-            nest__match_begin(&driver.match, driver_session.states, driver_session.last,
-                              driver.from);
+            driver.match.fed = 0;
             driver.matching = true;
         }
-        enum nest__verdict verdict = nest__match_feed(&driver.match, &driver_scratch, driver.from,
-                                                      (uint32_t)(limit - driver.from), false);
+        enum nest__verdict verdict = nest__match_feed(
+            &driver.match, &driver_scratch, driver_session.states, driver_session.last, driver.from,
+            (uint32_t)(limit - driver.from), false);
         if (verdict == NEST__UNDECIDED) {
             return true;
         }

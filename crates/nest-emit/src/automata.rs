@@ -24,7 +24,7 @@ pub(crate) struct Emitter<'a> {
     sets: RefCell<Vec<ByteSet>>,
 }
 
-/// All automata, and the functions by which the engine runs them.
+/// All automata, and the function by which the engine runs them.
 pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     for (number, automaton) in (1..).zip(&matching.automata) {
         let emitter = Emitter {
@@ -41,14 +41,36 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             emitter.table(w);
         }
     }
-    begin(matching, w);
     run(matching, w);
 }
 
-/// `nest__spec_begin`: which automaton, and its start.
+/// `nest__spec_run`: which automaton, and that.
+fn run(matching: &Matching, w: &mut Writer) {
+    w.line("\nvoid nest__spec_run(struct nest__run *run, uint64_t states, unsigned last,");
+    w.line("                    const uint8_t *start, const uint8_t *p, const uint8_t *end) {");
+    w.line("    uint16_t automaton = run->automaton, state = run->state;");
+    w.line("    (void)states, (void)last, (void)end;");
+    w.line("    if (p == start) {");
+    begin(matching, w);
+    w.line("        run->automaton = automaton;");
+    w.line("    }");
+    w.line("    switch (automaton) {");
+    for number in 1..=matching.automata.len() {
+        w.line(&format!("    case {number}:"));
+        w.line(&format!(
+            "        state = automaton_{number}(run, state, start, p, end);"
+        ));
+        w.line("        break;");
+    }
+    w.line("    default:");
+    w.line("        break;");
+    w.line("    }");
+    w.line("    run->state = state;");
+    w.line("}");
+}
+
+/// Its beginning: the automaton whose rules are active, and its start.
 fn begin(matching: &Matching, w: &mut Writer) {
-    w.line("\nbool nest__spec_begin(struct nest__run *run, uint64_t states, unsigned last) {");
-    w.line("    (void)states, (void)last;");
     // Which conditions hold is asked for while it runs, or tells the automaton and no more.
     let masked = !matching.apart.is_empty()
         || (matching.automata.iter()).any(|automaton| match &automaton.active {
@@ -56,12 +78,9 @@ fn begin(matching: &Matching, w: &mut Writer) {
             None => (automaton.conditions.iter()).any(|bit| !automaton.is_certain(*bit)),
         });
     if masked {
-        w.line("    if (!nest__spec_active(states, last, &run->active)) {");
-        w.line("        run->automaton = 0;");
-        w.line("        run->state = 0;");
-        w.line("        return false;");
-        w.line("    }");
+        w.line("        nest__spec_active(states, last, &run->active);");
     }
+    let mut otherwise = "";
     for (number, automaton) in (1..).zip(&matching.automata) {
         let one_of = |hold: &BTreeSet<usize>| {
             let all = hold.iter().any(|c| matching.conditions[*c] == Cond::True);
@@ -80,31 +99,46 @@ fn begin(matching: &Matching, w: &mut Writer) {
             None => one_of(&automaton.conditions),
         };
         let always = test.is_none();
-        if let Some(test) = test {
-            w.line(&format!("    if ({test}) {{"));
-        }
-        let inner = if always { "    " } else { "        " };
-        w.line(&format!("{inner}run->automaton = {number};"));
-        w.line(&format!("{inner}run->state = {};", automaton.merged.start));
+        let inner = match test {
+            Some(test) => {
+                w.line(&format!("        {otherwise}if ({test}) {{"));
+                "            "
+            }
+            None if otherwise.is_empty() => "        ",
+            None => {
+                w.line("        } else {");
+                "            "
+            }
+        };
+        w.line(&format!("{inner}automaton = {number};"));
+        w.line(&format!("{inner}state = {};", automaton.merged.start));
         for register in &automaton.merged.zeroed {
             w.line(&format!("{inner}run->registers[{register}] = 0;"));
         }
-        w.line(&format!("{inner}return true;"));
         if always {
-            w.line("}");
+            if !otherwise.is_empty() {
+                w.line("        }");
+            }
             return; // no other can run
         }
-        w.line("    }");
+        otherwise = "} else ";
     }
-    w.line("    run->automaton = 0;");
-    w.line("    run->state = 0;");
-    unforeseen(matching, masked, w);
-    w.line(&format!("    return {masked};"));
-    w.line("}");
+    let inner = if otherwise.is_empty() {
+        "        "
+    } else {
+        w.line("        } else {");
+        "            "
+    };
+    w.line(&format!("{inner}automaton = 0;"));
+    w.line(&format!("{inner}state = 0;"));
+    unforeseen(matching, masked, inner, w);
+    if !otherwise.is_empty() {
+        w.line("        }");
+    }
 }
 
 /// Conditions of rules side by side hold, and there is no automaton for that.
-fn unforeseen(matching: &Matching, masked: bool, w: &mut Writer) {
+fn unforeseen(matching: &Matching, masked: bool, indent: &str, w: &mut Writer) {
     let rules = matching.condition_of.iter().enumerate();
     let together: BTreeSet<usize> = rules
         .filter(|(rule, _)| !matching.apart.contains_key(rule))
@@ -119,28 +153,9 @@ fn unforeseen(matching: &Matching, masked: bool, w: &mut Writer) {
         let each = together.iter().map(|c| condition(&matching.conditions[*c]));
         each.collect::<Vec<_>>().join(" || ")
     };
-    w.line(&format!("    if ({test}) {{"));
-    w.line("        nest__unforeseen();");
-    w.line("    }");
-}
-
-/// `nest__spec_run`.
-fn run(matching: &Matching, w: &mut Writer) {
-    w.line("\nvoid nest__spec_run(struct nest__run *run, const uint8_t *start, const uint8_t *p,");
-    w.line("                    const uint8_t *end) {");
-    w.line("    switch (run->automaton) {");
-    for number in 1..=matching.automata.len() {
-        w.line(&format!("    case {number}:"));
-        w.line(&format!(
-            "        run->state = automaton_{number}(run, start, p, end);"
-        ));
-        w.line("        return;");
-    }
-    w.line("    default:");
-    w.line("        (void)start, (void)p, (void)end;");
-    w.line("        return;");
-    w.line("    }");
-    w.line("}");
+    w.line(&format!("{indent}if ({test}) {{"));
+    w.line(&format!("{indent}    nest__unforeseen();"));
+    w.line(&format!("{indent}}}"));
 }
 
 /// The words of conditions' bits.
@@ -294,7 +309,7 @@ impl Emitter<'_> {
         w.numbers(&edges);
         w.line("};");
         self.head(w);
-        w.line("    uint32_t state = run->state;");
+        w.line("    uint32_t state = from;");
         w.line("    (void)start;");
         w.line("    while (p != end) {");
         w.line(&format!(
@@ -329,7 +344,7 @@ impl Emitter<'_> {
 
     fn head(&self, w: &mut Writer) {
         w.line(&format!(
-            "static uint16_t automaton_{}(struct nest__run *run, const uint8_t *start,",
+            "static uint16_t automaton_{}(struct nest__run *run, uint16_t from, const uint8_t *start,",
             self.number
         ));
         w.line("                            const uint8_t *p, const uint8_t *end) {");

@@ -21,9 +21,9 @@ MUTATIONS = [
      "    case NEST__EVENT_RESET:\n"),
     ("kept-too-long", "engine/session.c", "        nest__kept_free(s->work);\n", ""),
     ("stuck-with-timer", "engine/session.c",
-     "        if (!nest__match_begin(match, s->states, s->last, n > 0 ? p : NULL) &&\n"
-     "            (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0)) {",
-     "        if (!nest__match_begin(match, s->states, s->last, n > 0 ? p : NULL)) {"),
+     "    return !nest__spec_active(s->states, s->last, &active) &&\n"
+     "           (NEST__TIMERS == 0 || nest__spec_timer(s->states, s->last) < 0);",
+     "    return !nest__spec_active(s->states, s->last, &active);"),
     ("timer-in-message", "engine/session.c",
      "        s->work->since += nest__clock() - begun; /* nothing was read meanwhile */\n", ""),
     # -- memory of a session

@@ -87,10 +87,8 @@ impl Emitter<'_> {
         if !merged.chains.is_empty() {
             w.line("    uint32_t left; /* steps to the end of a chain */");
         }
-        w.line("    (void)start, (void)p, (void)end;");
-        let again = merged.next.iter().any(|(to, _)| *to == start);
-        let resumes = if again { " || p != start" } else { "" };
-        w.line(&format!("    if (run->state != {start}{resumes}) {{"));
+        w.line("    (void)from, (void)start, (void)p, (void)end;");
+        w.line("    if (p != start) {");
         for register in 0..merged.registers {
             w.line(&format!(
                 "        r{register} += run->registers[{register}];"
@@ -99,20 +97,22 @@ impl Emitter<'_> {
         for (n, chain) in merged.chains.iter().enumerate() {
             let behind = chain.first + chain.length;
             w.line(&format!(
-                "        if (run->state >= {} && run->state < {behind}) {{",
+                "        if (from >= {} && from < {behind}) {{",
                 chain.first
             ));
-            w.line(&format!("            left = {behind}u - run->state;"));
+            w.line(&format!("            left = {behind}u - from;"));
             w.line(&format!("            goto c{n};"));
             w.line("        }");
         }
-        w.line("        switch (run->state) {");
+        w.line("        switch (from) {");
         for state in &blocks {
             if *state != start && merged.chain_of(*state).is_none() {
                 w.line(&format!("        case {state}:"));
                 w.line(&format!("            goto s{state};"));
             }
         }
+        w.line("        case 0:");
+        w.line("            return 0;");
         w.line("        default:");
         w.line("            break;");
         w.line("        }");
