@@ -11,7 +11,7 @@ mod lines;
 mod waits;
 mod witness;
 
-use nest_diag::Diagnostic;
+use nest_diag::{Allows, Code, Diagnostic, SourceMap};
 use nest_machine::Machine;
 use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
@@ -30,6 +30,44 @@ pub struct Finding {
     /// What a client does to see it; nothing where there is nothing to be seen, or where it is not
     /// known how a client comes there.
     pub witness: Option<Witness>,
+}
+
+/// The codes that [`check`] looks for.
+pub const LOOKED_FOR: [Code; 5] = [
+    Code::W0202,
+    Code::W0203,
+    Code::W0204,
+    Code::W0302,
+    Code::W0303,
+];
+
+/// Findings in the order of their places, without those that are allowed, and how many these were;
+/// with what allows nothing, of the codes that were looked for.
+pub fn settle(
+    mut findings: Vec<Finding>,
+    sources: &SourceMap,
+    allows: &mut Allows,
+    looked_for: impl Fn(Code) -> bool,
+) -> (Vec<Finding>, usize) {
+    let count = findings.len();
+    findings.retain(|f| !allows.allows(sources, &f.diagnostic));
+    let allowed = count - findings.len();
+    findings.extend(allows.unused(looked_for).into_iter().map(Finding::from));
+    findings.sort_by_key(|f| {
+        let d = &f.diagnostic;
+        (d.span.file, d.span.start, d.code)
+    });
+    (findings, allowed)
+}
+
+impl From<Diagnostic> for Finding {
+    /// One that is about no conversation.
+    fn from(diagnostic: Diagnostic) -> Finding {
+        Finding {
+            diagnostic,
+            witness: None,
+        }
+    }
 }
 
 /// What findings are made from.
