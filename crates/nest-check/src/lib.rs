@@ -8,6 +8,7 @@
 mod active;
 mod ends;
 mod lines;
+mod ties;
 mod waits;
 mod witness;
 
@@ -19,7 +20,7 @@ use witness::Talks;
 
 pub use witness::{Act, Witness};
 
-/// Steps of automata that the findings about waiting may take together.
+/// Steps of automata that the findings about waiting, and those about ties, may take together.
 const MOST_STEPS: usize = 2_000_000;
 
 /// A finding.
@@ -33,10 +34,11 @@ pub struct Finding {
 }
 
 /// The codes that [`check`] looks for.
-pub const LOOKED_FOR: [Code; 5] = [
+pub const LOOKED_FOR: [Code; 6] = [
     Code::W0202,
     Code::W0203,
     Code::W0204,
+    Code::W0205,
     Code::W0302,
     Code::W0303,
 ];
@@ -79,6 +81,8 @@ struct Checker<'m> {
     winners: Winners<'m>,
     talks: Talks<'m>,
     steps: usize,
+    /// The same for ties.
+    ties: usize,
     found: Vec<Finding>,
 }
 
@@ -96,10 +100,12 @@ pub fn check(m: &Machine) -> Vec<Finding> {
         winners,
         talks: Talks::new(m, &reach),
         steps: MOST_STEPS,
+        ties: MOST_STEPS,
         found: Vec::new(),
     };
     checker.never_active();
     checker.never_wins();
+    checker.ties();
     checker.waits();
     checker.ends();
     checker.lines();

@@ -130,6 +130,7 @@ codes! {
     W0202 Warning "a rule that is never active";
     W0203 Warning "a rule that never takes anything";
     W0204 Warning "an action behind which the conversation can only end";
+    W0205 Warning "two rules between which only their order decides";
     W0301 Warning "letters outside quotes";
     W0302 Warning "an answer that waits for one more byte";
     W0303 Warning "a rule that leaves the end of a line behind";
