@@ -8,10 +8,11 @@
 mod active;
 mod ends;
 mod lines;
+mod ties;
 mod waits;
 mod witness;
 
-use nest_diag::Diagnostic;
+use nest_diag::{Allows, Code, Diagnostic, SourceMap};
 use nest_machine::Machine;
 use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
@@ -19,7 +20,7 @@ use witness::Talks;
 
 pub use witness::{Act, Witness};
 
-/// Steps of automata that the findings about waiting may take together.
+/// Steps of automata that the findings about waiting, and those about ties, may take together.
 const MOST_STEPS: usize = 2_000_000;
 
 /// A finding.
@@ -32,6 +33,45 @@ pub struct Finding {
     pub witness: Option<Witness>,
 }
 
+/// The codes that [`check`] looks for.
+pub const LOOKED_FOR: [Code; 6] = [
+    Code::W0202,
+    Code::W0203,
+    Code::W0204,
+    Code::W0205,
+    Code::W0302,
+    Code::W0303,
+];
+
+/// Findings in the order of their places, without those that are allowed, and how many these were;
+/// with what allows nothing, of the codes that were looked for.
+pub fn settle(
+    mut findings: Vec<Finding>,
+    sources: &SourceMap,
+    allows: &mut Allows,
+    looked_for: impl Fn(Code) -> bool,
+) -> (Vec<Finding>, usize) {
+    let count = findings.len();
+    findings.retain(|f| !allows.allows(sources, &f.diagnostic));
+    let allowed = count - findings.len();
+    findings.extend(allows.unused(looked_for).into_iter().map(Finding::from));
+    findings.sort_by_key(|f| {
+        let d = &f.diagnostic;
+        (d.span.file, d.span.start, d.code)
+    });
+    (findings, allowed)
+}
+
+impl From<Diagnostic> for Finding {
+    /// One that is about no conversation.
+    fn from(diagnostic: Diagnostic) -> Finding {
+        Finding {
+            diagnostic,
+            witness: None,
+        }
+    }
+}
+
 /// What findings are made from.
 struct Checker<'m> {
     m: &'m Machine,
@@ -41,6 +81,8 @@ struct Checker<'m> {
     winners: Winners<'m>,
     talks: Talks<'m>,
     steps: usize,
+    /// The same for ties.
+    ties: usize,
     found: Vec<Finding>,
 }
 
@@ -58,10 +100,12 @@ pub fn check(m: &Machine) -> Vec<Finding> {
         winners,
         talks: Talks::new(m, &reach),
         steps: MOST_STEPS,
+        ties: MOST_STEPS,
         found: Vec::new(),
     };
     checker.never_active();
     checker.never_wins();
+    checker.ties();
     checker.waits();
     checker.ends();
     checker.lines();

@@ -13,7 +13,7 @@ use nest_machine::effects::Closes;
 use nest_machine::reach::Reached;
 
 /// The line feed alone.
-const LINE_FEED: Bytes = [1 << b'\n', 0, 0, 0];
+pub(crate) const LINE_FEED: Bytes = [1 << b'\n', 0, 0, 0];
 
 impl Checker<'_> {
     /// W0303.

@@ -117,6 +117,59 @@ fn actions_behind_which_a_conversation_can_only_end() {
 }
 
 #[test]
+fn rules_that_tie() {
+    finds(
+        "%%\na = [0-9]+ [a-z]? \"\\n\" { }\nb = [0-9a-f]+ \"\\n\" { }\n",
+        &["W0205 b: \"0\\n\""],
+    );
+    // A case before the rule for all; the other way round it never takes anything.
+    finds("%%\na = \"ab\\n\" { }\nb = [a-z]+ \"\\n\" { }\n", &[]);
+    finds(
+        "%%\na = [a-z]+ \"\\n\" { }\nb = \"ab\\n\" { }\n",
+        &["W0203 b: \"ab\\n\""],
+    );
+    // They share nothing, or not at the same length.
+    finds("%%\na = [a-c]+ \"\\n\" { }\nb = [d-f]+ \"\\n\" { }\n", &[]);
+    finds(
+        "%%\na = \"ab\" [a-z]* \"\\n\" { }\nb = \"a\" [b-z0-9] { }\n",
+        &[],
+    );
+    // Never active together; in one of the states; and only behind another message.
+    let rules = |cond: &str| {
+        format!(
+            "%state A\n%%\nA: a = [a-c]+ \"\\n\" {{ $clear(A); }}\n{cond}b = [b-d]+ \"\\n\" {{ }}\n\
+             !A: go = \"go\\n\" {{ $seen(A); }}\n"
+        )
+    };
+    finds(&rules("!A: "), &[]);
+    finds(&rules(""), &["W0205 b: \"go\\n\", \"b\\n\""]);
+    // A third takes all that they share, or all that one of them has for itself.
+    finds(
+        "%%\nx = \"b\\n\" { }\na = [ab] \"\\n\" { }\nb = [bc] \"\\n\" { }\n",
+        &[],
+    );
+    finds(
+        "%%\nx = \"a\\n\" { }\na = [ab] \"\\n\" { }\nb = [bc] \"\\n\" { }\n",
+        &[],
+    );
+    // Of several that it ties with one is told.
+    finds(
+        "%%\na = \"a\" [x-z] \"\\n\" { }\nb = \"b\" [x-z] \"\\n\" { }\nc = [a-c] \"z\\n\" { }\n",
+        &["W0205 c: \"az\\n\""],
+    );
+    // The rule for all lines takes the beginning: the case is longer, and none is decided by order.
+    finds(
+        "%%\na = \"4\" (.|\\n){2} \"\\n\" { }\nb = .* \"\\n\" { }\n",
+        &[],
+    );
+    // At the client's end of file.
+    finds(
+        "%%\na = \"a\" \"b\"? { }\nb = \"a\" \"c\"? { }\n",
+        &["W0205 b: \"a\""],
+    );
+}
+
+#[test]
 fn answers_that_wait() {
     finds(
         "%%\na = [0-9]+ { $reply(\"n\\n\"); }\n",

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nest_check::{Finding, Witness};
-use nest_diag::{Diagnostic, SourceMap, render_json, render_text};
+use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_machine::{Machine, Overrides};
 
 use crate::args::{Check, Format, Spec};
+use crate::findings;
 use crate::matching;
 use crate::replay::replay;
 use crate::source::{self, Files};
@@ -21,25 +22,23 @@ struct Outcome {
     sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
     machine: Option<Machine>,
+    allows: Allows,
+    /// How many warnings were allowed.
+    allowed: usize,
 }
 
 impl Outcome {
     /// Adds the checker's findings, in order. For each of all, what a client does to see it.
     fn check(&mut self) -> Vec<Option<Witness>> {
+        let Some(machine) = &self.machine else {
+            return vec![None; self.diagnostics.len()];
+        };
         let said = std::mem::take(&mut self.diagnostics).into_iter();
-        let said = said.map(|diagnostic| Finding {
-            diagnostic,
-            witness: None,
-        });
-        let mut all: Vec<Finding> = said.collect();
-        all.extend(self.machine.iter().flat_map(nest_check::check));
-        all.sort_by_key(|f| {
-            (
-                f.diagnostic.span.file,
-                f.diagnostic.span.start,
-                f.diagnostic.code,
-            )
-        });
+        let mut all: Vec<Finding> = said.map(Finding::from).collect();
+        all.extend(nest_check::check(machine));
+        let looked_for = |code| nest_check::LOOKED_FOR.contains(&code);
+        let (all, allowed) = nest_check::settle(all, &self.sources, &mut self.allows, looked_for);
+        self.allowed += allowed;
         let (said, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
         self.diagnostics = said;
         witnesses
@@ -67,18 +66,20 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
     let explained = outcome.machine.as_ref().filter(|_| args.explain_matching);
     match args.format {
         Format::Json => {
-            term::print(render_json(&outcome.sources, &outcome.diagnostics));
+            let found = &outcome.diagnostics;
+            term::print(findings::json(&outcome.sources, found, &witnesses));
             if let Some(machine) = explained {
                 term::print(matching::json(machine));
             }
         }
         Format::Text => {
             let colour = term::colour_out();
+            findings::number(&args.spec.file, &mut outcome.diagnostics, &witnesses);
             term::print(render_text(&outcome.sources, &outcome.diagnostics, colour));
             if let Some(machine) = explained {
                 term::print(matching::text(machine, term::width()));
             }
-            summarise(&args.spec.file, &outcome.diagnostics);
+            summarise(&args.spec.file, &outcome);
         }
     }
     if outcome.machine.is_some() {
@@ -103,7 +104,7 @@ pub fn compile(
             &outcome.diagnostics,
             term::colour_err(),
         ));
-        summarise(&spec.file, &outcome.diagnostics);
+        summarise(&spec.file, &outcome);
     }
     outcome.machine.ok_or(Failure::Said)
 }
@@ -123,6 +124,8 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
                 sources,
                 diagnostics,
                 machine: None,
+                allows: Allows::default(),
+                allowed: 0,
             };
         }
     };
@@ -145,11 +148,14 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
         sources: compiled.sources,
         diagnostics: compiled.diagnostics,
         machine: compiled.machine.filter(|_| !failed),
+        allows: compiled.allows,
+        allowed: compiled.allowed,
     }
 }
 
 /// One line that counts.
-fn summarise(file: &Path, diagnostics: &[Diagnostic]) {
+fn summarise(file: &Path, outcome: &Outcome) {
+    let diagnostics = &outcome.diagnostics;
     let name = if source::is_stdin(file) {
         source::STDIN.into()
     } else {
@@ -160,7 +166,11 @@ fn summarise(file: &Path, diagnostics: &[Diagnostic]) {
         1 => format!("1 {what}"),
         n => format!("{n} {what}s"),
     };
-    term::note(match (errors, diagnostics.len() - errors) {
+    let allowed = match outcome.allowed {
+        0 => String::new(),
+        n => format!(", {} allowed", count(n, "warning")),
+    };
+    let said = match (errors, diagnostics.len() - errors) {
         (0, 0) => format!("{name}: no errors"),
         (0, warnings) => format!("{name}: no errors, {}", count(warnings, "warning")),
         (errors, 0) => format!("{name}: {}", count(errors, "error")),
@@ -171,5 +181,6 @@ fn summarise(file: &Path, diagnostics: &[Diagnostic]) {
                 count(warnings, "warning")
             )
         }
-    });
+    };
+    term::note(said + &allowed);
 }

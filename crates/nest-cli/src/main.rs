@@ -11,6 +11,7 @@ mod cc;
 mod compile;
 mod create;
 mod explain;
+mod findings;
 mod generate;
 mod matching;
 mod pages;

@@ -206,3 +206,101 @@ fn witnesses_are_played() {
         left.out
     );
 }
+
+/// Each finding that can be seen says how, the list is counted alike in both forms, and bytes come
+/// through JSON as they are.
+#[test]
+fn findings_have_numbers_and_witnesses() {
+    let place = Place::new();
+    let text = "%state IDLE\n%%\nhigh = \"\\xe4\\x00\" [0-9]* { $reply(\"high\\n\"); }\n\
+                on = \"on\\n\" { $next(IDLE); }\n\
+                !IDLE: TIMEOUT(1500ms) { $next(IDLE); }\n\
+                IDLE: never = \"on\\n\" { }\n";
+    place.write("it's.nest", text);
+    let shown = place.nest(&["check", "it's.nest"]).with_status(0);
+    let hint = |n: usize| format!("see it: nest check --replay {n} 'it'\\''s.nest'\n");
+    assert!(
+        shown.out.contains(&hint(1)) && shown.out.contains(&hint(2)),
+        "{}",
+        shown.out
+    );
+    shown.err_has("it's.nest: no errors, 2 warnings");
+    let found = place.nest(&["check", "--format=json", "it's.nest"]);
+    let found: Vec<serde_json::Value> = found
+        .with_status(0)
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(found.len(), 2);
+    assert_eq!(
+        (&found[0]["code"], &found[0]["number"]),
+        (&"W0302".into(), &1.into())
+    );
+    assert_eq!(
+        found[0]["witness"],
+        serde_json::json!([{"send": "\u{e4}\0"}])
+    );
+    assert_eq!(
+        (&found[1]["code"], &found[1]["number"]),
+        (&"W0203".into(), &2.into())
+    );
+    let wait = serde_json::json!([{"silence_ms": 1500}, {"send": "on\n"}]);
+    let send = serde_json::json!([{"send": "on\n"}, {"send": "on\n"}]);
+    assert!(
+        found[1]["witness"] == wait || found[1]["witness"] == send,
+        "{found:?}"
+    );
+    // What is read once is not played, and what is about no conversation is not.
+    let piped = place.nest_with(&["check", "-"], text).with_status(0);
+    assert!(!piped.out.contains("see it"), "{}", piped.out);
+    place.write("b.nest", "%state A\n%%\n\"a\\n\" { }\n");
+    let none = place
+        .nest(&["check", "b.nest"])
+        .with_status(0)
+        .out_has("W0201");
+    assert!(!none.out.contains("see it"), "{}", none.out);
+    let none = place
+        .nest(&["check", "--format=json", "b.nest"])
+        .with_status(0);
+    none.out_has("\"number\":1,\"witness\":null");
+}
+
+/// What is allowed is not listed, and not numbered; it is counted.
+#[test]
+fn warnings_are_allowed() {
+    let place = Place::new();
+    let rules = "add = \"add\" [0-9]+ { $reply(\"added\\n\"); }\n\
+                 sub = \"sub\" [0-9]+ { $reply(\"gone\\n\"); }\n";
+    place.write(
+        "a.nest",
+        format!("%state A // nest: allow W0201 \"a\"\n%%\n// nest: allow W0302 \"b\"\n{rules}"),
+    );
+    let shown = place.nest(&["check", "a.nest"]).with_status(0);
+    let shown = shown.out_has("a.nest:5:").out_has("--replay 1 a.nest");
+    assert_eq!(shown.out.matches("warning[").count(), 1, "{}", shown.out);
+    shown.err_has("a.nest: no errors, 1 warning, 2 warnings allowed");
+    let found = place
+        .nest(&["check", "--format", "json", "a.nest"])
+        .with_status(0);
+    assert_eq!(found.out.lines().count(), 1, "{}", found.out);
+    place
+        .nest(&["check", "--replay", "1", "a.nest"])
+        .with_status(0)
+        .out_has("\"sub0\"");
+    place
+        .nest(&["check", "--replay", "2", "a.nest"])
+        .with_status(2);
+    // What the checker finds is not looked for when a server is built.
+    place.write(
+        "b.nest",
+        "%%\n// nest: allow W0302 \"b\"\n\"a\\n\" { $close(); }\n",
+    );
+    place
+        .nest(&["check", "b.nest"])
+        .with_status(0)
+        .out_has("W0104")
+        .out_has("no W0302 in line 3");
+    let built = place.nest(&["gen", "b.nest", "-o", "out"]).with_status(0);
+    assert!(!built.err.contains("W0104"), "{}", built.err);
+}

@@ -75,6 +75,7 @@ codes! {
     E0105 Error "a macro without text";
     E0106 Error "too many states";
     E0107 Error "a name that is not a name";
+    E0109 Error "an allow that is not one";
     E0201 Error "not a rule";
     E0202 Error "an undeclared state";
     E0203 Error "an undeclared name";
@@ -124,10 +125,12 @@ codes! {
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";
+    W0104 Warning "an allow that silences nothing";
     W0201 Warning "a state set and never tested, or tested and never set";
     W0202 Warning "a rule that is never active";
     W0203 Warning "a rule that never takes anything";
     W0204 Warning "an action behind which the conversation can only end";
+    W0205 Warning "two rules between which only their order decides";
     W0301 Warning "letters outside quotes";
     W0302 Warning "an answer that waits for one more byte";
     W0303 Warning "a rule that leaves the end of a line behind";

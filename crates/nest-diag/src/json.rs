@@ -7,7 +7,7 @@ use crate::{Diagnostic, Severity, SourceMap, Span};
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Finding<'a> {
+struct Finding<'a, M> {
     code: &'a str,
     severity: &'a str,
     #[serde(flatten)]
@@ -15,6 +15,8 @@ struct Finding<'a> {
     message: &'a str,
     help: Option<&'a str>,
     labels: Vec<Remark<'a>>,
+    #[serde(flatten)]
+    more: Option<M>,
 }
 
 #[derive(Serialize)]
@@ -37,9 +39,18 @@ struct Range<'a> {
 /// One JSON object a line.
 #[must_use]
 pub fn render_json(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
+    render_json_with(sources, diagnostics.iter().map(|d| (d, None::<()>)))
+}
+
+/// The same, each with fields that its sayer adds.
+#[must_use]
+pub fn render_json_with<'a, M: Serialize>(
+    sources: &SourceMap,
+    diagnostics: impl IntoIterator<Item = (&'a Diagnostic, Option<M>)>,
+) -> String {
     let places = Places::new(sources);
     let mut out = String::new();
-    for diagnostic in diagnostics {
+    for (diagnostic, more) in diagnostics {
         let finding = Finding {
             code: diagnostic.code.name(),
             severity: match diagnostic.code.severity() {
@@ -57,6 +68,7 @@ pub fn render_json(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
                     text: &label.text,
                 })
                 .collect(),
+            more,
         };
         out.push_str(&serde_json::to_string(&finding).expect("strings and numbers are JSON"));
         out.push('\n');

@@ -3,14 +3,16 @@
 //! Knows source text and spans; knows nothing of the language. Every other crate reports through
 //! [`Diagnostic`]; only the command line renders them. Codes are declared once, in [`codes`].
 
+mod allow;
 mod cells;
 pub mod codes;
 mod json;
 mod place;
 mod render;
 
+pub use allow::{Allows, REMARK};
 pub use codes::{Code, Severity};
-pub use json::render_json;
+pub use json::{render_json, render_json_with};
 pub use render::{render_line, render_text};
 
 /// A file of a [`SourceMap`].
@@ -135,6 +137,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to write instead, if there is a fix.
     pub help: Option<String>,
+    /// A command that shows it happen.
+    pub see: Option<String>,
 }
 
 impl Diagnostic {
@@ -147,6 +151,7 @@ impl Diagnostic {
             message: shortened(message.into()),
             labels: Vec::new(),
             help: None,
+            see: None,
         }
     }
 

@@ -117,14 +117,20 @@ impl Page {
             );
             self.lines(places, *file, marks, accent);
         }
-        if let Some(help) = &diagnostic.help {
-            self.edge("=");
-            self.styled(AnsiColor::Cyan.on_default().bold(), " help:");
-            let indent = " ".repeat(self.gutter + " = help: ".len());
-            for (i, line) in help.lines().enumerate() {
-                let lead = if i == 0 { " " } else { indent.as_str() };
-                let _ = writeln!(self.out, "{lead}{}", plain(line));
-            }
+        self.behind("help", diagnostic.help.as_deref());
+        self.behind("see it", diagnostic.see.as_deref());
+    }
+
+    /// What is said behind the source.
+    fn behind(&mut self, what: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        let what = format!(" {what}:");
+        self.edge("=");
+        self.styled(AnsiColor::Cyan.on_default().bold(), &what);
+        let indent = " ".repeat(self.gutter + " = ".len() + what.len());
+        for (i, line) in text.lines().enumerate() {
+            let lead = if i == 0 { " " } else { indent.as_str() };
+            let _ = writeln!(self.out, "{lead}{}", plain(line));
         }
     }
 

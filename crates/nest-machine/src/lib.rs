@@ -18,7 +18,7 @@ mod resolve;
 mod scope;
 mod whole;
 
-use nest_diag::{Diagnostic, SourceMap};
+use nest_diag::{Allows, Code as Diag, Diagnostic, SourceMap};
 use nest_syntax::Loader;
 
 pub use model::*;
@@ -42,19 +42,42 @@ pub struct Compiled {
     pub sources: SourceMap,
     /// The machine; none if there was an error.
     pub machine: Option<Machine>,
-    /// Everything there is to say, by position.
+    /// Everything there is to say, by position; without what is allowed.
     pub diagnostics: Vec<Diagnostic>,
+    /// What is allowed, for warnings that are yet to come.
+    pub allows: Allows,
+    /// How many warnings were allowed.
+    pub allowed: usize,
 }
+
+/// The warnings that [`compile`] itself looks for.
+pub const WARNINGS: [Diag; 5] = [
+    Diag::W0101,
+    Diag::W0102,
+    Diag::W0103,
+    Diag::W0201,
+    Diag::W0301,
+];
 
 /// Compiles the specification `file` with text `text`.
 pub fn compile(file: &str, text: &str, loader: &mut dyn Loader, overrides: &Overrides) -> Compiled {
     let (sources, spec, mut diagnostics) = nest_syntax::parse(file, text, loader);
+    let mut allows = Allows::read(&sources, &spec.remarks, &mut diagnostics);
     let machine = resolve::resolve(file, &sources, &spec, overrides, &mut diagnostics);
-    diagnostics.sort_by_key(|d| (d.span.file, d.span.start, d.code));
+    let count = diagnostics.len();
+    diagnostics.retain(|d| !allows.allows(&sources, d));
+    let allowed = count - diagnostics.len();
     let failed = diagnostics.iter().any(Diagnostic::is_error);
+    if !failed {
+        // What an error hides may be what is allowed.
+        diagnostics.extend(allows.unused(|code| WARNINGS.contains(&code)));
+    }
+    diagnostics.sort_by_key(|d| (d.span.file, d.span.start, d.code));
     Compiled {
         sources,
         machine: (!failed).then_some(machine),
         diagnostics,
+        allows,
+        allowed,
     }
 }

@@ -37,6 +37,8 @@ pub struct Spec {
     pub rules: Vec<Rule>,
     /// Start-up sections, main file first.
     pub startup: Vec<CText>,
+    /// Comments that speak to the compiler, of C too, in order.
+    pub remarks: Vec<Span>,
 }
 
 /// A declaration.

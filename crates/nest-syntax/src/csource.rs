@@ -60,6 +60,7 @@ struct Lexer<'a> {
     at: usize,
     line_start: bool,
     cause: Option<(usize, &'static str)>,
+    comments: Vec<(usize, usize)>,
 }
 
 impl<'a> Lexer<'a> {
@@ -69,6 +70,7 @@ impl<'a> Lexer<'a> {
             at,
             line_start: false,
             cause: None,
+            comments: Vec::new(),
         }
     }
 
@@ -190,12 +192,14 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         if self.byte(1) == b'/' {
             self.rest_of_line();
+            self.comments.push((start, self.at));
             return Some(());
         }
         let inside = &self.bytes[start + 2..];
         match inside.windows(2).position(|w| w == b"*/") {
             Some(n) => {
                 self.at = start + 2 + n + 2;
+                self.comments.push((start, self.at));
                 Some(())
             }
             None => {
@@ -314,6 +318,13 @@ pub(crate) fn divider(bytes: &[u8], from: usize) -> Option<usize> {
     let mut lexer = Lexer::new(bytes, from);
     while lexer.next().is_some() {}
     bytes[lexer.at..].starts_with(b"%%").then_some(lexer.at)
+}
+
+/// Where the comments of a text of C stand.
+pub(crate) fn comments(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let mut lexer = Lexer::new(bytes, 0);
+    while lexer.next().is_some() {}
+    lexer.comments
 }
 
 /// From behind a `%{` to its `%}`: where that stands.

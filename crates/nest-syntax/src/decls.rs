@@ -79,11 +79,7 @@ impl<'l> Declarations<'l> {
     /// Reads the declarations of the file `name`, and of what it includes.
     pub fn file(&mut self, name: &str, text: String) {
         let file = self.sources.add(name, text.as_str());
-        let source = Rc::new(Source {
-            file,
-            name: name.to_owned(),
-            text: text.into(),
-        });
+        let source = Rc::new(Source::new(file, name, text));
         self.seen.insert(name.to_owned());
         self.open.push(name.to_owned());
         let unit = self.units.len();

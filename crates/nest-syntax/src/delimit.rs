@@ -22,7 +22,7 @@ pub(crate) fn macro_text(r: &mut Reader, from: usize) -> (usize, usize) {
             continue;
         }
         if comment && r.looking_at("//") {
-            r.at = line;
+            r.line_comment();
             break;
         }
         if comment && r.looking_at("/*") {

@@ -15,7 +15,8 @@ mod pattern;
 mod reader;
 mod rules;
 
-use nest_diag::{Diagnostic, SourceMap};
+use nest_diag::{Diagnostic, FileId, REMARK, SourceMap, Span};
+use std::collections::BTreeMap;
 
 /// Brings the text of an `%include`; the compiler itself does no I/O.
 pub trait Loader {
@@ -56,6 +57,30 @@ pub fn parse(
         spec.startup.extend(section.startup);
         diags.append(&mut section.diags);
     }
+    remarks(&units, &mut spec);
     diags.sort_by_key(|d| (d.span.file, d.span.start));
     (sources, spec, diags)
+}
+
+/// Gathers the comments that speak to the compiler: what the parsers met, and those of C.
+fn remarks(units: &[decls::Unit], spec: &mut ast::Spec) {
+    let mut found: BTreeMap<(FileId, usize), usize> = BTreeMap::new();
+    for unit in units {
+        let met = unit.source.remarks.borrow();
+        found.extend(met.iter().map(|(at, end)| ((unit.source.file, *at), *end)));
+    }
+    let prologues = spec.decls.iter().filter_map(|d| match d {
+        ast::Decl::Prologue(c) => Some(c),
+        _ => None,
+    });
+    let actions = spec.rules.iter().map(|r| &r.action);
+    let c = prologues.chain(&spec.locals).chain(&spec.startup);
+    for c in c.chain(actions).filter(|c| c.text.contains(REMARK)) {
+        let from = c.span.start as usize;
+        let comments = csource::comments(c.text.as_bytes()).into_iter();
+        let ours = comments.filter(|(at, end)| c.text[*at..*end].contains(REMARK));
+        found.extend(ours.map(|(at, end)| ((c.span.file, from + at), from + end)));
+    }
+    let span = |((file, at), end)| Span::new(file, at, end);
+    spec.remarks = found.into_iter().map(span).collect();
 }

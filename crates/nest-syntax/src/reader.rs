@@ -3,6 +3,8 @@
 //! Every parser of this crate moves the same [`Reader`]. Must not know what it reads: sections,
 //! rules and patterns are other modules' business.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nest_diag::{Code, Diagnostic, FileId, Span};
@@ -14,6 +16,27 @@ pub(crate) struct Source {
     pub file: FileId,
     pub name: String,
     pub text: Rc<str>,
+    /// Comments that speak to the compiler, by where they begin: where they end.
+    pub remarks: RefCell<BTreeMap<usize, usize>>,
+}
+
+impl Source {
+    /// The text of a file.
+    pub fn new(file: FileId, name: &str, text: String) -> Source {
+        Source {
+            file,
+            name: name.to_owned(),
+            text: text.into(),
+            remarks: RefCell::default(),
+        }
+    }
+
+    /// Notes a comment, if it speaks to the compiler. A look ahead meets it again; that is once.
+    pub fn comment(&self, start: usize, end: usize) {
+        if self.text[start..end].contains(nest_diag::REMARK) {
+            self.remarks.borrow_mut().insert(start, end);
+        }
+    }
 }
 
 /// A half-open range of a file being read, and what was found wrong in it.
@@ -157,7 +180,7 @@ impl<'a> Reader<'a> {
                 comment = true;
                 self.at += 1;
             } else if comment && self.looking_at("//") {
-                self.at = self.line_end(self.at);
+                self.line_comment();
             } else if comment && self.looking_at("/*") {
                 newline |= self.block_comment();
             } else {
@@ -167,12 +190,20 @@ impl<'a> Reader<'a> {
         newline
     }
 
+    /// Skips the `//` that starts here, up to the end of its line.
+    pub fn line_comment(&mut self) {
+        let start = self.at;
+        self.at = self.line_end(start);
+        self.source.comment(start, self.at);
+    }
+
     /// Skips the `/* */` that starts here; whether it held a line end.
     pub fn block_comment(&mut self) -> bool {
         let start = self.at;
         let inside = &self.bytes[start + 2..self.end];
         if let Some(n) = inside.windows(2).position(|w| w == b"*/") {
             self.at = start + 2 + n + 2;
+            self.source.comment(start, self.at);
         } else {
             self.at = self.end;
             self.report(

@@ -1,0 +1,170 @@
+//! Two rules between which only their order decides.
+//!
+//! Both are active, some input is matched by both at the same length, and each also takes what the
+//! other does not match: neither is the special case of the other, so nothing but the order in which
+//! they are written says which one is meant. An earlier rule that matches only what a later one
+//! matches, too, is how a case is written before the rule for all, and is not said. Must not know:
+//! actions.
+
+use crate::Checker;
+use crate::lines::LINE_FEED;
+use crate::waits::edges;
+use crate::witness::literal;
+use nest_diag::{Code, Diagnostic};
+use nest_machine::reach::{At, Product, Search};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An earlier and a later rule.
+type Pair = (usize, usize);
+
+/// Two rules that tie.
+struct Tie {
+    pair: Pair,
+    /// What both match, and the earlier one takes.
+    input: Vec<u8>,
+    /// Where.
+    set: usize,
+}
+
+impl Checker<'_> {
+    /// W0205.
+    pub(crate) fn ties(&mut self) {
+        let mut sets: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+        for set in 0..self.reach.sets.len() {
+            let active = self.active(set);
+            let known = |r: &usize| active[*r] && self.m.rules[*r].dfa.is_some();
+            let active: Vec<usize> = (0..active.len()).filter(known).collect();
+            sets.entry(active).or_insert(set);
+        }
+        let mut sets: Vec<(Vec<usize>, usize)> = sets.into_iter().collect();
+        sets.sort_by_key(|(_, set)| *set);
+        let mut told: BTreeSet<usize> = BTreeSet::new();
+        for (earlier, later) in self.meeting(&sets) {
+            if told.contains(&later) || !self.differ(earlier, later) {
+                continue;
+            }
+            let both = |active: &[usize]| active.contains(&earlier) && active.contains(&later);
+            for (active, set) in sets.iter().filter(|(active, _)| both(active)) {
+                if let Some(input) = self.tie((earlier, later), active) {
+                    told.insert(later);
+                    self.tied(&Tie {
+                        pair: (earlier, later),
+                        input,
+                        set: *set,
+                    });
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The pairs of rules that accept together somewhere, and are active together. Whether all of
+    /// them are looked at side by side, or those that are active together, is the same: the former
+    /// is quicker, unless rules that are never active together have much in common.
+    fn meeting(&mut self, sets: &[(Vec<usize>, usize)]) -> BTreeSet<Pair> {
+        let all: BTreeSet<usize> = sets
+            .iter()
+            .flat_map(|(active, _)| active)
+            .copied()
+            .collect();
+        let all: Vec<usize> = all.into_iter().collect();
+        let mut found = BTreeSet::new();
+        if !self.sweep(&all, &mut found) {
+            found.clear();
+            for (active, _) in sets {
+                if self.sweep(active, &mut found) {
+                    continue;
+                }
+                for (at, later) in active.iter().enumerate() {
+                    for earlier in &active[..at] {
+                        self.sweep(&[*earlier, *later], &mut found);
+                    }
+                }
+            }
+        }
+        let together = |(a, b): &Pair| {
+            let mut active = sets.iter().map(|(active, _)| active);
+            active.any(|active| active.contains(a) && active.contains(b))
+        };
+        found.retain(together);
+        found
+    }
+
+    /// Finds the pairs of `rules` that accept together; false if that takes too long.
+    fn sweep(&mut self, rules: &[usize], found: &mut BTreeSet<Pair>) -> bool {
+        let Some(product) = Product::of(&self.m.rules, rules) else {
+            return false;
+        };
+        let pairs = RefCell::new(found);
+        let note = |states: &[At]| {
+            let accepting: Vec<usize> = product.accepting(states).collect();
+            for (at, later) in accepting.iter().enumerate() {
+                let before = accepting[..at].iter().map(|earlier| (*earlier, *later));
+                pairs.borrow_mut().extend(before);
+            }
+            false
+        };
+        let two = |states: &[At]| product.live(states).nth(1).is_some();
+        product.search(&mut self.ties, two, note) == Search::Nowhere
+    }
+
+    /// Whether each of two rules matches what the other does not.
+    fn differ(&mut self, a: usize, b: usize) -> bool {
+        let Some(product) = Product::of(&self.m.rules, &[a, b]) else {
+            return false;
+        };
+        [a, b].into_iter().all(|one| {
+            let live = |states: &[At]| product.live(states).any(|r| r == one);
+            let alone = |states: &[At]| product.accepting(states).eq([one]);
+            matches!(
+                product.search(&mut self.ties, live, alone),
+                Search::Found(_)
+            )
+        })
+    }
+
+    /// What both match and `earlier` takes among the active rules, if there is also something that
+    /// it takes and the other does not match, and the other way round.
+    fn tie(&mut self, (earlier, later): Pair, active: &[usize]) -> Option<Vec<u8>> {
+        let upto: Vec<usize> = active.iter().copied().filter(|r| *r <= later).collect();
+        let product = Product::of(&self.m.rules, &upto)?;
+        let first = |states: &[At]| product.first(states);
+        let live = |states: &[At], rule: usize| product.live(states).any(|r| r == rule);
+        let also = |states: &[At]| product.accepting(states).any(|r| r == later);
+        // What begins with a line that the later one takes is longer than that: no special case.
+        let lines = edges(&self.m.rules[later]).0 == LINE_FEED;
+        let steps = &mut self.ties;
+        let mut find = |goes_on: &dyn Fn(&[At]) -> bool, goal: &dyn Fn(&[At]) -> bool| match product
+            .search(steps, goes_on, goal)
+        {
+            Search::Found(input) => Some(input),
+            Search::Nowhere | Search::TooLong => None,
+        };
+        let earlier_on = |s: &[At]| live(s, earlier) && !(lines && also(s));
+        find(&earlier_on, &|s| first(s) == Some(earlier) && !also(s))?;
+        find(&|s| live(s, later), &|s| first(s) == Some(later))?;
+        find(&|s| live(s, earlier) && live(s, later), &|s| {
+            first(s) == Some(earlier) && also(s)
+        })
+    }
+
+    fn tied(&mut self, tie: &Tie) {
+        let (earlier, later) = (&self.m.rules[tie.pair.0], &self.m.rules[tie.pair.1]);
+        let before = self.talks.to(tie.set);
+        let behind = match &before {
+            Some(w) if !w.acts.is_empty() => format!(" behind {w}"),
+            _ => String::new(),
+        };
+        let shown = literal(&tie.input);
+        let what = "between this rule and one that is written before it only their order decides";
+        let label = format!("both match {shown}{behind}, and this rule takes it");
+        let help = "each also matches what the other does not: let the patterns differ, or states \
+                    choose between them; if the order is meant, allow it with a reason";
+        let diagnostic = Diagnostic::new(Code::W0205, later.span, what)
+            .label(earlier.span, label)
+            .help(help);
+        let witness = before.map(|w| w.and(tie.input.clone()));
+        self.say(diagnostic, witness);
+    }
+}

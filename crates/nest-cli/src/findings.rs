@@ -1,0 +1,76 @@
+//! Findings as `nest check` lists them: their numbers, and how to see those that are about
+//! conversations.
+//!
+//! Must not know: how findings are made or played.
+
+use std::path::Path;
+
+use nest_check::{Act, Witness};
+use nest_diag::{Diagnostic, SourceMap, render_json_with};
+use serde::Serialize;
+
+use crate::source;
+
+/// What a finding's object has beside the diagnostic. The fields are an interface: they may grow,
+/// they are not renamed.
+#[derive(Serialize)]
+struct Listed {
+    /// Of the list, from 1.
+    number: usize,
+    /// What a client does to see it, in order.
+    witness: Option<Vec<Did>>,
+}
+
+/// One thing that a client does.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Did {
+    /// It sends bytes: each character is one, up to U+00FF.
+    Send(String),
+    /// It is silent.
+    SilenceMs(u32),
+}
+
+impl Did {
+    fn of(act: &Act) -> Did {
+        match act {
+            Act::Send(bytes) => Did::Send(bytes.iter().copied().map(char::from).collect()),
+            Act::Silence(ms) => Did::SilenceMs(*ms),
+        }
+    }
+}
+
+/// For tools: an object a line.
+pub fn json(sources: &SourceMap, found: &[Diagnostic], witnesses: &[Option<Witness>]) -> String {
+    let numbered = (1..).zip(found.iter().zip(witnesses));
+    let listed = numbered.map(|(number, (diagnostic, witness))| {
+        let witness = witness.as_ref();
+        let witness = witness.map(|w| w.acts.iter().map(Did::of).collect());
+        (diagnostic, Some(Listed { number, witness }))
+    });
+    render_json_with(sources, listed)
+}
+
+/// For people: each finding that can be seen to happen says how.
+pub fn number(file: &Path, found: &mut [Diagnostic], witnesses: &[Option<Witness>]) {
+    // Standard input is read once.
+    if source::is_stdin(file) {
+        return;
+    }
+    for (number, (diagnostic, witness)) in (1..).zip(found.iter_mut().zip(witnesses)) {
+        if witness.is_some() {
+            let file = quoted(&file.to_string_lossy());
+            diagnostic.see = Some(format!("nest check --replay {number} {file}"));
+        }
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

@@ -1,0 +1,197 @@
+//! Comments that allow warnings: `// nest: allow W0302 "why"`.
+//!
+//! One stands at the end of the line in which the warning stands, or on lines of its own before it.
+//! Must not know: what a comment is in the language (its reader finds them), what a warning says.
+
+use crate::{Code, Diagnostic, FileId, Severity, SourceMap, Span, nearest};
+use std::collections::BTreeSet;
+
+/// What every comment holds that speaks to the compiler.
+pub const REMARK: &str = "nest:";
+
+/// What is to be written.
+const FORM: &str = "write `nest: allow W0302 \"why\"`, several codes with commas between them";
+
+/// A code that is allowed in a line.
+#[derive(Clone, Debug)]
+struct Allow {
+    code: Code,
+    /// The code in the comment.
+    span: Span,
+    /// The line, from 1; none: nothing stands behind the comment.
+    line: Option<usize>,
+    /// Its comment says that it may silence nothing.
+    idle: bool,
+    used: bool,
+}
+
+/// All that is allowed in a specification.
+#[derive(Clone, Debug, Default)]
+pub struct Allows {
+    all: Vec<Allow>,
+    /// Files in which anything is allowed.
+    files: BTreeSet<FileId>,
+}
+
+impl Allows {
+    /// Reads comments; those that allow nothing are passed over. What is wrong with one is said.
+    #[must_use]
+    pub fn read(sources: &SourceMap, comments: &[Span], out: &mut Vec<Diagnostic>) -> Allows {
+        let mut allows = Allows::default();
+        for comment in comments {
+            let Some(body) = body(sources.text(*comment)) else {
+                continue;
+            };
+            let line = covered(sources, *comment);
+            match codes(sources, *comment, body) {
+                Ok(codes) => {
+                    let idle = codes.iter().any(|(code, _)| *code == Code::W0104);
+                    let others = codes.into_iter().filter(|(code, _)| *code != Code::W0104);
+                    allows.all.extend(others.map(|(code, span)| Allow {
+                        code,
+                        span,
+                        line,
+                        idle,
+                        used: false,
+                    }));
+                    allows.files.insert(comment.file);
+                }
+                Err(wrong) => out.push(*wrong),
+            }
+        }
+        allows
+    }
+
+    /// Whether a warning is allowed where it stands. It is remembered.
+    pub fn allows(&mut self, sources: &SourceMap, diagnostic: &Diagnostic) -> bool {
+        let Span { file, start, .. } = diagnostic.span;
+        if !self.files.contains(&file) || diagnostic.is_error() {
+            return false;
+        }
+        let (line, _) = sources.position(file, start);
+        let mut found = false;
+        for allow in &mut self.all {
+            let here = allow.span.file == file && allow.line == Some(line);
+            if here && allow.code == diagnostic.code {
+                allow.used = true;
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// What silenced nothing, of the codes that were looked for.
+    pub fn unused(&self, looked_for: impl Fn(Code) -> bool) -> Vec<Diagnostic> {
+        let idle = self.all.iter().filter(|a| !a.used && !a.idle);
+        let said = idle.filter(|a| looked_for(a.code)).map(|allow| {
+            let what = match allow.line {
+                Some(line) => format!("there is no {} in line {line}", allow.code.name()),
+                None => format!("no line follows in which {} could be", allow.code.name()),
+            };
+            Diagnostic::new(Code::W0104, allow.span, what).help(
+                "leave it out; it stands on the lines before the one that the warning names, or at \
+                 the end of that one",
+            )
+        });
+        said.collect()
+    }
+}
+
+/// The text behind `nest: allow`, and where it begins; none in other comments.
+fn body(comment: &str) -> Option<(usize, &str)> {
+    let inside = comment.get(2..)?;
+    let inside = inside.strip_suffix("*/").unwrap_or(inside);
+    let said = inside.trim_start().strip_prefix(REMARK)?.trim_start();
+    let said = said.strip_prefix("allow")?;
+    let end = 2 + inside.len();
+    let word = said.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    (!word).then(|| (end - said.len(), said.trim_end()))
+}
+
+/// The codes of a comment, and where they stand.
+fn codes(
+    sources: &SourceMap,
+    comment: Span,
+    (at, text): (usize, &str),
+) -> Result<Vec<(Code, Span)>, Box<Diagnostic>> {
+    let start = comment.start as usize + at;
+    let span = |from: usize, to: usize| Span::new(comment.file, start + from, start + to);
+    let wrong = |span, what: String, help: &str| {
+        Err(Box::new(
+            Diagnostic::new(Code::E0109, span, what).help(help),
+        ))
+    };
+    let listed = text.find('"').unwrap_or(text.len());
+    let mut found = Vec::new();
+    let mut from = 0;
+    for word in text[..listed].split(',') {
+        let name = word.trim();
+        let lead = word.len() - word.trim_start().len();
+        let here = if name.is_empty() {
+            comment
+        } else {
+            span(from + lead, from + lead + name.len())
+        };
+        from += word.len() + 1;
+        match Code::from_name(name) {
+            Some(code) if code.severity() == Severity::Warning => found.push((code, here)),
+            Some(code) => {
+                let what = format!("{} is an error, and no error is allowed", code.name());
+                return wrong(here, what, "mend what it is about");
+            }
+            None if name.is_empty() => {
+                return wrong(here, "a code is missing".to_string(), FORM);
+            }
+            None => {
+                let warnings = Code::ALL.iter().filter(|c| !c.name().starts_with('E'));
+                let near = nearest(name, warnings.map(|c| c.name()));
+                let help = match near {
+                    Some(near) => format!("did you mean {near}? {FORM}"),
+                    None => FORM.to_string(),
+                };
+                return wrong(here, format!("there is no warning `{name}`"), &help);
+            }
+        }
+    }
+    let reason = text[listed..].strip_prefix('"');
+    match reason.and_then(|r| r.strip_suffix('"')) {
+        Some(reason) if !reason.trim().is_empty() => Ok(found),
+        _ => {
+            let end = &sources.text(comment)[..at + text.len()];
+            let what = if end.ends_with('"') && listed + 1 < text.len() {
+                "the reason is empty"
+            } else if listed == text.len() {
+                "the reason is missing"
+            } else {
+                "the reason is to end the comment, in quotes"
+            };
+            wrong(comment, what.to_string(), FORM)
+        }
+    }
+}
+
+/// The line that a comment speaks of: its own if anything else stands there, else the next that
+/// holds more than comments.
+fn covered(sources: &SourceMap, comment: Span) -> Option<usize> {
+    let text = &sources.file(comment.file).text;
+    let line_of = |at: usize| {
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        sources.position(comment.file, at).0
+    };
+    let (start, mut at) = (comment.start as usize, comment.end as usize);
+    let before = text[..start].rsplit('\n').next().unwrap_or_default();
+    if !before.trim().is_empty() {
+        return Some(line_of(start));
+    }
+    loop {
+        let rest = text[at..].trim_start();
+        at = text.len() - rest.len();
+        if rest.starts_with("//") {
+            at += rest.find('\n')?;
+        } else if rest.starts_with("/*") {
+            at += rest.find("*/")? + 2;
+        } else {
+            return (!rest.is_empty()).then(|| line_of(at));
+        }
+    }
+}
