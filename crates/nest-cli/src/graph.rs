@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use nest_diag::nearest;
 use nest_graph::{Automaton, Conversation, Graph, MOST_STATES};
+use nest_machine::matching::words;
 use nest_machine::{Machine, Rule};
 
 use crate::args::{Graph as Args, Picture, Spec};
@@ -105,7 +106,7 @@ fn automaton(m: &Machine, name: &str, format: Picture) -> Result<String, Failure
             Err(Failure::new(format!(
                 "the automaton of {name} has {} states, too many to be seen in a picture; \
                  --format dot has them for Graphviz, --format json for programs",
-                found.states.len()
+                words::number(found.states.len())
             )))
         }
         _ => Ok(drawn(&found.graph(), format)),

@@ -4,7 +4,7 @@
 
 use crate::automaton::Automaton;
 use crate::condition::condition;
-use crate::conversation::{By, Conversation, Place};
+use crate::conversation::{By, Conversation, Place, Steps};
 use crate::marks::About;
 use crate::text::bytes;
 use nest_machine::{Cond, Machine};
@@ -142,7 +142,11 @@ impl Conversation<'_> {
             Place::Group(n) => n + 1,
             Place::Exit => sets.len() + 1,
         };
-        let steps = self.steps(&groups);
+        // Of what is not known whole, parts would mislead.
+        let steps = match self.moves {
+            Some(_) => self.steps(&groups),
+            None => Steps::new(),
+        };
         let way = self.way(&groups);
         let mut way_edges = BTreeMap::new();
         let mut edges = Vec::new();
