@@ -18,7 +18,7 @@ use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
 use witness::Talks;
 
-pub use witness::{Act, Witness};
+pub use witness::{Act, Witness, literal};
 
 /// Steps of automata that the findings about waiting, and those about ties, may take together.
 const MOST_STEPS: usize = 2_000_000;

@@ -82,6 +82,12 @@ pub enum Command {
         nest check --explain-matching login.nest\n\n\
         Exit status: 0 no error, 1 errors in the specification, 2 wrong usage")]
     Check(Check),
+    /// Draw its conversations, or the automaton of a rule
+    #[command(after_help = "Example:\n  nest graph login.nest -o login.svg\n  \
+        nest graph login.nest --format mermaid\n  \
+        nest graph login.nest --rule quit -o quit.svg\n  \
+        nest graph login.nest --replay 2 -o second.svg   the way to a finding of nest check")]
+    Graph(Graph),
     /// Write the server's C project into a directory
     #[command(
         after_help = "Example:\n  nest gen login.nest -o login-server && make -C login-server\n  \
@@ -153,6 +159,38 @@ pub struct Check {
     /// Build the server and show the Nth finding happen
     #[arg(long, value_name = "N", conflicts_with = "format")]
     pub replay: Option<usize>,
+}
+
+/// `nest graph`.
+#[derive(Debug, Args)]
+pub struct Graph {
+    /// The specification; - is standard input
+    pub file: PathBuf,
+    /// The picture [default: standard output]; its ending says the format
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// How to write it [default: svg]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Picture>,
+    /// Draw the automaton of this rule: its name, or its line
+    #[arg(long, value_name = "NAME")]
+    pub rule: Option<String>,
+    /// Show the way to the Nth finding of nest check
+    #[arg(long, value_name = "N", conflicts_with = "rule")]
+    pub replay: Option<usize>,
+}
+
+/// The formats of `nest graph`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Picture {
+    /// For any browser
+    Svg,
+    /// For Graphviz
+    Dot,
+    /// For Markdown
+    Mermaid,
+    /// For programs
+    Json,
 }
 
 /// `nest gen`.

@@ -109,6 +109,28 @@ pub fn compile(
     outcome.machine.ok_or(Failure::Said)
 }
 
+/// Compiles and checks: the machine, and all findings in the order of `nest check`. Errors go to
+/// standard error.
+pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failure> {
+    let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
+    let witnesses = outcome.check();
+    let Some(machine) = outcome.machine else {
+        term::say(render_text(
+            &outcome.sources,
+            &outcome.diagnostics,
+            term::colour_err(),
+        ));
+        summarise(&spec.file, &outcome.diagnostics);
+        return Err(Failure::Said);
+    };
+    let all = outcome.diagnostics.into_iter().zip(witnesses);
+    let findings = all.map(|(diagnostic, witness)| Finding {
+        diagnostic,
+        witness,
+    });
+    Ok((outcome.sources, machine, findings.collect()))
+}
+
 fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome {
     if !source::is_stdin(&spec.file) {
         inputs.insert(spec.file.clone());

@@ -13,6 +13,7 @@ mod create;
 mod explain;
 mod findings;
 mod generate;
+mod graph;
 mod matching;
 mod pages;
 mod replay;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::New(args) => create::new(args),
         Command::Check(args) => compile::check(args),
+        Command::Graph(args) => graph::graph(args),
         Command::Gen(args) => generate::generate(args),
         Command::Build(args) => build::build(args),
         Command::Run(args) => run::run(args),

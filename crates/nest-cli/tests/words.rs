@@ -67,6 +67,7 @@ fn help_ends_with_an_example() {
     let commands = [
         "new",
         "check",
+        "graph",
         "gen",
         "build",
         "run",

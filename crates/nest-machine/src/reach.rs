@@ -6,6 +6,7 @@
 //! Where they are too many, [`Reach::bounds`] holds for all of them. Must not know: automata's
 //! emission, the C of actions.
 
+mod moves;
 mod product;
 mod win;
 
@@ -13,6 +14,7 @@ use crate::effects::{Closes, Effect, Effects, Path, bits};
 use crate::model::{Cond, Machine};
 use std::collections::{BTreeSet, HashMap};
 
+pub use moves::Move;
 pub use product::{At, Product, Search};
 pub use win::{Winners, Wins};
 
@@ -210,6 +212,41 @@ fn asks_for_last(cond: &Cond) -> bool {
     }
 }
 
+/// A set at the first read point: DEFAULT is marked where nothing else is.
+fn begun((states, last): Node, lasts: bool) -> Node {
+    if states == START {
+        (START | DEFAULT, lasts.then_some(1))
+    } else {
+        (states, last)
+    }
+}
+
+/// Where a way through an action may lead; nothing if too far. `lasts`: whether anybody asks which
+/// state was marked last.
+fn outcomes(path: &Path, (states, last): Node, lasts: bool) -> Option<Vec<Node>> {
+    let (to, varies) = path.outcome(states);
+    if varies.count_ones() > MOST_SETS.ilog2() {
+        return None;
+    }
+    let mut named: Vec<Option<u32>> = Vec::new();
+    if path.last.same || !lasts {
+        named.push(last);
+    }
+    if lasts {
+        named.extend(bits(path.last.of).map(|s| Some(s.trailing_zeros())));
+    }
+    // Every choice of what varies, as in counting with these digits.
+    let mut found = Vec::new();
+    let mut some = 0u64;
+    loop {
+        found.extend(named.iter().map(|last| (to ^ some, *last)));
+        some = some.wrapping_sub(varies) & varies;
+        if some == 0 {
+            return Some(found);
+        }
+    }
+}
+
 struct Finder<'a, 'm> {
     m: &'a Machine,
     effects: &'a Effects,
@@ -252,18 +289,12 @@ impl<'a, 'm> Finder<'a, 'm> {
 
     /// The sets at the first read point; nothing if they are too many.
     fn first(&self) -> Option<Vec<(Node, bool)>> {
-        let begun = |(states, last): Node| {
-            if states == START {
-                (START | DEFAULT, self.lasts.then_some(1))
-            } else {
-                (states, last)
-            }
-        };
         let Some(start) = &self.effects.start else {
-            return Some(vec![(begun((START, None)), true)]);
+            return Some(vec![(begun((START, None), self.lasts), true)]);
         };
         let (found, certain) = self.after(start, (START, None))?;
-        Some(found.into_iter().map(|n| (begun(n), certain)).collect())
+        let begun = |n| (begun(n, self.lasts), certain);
+        Some(found.into_iter().map(begun).collect())
     }
 
     /// Where an action may lead from a set, and whether that is certain; nothing if too far.
@@ -273,26 +304,7 @@ impl<'a, 'm> Finder<'a, 'm> {
         let certain = effect.exact && matches!(paths.as_slice(), [one] if one.is_definite());
         let mut found = BTreeSet::new();
         for path in paths.iter().filter(|p| p.closes != Closes::Yes) {
-            let (to, varies) = path.outcome(states);
-            if varies.count_ones() > MOST_SETS.ilog2() {
-                return None;
-            }
-            let mut lasts: Vec<Option<u32>> = Vec::new();
-            if path.last.same || !self.lasts {
-                lasts.push(last);
-            }
-            if self.lasts {
-                lasts.extend(bits(path.last.of).map(|s| Some(s.trailing_zeros())));
-            }
-            // Every choice of what varies, as in counting with these digits.
-            let mut some = 0u64;
-            loop {
-                found.extend(lasts.iter().map(|last| (to ^ some, *last)));
-                some = some.wrapping_sub(varies) & varies;
-                if some == 0 {
-                    break;
-                }
-            }
+            found.extend(outcomes(path, (states, last), self.lasts)?);
         }
         Some((found, certain))
     }

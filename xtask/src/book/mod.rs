@@ -55,6 +55,11 @@ pub fn render(place: &Path) -> Result<usize, String> {
     for (source, page) in &pages {
         write(&place.join(address(source)), &whole(&summary, source, page))?;
     }
+    // A page and its pictures lie beside each other, as their sources do.
+    for image in pages.values().flat_map(|page| &page.images) {
+        let own = image.strip_prefix(DOCS).unwrap_or(image);
+        write(&place.join(own), &read(image)?)?;
+    }
     write(&place.join("style.css"), STYLE)?;
     write(&place.join("search.js"), SEARCH)?;
     write(&place.join("sections.js"), &search::index(&pages))?;

@@ -16,6 +16,8 @@ pub struct Page {
     pub html: String,
     pub headings: Vec<Heading>,
     pub links: Vec<Link>,
+    /// Pictures, from the root.
+    pub images: Vec<PathBuf>,
     pub sections: Vec<Section>,
 }
 
@@ -59,6 +61,7 @@ pub fn page(source: &Path, text: &str) -> Page {
         ),
         headings: Vec::new(),
         links: Vec::new(),
+        images: Vec::new(),
         sections: Vec::new(),
     }
 }
@@ -68,10 +71,14 @@ fn markdown(source: &Path, text: &str) -> Page {
     let headings = number_headings(&mut events);
     let sections = search::sections(&events);
     let mut links = Vec::new();
+    let mut images = Vec::new();
     let mut out = Vec::new();
     let mut code: Option<(String, String)> = None;
     let mut titled = headings.iter();
     for event in events {
+        if let Event::Start(Tag::Image { dest_url, .. }) = &event {
+            images.push(source.with_file_name("").join(&**dest_url));
+        }
         match (event, &mut code) {
             (Event::Start(Tag::CodeBlock(kind)), _) => {
                 let words = match kind {
@@ -131,6 +138,7 @@ fn markdown(source: &Path, text: &str) -> Page {
         html: body,
         headings,
         links,
+        images,
         sections,
     }
 }

@@ -1,0 +1,161 @@
+//! `nest graph`: pictures of a protocol, to standard output or a file.
+//!
+//! Must not know: what is in a picture.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use nest_diag::nearest;
+use nest_graph::{Automaton, Conversation, Graph, MOST_STATES};
+use nest_machine::matching::words;
+use nest_machine::{Machine, Rule};
+
+use crate::args::{Graph as Args, Picture, Spec};
+use crate::compile::inspect;
+use crate::generate::beside;
+use crate::term::{self, Failure};
+
+/// `nest graph`.
+pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
+    let format = format(args)?;
+    let spec = Spec {
+        file: args.file.clone(),
+        model: None,
+    };
+    let (sources, machine, findings) = inspect(&spec)?;
+    let picture = if let Some(name) = &args.rule {
+        automaton(&machine, name, format)?
+    } else {
+        let mut talk = Conversation::of(&machine, &sources, &findings);
+        if let Some(n) = args.replay {
+            let Some(finding) = n.checked_sub(1).and_then(|n| findings.get(n)) else {
+                let count = findings.len();
+                return Err(Failure::Usage(format!(
+                    "there is no finding {n}, but {count}"
+                )));
+            };
+            let Some(witness) = &finding.witness else {
+                let what = format!("finding {n} is about no conversation: there is nothing to see");
+                return Err(Failure::new(what));
+            };
+            if !talk.show(witness) {
+                let what = format!("the way of finding {n} cannot be followed in a picture");
+                return Err(Failure::new(what));
+            }
+        }
+        match format {
+            Picture::Json => talk.json(),
+            _ => drawn(&talk.graph(), format),
+        }
+    };
+    match args
+        .output
+        .as_deref()
+        .filter(|path| *path != Path::new("-"))
+    {
+        None => term::print(picture),
+        Some(path) => write(path, picture.as_bytes())
+            .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn drawn(graph: &Graph, format: Picture) -> String {
+    match format {
+        Picture::Dot => nest_graph::dot(graph),
+        Picture::Mermaid => nest_graph::mermaid(graph),
+        Picture::Svg | Picture::Json => nest_graph::svg(graph),
+    }
+}
+
+/// As it was asked for, or as the file is called.
+fn format(args: &Args) -> Result<Picture, Failure> {
+    if let Some(format) = args.format {
+        return Ok(format);
+    }
+    let Some(path) = args.output.as_deref().filter(|p| p.extension().is_some()) else {
+        return Ok(Picture::Svg);
+    };
+    match path.extension().and_then(OsStr::to_str) {
+        Some("svg") => Ok(Picture::Svg),
+        Some("dot" | "gv") => Ok(Picture::Dot),
+        Some("mmd" | "mermaid") => Ok(Picture::Mermaid),
+        Some("json") => Ok(Picture::Json),
+        _ => Err(Failure::Usage(format!(
+            "{}: no picture has that ending; it may be .svg, .dot, .mmd or .json, or say --format",
+            path.display()
+        ))),
+    }
+}
+
+fn automaton(m: &Machine, name: &str, format: Picture) -> Result<String, Failure> {
+    let number = rule(m, name)?;
+    let Some(found) = nest_graph::automaton(m, number) else {
+        return Err(Failure::new(format!(
+            "the rule {name} has no automaton of its own, for it would be too large; \
+             nest check --explain-matching tells more"
+        )));
+    };
+    let drawn_states = Automaton::drawn(&found);
+    match format {
+        Picture::Json => Ok(found.json()),
+        Picture::Svg | Picture::Mermaid if drawn_states > MOST_STATES => {
+            Err(Failure::new(format!(
+                "the automaton of {name} has {} states, too many to be seen in a picture; \
+                 --format dot has them for Graphviz, --format json for programs",
+                words::number(found.states.len())
+            )))
+        }
+        _ => Ok(drawn(&found.graph(), format)),
+    }
+}
+
+/// The rule of that name, or of that line.
+fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
+    if let Some(n) = m.rules.iter().position(|rule| rule.label == name) {
+        return Ok(n);
+    }
+    let line = name.strip_prefix("line ").unwrap_or(name).parse::<usize>();
+    if let Ok(line) = line {
+        let there = |rule: &&Rule| rule.line == line && rule.file == m.file;
+        let all: Vec<&Rule> = m.rules.iter().filter(there).collect();
+        match all.as_slice() {
+            [_] => {
+                let found = m.rules.iter().position(|rule| there(&rule));
+                return found.ok_or(Failure::Said);
+            }
+            [] => {}
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "{} rules begin in line {line}; give the one that is meant a name",
+                    all.len()
+                )));
+            }
+        }
+        if m.timers.iter().any(|t| t.line == line && t.file == m.file) {
+            return Err(Failure::Usage(format!(
+                "the rule in line {line} is a TIMEOUT, which has no pattern"
+            )));
+        }
+    }
+    let known = m.rules.iter().map(|rule| rule.label.as_str());
+    let hint =
+        nearest(name, known).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    Err(Failure::Usage(format!("there is no rule {name}{hint}")))
+}
+
+/// Writes a file so that a reader sees the old one or the new one; what is no file is written to.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return fs::write(path, bytes);
+    }
+    let new = beside(path);
+    let result = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
+    if result.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    result
+}
