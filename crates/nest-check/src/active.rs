@@ -3,9 +3,9 @@
 use crate::Checker;
 use crate::witness::literal;
 use nest_diag::{Code, Diagnostic, Span};
-use nest_machine::directives::Form;
+use nest_machine::Cond;
+use nest_machine::effects::Named;
 use nest_machine::reach::Wins;
-use nest_machine::{Cond, What};
 
 /// DEFAULT's number.
 const DEFAULT: u32 = 1;
@@ -14,25 +14,19 @@ impl Checker<'_> {
     /// W0202.
     pub(crate) fn never_active(&mut self) {
         let m = self.m;
-        // Where nobody else has the session, W0201 has said what is never marked.
-        let rules = m.rules.iter().map(|r| &r.action);
-        let actions = rules.chain(m.timers.iter().map(|t| &t.action));
-        let handed_on = actions
-            .chain(m.start.iter().chain(&m.end))
-            .flat_map(|a| &a.uses)
-            .any(|u| match &u.what {
-                What::Directive { directive, .. } => {
-                    directive.form == Form::Plain && directive.name == "self"
-                }
-                _ => false,
-            });
         let patterns = m.rules.iter().map(|r| (&r.cond, r.span));
         let timers = m.timers.iter().map(|t| (&t.cond, t.span));
         let never = |(cond, _): &(&Cond, Span)| !self.reach.may_hold(cond);
         let all: Vec<(&Cond, Span)> = patterns.chain(timers).filter(never).collect();
+        if all.is_empty() {
+            return;
+        }
+        let marked = Named::of(m).map(|named| named.marked);
         for (cond, span) in all {
             let unmarked = self.unmarked(cond);
-            if unmarked.is_some_and(|n| n != DEFAULT) && !handed_on {
+            // W0201 has said what no action marks.
+            let marked = |n: &u32| *n == DEFAULT || marked.is_none_or(|all| all >> n & 1 == 1);
+            if unmarked.is_some_and(|n| !marked(&n)) {
                 continue;
             }
             let what = "this rule is never active";

@@ -70,11 +70,17 @@ fn rules_that_are_never_active() {
     );
     // W0201 has said it.
     finds("%state A\n%%\nA: a = \"a\" { }\nb = \"b\" { }\n", &[]);
-    // But not where functions have the session: these mark something else.
+    // Of functions, too: these mark something else.
     finds(
         "%{\nstatic void f(nest_session *s) { nest_reply(s, \"x\"); }\n%}\n%state A\n%%\n\
          A: a = \"a\" { }\nb = \"b\" { f($self); }\n",
-        &["W0202 a: -"],
+        &[],
+    );
+    // What marks it is itself never active.
+    finds(
+        "%state A B\n%%\nSTART { $seen(A); }\nA: a = \"a\" { }\n!A: b = \"b\" { $seen(B); }\n\
+         B: c = \"c\" { }\n",
+        &["W0202 b: -", "W0202 c: -"],
     );
 }
 

@@ -8,6 +8,7 @@
 
 mod lexical;
 mod library;
+mod named;
 mod paths;
 mod table;
 mod text;
@@ -22,6 +23,7 @@ use table::{Key, Table};
 use text::{Stop, Text};
 use tree_sitter::{Node, Parser, Tree};
 
+pub use named::Named;
 use paths::Paths;
 pub use paths::{Closes, Last, Path, bits};
 
@@ -80,6 +82,28 @@ impl Effects {
     }
 
     fn read(m: &Machine, answers: bool) -> Effects {
+        let rules = m.rules.iter().map(|r| &r.action);
+        let timers = m.timers.iter().map(|t| &t.action);
+        let actions: Vec<&Action> = rules.chain(timers).chain(&m.start).collect();
+        let mut found = Effects::of_actions(m, &actions, answers);
+        let start = m.start.as_ref().and_then(|_| found.pop());
+        let timers = found.split_off(m.rules.len());
+        Effects {
+            start,
+            rules: found,
+            timers,
+        }
+    }
+
+    /// Those of all actions, END's too.
+    fn of_all(m: &Machine) -> Vec<Effect> {
+        let rules = m.rules.iter().map(|r| &r.action);
+        let timers = m.timers.iter().map(|t| &t.action);
+        let actions = rules.chain(timers).chain(&m.start).chain(&m.end);
+        Effects::of_actions(m, &actions.collect::<Vec<_>>(), false)
+    }
+
+    fn of_actions(m: &Machine, actions: &[&Action], answers: bool) -> Vec<Effect> {
         let mut parser = scope::parser();
         let parsed = Parsed::of(m, &mut parser);
         let library = Library::of(m, &parsed);
@@ -91,21 +115,11 @@ impl Effects {
             prefix: &prefix,
             answers,
         };
-        let rules = m.rules.iter().map(|r| &r.action);
-        let timers = m.timers.iter().map(|t| &t.action);
-        let all: Vec<Read<'_>> = rules
-            .chain(timers)
-            .chain(&m.start)
+        let all: Vec<Read<'_>> = actions
+            .iter()
             .map(|action| Read::of(action, &mut parser))
             .collect();
-        let mut found: Vec<Effect> = reader.all(&all);
-        let start = m.start.as_ref().and_then(|_| found.pop());
-        let timers = found.split_off(m.rules.len());
-        Effects {
-            start,
-            rules: found,
-            timers,
-        }
+        reader.all(&all)
     }
 }
 

@@ -16,6 +16,7 @@ pub mod options;
 pub mod reach;
 mod resolve;
 mod scope;
+mod unused;
 mod whole;
 
 use nest_diag::{Allows, Code as Diag, Diagnostic, SourceMap};

@@ -8,8 +8,8 @@ use crate::model::{
 };
 use crate::whole::{self, Refused};
 use crate::{Overrides, options, scope};
-use crate::{cmacros, csections};
-use nest_diag::{Code as Diag, Diagnostic, FileId, SourceMap, nearest};
+use crate::{cmacros, csections, unused};
+use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,11 +121,8 @@ pub fn resolve(
         .collect();
     let features = features(&all, &c, overrides, settings.logging);
     assignments(sources, spec, cx.out);
-    // What is dropped for an error may be what uses and sets.
-    if !cx.out.iter().any(Diagnostic::is_error) {
-        r.unused(spec, &all, cx.out);
-    }
-    Machine {
+    let (used, tested) = (r.used, r.tested);
+    let machine = Machine {
         name,
         file: file.to_string(),
         prologue: prologues
@@ -141,7 +138,13 @@ pub fn resolve(
         settings,
         features,
         states,
+    };
+    // What is dropped for an error may be what uses and sets.
+    if !out.iter().any(Diagnostic::is_error) {
+        unused::macros(spec, &used, out);
+        unused::states(spec, &machine, tested, out);
     }
+    machine
 }
 
 /// What the actions use by directives, and all C by name.
@@ -175,14 +178,6 @@ fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging
         blocks: used(Need::Blocks) || named(Need::Blocks),
         log,
     }
-}
-
-/// Whether the action uses the directive.
-fn uses(action: &Action, name: &str) -> bool {
-    action
-        .uses
-        .iter()
-        .any(|u| matches!(&u.what, What::Directive { directive, .. } if directive.name == name))
 }
 
 /// A C identifier from a file name.
@@ -445,72 +440,6 @@ impl Resolver<'_> {
                     }
                 }
             }
-        }
-    }
-
-    /// W0102 and W0201.
-    fn unused(&self, spec: &Spec, actions: &[&Action], out: &mut Vec<Diagnostic>) {
-        // An included file may hold macros for many specifications.
-        for m in self
-            .macros
-            .values()
-            .filter(|m| m.name.span.file == FileId(0))
-        {
-            if !self.used.contains(&m.name.text) {
-                let what = format!("the macro `{}` is not used", m.name.text);
-                out.push(Diagnostic::new(Diag::W0102, m.name.span, what));
-            }
-        }
-        // A helper that is given $self may set and test what it likes.
-        if actions.iter().any(|a| uses(a, "self")) {
-            return;
-        }
-        let (mut set, mut tested) = (BTreeSet::new(), self.tested.clone());
-        for u in actions.iter().flat_map(|a| &a.uses) {
-            let What::Directive {
-                directive,
-                call: Some(call),
-            } = &u.what
-            else {
-                continue;
-            };
-            for arg in &call.args {
-                if let ArgKind::State(n) = arg.kind {
-                    match directive.name {
-                        "seen" | "next" => set.insert(n),
-                        "isset" | "LASTSEEN" => tested.insert(n),
-                        _ => false,
-                    };
-                }
-            }
-        }
-        for name in spec
-            .decls
-            .iter()
-            .filter_map(|d| {
-                if let Decl::State(n) = d {
-                    Some(n)
-                } else {
-                    None
-                }
-            })
-            .flatten()
-        {
-            let Some(n) = self.states.iter().position(|s| *s == name.text) else {
-                continue;
-            };
-            let n = u32::try_from(n).unwrap_or(0);
-            let what = match (set.contains(&n), tested.contains(&n)) {
-                (true, false) => "is set and never tested",
-                (false, true) => "is tested and never set",
-                (false, false) => "is not used",
-                (true, true) => continue,
-            };
-            out.push(Diagnostic::new(
-                Diag::W0201,
-                name.span,
-                format!("the state `{}` {what}", name.text),
-            ));
         }
     }
 }

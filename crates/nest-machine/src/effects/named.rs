@@ -1,0 +1,78 @@
+//! Which states actions mark, and which the C around them asks for, functions that are given the
+//! session included.
+//!
+//! For those whose actions hand the session on; what directives ask for is known without. Must not
+//! know: conditions, what is said of a state that nobody marks.
+
+use super::text::all;
+use super::{Effect, Effects, Path};
+use crate::ctext::{self, Kind};
+use crate::model::{Action, Code, Machine};
+
+/// States, as masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Marked on some way through an action.
+    pub marked: u64,
+    /// Asked for in C; all where it is not clear for which.
+    pub asked: u64,
+}
+
+impl Named {
+    /// Of a machine; nothing if somebody has a session of whom nothing is known.
+    #[must_use]
+    pub fn of(m: &Machine) -> Option<Named> {
+        let found = Effects::of_all(m);
+        let anything = [Path::anything(all(&m.states))];
+        if found.iter().any(|e| e.paths == anything) {
+            return None;
+        }
+        let paths = found.iter().flat_map(|e: &Effect| &e.paths);
+        Some(Named {
+            marked: paths.fold(0, |marked, p| marked | p.set | p.may_set),
+            asked: asked(m),
+        })
+    }
+}
+
+/// What `nest_isset` and `nest_lastseen` ask for, wherever they stand.
+fn asked(m: &Machine) -> u64 {
+    let rules = m.rules.iter().map(|r| &r.action);
+    let actions = rules.chain(m.timers.iter().map(|t| &t.action));
+    let actions = actions.chain(&m.start).chain(&m.end);
+    let actions = actions.chain(m.locals.macros.iter().map(|fix| &fix.rest));
+    let codes = actions.map(|a: &Action| &a.code);
+    let codes = codes.chain(&m.prologue).chain(&m.startup.file_scope);
+    let codes = codes.chain(&m.startup.functions);
+    codes.fold(0, |asked, code: &Code| asked | asked_in(m, &code.text))
+}
+
+fn asked_in(m: &Machine, text: &str) -> u64 {
+    let tokens = ctext::tokens(text);
+    let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.at.clone()]);
+    let mut found = 0;
+    for i in (0..tokens.len()).filter(|i| tokens[*i].kind == Kind::Name) {
+        found |= match word(i) {
+            "nest_lastseen" => all(&m.states),
+            "nest_isset" => {
+                // `nest_isset(SESSION, STATE)`; in an action the session is two tokens.
+                let comma = (i + 3..i + 5).find(|at| word(*at) == ",");
+                let state = comma.filter(|at| word(i + 1) == "(" && word(*at + 2) == ")");
+                let state = state.and_then(|at| number(m, word(at + 1)));
+                state.map_or(all(&m.states), |n| 1 << n)
+            }
+            _ => 0,
+        };
+    }
+    found
+}
+
+/// The number of a state that C names.
+fn number(m: &Machine, word: &str) -> Option<usize> {
+    let named = word.strip_prefix(&format!("{}_STATE_", m.name));
+    let number = match named {
+        Some(name) => m.states.iter().position(|s| s == name)?,
+        None => word.parse().ok()?,
+    };
+    (number < m.states.len()).then_some(number)
+}
