@@ -6,8 +6,11 @@
 //! findings are shown.
 
 mod active;
+mod advice;
 mod ends;
 mod lines;
+mod sought;
+mod texts;
 mod waits;
 mod witness;
 
@@ -21,6 +24,9 @@ pub use witness::{Act, Witness};
 
 /// Steps of automata that the findings about waiting may take together.
 const MOST_STEPS: usize = 2_000_000;
+
+/// Steps of automata for all messages in which parts have a form.
+const MOST_SEARCHES: usize = 4_000_000;
 
 /// A finding.
 #[derive(Clone, Debug)]
@@ -41,6 +47,7 @@ struct Checker<'m> {
     winners: Winners<'m>,
     talks: Talks<'m>,
     steps: usize,
+    searches: usize,
     found: Vec<Finding>,
 }
 
@@ -58,6 +65,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
         winners,
         talks: Talks::new(m, &reach),
         steps: MOST_STEPS,
+        searches: MOST_SEARCHES,
         found: Vec::new(),
     };
     checker.never_active();
@@ -65,6 +73,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
     checker.waits();
     checker.ends();
     checker.lines();
+    checker.texts();
     let mut found = checker.found;
     found.sort_by_key(|f| {
         let d = &f.diagnostic;

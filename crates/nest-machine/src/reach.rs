@@ -13,7 +13,7 @@ use crate::effects::{Closes, Effect, Effects, Path, bits};
 use crate::model::{Cond, Machine};
 use std::collections::{BTreeSet, HashMap};
 
-pub use product::{At, Product, Search};
+pub use product::{At, BESIDE, Product, Search};
 pub use win::{Winners, Wins};
 
 /// Sets beyond which only bounds are known.

@@ -3,9 +3,10 @@
 //! From the NFA's ways between two marks, whatever Perl prefers among them: everything that a part
 //! can be is among it, and some of it may always be another part's. Must not know: who asks.
 
+use crate::dfa::classes;
 use crate::nfa::{Nfa, NfaState, STATE_LIMIT, TooLarge};
 use nest_syntax::ast::ByteSet;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The bounds of what a part can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,47 @@ impl Form {
     pub fn longer(most: u16) -> Form {
         let end = most.saturating_add(1).min(u16::MAX - 1);
         Form::new(end + 1, |at, _| end.min(at + 1), |at| at == end)
+    }
+
+    /// Texts in which `byte` stands, and before the first one something that part `n` of a match
+    /// cannot be. (Nothing at all does not count.) None if that takes more than `budget` states.
+    #[must_use]
+    pub fn cut_short(nfa: &Nfa, n: u32, byte: u8, budget: u16) -> Option<Form> {
+        let place = nfa.place(n);
+        let (classes, samples) = classes::of(nfa);
+        let first = nfa.follow(vec![place.entry], &place);
+        let mut lists: Vec<Vec<u32>> = vec![first];
+        let mut numbers: HashMap<Vec<u32>, u16> = HashMap::from([(lists[0].clone(), 0)]);
+        let mut rows: Vec<Vec<u16>> = Vec::new();
+        let mut left = usize::from(budget) * 64;
+        while rows.len() < lists.len() {
+            let from = lists[rows.len()].clone();
+            let mut row = Vec::with_capacity(samples.len());
+            for sample in &samples {
+                let on = |id: &u32| match nfa.state(*id) {
+                    NfaState::Byte { set, next } if *id != place.exit && set.contains(*sample) => {
+                        Some(*next)
+                    }
+                    _ => None,
+                };
+                let list = nfa.follow(from.iter().filter_map(on).collect(), &place);
+                left = left.checked_sub(list.len())?;
+                let next = u16::try_from(lists.len()).ok().filter(|n| *n < budget)?;
+                row.push(*numbers.entry(list.clone()).or_insert_with(|| {
+                    lists.push(list);
+                    next
+                }));
+            }
+            rows.push(row);
+        }
+        // Behind these: nothing to find any more, and found.
+        let count = u16::try_from(lists.len()).ok()?;
+        let step = |at: u16, read: u8| match lists.get(usize::from(at)) {
+            None => at,
+            Some(list) if read == byte => count + u16::from(at != 0 && !list.contains(&place.exit)),
+            Some(_) => rows[usize::from(at)][usize::from(classes[usize::from(read)])],
+        };
+        Some(Form::new(count + 2, step, |at| at == count + 1))
     }
 
     /// Whether `text` has the form.
@@ -175,6 +217,24 @@ impl Nfa {
         let nfa = Nfa::pruned(&maker.states, start, self.parts);
         let nothing = matches!(nfa.state(nfa.start), NfaState::Split(to) if to.is_empty());
         Ok((!nothing).then_some(nfa))
+    }
+
+    /// The states with bytes that these lead to, and the exit, ascending.
+    fn follow(&self, mut todo: Vec<u32>, place: &Place) -> Vec<u32> {
+        let (mut met, mut list) = (BTreeSet::new(), Vec::new());
+        while let Some(id) = todo.pop() {
+            if !met.insert(id) {
+                continue;
+            }
+            let byte = matches!(self.state(id), NfaState::Byte { .. });
+            if byte || id == place.exit {
+                list.push(id);
+            } else {
+                todo.extend(self.leads(id));
+            }
+        }
+        list.sort_unstable();
+        list
     }
 
     fn leads(&self, id: u32) -> &[u32] {

@@ -188,3 +188,23 @@ fn what_libpcre2_gives_a_part_is_within_its_bounds() {
     );
     println!("{matched} texts, {exact} exact bounds");
 }
+
+#[test]
+fn what_is_left_before_a_byte() {
+    let name = vec![times(class("ab."), "+"), text(".t")];
+    let all = nfa(vec![one(name), one(vec![text("\n")])]);
+    let form = Form::cut_short(&all, 1, b'b', 100).expect("it is small");
+    // `a.t` is a name, `a` is none; behind nothing there is nothing to be left.
+    assert!(form.fits(b"ab.t") && form.fits(b"ab") && form.fits(b"a.tabb.t"));
+    assert!(!form.fits(b"a.tb.t") && !form.fits(b"b.t") && !form.fits(b"a.t"));
+    // Every beginning of it is one, too, however it is preferred.
+    for quant in ["*", "+", "*?"] {
+        let all = nfa(vec![
+            one(vec![times(class("ab."), quant)]),
+            one(vec![text("\n")]),
+        ]);
+        let form = Form::cut_short(&all, 1, b'b', 100).expect("it is small");
+        assert_eq!(all.with_form(1, &form), Ok(None), "{quant}");
+    }
+    assert!(Form::cut_short(&all, 1, b'b', 2).is_none());
+}
