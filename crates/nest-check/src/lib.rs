@@ -6,8 +6,11 @@
 //! findings are shown.
 
 mod active;
+mod advice;
 mod ends;
 mod lines;
+mod sought;
+mod texts;
 mod ties;
 mod waits;
 mod witness;
@@ -23,6 +26,9 @@ pub use witness::{Act, Witness, literal};
 /// Steps of automata that the findings about waiting, and those about ties, may take together.
 const MOST_STEPS: usize = 2_000_000;
 
+/// Steps of automata for all messages in which parts have a form.
+const MOST_SEARCHES: usize = 4_000_000;
+
 /// A finding.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -34,13 +40,18 @@ pub struct Finding {
 }
 
 /// The codes that [`check`] looks for.
-pub const LOOKED_FOR: [Code; 6] = [
+pub const LOOKED_FOR: [Code; 11] = [
     Code::W0202,
     Code::W0203,
     Code::W0204,
     Code::W0205,
     Code::W0302,
     Code::W0303,
+    Code::W0401,
+    Code::W0402,
+    Code::W0403,
+    Code::W0404,
+    Code::W0405,
 ];
 
 /// Findings in the order of their places, without those that are allowed, and how many these were;
@@ -83,6 +94,7 @@ struct Checker<'m> {
     steps: usize,
     /// The same for ties.
     ties: usize,
+    searches: usize,
     found: Vec<Finding>,
 }
 
@@ -101,6 +113,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
         talks: Talks::new(m, &reach),
         steps: MOST_STEPS,
         ties: MOST_STEPS,
+        searches: MOST_SEARCHES,
         found: Vec::new(),
     };
     checker.never_active();
@@ -109,6 +122,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
     checker.waits();
     checker.ends();
     checker.lines();
+    checker.texts();
     let mut found = checker.found;
     found.sort_by_key(|f| {
         let d = &f.diagnostic;

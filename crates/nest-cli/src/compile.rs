@@ -99,14 +99,16 @@ pub fn compile(
 ) -> Result<Machine, Failure> {
     let outcome = outcome(spec, more, trace, inputs);
     if !outcome.diagnostics.is_empty() {
-        term::say(render_text(
-            &outcome.sources,
-            &outcome.diagnostics,
-            term::colour_err(),
-        ));
-        summarise(&spec.file, &outcome);
+        say(&spec.file, &outcome);
     }
     outcome.machine.ok_or(Failure::Said)
+}
+
+/// All findings, on standard error.
+fn say(file: &Path, outcome: &Outcome) {
+    let colour = term::colour_err();
+    term::say(render_text(&outcome.sources, &outcome.diagnostics, colour));
+    summarise(file, outcome);
 }
 
 /// Compiles and checks: the machine, and all findings in the order of `nest check`. Errors go to
@@ -114,13 +116,8 @@ pub fn compile(
 pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failure> {
     let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
     let witnesses = outcome.check();
-    let Some(machine) = outcome.machine else {
-        term::say(render_text(
-            &outcome.sources,
-            &outcome.diagnostics,
-            term::colour_err(),
-        ));
-        summarise(&spec.file, &outcome.diagnostics);
+    let Some(machine) = outcome.machine.take() else {
+        say(&spec.file, &outcome);
         return Err(Failure::Said);
     };
     let all = outcome.diagnostics.into_iter().zip(witnesses);

@@ -7,7 +7,7 @@
 //! angle brackets are like functions. Must not know: patterns, which sets of states are reached.
 
 mod lexical;
-mod library;
+pub(crate) mod library;
 mod named;
 mod paths;
 mod table;
@@ -124,14 +124,14 @@ impl Effects {
 }
 
 /// An action, parsed.
-struct Read<'a> {
-    text: String,
+pub(crate) struct Read<'a> {
+    pub(crate) text: String,
     tree: Option<Tree>,
-    uses: BTreeMap<usize, &'a Use>,
+    pub(crate) uses: BTreeMap<usize, &'a Use>,
 }
 
 impl<'a> Read<'a> {
-    fn of(action: &'a Action, parser: &mut Parser) -> Read<'a> {
+    pub(crate) fn of(action: &'a Action, parser: &mut Parser) -> Read<'a> {
         let c = |u: &&Use| !matches!(u.what, What::Variable(_));
         let uses: Vec<Use> = action.uses.iter().filter(c).cloned().collect();
         let plain = actions::without_directives(&action.code.text, &uses);
@@ -142,7 +142,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    fn body(&self) -> Option<Node<'_>> {
+    pub(crate) fn body(&self) -> Option<Node<'_>> {
         let root = self.tree.as_ref()?.root_node();
         let only = root.child(0).filter(|_| root.child_count() == 1)?;
         only.child_by_field_name("body")

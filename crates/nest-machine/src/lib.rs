@@ -10,6 +10,7 @@ mod csections;
 mod ctext;
 pub mod directives;
 pub mod effects;
+pub mod flow;
 pub mod matching;
 pub mod model;
 pub mod options;

@@ -15,7 +15,7 @@ use crate::model::{Cond, Machine};
 use std::collections::{BTreeSet, HashMap};
 
 pub use moves::Move;
-pub use product::{At, Product, Search};
+pub use product::{At, BESIDE, Product, Search};
 pub use win::{Winners, Wins};
 
 /// Sets beyond which only bounds are known.

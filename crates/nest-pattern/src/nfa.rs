@@ -77,6 +77,16 @@ impl Nfa {
         })
     }
 
+    /// Of these states, without those from which nothing can match.
+    pub(crate) fn pruned(states: &[NfaState], start: u32, parts: u32) -> Nfa {
+        let (states, start) = prune::prune(states, start);
+        Nfa {
+            states,
+            start,
+            parts,
+        }
+    }
+
     /// The same without an element (from 0), to see how much of an automaton is its own.
     #[must_use]
     pub fn without(&self, element: u32) -> Nfa {

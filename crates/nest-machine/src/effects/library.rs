@@ -34,6 +34,11 @@ impl Parsed {
         let tree = parser.parse(&text, None);
         Parsed { text, tree }
     }
+
+    /// Its tree.
+    pub fn root(&self) -> Option<Node<'_>> {
+        Some(self.tree.as_ref()?.root_node())
+    }
 }
 
 /// A definition of a function.

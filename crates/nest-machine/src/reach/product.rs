@@ -19,6 +19,9 @@ pub enum Search {
     TooLong,
 }
 
+/// Stands for an automaton that is no rule's.
+pub const BESIDE: usize = usize::MAX;
+
 /// A rule, by its place in the product, and its state. Rules that are dead are left out.
 pub type At = (u32, u32);
 
@@ -35,7 +38,18 @@ impl<'m> Product<'m> {
     #[must_use]
     pub fn of(rules: &'m [Rule], which: &[usize]) -> Option<Product<'m>> {
         let automata: Option<Vec<&Dfa>> = which.iter().map(|r| rules[*r].dfa.as_ref()).collect();
-        let automata = automata?;
+        Some(Product::over(which.to_vec(), automata?))
+    }
+
+    /// The same with one more automaton, whose rule is [`BESIDE`].
+    #[must_use]
+    pub fn beside(mut self, automaton: &'m Dfa) -> Product<'m> {
+        self.rules.push(BESIDE);
+        self.automata.push(automaton);
+        Product::over(self.rules, self.automata)
+    }
+
+    fn over(rules: Vec<usize>, automata: Vec<&'m Dfa>) -> Product<'m> {
         let mut met: HashSet<Vec<u8>> = HashSet::new();
         let mut samples = Vec::new();
         for byte in readable() {
@@ -44,11 +58,11 @@ impl<'m> Product<'m> {
                 samples.push(byte);
             }
         }
-        Some(Product {
-            rules: which.to_vec(),
+        Product {
+            rules,
             automata,
             samples,
-        })
+        }
     }
 
     /// The states before any input.
@@ -98,6 +112,16 @@ impl<'m> Product<'m> {
         goes_on: impl Fn(&[At]) -> bool,
         goal: impl Fn(&[At]) -> bool,
     ) -> Search {
+        self.find(steps, goes_on, |states, _| goal(states))
+    }
+
+    /// The same; `goal` may ask for the input.
+    pub fn find(
+        &self,
+        steps: &mut usize,
+        goes_on: impl Fn(&[At]) -> bool,
+        goal: impl Fn(&[At], &dyn Fn() -> Vec<u8>) -> bool,
+    ) -> Search {
         let start = self.start();
         let mut met: HashSet<Vec<At>> = HashSet::from([start.clone()]);
         let mut states = vec![(start, 0usize, 0u8)];
@@ -109,8 +133,9 @@ impl<'m> Product<'m> {
                 };
                 *steps = left;
                 let to = self.step(&states[at].0, *byte);
-                if goal(&to) {
-                    return Search::Found(spelt(&states, at, *byte));
+                let input = || spelt(&states, at, *byte);
+                if goal(&to, &input) {
+                    return Search::Found(input());
                 }
                 if !goes_on(&to) || met.contains(&to) {
                     continue;

@@ -1,4 +1,4 @@
-//! What patterns mean: by example (`behaviour`, `deciding`, `limits`), and against libpcre2
+//! What patterns mean: by example (`behaviour`, `deciding`, `limits`, `parts`), and against libpcre2
 //! (`differential`).
 
 mod behaviour;
@@ -7,6 +7,7 @@ mod differential;
 mod generate;
 mod limits;
 mod notation;
+mod parts;
 mod pcre2;
 mod print;
 mod random;

@@ -1,0 +1,141 @@
+//! The words of the findings about text from the client. Must not know: how they are found.
+
+use crate::Checker;
+use nest_machine::flow::{Flow, Held, Origin, Owner, Use};
+
+impl Checker<'_> {
+    /// The text, as the action names it.
+    fn named(&self, flow: &Flow) -> String {
+        match flow.origin {
+            Origin::Part { rule, part } if flow.owner == Owner::Rule(rule) => format!("`${part}`"),
+            Origin::Part { rule, part } => {
+                let label = &self.m.rules[rule].label;
+                format!("`${part}` of {label}")
+            }
+            Origin::Input(name) => format!("what `{name}` gives"),
+        }
+    }
+
+    /// By which function.
+    fn by(flow: &Flow) -> String {
+        match &flow.inside {
+            Some(inside) => format!("{}, in `{inside}`,", flow.by),
+            None => flow.by.clone(),
+        }
+    }
+
+    pub(crate) fn string(&self, flow: &Flow) -> (String, String) {
+        let (text, by) = (self.named(flow), Checker::by(flow));
+        let what = match flow.to {
+            Use::Name => format!(
+                "{text} may hold a NUL: {by} takes what stands before it, which the pattern refuses"
+            ),
+            _ => format!("{text} may hold a NUL, and {by} sees nothing behind it"),
+        };
+        let help = match flow.origin {
+            Origin::Part { part, .. } => format!(
+                "leave NUL out of the class, as in `[^\\n\\0]`; for bytes there are $ptr({part}) and \
+                 $len({part})"
+            ),
+            Origin::Input(_) => "leave NUL out".to_string(),
+        };
+        (what, help)
+    }
+
+    pub(crate) fn format(&self, flow: &Flow) -> (String, String) {
+        let (text, by) = (self.named(flow), Checker::by(flow));
+        let what =
+            format!("{text} comes into the format of {by} so a client reads and writes memory");
+        let what = what.replace(
+            " so a",
+            if flow.inside.is_some() {
+                " so a"
+            } else {
+                ", so a"
+            },
+        );
+        (
+            what,
+            "write \"%s\" as the format, and the text behind it".to_string(),
+        )
+    }
+
+    pub(crate) fn command(&self, flow: &Flow) -> (String, String) {
+        let (text, by) = (self.named(flow), Checker::by(flow));
+        if flow.to == Use::Program {
+            let what = format!("{text} says which program {by} runs");
+            let help = "name the program in the action, and give it the text as an argument";
+            return (what, help.to_string());
+        }
+        let what = format!("{text} comes into a command that {by} gives to a shell");
+        let help = "start the program without a shell (posix_spawn), or let the pattern admit letters \
+                    and digits alone, as in `[A-Za-z0-9]+`";
+        (what, help.to_string())
+    }
+
+    pub(crate) fn path(&self, flow: &Flow) -> (String, String) {
+        let (text, by) = (self.named(flow), Checker::by(flow));
+        let what = format!("{text} may lead {by} out of any folder");
+        let directive = match flow.by.as_str() {
+            "unlink" | "unlinkat" | "remove" => "$fileDelete",
+            "opendir" | "scandir" => "$fileList",
+            "creat" | "rename" | "renameat" => "$fileCreate or $fileReceive",
+            _ => "$fileOpen",
+        };
+        let name = match flow.held {
+            Held::Part | Held::Within | Held::Copy => "no `/`, and not be `..`",
+            Held::Among { .. } => "no `/` or no `..`",
+        };
+        let help = format!(
+            "{directive} reaches nothing outside fileRoot; else let the element hold {name}, as in \
+             `[A-Za-z0-9_-]+`"
+        );
+        (what, help)
+    }
+
+    pub(crate) fn copy(
+        &self,
+        flow: &Flow,
+        array: &str,
+        room: u64,
+        beside: u64,
+        texts: usize,
+    ) -> (String, String) {
+        let (text, by) = (self.named(flow), Checker::by(flow));
+        let Origin::Part { rule, part } = flow.origin else {
+            return (String::new(), String::new());
+        };
+        let nfa = &self.m.rules[rule].nfa;
+        let (least, most) = (nfa.shape(part).least, self.most(rule, part));
+        let fits = room.saturating_sub(beside);
+        if texts > 1 {
+            let what = format!("{by} may put more into `{array}` than its {room} bytes");
+            let help = "write bounds into the pattern, or use snprintf, which is told the room";
+            return (what, help.to_string());
+        }
+        let what = format!(
+            "{text} may have {most} bytes, and {by} puts it into `{array}`, which has room for {fits}"
+        );
+        let told = match flow.by.as_str() {
+            "sprintf" => format!("snprintf({array}, sizeof {array}, …)"),
+            "strcat" | "strncat" | "strlcat" => format!("nest_strlcat({array}, …, sizeof {array})"),
+            _ => format!("nest_strlcpy({array}, …, sizeof {array})"),
+        };
+        let written = (part as usize).checked_sub(1);
+        let written = written.and_then(|n| self.m.rules[rule].elements.get(n));
+        let bounded = written.and_then(|e| bounded(e, least, fits));
+        let help = match bounded {
+            Some(element) => format!("write the bound into the pattern, `{element}`, or {told}"),
+            None => format!("let the pattern admit {fits} bytes at most, or write {told}"),
+        };
+        (what, help)
+    }
+}
+
+/// An element that repeats one class, with a bound.
+fn bounded(element: &str, least: u32, most: u64) -> Option<String> {
+    let class = element.strip_suffix(['+', '*'])?;
+    let one =
+        class.starts_with('[') && class.find(']')? + 1 == class.len() && u64::from(least) <= most;
+    one.then(|| format!("{class}{{{least},{most}}}"))
+}

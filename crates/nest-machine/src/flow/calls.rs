@@ -1,0 +1,377 @@
+//! Calls: directives, functions of C's library by the table, functions of the specification by
+//! what they do. Must not know: statements.
+
+use super::copies::copied;
+use super::table::{Gives, Known, Role, known};
+use super::values::{About, Number, Text, Value};
+use super::walk::{Site, Walk};
+use super::{Flow, Held, Origin, Owner, Use};
+use crate::ctext::{self, Kind};
+use crate::effects::library::{Function, children};
+use crate::model::{ArgKind, Args, What};
+use crate::scope::declared;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use tree_sitter::Node;
+
+/// Functions of the specification inside each other.
+const FRAMES: usize = 8;
+
+/// What reads from the client, and where it puts it; none: it gives it.
+const READS: [(&str, Option<usize>); 6] = [
+    ("$read", None),
+    ("$readLine", None),
+    ("$readInto", Some(0)),
+    ("nest_read", None),
+    ("nest_read_line", None),
+    ("nest_read_into", Some(1)),
+];
+
+/// An argument.
+pub struct Given<'a> {
+    pub node: Node<'a>,
+    pub value: Value,
+}
+
+impl<'a> Walk<'a, '_> {
+    pub fn call(&mut self, node: Node<'a>) -> Value {
+        let (Some(function), Some(list)) = (
+            node.child_by_field_name("function"),
+            node.child_by_field_name("arguments"),
+        ) else {
+            return Value::default();
+        };
+        if let Some(What::Directive { directive, call }) = self.use_at(function).map(|u| &u.what) {
+            return self.directive(directive.name, call.as_ref(), list, node);
+        }
+        let args = self.arguments(list);
+        if function.kind() != "identifier" {
+            return self.unknown(&args);
+        }
+        let name = self.word(function);
+        let library = self.common.library;
+        if library.macros.contains_key(name) {
+            return self.unknown(&args);
+        }
+        if let Some(all) = library.functions.get(name) {
+            return match all.as_slice() {
+                [one] => self.inside(name, one, args, node),
+                _ => self.unknown(&args),
+            };
+        }
+        if let Some(value) = self.of_part(name, &args) {
+            return value;
+        }
+        if let Some(value) = self.reads(name, &args) {
+            return value;
+        }
+        if let Some(row) = known(name) {
+            return self.known(name, row, &args, node);
+        }
+        if let Some(at) = self.common.formats.get(name).copied() {
+            self.said(name, &args, at, &Use::Format);
+            return Value::default();
+        }
+        if name.starts_with("nest_") {
+            return Value::default();
+        }
+        self.unknown(&args)
+    }
+
+    fn arguments(&mut self, list: Node<'a>) -> Vec<Given<'a>> {
+        let all = children(list).into_iter();
+        let given = all.map(|node| Given {
+            node,
+            value: self.eval(node),
+        });
+        given.collect()
+    }
+
+    /// Somebody unknown has it.
+    fn unknown(&mut self, args: &[Given<'a>]) -> Value {
+        let about = args.iter().flat_map(|a| a.value.verdict()).collect();
+        for arg in args {
+            self.changed(&arg.value);
+        }
+        Value {
+            about,
+            ..Value::default()
+        }
+    }
+
+    fn directive(
+        &mut self,
+        name: &'static str,
+        call: Option<&Args>,
+        list: Node<'a>,
+        node: Node<'a>,
+    ) -> Value {
+        let part = call.and_then(|call| match call.args.first()?.kind {
+            ArgKind::PartNumber(n) => Some(n),
+            _ => None,
+        });
+        if let (Some(part), Owner::Rule(rule)) = (part, self.owner) {
+            return of_part(name, Origin::Part { rule, part });
+        }
+        let args = self.arguments(list);
+        let name = format!("${name}");
+        match self.reads(&name, &args) {
+            Some(value) => value,
+            None => match known(&name) {
+                Some(row) => self.known(&name, row, &args, node),
+                None => Value::default(),
+            },
+        }
+    }
+
+    /// What `nest.h` gives of a part.
+    fn of_part(&mut self, name: &str, args: &[Given<'a>]) -> Option<Value> {
+        let name = match name {
+            "nest_part" => "",
+            "nest_length" => "len",
+            "nest_bytes_at" => "ptr",
+            _ => return None,
+        };
+        let (Some(Number::Is(part)), Owner::Rule(rule)) = (args.get(1)?.value.number, self.owner)
+        else {
+            return Some(Value::default());
+        };
+        let part = u32::try_from(part).ok()?;
+        if name.is_empty() {
+            let mut value = self.load(&format!("${part}"));
+            value.place = Some(format!("${part}"));
+            return Some(value);
+        }
+        Some(of_part(name, Origin::Part { rule, part }))
+    }
+
+    fn reads(&mut self, name: &str, args: &[Given<'a>]) -> Option<Value> {
+        let (name, to) = READS.iter().find(|(read, _)| *read == name)?;
+        let read = Value::of(Origin::Input(name), Held::Copy);
+        let Some(to) = to else { return Some(read) };
+        let to = args.get(*to).map(|a| a.value.clone()).unwrap_or_default();
+        self.write(&to, read.texts, true);
+        Some(Value::default())
+    }
+
+    /// A function of the specification, given these.
+    fn inside(
+        &mut self,
+        name: &'a str,
+        function: &'a Function<'_>,
+        mut args: Vec<Given<'a>>,
+        node: Node<'a>,
+    ) -> Value {
+        let open = self.frames.iter().any(|frame| frame.name == name);
+        if open || self.frames.len() > FRAMES || function.body.has_error() {
+            return self.unknown(&args);
+        }
+        let verdict = args.iter().flat_map(|a| a.value.verdict());
+        let about: BTreeSet<(Origin, About)> = verdict.collect();
+        if self.frames.len() == 1 {
+            let places = args.iter().map(|a| (self.place(a.node), a.value.clone()));
+            self.site = Some(Site {
+                call: self.place(node),
+                args: places.collect(),
+            });
+        }
+        let behind = args.split_off(args.len().min(function.parameters.len()));
+        let rest = behind.into_iter().map(|a| a.value);
+        let rest = rest.fold(Value::default(), Value::join);
+        let given = args.into_iter().map(|a| a.value);
+        let parameters = function.parameters.iter().copied().zip(given).collect();
+        self.enter(self.common.library.text, None, name, parameters);
+        self.frame().rest = rest;
+        self.run(function.body);
+        let gives = self.frames.pop().map(|frame| {
+            let end = std::mem::take(&mut self.env);
+            self.env = end.join(frame.ends);
+            let own = format!("{}:", frame.number);
+            self.env.vars.retain(|key, _| !key.starts_with(&own));
+            frame.gives
+        });
+        if self.frames.len() == 1 {
+            self.site = None;
+        }
+        let mut value = gives.unwrap_or_default();
+        value.about.extend(about);
+        value
+    }
+
+    /// A node's place in the action.
+    fn place(&self, node: Node<'a>) -> Range<usize> {
+        let shift = crate::scope::BODY.len();
+        node.start_byte().saturating_sub(shift)..node.end_byte().saturating_sub(shift)
+    }
+
+    /// An argument's texts come to a use.
+    fn said(&mut self, by: &str, args: &[Given<'a>], at: usize, to: &Use) {
+        let Some(arg) = args.get(at) else { return };
+        let texts = arg.value.texts.clone();
+        for text in texts {
+            self.says(by, arg.node, text, to.clone());
+        }
+    }
+
+    pub fn says(&mut self, by: &str, node: Node<'a>, text: Text, to: Use) {
+        let Text { origin, held } = text;
+        let known = match &to {
+            Use::Text | Use::Name => !matches!(held, Held::Part | Held::Within),
+            Use::Room { texts, .. } => texts.iter().any(|(origin, _)| {
+                self.env.measured.contains(origin) || self.env.looked.contains(origin)
+            }),
+            _ => self.env.looked.contains(&origin),
+        };
+        if known || self.env.dead {
+            return;
+        }
+        let (at, inside) = match &self.site {
+            None => (self.place(node), None),
+            Some(Site { call, args }) => {
+                let has = |v: &Value| v.texts.iter().any(|t| t.origin == origin);
+                let arg = args.iter().find(|(_, value)| has(value));
+                let inside = self.frames.get(1).map(|frame| frame.name.to_string());
+                (arg.map_or(call.clone(), |(at, _)| at.clone()), inside)
+            }
+        };
+        let same = |(place, flow): &(Range<usize>, Flow)| {
+            *place == at && flow.origin == origin && flow.to == to
+        };
+        if self.found.iter().any(same) {
+            return;
+        }
+        let flow = Flow {
+            owner: self.owner,
+            span: nest_diag::Span::new(nest_diag::FileId(0), 0, 0),
+            origin,
+            held,
+            to,
+            by: by.to_string(),
+            inside,
+        };
+        self.found.push((at, flow));
+    }
+
+    fn known(
+        &mut self,
+        name: &str,
+        row: &'static Known,
+        args: &[Given<'a>],
+        node: Node<'a>,
+    ) -> Value {
+        for (n, arg) in args.iter().enumerate() {
+            match row.role(n) {
+                Role::Text | Role::From => self.said(name, args, n, &Use::Text),
+                Role::Own => self.said(name, args, n, &Use::Name),
+                Role::Number => {
+                    let end = args.get(n + 1).map_or("NULL", |end| self.word(end.node));
+                    if !matches!(end, "NULL" | "0" | "nullptr") {
+                        self.said(name, args, n, &Use::Text);
+                    }
+                }
+                Role::Path => {
+                    self.said(name, args, n, &Use::Path);
+                    self.said(name, args, n, &Use::Name);
+                }
+                Role::Command => self.said(name, args, n, &Use::Command),
+                Role::Program => self.said(name, args, n, &Use::Program),
+                Role::Arguments => {
+                    let before = n.checked_sub(1).map(|n| self.word(args[n].node));
+                    if before == Some("\"-c\"") {
+                        self.said(name, args, n, &Use::Command);
+                    }
+                }
+                Role::Format => self.said(name, args, n, &Use::Format),
+                _ => {}
+            }
+            if name == "memchr" && n == 0 {
+                let looked_for = args.get(1).map_or("", |a| self.word(a.node));
+                if matches!(looked_for, "0" | "'\\0'") {
+                    self.checked
+                        .extend(arg.value.texts.iter().map(|t| t.origin));
+                }
+            }
+        }
+        self.copy(name, row, args, node);
+        let first = args.first().map(|a| a.value.clone()).unwrap_or_default();
+        let about = args.iter().flat_map(|a| a.value.verdict());
+        match row.gives {
+            Gives::Nothing => Value::default(),
+            Gives::First => {
+                let place = first.place.clone();
+                let now = place.map(|place| self.load(&place));
+                now.unwrap_or(first)
+            }
+            Gives::Duplicate => Value {
+                texts: copied(&first.texts),
+                ..Value::default()
+            },
+            Gives::Inside => Value {
+                about: about.collect(),
+                ..first.inside()
+            },
+            Gives::Verdict => Value {
+                about: about.collect(),
+                ..Value::default()
+            },
+            Gives::Length => {
+                let texts = args.iter().flat_map(|a| &a.value.texts);
+                let number = match first.texts.first() {
+                    Some(t) if first.texts.len() == 1 && t.held == Held::Part => {
+                        Some(Number::Length(t.origin, 0))
+                    }
+                    _ => None,
+                };
+                Value {
+                    about: texts.map(|t| (t.origin, About::StringLength)).collect(),
+                    number: number.filter(|_| name == "strlen"),
+                    ..Value::default()
+                }
+            }
+            Gives::Never => {
+                self.env.dead = true;
+                Value::default()
+            }
+        }
+    }
+}
+
+/// What a directive gives of a part.
+fn of_part(name: &str, origin: Origin) -> Value {
+    match name {
+        "len" => Value {
+            about: BTreeSet::from([(origin, About::Length)]),
+            number: Some(Number::Length(origin, 0)),
+            ..Value::default()
+        },
+        // The bytes, without a NUL behind them.
+        "ptr" => Value::of(
+            origin,
+            Held::Among {
+                begins: true,
+                alone: true,
+                quoted: false,
+            },
+        ),
+        _ => Value::default(),
+    }
+}
+
+/// A function that a declaration says takes a format, and which argument that is.
+pub fn declared_format(text: &str, declaration: Node<'_>) -> Option<(String, usize)> {
+    let name = declaration
+        .child_by_field_name("declarator")
+        .and_then(declared)?;
+    let inside = &text[declaration.byte_range()];
+    let tokens = ctext::tokens(inside);
+    let word = |n: usize| tokens.get(n).map_or("", |t| &inside[t.at.clone()]);
+    let number = |n: usize| word(n).parse::<usize>().ok()?.checked_sub(1);
+    let at = (0..tokens.len())
+        .filter(|n| tokens[*n].kind == Kind::Name)
+        .find_map(|n| match (word(n), word(n + 2).trim_matches('_')) {
+            ("format" | "__format__", "printf" | "gnu_printf") => number(n + 4),
+            ("NEST_FORMAT", _) => number(n + 2),
+            _ => None,
+        })?;
+    Some((text[name.byte_range()].to_string(), at))
+}

@@ -1,0 +1,369 @@
+//! Expressions: which texts their values hold, and which variables they name. Must not know:
+//! statements, what functions do.
+
+use super::values::{About, Number, Text, Value};
+use super::walk::Walk;
+use super::{Held, Origin, Owner};
+use crate::effects::library::children;
+use crate::model::What;
+use std::collections::BTreeSet;
+use tree_sitter::Node;
+
+impl<'a> Walk<'a, '_> {
+    pub fn eval(&mut self, node: Node<'a>) -> Value {
+        if !self.goes_on() {
+            return Value::default();
+        }
+        self.deeper(|walk| walk.expression(node))
+    }
+
+    fn value_of(&mut self, node: Option<Node<'a>>) -> Value {
+        node.map(|node| self.eval(node)).unwrap_or_default()
+    }
+
+    fn expression(&mut self, node: Node<'a>) -> Value {
+        let field = |name| node.child_by_field_name(name);
+        match node.kind() {
+            "identifier" | "field_expression" => match self.key(node) {
+                Some(key) => self.load(&key),
+                None => Value::default(),
+            },
+            "number_literal" => Value {
+                number: self.constant(node),
+                ..Value::default()
+            },
+            "call_expression" => self.call(node),
+            "assignment_expression" => self.assignment(node),
+            "update_expression" => {
+                let value = self.value_of(field("argument")).inside();
+                if let Some(key) = field("argument").and_then(|a| self.key(a)) {
+                    self.put(key, value.clone());
+                }
+                value
+            }
+            "subscript_expression" => {
+                let place = self.key(node);
+                if let Some(place) = place.filter(|p| p.ends_with("[]")) {
+                    return self.load(&place);
+                }
+                let base = self.value_of(field("argument"));
+                let index = self.value_of(field("index"));
+                self.element(&base.join(index))
+            }
+            "pointer_expression" => {
+                let argument = field("argument");
+                if field("operator").is_some_and(|o| o.kind() == "&") {
+                    return self.address(argument);
+                }
+                let value = self.value_of(argument);
+                self.element(&value)
+            }
+            "conditional_expression" => {
+                let before = self.env.clone();
+                let asked = self.value_of(field("condition"));
+                self.env.asked(&asked);
+                let other = self.env.clone();
+                let first = self.value_of(field("consequence"));
+                let yes = std::mem::replace(&mut self.env, other);
+                let second = self.value_of(field("alternative"));
+                self.behind_choice(before, yes);
+                first.join(second)
+            }
+            "binary_expression" => self.binary(node),
+            "comma_expression" => {
+                self.value_of(field("left"));
+                self.value_of(field("right"))
+            }
+            "parenthesized_expression" => children(node)
+                .first()
+                .map(|n| self.eval(*n))
+                .unwrap_or_default(),
+            "cast_expression" => self.value_of(field("value")),
+            "sizeof_expression" => {
+                let inner = field("value");
+                let key = inner.and_then(|value| self.key(value));
+                let room = key.and_then(|key| self.room(&key));
+                Value {
+                    number: room.map(Number::Is),
+                    ..Value::default()
+                }
+            }
+            "string_literal" | "concatenated_string" | "char_literal" => Value::default(),
+            _ => {
+                let mut about = BTreeSet::new();
+                for child in children(node) {
+                    about.extend(self.eval(child).about);
+                }
+                Value {
+                    about,
+                    ..Value::default()
+                }
+            }
+        }
+    }
+
+    /// A constant, by the names that declarations give.
+    pub fn constant(&self, node: Node<'a>) -> Option<Number> {
+        let text = self.frames.last()?.text;
+        let size = self.common.rooms.size(text, node, 0);
+        size.map(Number::Is)
+    }
+
+    fn element(&self, of: &Value) -> Value {
+        Value {
+            about: of.verdict(),
+            ..Value::default()
+        }
+    }
+
+    fn address(&mut self, argument: Option<Node<'a>>) -> Value {
+        let Some(argument) = argument else {
+            return Value::default();
+        };
+        let place = self.key(argument);
+        let mut value = place.map(|key| self.load(&key)).unwrap_or_default();
+        if argument.kind() == "subscript_expression" {
+            let first = argument.child_by_field_name("index");
+            let first = first.is_some_and(|index| self.word(index) == "0");
+            let base = argument.child_by_field_name("argument");
+            value = self.value_of(base);
+            return if first { value } else { value.inside() };
+        }
+        value.about.clear();
+        value
+    }
+
+    fn binary(&mut self, node: Node<'a>) -> Value {
+        let field = |name| node.child_by_field_name(name);
+        let operator = field("operator").map_or("", |o| o.kind());
+        let before = self.env.clone();
+        let left = self.value_of(field("left"));
+        if matches!(operator, "&&" | "||") {
+            self.env.asked(&left);
+            let right = self.value_of(field("right"));
+            if !self.env.dead {
+                self.env.looked = before.looked;
+                self.env.measured = before.measured;
+            }
+            return Value {
+                about: left.about.into_iter().chain(right.about).collect(),
+                ..Value::default()
+            };
+        }
+        let right = self.value_of(field("right"));
+        // strlen and $len of the same part, compared: that is where a NUL shows.
+        let lengths = |v: &Value, about| -> BTreeSet<Origin> {
+            let is = v.about.iter().filter(|(_, a)| *a == about);
+            is.map(|(origin, _)| *origin).collect()
+        };
+        for (one, other) in [(&left, &right), (&right, &left)] {
+            let by_c = lengths(one, About::StringLength);
+            let known = lengths(other, About::Length);
+            self.checked.extend(by_c.intersection(&known));
+        }
+        let number = match (operator, left.number, right.number) {
+            ("+", Some(Number::Is(a)), Some(Number::Is(b))) => a.checked_add(b).map(Number::Is),
+            ("-", Some(Number::Is(a)), Some(Number::Is(b))) => a.checked_sub(b).map(Number::Is),
+            ("*", Some(Number::Is(a)), Some(Number::Is(b))) => a.checked_mul(b).map(Number::Is),
+            ("+", Some(Number::Length(o, a)), Some(Number::Is(b)))
+            | ("+", Some(Number::Is(b)), Some(Number::Length(o, a))) => {
+                a.checked_add(b).map(|n| Number::Length(o, n))
+            }
+            _ => None,
+        };
+        let about = left.about.iter().chain(&right.about).copied().collect();
+        let moved = if matches!(operator, "+" | "-") {
+            let pointer = if right.texts.is_empty() && right.place.is_none() {
+                left
+            } else {
+                right
+            };
+            pointer.inside()
+        } else {
+            Value::default()
+        };
+        Value {
+            about,
+            number,
+            ..moved
+        }
+    }
+
+    fn assignment(&mut self, node: Node<'a>) -> Value {
+        let field = |name| node.child_by_field_name(name);
+        let operator = field("operator").map_or("=", |o| o.kind());
+        let mut value = self.value_of(field("right"));
+        let Some(left) = field("left") else {
+            return value;
+        };
+        if operator != "=" {
+            let old = self.eval(left);
+            value.about.extend(old.about.iter().copied());
+            let about = std::mem::take(&mut value.about);
+            value = Value {
+                about,
+                ..old.inside()
+            };
+        }
+        let zero = field("right").is_some_and(|r| matches!(self.word(r), "0" | "'\\0'" | "NUL"));
+        match left.kind() {
+            "identifier" | "field_expression" => {
+                if let Some(key) = self.key(left) {
+                    self.put(key, value.clone());
+                }
+            }
+            "subscript_expression" | "pointer_expression" => {
+                let to = field("left").and_then(|l| l.child_by_field_name("argument"));
+                let base = self.value_of(to);
+                if zero {
+                    // The text ends here at the latest.
+                    self.env
+                        .measured
+                        .extend(base.texts.iter().map(|t| t.origin));
+                } else {
+                    self.changed(&base);
+                }
+            }
+            _ => drop(self.eval(left)),
+        }
+        value
+    }
+
+    /// A variable gets a value.
+    pub fn put(&mut self, key: String, value: Value) {
+        self.keep(&key, &value);
+        self.env.vars.insert(key, value);
+    }
+
+    /// What outlives the action is told to the others, if nobody has looked at it.
+    fn keep(&mut self, key: &str, value: &Value) {
+        let outlives = key.starts_with(['#', '@']);
+        let stays = |t: &&Text| {
+            !matches!(t.held, Held::Part | Held::Within) && !self.env.looked.contains(&t.origin)
+        };
+        let texts: BTreeSet<Text> = value.texts.iter().filter(stays).cloned().collect();
+        if outlives && !texts.is_empty() {
+            let kept = self.kept.entry(key.to_string()).or_default();
+            kept.texts.extend(texts);
+        }
+    }
+
+    /// Text is put into what a pointer points to: in place of what was there, or behind it.
+    pub fn write(&mut self, to: &Value, texts: BTreeSet<Text>, replaces: bool) {
+        let Some(place) = to.place.clone() else {
+            return;
+        };
+        let mut value = self.env.vars.remove(&place).unwrap_or_default();
+        if replaces && !to.behind {
+            value.texts.clear();
+        }
+        value.texts.extend(texts);
+        if place.starts_with('$') {
+            value.place = Some(place.clone());
+        }
+        self.put(place, value);
+    }
+
+    /// Somebody has changed what is there: nothing more is said of it.
+    pub fn changed(&mut self, what: &Value) {
+        self.env.looked.extend(what.texts.iter().map(|t| t.origin));
+        if let Some(place) = &what.place {
+            let value = self.env.vars.entry(place.clone()).or_default();
+            value.texts.clear();
+            if place.starts_with('$') {
+                value.place = Some(place.clone());
+            }
+        }
+    }
+
+    /// The key of the variable that an expression names.
+    pub fn key(&mut self, node: Node<'a>) -> Option<String> {
+        if !self.goes_on() {
+            return None;
+        }
+        self.deeper(|walk| walk.named(node))
+    }
+
+    fn named(&mut self, node: Node<'a>) -> Option<String> {
+        let field = |name| node.child_by_field_name(name);
+        match node.kind() {
+            "identifier" => match self.use_at(node).map(|u| &u.what) {
+                Some(What::Part(n)) => Some(format!("${n}")),
+                Some(What::Variable(_)) => Some(format!("#{}", self.word(node))),
+                Some(_) => None,
+                None => {
+                    let word = self.word(node);
+                    let scopes = &self.frames.last()?.scopes;
+                    let local = scopes.iter().rev().find_map(|scope| scope.get(word));
+                    Some(local.cloned().unwrap_or_else(|| format!("@{word}")))
+                }
+            },
+            "parenthesized_expression" => self.key(*children(node).first()?),
+            "cast_expression" => self.key(field("value")?),
+            "field_expression" => {
+                let of = field("argument")?;
+                let base = match field("operator")?.kind() {
+                    "." => self.key(of)?,
+                    _ => self.eval(of).place?,
+                };
+                Some(format!("{base}.{}", self.word(field("field")?)))
+            }
+            "subscript_expression" => {
+                let base = self.eval(field("argument")?).place?;
+                let rows = format!("{base}[]");
+                Some(if self.room(&rows).is_some() {
+                    rows
+                } else {
+                    base
+                })
+            }
+            "pointer_expression" => self.eval(field("argument")?).place,
+            _ => None,
+        }
+    }
+
+    /// The value of a variable.
+    pub fn load(&self, key: &str) -> Value {
+        let mut value = match self.env.vars.get(key) {
+            Some(value) => value.clone(),
+            None => match (
+                key.strip_prefix('$').and_then(|n| n.parse().ok()),
+                self.owner,
+            ) {
+                (Some(part), Owner::Rule(rule)) => {
+                    Value::of(Origin::Part { rule, part }, Held::Part)
+                }
+                _ => Value::default(),
+            },
+        };
+        match value.place.clone() {
+            // What a pointer points to may have got something else meanwhile.
+            Some(place) if place != key && self.env.vars.contains_key(&place) => {
+                let mut there = Value {
+                    texts: self.env.vars[&place].texts.clone(),
+                    place: Some(place),
+                    ..Value::default()
+                };
+                if value.behind {
+                    there = there.inside();
+                }
+                there.about = value.about;
+                there
+            }
+            Some(_) => value,
+            None => {
+                value.place = Some(key.to_string());
+                value
+            }
+        }
+    }
+
+    /// The room of the array that a key names.
+    pub fn room(&self, key: &str) -> Option<u64> {
+        let member = || {
+            let (_, name) = key.rsplit_once('.')?;
+            self.common.rooms.member(name)
+        };
+        self.sizes.get(key).copied().or_else(member)
+    }
+}

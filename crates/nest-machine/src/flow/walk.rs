@@ -1,0 +1,388 @@
+//! The statements of an action, in order, and what is known of variables behind each of them.
+//!
+//! Where ways meet, texts of both count, and of what was looked at only what was on both. Must not
+//! know: expressions.
+
+use super::values::{Env, Value};
+use super::{Common, Flow, Origin, Owner};
+use crate::effects::{Read, library::children};
+use crate::model::{Use, What};
+use crate::scope::{self, declared};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tree_sitter::Node;
+
+/// Deeper nesting, and more steps, are not followed.
+const DEPTH: usize = 100;
+const STEPS: usize = 100_000;
+
+/// A body that is walked: the action's, or that of a function that it calls.
+pub struct Frame<'a> {
+    pub text: &'a str,
+    /// In the action, its uses by place.
+    pub uses: Option<&'a BTreeMap<usize, &'a Use>>,
+    /// The function.
+    pub name: &'a str,
+    pub number: usize,
+    /// Keys of names, by scopes.
+    pub scopes: Vec<BTreeMap<&'a str, String>>,
+    /// What it gives, and what is known where it ends.
+    pub gives: Value,
+    pub ends: Env,
+    /// What stands for `...`.
+    pub rest: Value,
+    breaks: Vec<Env>,
+    continues: Vec<Env>,
+    /// For each switch, what comes to its labels, and whether one is the default.
+    cases: Vec<(Env, bool)>,
+    labels: BTreeMap<&'a str, Env>,
+}
+
+/// A call of a function of the specification.
+pub struct Site {
+    pub call: Range<usize>,
+    pub args: Vec<(Range<usize>, Value)>,
+}
+
+pub struct Walk<'a, 'p> {
+    pub owner: Owner,
+    pub common: &'a Common<'a, 'p>,
+    pub env: Env,
+    pub frames: Vec<Frame<'a>>,
+    pub sizes: BTreeMap<String, u64>,
+    /// In the action: the function that it calls.
+    pub site: Option<Site>,
+    /// What was found, and where in the action.
+    pub found: Vec<(Range<usize>, Flow)>,
+    /// What is put into variables that outlive the action.
+    pub kept: BTreeMap<String, Value>,
+    /// Parts that are looked through for a NUL.
+    pub checked: BTreeSet<Origin>,
+    pub calls: usize,
+    steps: usize,
+    depth: usize,
+}
+
+impl<'a, 'p> Walk<'a, 'p> {
+    pub fn new(
+        owner: Owner,
+        common: &'a Common<'a, 'p>,
+        vars: BTreeMap<String, Value>,
+    ) -> Walk<'a, 'p> {
+        Walk {
+            owner,
+            common,
+            env: Env {
+                vars,
+                ..Env::default()
+            },
+            frames: Vec::new(),
+            sizes: common.sizes.clone(),
+            site: None,
+            found: Vec::new(),
+            kept: BTreeMap::new(),
+            checked: BTreeSet::new(),
+            calls: 0,
+            steps: 0,
+            depth: 0,
+        }
+    }
+
+    /// An action that the parser understood.
+    pub fn action(&mut self, read: &'a Read<'a>) {
+        if let Some(body) = read.body() {
+            self.enter(&read.text, Some(&read.uses), "", Vec::new());
+            self.run(body);
+            self.frames.pop();
+        }
+    }
+
+    pub fn enter(
+        &mut self,
+        text: &'a str,
+        uses: Option<&'a BTreeMap<usize, &'a Use>>,
+        name: &'a str,
+        parameters: Vec<(Option<&'a str>, Value)>,
+    ) {
+        self.calls += 1;
+        let number = self.calls;
+        let mut scope = BTreeMap::new();
+        for (n, (name, value)) in parameters.into_iter().enumerate() {
+            if let Some(name) = name {
+                let key = format!("{number}:{n}");
+                self.env.vars.insert(key.clone(), value);
+                scope.insert(name, key);
+            }
+        }
+        self.frames.push(Frame {
+            text,
+            uses,
+            name,
+            number,
+            scopes: vec![scope],
+            gives: Value::default(),
+            ends: Env::nowhere(),
+            rest: Value::default(),
+            breaks: Vec::new(),
+            continues: Vec::new(),
+            cases: Vec::new(),
+            labels: BTreeMap::new(),
+        });
+    }
+
+    pub fn frame(&mut self) -> &mut Frame<'a> {
+        self.frames.last_mut().expect("a body is being walked")
+    }
+
+    pub fn word(&self, node: Node<'a>) -> &'a str {
+        let text = self.frames.last().map_or("", |frame| frame.text);
+        &text[node.byte_range()]
+    }
+
+    /// What nest put in the place of this name, in the action.
+    pub fn use_at(&self, node: Node<'a>) -> Option<&'a Use> {
+        let at = node.start_byte().checked_sub(scope::BODY.len())?;
+        self.frames.last()?.uses?.get(&at).copied()
+    }
+
+    /// Whether to go on, one level deeper.
+    pub fn goes_on(&mut self) -> bool {
+        self.steps += 1;
+        self.depth < DEPTH && self.steps < STEPS && !self.env.dead
+    }
+
+    pub fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        self.depth += 1;
+        let done = what(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// A statement.
+    pub fn run(&mut self, node: Node<'a>) {
+        if self.goes_on() || node.kind() == "labeled_statement" || node.kind() == "case_statement" {
+            self.deeper(|walk| walk.statement(node));
+        }
+    }
+
+    fn all(&mut self, nodes: Vec<Node<'a>>) {
+        for node in nodes {
+            self.run(node);
+        }
+    }
+
+    fn optional(&mut self, node: Option<Node<'a>>) {
+        if let Some(node) = node {
+            self.run(node);
+        }
+    }
+
+    fn leave(&mut self) -> Env {
+        std::mem::replace(&mut self.env, Env::nowhere())
+    }
+
+    fn meet(&mut self, other: Env) {
+        let env = self.leave();
+        self.env = env.join(other);
+    }
+
+    fn statement(&mut self, node: Node<'a>) {
+        let field = |name| node.child_by_field_name(name);
+        match node.kind() {
+            "compound_statement" => {
+                self.frame().scopes.push(BTreeMap::new());
+                self.all(children(node));
+                self.frame().scopes.pop();
+            }
+            "if_statement" => {
+                let before = self.env.clone();
+                self.condition(field("condition"));
+                let asked = self.env.clone();
+                self.optional(field("consequence"));
+                let yes = std::mem::replace(&mut self.env, asked);
+                self.optional(field("alternative"));
+                self.behind_choice(before, yes);
+            }
+            "while_statement" | "for_statement" => {
+                self.frame().scopes.push(BTreeMap::new());
+                self.optional(field("initializer"));
+                self.repeat(field("condition"), field("body"), field("update"));
+                self.frame().scopes.pop();
+            }
+            "do_statement" => self.repeat(field("condition"), field("body"), None),
+            "switch_statement" => {
+                self.condition(field("condition"));
+                let entry = self.leave();
+                self.frame().cases.push((entry, false));
+                self.frame().breaks.push(Env::nowhere());
+                if let Some(body) = field("body") {
+                    self.statement(body);
+                }
+                let out = self.frame().breaks.pop().unwrap_or_default();
+                self.meet(out);
+                if let Some((entry, false)) = self.frame().cases.pop() {
+                    self.meet(entry);
+                }
+            }
+            "case_statement" => {
+                let value = field("value");
+                if let Some((entry, default)) = self.frame().cases.last_mut() {
+                    *default |= value.is_none();
+                    let entry = entry.clone();
+                    self.meet(entry);
+                }
+                let rest = children(node).into_iter();
+                self.all(
+                    rest.filter(|c| value.is_none_or(|v| v.id() != c.id()))
+                        .collect(),
+                );
+            }
+            "break_statement" => {
+                let env = self.leave();
+                if let Some(to) = self.frame().breaks.last_mut() {
+                    *to = std::mem::take(to).join(env);
+                }
+            }
+            "continue_statement" => {
+                let env = self.leave();
+                if let Some(to) = self.frame().continues.last_mut() {
+                    *to = std::mem::take(to).join(env);
+                }
+            }
+            "return_statement" => {
+                let given = children(node).into_iter().map(|n| self.eval(n)).next();
+                self.returned(given.unwrap_or_default());
+            }
+            "goto_statement" => {
+                let env = self.leave();
+                if let Some(label) = field("label").map(|l| self.word(l)) {
+                    let to = self
+                        .frame()
+                        .labels
+                        .entry(label)
+                        .or_insert_with(Env::nowhere);
+                    *to = std::mem::take(to).join(env);
+                }
+            }
+            "labeled_statement" => {
+                let Some(label) = field("label") else { return };
+                let word = self.word(label);
+                if let Some(env) = self.frame().labels.get(word).cloned() {
+                    self.meet(env);
+                }
+                let rest = children(node).into_iter();
+                self.all(rest.filter(|c| c.id() != label.id()).collect());
+            }
+            "preproc_if" | "preproc_ifdef" | "preproc_elif" | "preproc_elifdef" => {
+                let heads = [field("name"), field("condition"), field("alternative")];
+                let head = |c: &Node<'_>| heads.iter().flatten().any(|h| h.id() == c.id());
+                let before = self.env.clone();
+                self.all(children(node).into_iter().filter(|c| !head(c)).collect());
+                let yes = std::mem::replace(&mut self.env, before);
+                self.optional(field("alternative"));
+                self.meet(yes);
+            }
+            "else_clause" | "preproc_else" | "attributed_statement" => self.all(children(node)),
+            "declaration" => self.declaration(node),
+            "expression_statement" => {
+                for child in children(node) {
+                    let u = self.use_at(child).map(|u| &u.what);
+                    let is_return = matches!(u, Some(What::Directive { directive, .. }) if directive.name == "return");
+                    if is_return {
+                        self.returned(Value::default());
+                    } else {
+                        self.eval(child);
+                    }
+                }
+            }
+            kind if kind.starts_with("preproc_") => {}
+            "ERROR" | "function_definition" | "type_definition" => {}
+            _ => drop(self.eval(node)),
+        }
+    }
+
+    fn returned(&mut self, value: Value) {
+        let env = self.leave();
+        let frame = self.frame();
+        frame.gives = std::mem::take(&mut frame.gives).join(value);
+        frame.ends = std::mem::take(&mut frame.ends).join(env);
+    }
+
+    fn condition(&mut self, node: Option<Node<'a>>) {
+        if let Some(node) = node {
+            let value = self.eval(node);
+            self.env.asked(&value);
+        }
+    }
+
+    /// Behind a choice: what was asked is known only where one of the ways has left.
+    pub fn behind_choice(&mut self, before: Env, yes: Env) {
+        let both = !self.env.dead && !yes.dead;
+        self.meet(yes);
+        if both {
+            self.env.looked = before.looked;
+            self.env.measured = before.measured;
+        }
+    }
+
+    fn repeat(
+        &mut self,
+        condition: Option<Node<'a>>,
+        body: Option<Node<'a>>,
+        update: Option<Node<'a>>,
+    ) {
+        self.frame().breaks.push(Env::nowhere());
+        for _ in 0..2 {
+            let before = self.env.clone();
+            self.condition(condition);
+            self.frame().continues.push(Env::nowhere());
+            self.optional(body);
+            let next = self.frame().continues.pop().unwrap_or_default();
+            self.meet(next);
+            self.optional(update);
+            // What each turn looks at was looked at behind the loop.
+            let (looked, measured) = (self.env.looked.clone(), self.env.measured.clone());
+            self.meet(before);
+            self.env.looked.extend(looked);
+            self.env.measured.extend(measured);
+        }
+        self.condition(condition);
+        let out = self.frame().breaks.pop().unwrap_or_default();
+        self.meet(out);
+    }
+
+    fn declaration(&mut self, node: Node<'a>) {
+        let text = self.frames.last().map_or("", |frame| frame.text);
+        let arrays = self.common.rooms.declared(text, node);
+        let mut cursor = node.walk();
+        let all: Vec<Node<'a>> = node
+            .children_by_field_name("declarator", &mut cursor)
+            .collect();
+        for declarator in all {
+            let Some(name) = declared(initialised(declarator)) else {
+                continue;
+            };
+            let value = declarator.child_by_field_name("value");
+            let value = value.map(|v| self.eval(v)).unwrap_or_default();
+            let word = self.word(name);
+            let number = self.frame().number;
+            let key = format!("{number}:{}", name.start_byte());
+            if let Some(room) = arrays.iter().find(|room| room.name == word) {
+                let rows = if room.many { "[]" } else { "" };
+                self.sizes.insert(format!("{key}{rows}"), room.bytes);
+            }
+            self.env.vars.insert(key.clone(), value);
+            if let Some(scope) = self.frame().scopes.last_mut() {
+                scope.insert(word, key);
+            }
+        }
+    }
+}
+
+fn initialised(declarator: Node<'_>) -> Node<'_> {
+    match declarator.kind() {
+        "init_declarator" => declarator.child_by_field_name("declarator"),
+        _ => None,
+    }
+    .unwrap_or(declarator)
+}
