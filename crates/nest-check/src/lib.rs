@@ -6,6 +6,7 @@
 //! findings are shown.
 
 mod active;
+mod bounds;
 mod ends;
 mod lines;
 mod waits;
@@ -17,6 +18,7 @@ use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
 use witness::Talks;
 
+pub use bounds::{Bounds, For, Limits, Reading, Silence, Wait, bounds};
 pub use witness::{Act, Witness};
 
 /// Steps of automata that the findings about waiting may take together.
@@ -65,6 +67,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
     checker.waits();
     checker.ends();
     checker.lines();
+    checker.endless();
     let mut found = checker.found;
     found.sort_by_key(|f| {
         let d = &f.diagnostic;

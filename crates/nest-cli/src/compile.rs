@@ -11,6 +11,7 @@ use nest_diag::{Diagnostic, SourceMap, render_json, render_text};
 use nest_machine::{Machine, Overrides};
 
 use crate::args::{Check, Format, Spec};
+use crate::bounds;
 use crate::matching;
 use crate::replay::replay;
 use crate::source::{self, Files};
@@ -81,10 +82,9 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
             summarise(&args.spec.file, &outcome.diagnostics);
         }
     }
-    if outcome.machine.is_some() {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        Err(Failure::Said)
+    match &outcome.machine {
+        Some(machine) => bounds::say(machine, args),
+        None => Err(Failure::Said),
     }
 }
 

@@ -131,4 +131,5 @@ codes! {
     W0301 Warning "letters outside quotes";
     W0302 Warning "an answer that waits for one more byte";
     W0303 Warning "a rule that leaves the end of a line behind";
+    W0304 Warning "a match without bound";
 }
