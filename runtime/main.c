@@ -32,9 +32,27 @@ static void main_range(const struct nest__option *option) {
     }
 }
 
-/* At most, whatever they do: what a client has in the engine, and in who serves it. */
+/* What a client has in the engine, in features, and in who serves it. */
+static unsigned main_needs(struct nest__need needs[3 * NEST__NEEDS]) {
+    uint64_t peer = nest__peer_memory() + nest__log_memory(), limit = nest__timeout_memory();
+    unsigned n = nest__session_needs(needs);
+    if (peer > 0) {
+        needs[n++] = (struct nest__need){"its address, for $peer and the log", NULL, peer, 0};
+    }
+    if (limit > 0) {
+        needs[n++] = (struct nest__need){"its own idle limit", NULL, limit, 0};
+    }
+    return n + nest__carrier_needs(needs + n);
+}
+
+/* Of all clients; `most`: whatever their actions do. */
 static uint64_t main_memory(bool most) {
-    return nest__config.max_clients * (nest__session_memory(most) + nest__carrier_memory(most));
+    struct nest__need needs[3 * NEST__NEEDS];
+    uint64_t each = 0;
+    for (unsigned i = main_needs(needs); i-- > 0;) {
+        each += most ? needs[i].most : needs[i].alone;
+    }
+    return nest__config.max_clients * each;
 }
 
 static void main_help(void) {
@@ -144,6 +162,14 @@ static void main_check(void) {
     nest__memory_text(main_memory(true), memory);
     printf("# %u clients need at most %s of memory, beside what actions allocate\n",
            (unsigned)nest__config.max_clients, memory);
+    struct nest__need needs[3 * NEST__NEEDS];
+    unsigned n = main_needs(needs);
+    printf("# in bytes, each of them:\n"); /* nest check --bounds reads these */
+    for (unsigned i = 0; i < n; i++) {
+        const char *option = needs[i].option;
+        printf("#   %llu %s%s%s%s\n", (unsigned long long)needs[i].most, needs[i].what,
+               option != NULL ? " (" : "", option != NULL ? option : "", option != NULL ? ")" : "");
+    }
 }
 
 /* What start-up code is given: the program's name, and what stood behind `--`. */

@@ -324,6 +324,10 @@ unsigned nest__event(nest_session *, enum nest__event);
 uint32_t nest__deadline(nest_session *);
 /* The idle limit of this connection (feature/timeout.c, null/timeout.c). */
 uint32_t nest__idle_limit(const nest_session *);
+/* Bytes that features keep of a connection (feature/x.c, null/x.c). */
+uint64_t nest__peer_memory(void);
+uint64_t nest__timeout_memory(void);
+uint64_t nest__log_memory(void);
 uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: use io's buffer */
 /* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
  * its running action reads from (for a door that lets others use the buffer). */
@@ -332,9 +336,16 @@ int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int 
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
-/* Bytes that a client can need, its variables and buffers; `most`: whatever its actions do with
- * directives; else: whatever clients do by themselves. */
-uint64_t nest__session_memory(bool most);
+/* Something of a client's that takes memory. */
+struct nest__need {
+    const char *what;
+    const char *option; /* that says how much; NULL: none does */
+    uint64_t most;      /* bytes, whatever its actions do with directives */
+    uint64_t alone;     /* of them: whatever clients do by themselves */
+};
+enum { NEST__NEEDS = 16 }; /* at most, of one part */
+/* What it has in the engine, its variables and buffers. How many. */
+unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
 /* Descriptors that a client can hold, its connection and files; `most`: as long as one action runs,
  * which may fail for want of them; else: from action to action. */
 uint32_t nest__session_descriptors(bool most);
@@ -402,6 +413,8 @@ struct nest__wait {
 int nest__wait(nest_session *, const struct nest__wait *);
 /* A stop has begun, so that NEST__EVENT_DRAIN has come or will come. From any thread. */
 bool nest__stopping(void);
+/* Bytes of the largest window that it lends. */
+uint32_t nest__lease(void);
 /* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
  */
 bool nest__input_ready(const struct nest__chan *);
@@ -505,9 +518,8 @@ int nest__crew_run(void); /* serves until TERM or INT; exit status: 0 only if no
 /* crew_run, in place of 1: actions still run, so that the process must end without exit handlers,
  * which could wait for them. */
 enum { NEST__ABANDONED = -1 };
-/* Bytes that serving a client needs beside its session: a stack, a buffer; `most` as in
- * nest__session_memory. */
-uint64_t nest__carrier_memory(bool most);
+/* What serving a client needs beside its session: a stack, a buffer. How many. */
+unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]);
 /* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
 uint64_t nest__cut(void);
 /* HUP: reads the configuration again and sets what may change (nest__option.reload), all or

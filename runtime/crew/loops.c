@@ -185,8 +185,9 @@ static void *loops_map(size_t size) {
     return p == MAP_FAILED ? NULL : p;
 }
 
-uint64_t nest__carrier_memory(bool most) {
-    return most ? NEST__STACK_SIZE : 0; /* an action that waits keeps its stack */
+unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]) {
+    needs[0] = (struct nest__need){"stack of an action", NULL, NEST__STACK_SIZE, 0};
+    return 1;
 }
 
 int nest__crew_prepare(void) {

@@ -436,9 +436,13 @@ static int process_signals(void) {
     return process_crew.signals == -1 || process_crew.asks == -1 ? -errno : 0;
 }
 
-uint64_t nest__carrier_memory(bool most) {
-    uint64_t process = 256 * 1024; /* its pages that the supervisor does not share, about */
-    return sizeof(struct nest__carrier) + nest__receive_room() + (most ? process : 0);
+unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]) {
+    uint64_t process = 256 * 1024; /* about */
+    uint64_t scratch = sizeof(struct nest__carrier), buffer = nest__receive_room();
+    needs[0] = (struct nest__need){"room for matching", NULL, scratch, scratch};
+    needs[1] = (struct nest__need){"receive buffer", "inputBuffer", buffer, buffer};
+    needs[2] = (struct nest__need){"stack and other pages of its process, about", NULL, process, 0};
+    return 3;
 }
 
 int nest__crew_prepare(void) {

@@ -272,9 +272,15 @@ static int thread_signals(void) {
     return error != 0 ? -error : thread_crew.signals == -1 || thread_crew.wake == -1 ? -errno : 0;
 }
 
-uint64_t nest__carrier_memory(bool most) {
-    uint64_t stack = most ? THREAD_STACK : 16 * 1024; /* little of it is touched as a rule */
-    return sizeof(struct thread_seat) + sizeof(struct nest__carrier) + nest__receive_room() + stack;
+unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]) {
+    uint64_t stack = 16 * 1024; /* little of it is touched as a rule */
+    uint64_t seat = sizeof(struct thread_seat), scratch = sizeof(struct nest__carrier);
+    uint64_t buffer = nest__receive_room();
+    needs[0] = (struct nest__need){"its thread's record", NULL, seat, seat};
+    needs[1] = (struct nest__need){"room for matching", NULL, scratch, scratch};
+    needs[2] = (struct nest__need){"receive buffer", "inputBuffer", buffer, buffer};
+    needs[3] = (struct nest__need){"stack of an action", NULL, THREAD_STACK, stack};
+    return 4;
 }
 
 int nest__crew_prepare(void) {

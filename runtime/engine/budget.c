@@ -1,6 +1,7 @@
 /* budget.c: the memory and descriptors that a client can need, as far as the engine holds them.
  *
- * Called by main. No state. What actions allocate themselves is theirs to bound. */
+ * Called by main. No state. What actions allocate themselves is theirs to bound, and what the
+ * allocator adds to a block is not told by it. */
 #include "engine.h"
 
 enum { BUDGET_FILES = 2 }; /* of one that is received: itself, and the directory of its name */
@@ -10,15 +11,44 @@ uint32_t nest__session_descriptors(bool most) {
     return 1 + (files ? BUDGET_FILES : 0);
 }
 
-uint64_t nest__session_memory(bool most) {
+/* What is unread: a message that an action keeps, and behind it another, or what a directive takes;
+ * or all that one receive brought. */
+static uint64_t budget_input(void) {
+    uint64_t input = nest__config.input_buffer, lease = nest__lease();
+    uint64_t behind = input + 2 > NEST__BEHIND_REST ? input + 2 : NEST__BEHIND_REST;
+    return input + behind > lease ? input + behind : lease;
+}
+
+/* $0 and all parts, each with its NUL, and what is left at the ends of their blocks: less than the
+ * next copy needs, and at the end less than a block. */
+static uint64_t budget_copies(void) {
+    uint64_t input = nest__config.input_buffer, copies = 2 * input + NEST__PARTS + 1;
+    return 2 * copies + (input + 1 > NEST__ARENA ? input + 1 : NEST__ARENA);
+}
+
+unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
     uint64_t input = nest__config.input_buffer, output = nest__config.output_buffer;
-    uint64_t fixed = sizeof(struct nest_session) + nest__spec_vars_size +
-                     sizeof(struct nest__work) + nest__files_memory() + nest__uploads_memory();
-    if (!most) { /* a message that never ends, and answers that are never read */
-        return fixed + input + NEST__BEHIND_REST + output;
+    uint64_t record = sizeof(struct nest_session), work = sizeof(struct nest__work);
+    uint64_t variables = (nest__spec_vars_size + 63) / 64 * 64; /* as crews place them, at most */
+    uint64_t files = nest__files_memory(), uploads = nest__uploads_memory();
+    const struct nest__need all[] = {
+        {"session record", NULL, record, record},
+        {"per-connection variables", NULL, variables, variables},
+        {"state of the match, of the action", NULL, work, work},
+        {"unread input", "inputBuffer", budget_input(), input + NEST__BEHIND_REST},
+        {"copies of parts", "inputBuffer", budget_copies(), 0},
+        {"what $read gives", "inputBuffer", input + NEST__GIVEN, 0},
+        {"queued output", "outputBuffer", nest__out_most(), output},
+        {"$keep", "keepLimit", nest__kept_most(), 0},
+        {"a file on its way", NULL, files, files},
+        {"an upload", NULL, uploads, uploads},
+        {"lists of folders", NULL, nest__lists_memory(), 0},
+    };
+    unsigned n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i].most > 0) {
+            needs[n++] = all[i];
+        }
     }
-    uint64_t rest = 2 * (input + NEST__BEHIND_REST); /* a message, and what is read behind it */
-    uint64_t copies = 3 * input;                     /* $0, all parts, $read */
-    return fixed + rest + copies + 2 * (output + NEST__BEHIND_REST) + nest__config.keep_limit +
-           nest__lists_memory();
+    return n;
 }

@@ -167,7 +167,9 @@ uint64_t nest_id(nest_session *s) {
 void *nest_keep(nest_session *s, size_t n) {
     struct nest__work *work = nest__borrow(s);
     size_t most = nest__config.keep_limit; /* perhaps less by now than is kept */
-    if (work == NULL || work->kept_n > most || n > most - work->kept_n) {
+    /* Else records of pieces of a byte, or of none, would take more than all that is kept. */
+    size_t counts = n < NEST__KEPT_LEAST ? NEST__KEPT_LEAST : n;
+    if (work == NULL || work->kept_n > most || counts > most - work->kept_n) {
         errno = ENOMEM;
         return NULL;
     }
@@ -178,7 +180,7 @@ void *nest_keep(nest_session *s, size_t n) {
     }
     kept->head.next = work->kept;
     work->kept = kept;
-    work->kept_n += n;
+    work->kept_n += counts;
     return memset(kept + 1, 0, n);
 }
 

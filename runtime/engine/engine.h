@@ -56,6 +56,10 @@ struct nest__kept { /* $keep; the user's bytes follow */
     } head;
 };
 
+enum { NEST__KEPT_LEAST = 32 }; /* what a piece counts at least, towards keepLimit */
+_Static_assert(sizeof(struct nest__kept) <= NEST__KEPT_LEAST,
+               "records take no more than what is kept");
+
 struct nest__listed { /* in the action's arena */
     struct nest__listed *next;
     void *entries;
@@ -123,7 +127,11 @@ struct nest__carrier {
     struct nest__scratch scratch;
 };
 
-enum { NEST__BEHIND_REST = 4096 }; /* room for what comes behind a message of inputBuffer bytes */
+enum {
+    NEST__BEHIND_REST = 4096, /* room for what comes behind a message of inputBuffer bytes */
+    NEST__ARENA = 4096,       /* least block of an arena */
+    NEST__GIVEN = 256         /* least room for what $read gives */
+};
 
 /* -- work.c */
 struct nest__work *nest__borrow(nest_session *); /* its block, taken if it has none; NULL: ENOMEM */
@@ -141,6 +149,7 @@ int nest__rest_behind(nest_session *, struct nest__action *, uint32_t n);
 char *nest__arena_take(nest_session *, size_t); /* NULL: ENOMEM */
 void nest__arena_clear(struct nest__work *);    /* keeps a block, so that warm requests need none */
 void nest__kept_free(struct nest__work *);
+uint64_t nest__kept_most(void); /* bytes of all that a connection keeps */
 
 /* -- threads.c */
 enum nest__on_match { NEST__PASS_OVER, NEST__STOP_AT };
@@ -165,6 +174,7 @@ void nest__out_drop(nest_session *);
  */
 int64_t nest__out_space(nest_session *, size_t n, uint8_t **p);
 void nest__out_added(nest_session *, const uint8_t *p, size_t n);
+uint64_t nest__out_most(void); /* bytes of the largest block that a queue comes to */
 
 /* -- clock.c */
 /* When the batch that waits is overdue; begins one if nobody asked before. 0: never. */

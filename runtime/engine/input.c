@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUT_TEXT = 256 }; /* least room for text */
-
 bool nest__input_fails(nest_session *s) {
     const struct nest__action *action = nest__acting(s);
     if (action == NULL || s->reason != NEST_OPEN || (s->flags & NEST__CLOSING) != 0) {
@@ -78,14 +76,13 @@ static int64_t input_more(nest_session *s, uint32_t need, uint32_t *since) {
 static char *input_text(nest_session *s, size_t n) {
     struct nest__work *work = nest__borrow(s);
     if (work != NULL && work->text_cap <= n) {
-        size_t cap = n < INPUT_TEXT ? INPUT_TEXT : n + 1;
-        char *text = malloc(cap);
-        if (text == NULL) {
+        size_t cap = n < NEST__GIVEN ? NEST__GIVEN : n + 1;
+        free(work->text); /* the action's no longer: there are never two */
+        work->text = malloc(cap);
+        work->text_cap = work->text == NULL ? 0 : cap;
+        if (work->text == NULL) {
             work = NULL;
         } else {
-            free(work->text);
-            work->text = text;
-            work->text_cap = cap;
             work->apart = work->apart || cap > NEST__KEPT;
         }
     }

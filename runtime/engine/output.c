@@ -71,6 +71,16 @@ __attribute__((noinline)) static int64_t out_grow(struct nest__work *work, size_
     return (int64_t)n;
 }
 
+/* What was sent is moved over when it is the larger half: so there is never more of it in front
+ * than is queued, and the block is the next of its sizes that holds both. */
+uint64_t nest__out_most(void) {
+    uint64_t cap = OUT_FIRST, limit = nest__config.output_buffer;
+    while (cap <= 2 * limit - 2) {
+        cap *= 2;
+    }
+    return cap;
+}
+
 /* Makes room behind the queue for up to n bytes and a NUL, within outputBuffer; how many, 0 if the
  * queue is full, or -ENOMEM. What was sent is reclaimed by moving when it is the larger half, so
  * that a byte moves at most once on average. */

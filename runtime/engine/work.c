@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORK_ARENA = 4096, WORK_RESERVE = 64 * 1024 /* most room for output that is put by */ };
+enum { WORK_RESERVE = 64 * 1024 /* most room for output that is put by */ };
 
 __attribute__((cold, noinline)) static struct nest__work *work_new(void) {
     struct nest__work *work = malloc(sizeof *work);
@@ -54,7 +54,7 @@ static void work_free(struct nest__work *work) {
 /* A block in which an action answers without asking for memory; NULL: there is none. */
 static struct nest__work *work_reserve(void) {
     struct nest__work *work = work_new();
-    struct nest__block *arena = malloc(sizeof *arena + WORK_ARENA);
+    struct nest__block *arena = malloc(sizeof *arena + NEST__ARENA);
     size_t most = nest__config.output_buffer;
     size_t cap = (most < WORK_RESERVE ? most : WORK_RESERVE) + 1;
     uint8_t *out = malloc(cap);
@@ -64,7 +64,7 @@ static struct nest__work *work_reserve(void) {
         free(work);
         return NULL;
     }
-    *arena = (struct nest__block){.size = WORK_ARENA};
+    *arena = (struct nest__block){.size = NEST__ARENA};
     work->arena = arena;
     work->out = out;
     work->out_cap = cap;
@@ -291,11 +291,11 @@ int nest__own(nest_session *s, struct nest__window *window) {
 /* A block more; without memory that of the reserve. Not inlined: a warm request has one. */
 __attribute__((noinline)) static struct nest__block *work_arena(nest_session *s, size_t n) {
     struct nest__block *block = NULL;
-    size_t size = n < WORK_ARENA ? WORK_ARENA : n;
+    size_t size = n < NEST__ARENA ? NEST__ARENA : n;
     if (size <= SIZE_MAX - sizeof *block && (block = malloc(sizeof *block + size)) != NULL) {
         *block = (struct nest__block){.next = s->work->arena, .size = size};
         s->work->arena = block;
-    } else if (n <= WORK_ARENA && nest__lend(s)) {
+    } else if (n <= NEST__ARENA && nest__lend(s)) {
         block = s->work->arena;
     }
     return block;
@@ -340,4 +340,9 @@ void nest__kept_free(struct nest__work *work) {
     }
     work->kept = NULL;
     work->kept_n = 0;
+}
+
+/* A piece counts as much as its record at least. */
+uint64_t nest__kept_most(void) {
+    return 2 * (uint64_t)nest__config.keep_limit;
 }

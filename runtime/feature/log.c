@@ -197,3 +197,7 @@ void nest__log_end(nest_session *s) {
     logging_pair(&line, " ms=", nest__clock_ms() - entry->since);
     logging_end(&line);
 }
+
+uint64_t nest__log_memory(void) {
+    return sizeof(struct logging_entry);
+}

@@ -28,3 +28,7 @@ const char *nest_peer(nest_session *s) {
     const char *text = peer_text(s);
     return text != NULL ? text : "unknown";
 }
+
+uint64_t nest__peer_memory(void) {
+    return PEER_TEXT;
+}

@@ -36,3 +36,7 @@ uint32_t nest__idle_limit(const nest_session *s) {
     uint32_t limit = slab == NULL ? 0 : slab[s->self.slot];
     return limit == 0 ? nest__config.idle_timeout : limit - 1;
 }
+
+uint64_t nest__timeout_memory(void) {
+    return sizeof(uint32_t);
+}

@@ -222,6 +222,10 @@ static int64_t blocking_receive(struct nest__chan *chan, uint8_t *p, uint32_t ro
     return errno == EINTR ? -EAGAIN : -ECONNRESET;
 }
 
+uint32_t nest__lease(void) {
+    return nest__receive_room();
+}
+
 bool nest__input_ready(const struct nest__chan *chan) {
     int n = 0;
     return ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;

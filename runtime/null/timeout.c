@@ -7,3 +7,7 @@ uint32_t nest__idle_limit(const nest_session *s) {
     (void)s;
     return nest__config.idle_timeout;
 }
+
+uint64_t nest__timeout_memory(void) {
+    return 0;
+}

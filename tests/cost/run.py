@@ -14,16 +14,18 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import calls                                                        # noqa: E402
 import instructions                                                 # noqa: E402
 import memory                                                       # noqa: E402
+import worst                                                        # noqa: E402
 from support.nest import MODELS, Failed, program, run               # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SPEC, UPLOAD, FILE = (os.path.join(HERE, f'{name}.nest') for name in ('cost', 'upload', 'file'))
+SPEC, UPLOAD, FILE, WORST = (os.path.join(HERE, f'{name}.nest')
+                             for name in ('cost', 'upload', 'file', 'worst'))
 
 
 def build(nest, folder):
-    """{model: server}, {model: project}, {model: server of uploads}, {model: server of a file}."""
-    servers, projects, uploads, files = {}, {}, {}, {}
+    """{model: server}, {model: project}, and {model: server} of uploads, of a file, of the worst."""
+    servers, projects, uploads, files, worsts = {}, {}, {}, {}, {}
     for model in MODELS:
         projects[model] = os.path.join(folder, model)
         servers[model] = os.path.join(folder, model, 'server')
@@ -33,7 +35,9 @@ def build(nest, folder):
         run([nest, 'build', UPLOAD, '--model', model, '-o', uploads[model]])
         files[model] = os.path.join(folder, model, 'file')
         run([nest, 'build', FILE, '--model', model, '-o', files[model]])
-    return servers, projects, uploads, files
+        worsts[model] = os.path.join(folder, model, 'worst')
+        run([nest, 'build', WORST, '--model', model, '-o', worsts[model]])
+    return servers, projects, uploads, files, worsts
 
 
 def main():
@@ -45,13 +49,13 @@ def main():
     parser.add_argument('--record', action='store_true',
                         help='write the instruction counts to benches/record/instructions.json')
     parser.add_argument('--only', action='append', choices=['calls', 'mallocs', 'idle', 'size',
-                                                            'instructions'],
+                                                            'worst', 'instructions'],
                         help='only this part (may be repeated)')
     options = parser.parse_args()
     report = Report('cost')
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-cost-') as folder:
-        servers, projects, uploads, files = build(nest, folder)
+        servers, projects, uploads, files, worsts = build(nest, folder)
         parts = {
             'calls': lambda: (calls.check_warm(report, servers),
                               calls.check_lines(report, uploads),
@@ -61,6 +65,7 @@ def main():
                                 memory.check_lines(report, uploads, folder)),
             'idle': lambda: memory.check_idle(report, servers),
             'size': lambda: memory.check_size(report, projects),
+            'worst': lambda: worst.check(report, worsts),
             'instructions': lambda: instructions.check(report, servers['script'], options.record),
         }
         for name, part in parts.items():

@@ -7,6 +7,7 @@
 
 mod active;
 mod advice;
+mod bounds;
 mod ends;
 mod lines;
 mod sought;
@@ -21,6 +22,7 @@ use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
 use witness::Talks;
 
+pub use bounds::{Bounds, For, Limits, Reading, Silence, Wait, bounds};
 pub use witness::{Act, Witness, literal};
 
 /// Steps of automata that the findings about waiting, and those about ties, may take together.
@@ -40,13 +42,14 @@ pub struct Finding {
 }
 
 /// The codes that [`check`] looks for.
-pub const LOOKED_FOR: [Code; 11] = [
+pub const LOOKED_FOR: [Code; 12] = [
     Code::W0202,
     Code::W0203,
     Code::W0204,
     Code::W0205,
     Code::W0302,
     Code::W0303,
+    Code::W0304,
     Code::W0401,
     Code::W0402,
     Code::W0403,
@@ -123,6 +126,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
     checker.ends();
     checker.lines();
     checker.texts();
+    checker.endless();
     let mut found = checker.found;
     found.sort_by_key(|f| {
         let d = &f.diagnostic;

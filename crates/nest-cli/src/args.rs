@@ -79,8 +79,11 @@ pub enum Command {
     /// Say everything that is wrong with a specification
     #[command(after_help = "Example:\n  nest check login.nest\n  \
         nest check --format json - < login.nest\n  \
-        nest check --explain-matching login.nest\n\n\
-        Exit status: 0 no error, 1 errors in the specification, 2 wrong usage")]
+        nest check --explain-matching login.nest\n  \
+        nest check --bounds login.nest\n  \
+        nest check --max-connection-memory 1M --require-deadlines login.nest\n\n\
+        Exit status: 0 no error, 1 errors in the specification, or more than is allowed by the last \
+        line, 2 wrong usage")]
     Check(Check),
     /// Draw its conversations, or the automaton of a rule
     #[command(after_help = "Example:\n  nest graph login.nest -o login.svg\n  \
@@ -159,6 +162,28 @@ pub struct Check {
     /// Build the server and show the Nth finding happen
     #[arg(long, value_name = "N", conflicts_with = "format")]
     pub replay: Option<usize>,
+    #[command(flatten)]
+    pub bounds: Bounds,
+}
+
+/// What a connection can take, and how much of it is allowed.
+#[derive(Debug, Args)]
+pub struct Bounds {
+    /// Say also what a connection can take at most: messages, time, memory in each model
+    #[arg(long, conflicts_with = "replay")]
+    pub bounds: bool,
+    /// Fail if a connection can take more memory, as in 512K
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "replay")]
+    pub max_connection_memory: Option<u64>,
+    /// Fail if a client can keep its connection for ever by doing nothing
+    #[arg(long, conflicts_with = "replay")]
+    pub require_deadlines: bool,
+}
+
+/// Bytes, as options are written.
+fn size(text: &str) -> Result<u64, String> {
+    let found = nest_machine::options::size(text).filter(|n| *n > 0);
+    found.ok_or_else(|| "write bytes, as in 512, 8K, 1M".to_owned())
 }
 
 /// `nest graph`.

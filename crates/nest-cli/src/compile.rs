@@ -11,6 +11,7 @@ use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_machine::{Machine, Overrides};
 
 use crate::args::{Check, Format, Spec};
+use crate::bounds;
 use crate::findings;
 use crate::matching;
 use crate::replay::replay;
@@ -82,10 +83,9 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
             summarise(&args.spec.file, &outcome);
         }
     }
-    if outcome.machine.is_some() {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        Err(Failure::Said)
+    match &outcome.machine {
+        Some(machine) => bounds::say(machine, args),
+        None => Err(Failure::Said),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod advice;
 mod args;
+mod bounds;
 mod build;
 mod cache;
 mod cc;

@@ -134,6 +134,7 @@ codes! {
     W0301 Warning "letters outside quotes";
     W0302 Warning "an answer that waits for one more byte";
     W0303 Warning "a rule that leaves the end of a line behind";
+    W0304 Warning "a match without bound";
     W0401 Warning "a part that may hold a NUL used as a string";
     W0402 Warning "a client's text as a format";
     W0403 Warning "a client's text as a command";

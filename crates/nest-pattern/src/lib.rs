@@ -8,6 +8,7 @@ mod cuts;
 mod dfa;
 mod hash;
 mod hir;
+mod longest;
 mod lower;
 mod merged;
 mod nfa;

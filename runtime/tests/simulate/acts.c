@@ -267,7 +267,8 @@ static void acts_nap(struct sim_talk *talk, uint32_t ms) {
 
 static void acts_keep(struct sim_talk *talk, uint32_t n) {
     uint8_t *p = nest_keep(talk->session, n);
-    bool fits = talk->kept + n <= nest__config.keep_limit;
+    uint32_t counts = n < 32 ? 32 : n;
+    bool fits = talk->kept + counts <= nest__config.keep_limit;
     if (p == NULL && fits && !sim_pardoned(talk)) {
         sim_broken(talk, "nest_keep has no %u bytes", (unsigned)n);
     }
@@ -280,7 +281,7 @@ static void acts_keep(struct sim_talk *talk, uint32_t n) {
         }
         p[i] = 0xee;
     }
-    talk->kept += p == NULL ? 0 : n;
+    talk->kept += p == NULL ? 0 : counts;
     acts_say_text(talk, p == NULL ? "no\n" : "kept\n");
 }
 

@@ -155,7 +155,8 @@ MUTATIONS = [
     ("reload-leaks", "config/reload.c",
      "        nest__say(\"%s\", text);\n        nest__settings_free(read);\n",
      "        nest__say(\"%s\", text);\n"),
-    ("keep-below-what-is-kept", "engine/directives.c", "work->kept_n > most || n > most", "n > most"),
+    ("keep-below-what-is-kept", "engine/directives.c", "work->kept_n > most || counts > most",
+     "counts > most"),
     ("idle-as-it-was", "feature/timeout.c", "    return limit == 0 ? nest__config.idle_timeout : limit - 1;",
      "    static uint32_t was = UINT32_MAX;\n"
      "    was = was == UINT32_MAX ? nest__config.idle_timeout : was;\n"

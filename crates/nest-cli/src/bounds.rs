@@ -1,0 +1,383 @@
+//! `nest check --bounds`: what a connection can take at most, and whether that is allowed.
+//!
+//! Messages and times come of the specification. How much memory it is only the C compiler knows: the
+//! server is built in each model and asked, by `--check-config`, so there is one source for what it
+//! says itself. Must not know: how any of it is found.
+
+mod table;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use nest_check::{Bounds, For, Silence};
+use nest_machine::{MODELS, Machine, Model};
+use serde::Serialize;
+
+use crate::args::{Cc, Check, Format};
+use crate::build::{Prepared, Recipe};
+use crate::cc::Compiler;
+use crate::term::{self, Failure, Progress};
+
+/// What a connection has in one model.
+#[derive(Serialize)]
+pub struct Memory {
+    model: &'static str,
+    items: Vec<Item>,
+    bytes: u64,
+    clients: u64,
+}
+
+/// One thing that takes memory.
+#[derive(Clone, Serialize)]
+struct Item {
+    what: String,
+    option: Option<String>,
+    bytes: u64,
+}
+
+/// Says what is asked for; a failure if more is taken than is allowed.
+pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
+    let asked = &args.bounds;
+    let (most, deadlines) = (asked.max_connection_memory, asked.require_deadlines);
+    if !asked.bounds && most.is_none() && !deadlines {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bounds = nest_check::bounds(machine);
+    let chosen = machine.settings.model;
+    // All models are worth a look; what is allowed is that of the chosen one.
+    let wanted = |m: &&Model| {
+        let one = m.kind == chosen;
+        one || (asked.bounds && args.spec.model.is_none() && !m.option.is_empty())
+    };
+    let mut memory = Vec::new();
+    if asked.bounds || most.is_some() {
+        let _progress = Progress::start("building the server to ask it for its sizes");
+        for model in MODELS.iter().filter(wanted) {
+            memory.push(ask(machine, args, model)?);
+        }
+    }
+    if asked.bounds {
+        term::print(match args.format {
+            Format::Text => table::text(machine, &bounds, &memory),
+            Format::Json => json(machine, &bounds, &memory),
+        });
+    }
+    let mut wrong = Vec::new();
+    if let Some(most) = most {
+        let name = chosen.row().name;
+        let own = memory.iter().find(|m| m.model == name);
+        wrong.extend(own.and_then(|m| too_much(m, most)));
+    }
+    if deadlines {
+        wrong.extend(without_deadline(machine, &bounds));
+    }
+    let Some(last) = wrong.pop() else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    for text in wrong {
+        Failure::new(text).report();
+    }
+    Err(Failure::new(last))
+}
+
+/// Builds the server of a model, and asks it.
+fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure> {
+    let mut machine = machine.clone();
+    machine.settings.model = model.kind;
+    machine.settings.max_clients = machine.settings.max_clients.min(model.most_clients);
+    // Sizes are the same however well it is compiled.
+    let cc = Cc {
+        debug: true,
+        ..Cc::default()
+    };
+    let recipe = Recipe {
+        spec: &args.spec,
+        more: &[],
+        trace: false,
+        cc: &cc,
+    };
+    let (files, places) = nest_emit::emit_with_places(&machine);
+    let prepared = Prepared {
+        name: machine.name.clone(),
+        files,
+        places,
+        compiler: Compiler::new(&cc)?,
+    };
+    let folder = tempfile::Builder::new()
+        .prefix("nest-")
+        .tempdir()
+        .map_err(|e| Failure::io("cannot make a temporary directory", &e))?;
+    let server: PathBuf = folder.path().join("server");
+    recipe.make(&prepared, &server)?;
+    let mut command = Command::new(&server);
+    command.arg("--check-config").current_dir(folder.path());
+    // What counts is what is built in.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("NEST_") {
+            command.env_remove(name);
+        }
+    }
+    let output = command.output();
+    let output = output.map_err(|e| Failure::io("cannot run the server", &e))?;
+    let items: Vec<Item> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(item)
+        .collect();
+    if !output.status.success() || items.is_empty() {
+        return Err(Failure::new(format!(
+            "the {} server does not say its sizes: {}",
+            model.name, output.status
+        )));
+    }
+    Ok(Memory {
+        model: model.name,
+        bytes: items.iter().map(|i| i.bytes).sum(),
+        clients: machine.settings.max_clients.into(),
+        items,
+    })
+}
+
+/// A line `#   N WHAT (OPTION)`.
+fn item(line: &str) -> Option<Item> {
+    let (bytes, rest) = line.strip_prefix("#   ")?.split_once(' ')?;
+    let (what, option) = match rest.strip_suffix(')').and_then(|r| r.rsplit_once(" (")) {
+        Some((what, option)) => (what, Some(option.to_owned())),
+        None => (rest, None),
+    };
+    Some(Item {
+        what: what.to_owned(),
+        option,
+        bytes: bytes.parse().ok()?,
+    })
+}
+
+/// Bytes as a server says them: rounded up.
+fn size(bytes: u64) -> String {
+    if bytes < 10_000 {
+        return bytes.to_string();
+    }
+    let (mut n, mut unit) = (bytes.div_ceil(1024), 0);
+    while n >= 10_000 && unit < 3 {
+        n = n.div_ceil(1024);
+        unit += 1;
+    }
+    format!("{n}{}", ["K", "M", "G", "T"][unit])
+}
+
+/// Milliseconds as durations are written.
+fn duration(ms: u64) -> String {
+    let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
+    let unit = units
+        .iter()
+        .find(|(n, _)| ms >= *n && ms.is_multiple_of(*n));
+    unit.map_or(format!("{ms}ms"), |(n, unit)| format!("{}{unit}", ms / n))
+}
+
+fn too_much(memory: &Memory, most: u64) -> Option<String> {
+    if memory.bytes <= most {
+        return None;
+    }
+    let mut items = memory.items.clone();
+    items.sort_by_key(|item| std::cmp::Reverse(item.bytes));
+    let largest = items.iter().take(3).map(|i| match &i.option {
+        Some(option) => format!("{} {} (lower {option})", i.what, size(i.bytes)),
+        None => format!("{} {}", i.what, size(i.bytes)),
+    });
+    Some(format!(
+        "a connection of the {} server can take {}, and --max-connection-memory allows {}; most of \
+         it are: {}",
+        memory.model,
+        size(memory.bytes),
+        size(most),
+        largest.collect::<Vec<_>>().join("; ")
+    ))
+}
+
+/// What lets a client stay for ever, a line each.
+fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for reading in &bounds.reading {
+        if let Silence::Stays(timers) = &reading.silence {
+            let why = if timers.is_empty() {
+                "there is no idleTimeout and no TIMEOUT rule".to_owned()
+            } else {
+                format!(
+                    "while TIMEOUT rules are active idleTimeout rests, and no action of {} closes",
+                    table::timers(m, timers)
+                )
+            };
+            wrong.push(format!(
+                "a client that sends nothing stays for ever where the states are {}: {why}",
+                table::sets(&reading.sets)
+            ));
+        }
+    }
+    if bounds.limits.read.is_none() && !m.rules.is_empty() {
+        wrong.push(
+            "a client that does not finish its message stays for ever: readTimeout is none".into(),
+        );
+    }
+    for wait in &bounds.waits {
+        let option = match wait.what {
+            For::Message | For::Bytes if bounds.limits.idle.is_none() => "idleTimeout",
+            For::Output if bounds.limits.write.is_none() => "writeTimeout",
+            _ => continue,
+        };
+        wrong.push(format!(
+            "{} waits for ever for its client ({}): {option} is none",
+            wait.by.join(", "),
+            wait.places.join(", ")
+        ));
+    }
+    wrong
+}
+
+/// The object of `--format json`.
+#[derive(Serialize)]
+struct All<'a> {
+    bounds: Figures<'a>,
+}
+
+/// Times are in milliseconds; `null`: there is no bound, or for `longest` and `held` none but
+/// inputBuffer.
+#[derive(Serialize)]
+struct Figures<'a> {
+    input_buffer: u64,
+    idle_timeout: Option<u64>,
+    read_timeout: Option<u64>,
+    write_timeout: Option<u64>,
+    /// Whether all sets of states are known.
+    complete: bool,
+    messages: Vec<Message<'a>>,
+    reading: Vec<Read<'a>>,
+    waits: Vec<Waits<'a>>,
+    allocates: Vec<Named<'a>>,
+    memory: &'a [Memory],
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    rule: &'a str,
+    file: &'a str,
+    line: usize,
+    longest: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Read<'a> {
+    states: &'a [Vec<String>],
+    held: Option<u64>,
+    /// `ends`, `may end` or `stays`.
+    silence: &'a str,
+    silence_ms: Option<u64>,
+    timers: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Waits<'a> {
+    by: &'a [String],
+    places: &'a [String],
+    limits: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    function: &'a str,
+    places: &'a [String],
+}
+
+/// The options that bound a wait.
+fn limits(what: For) -> Vec<&'static str> {
+    match what {
+        For::Message => vec!["idleTimeout", "readTimeout"],
+        For::Bytes => vec!["idleTimeout"],
+        For::Output => vec!["writeTimeout"],
+        For::Time | For::Block => Vec::new(),
+    }
+}
+
+fn json(m: &Machine, bounds: &Bounds, memory: &[Memory]) -> String {
+    let label = |n: &usize| m.timers[*n].label.as_str();
+    let read = |r: &'_ nest_check::Reading| {
+        let (silence, silence_ms, timers) = match &r.silence {
+            Silence::Ends { ms, timer } => ("ends", Some(*ms), timer.iter().map(label).collect()),
+            Silence::May(timers) => ("may end", None, timers.iter().map(label).collect()),
+            Silence::Stays(timers) => ("stays", None, timers.iter().map(label).collect()),
+        };
+        (silence, silence_ms, timers)
+    };
+    let all = All {
+        bounds: Figures {
+            input_buffer: bounds.limits.input,
+            idle_timeout: bounds.limits.idle,
+            read_timeout: bounds.limits.read,
+            write_timeout: bounds.limits.write,
+            complete: bounds.complete,
+            messages: (m.rules.iter().zip(&bounds.messages))
+                .map(|(rule, longest)| Message {
+                    rule: &rule.label,
+                    file: &rule.file,
+                    line: rule.line,
+                    longest: *longest,
+                })
+                .collect(),
+            reading: bounds
+                .reading
+                .iter()
+                .map(|r| {
+                    let (silence, silence_ms, timers) = read(r);
+                    Read {
+                        states: &r.sets,
+                        held: r.held,
+                        silence,
+                        silence_ms,
+                        timers,
+                    }
+                })
+                .collect(),
+            waits: bounds
+                .waits
+                .iter()
+                .map(|w| Waits {
+                    by: &w.by,
+                    places: &w.places,
+                    limits: limits(w.what),
+                })
+                .collect(),
+            allocates: bounds
+                .allocates
+                .iter()
+                .map(|(function, places)| Named { function, places })
+                .collect(),
+            memory,
+        },
+    };
+    serde_json::to_string(&all).expect("strings and numbers are JSON") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_server_are_read() {
+        let found =
+            item("#   65536 unread input (inputBuffer)").map(|i| (i.bytes, i.what, i.option));
+        let expected = (65536, "unread input".into(), Some("inputBuffer".into()));
+        assert_eq!(found, Some(expected));
+        let found = item("#   64 session record").map(|i| (i.bytes, i.what, i.option));
+        assert_eq!(found, Some((64, "session record".into(), None)));
+        assert!(item("# fileRoot is not set: built in").is_none());
+        assert!(item("# 500 clients need at most 1M of memory").is_none());
+    }
+
+    #[test]
+    fn sizes_and_durations_are_as_they_are_written() {
+        assert_eq!(
+            [size(64), size(65_537), size(20 << 20)],
+            ["64", "65K", "20M"]
+        );
+        let texts = [duration(300_000), duration(1500), duration(7_200_000)];
+        assert_eq!(texts, ["5m", "1500ms", "2h"]);
+    }
+}
