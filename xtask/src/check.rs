@@ -123,6 +123,22 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step {
+        name: "reach",
+        about: "a million random conversations come to no states but those that the checker knows",
+        alone: false,
+        work: Work::Program(&[
+            "env",
+            "NEST_TRIALS=1000000",
+            "cargo",
+            "test",
+            "--quiet",
+            "-p",
+            "nest-machine",
+            "--test",
+            "reach_random",
+        ]),
+    },
+    Step {
         name: "mutations",
         about: "the simulation finds bugs that are planted",
         alone: false,
