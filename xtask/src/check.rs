@@ -241,6 +241,12 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/matching/planted.py"]),
     },
     Step {
+        name: "unreached",
+        about: "random conversations find bugs that are planted in what the checker knows of states",
+        alone: false,
+        work: Work::Program(&["python3", "tests/reach/planted.py"]),
+    },
+    Step {
         name: "attacks",
         about: "an attack harms nobody else, and nothing of it is left",
         alone: true,
