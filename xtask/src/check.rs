@@ -123,6 +123,22 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step {
+        name: "reach",
+        about: "a million random conversations come to no states but those that the checker knows",
+        alone: false,
+        work: Work::Program(&[
+            "env",
+            "NEST_TRIALS=1000000",
+            "cargo",
+            "test",
+            "--quiet",
+            "-p",
+            "nest-machine",
+            "--test",
+            "reach_random",
+        ]),
+    },
+    Step {
         name: "mutations",
         about: "the simulation finds bugs that are planted",
         alone: false,
@@ -223,6 +239,12 @@ const STEPS: &[Step] = &[
         about: "both find bugs that are planted in the engine's matcher",
         alone: false,
         work: Work::Program(&["python3", "tests/matching/planted.py"]),
+    },
+    Step {
+        name: "unreached",
+        about: "random conversations find bugs that are planted in what the checker knows of states",
+        alone: false,
+        work: Work::Program(&["python3", "tests/reach/planted.py"]),
     },
     Step {
         name: "attacks",

@@ -13,6 +13,7 @@ mod lines;
 mod sought;
 mod texts;
 mod ties;
+mod untold;
 mod waits;
 mod witness;
 
@@ -20,9 +21,11 @@ use nest_diag::{Allows, Code, Diagnostic, SourceMap};
 use nest_machine::Machine;
 use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
+use std::collections::BTreeSet;
 use witness::Talks;
 
 pub use bounds::{Bounds, For, Limits, Reading, Silence, Wait, bounds};
+pub use untold::Untold;
 pub use witness::{Act, Witness, literal};
 
 /// Steps of automata that the findings about waiting, and those about ties, may take together.
@@ -95,15 +98,40 @@ struct Checker<'m> {
     winners: Winners<'m>,
     talks: Talks<'m>,
     steps: usize,
-    /// The same for ties.
+    /// The same for ties, which are looked for in more of them.
     ties: usize,
     searches: usize,
+    /// Of what steps did not suffice for.
+    late: BTreeSet<Code>,
     found: Vec<Finding>,
+}
+
+/// What is found about `m`.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// By their places.
+    pub findings: Vec<Finding>,
+    /// What may be missing.
+    pub untold: Vec<Untold>,
+}
+
+impl Report {
+    /// Whether all findings of a code that there are, are among these.
+    #[must_use]
+    pub fn is_whole(&self, code: Code) -> bool {
+        LOOKED_FOR.contains(&code) && !self.untold.iter().any(|u| u.codes.contains(&code))
+    }
 }
 
 /// All findings about `m`, by their places.
 #[must_use]
 pub fn check(m: &Machine) -> Vec<Finding> {
+    report(m).findings
+}
+
+/// All findings about `m`, and what could not be told.
+#[must_use]
+pub fn report(m: &Machine) -> Report {
     let effects = Effects::of(m);
     let mut winners = Winners::new(m);
     let reach = Reach::by(m, &effects, &mut winners);
@@ -115,8 +143,9 @@ pub fn check(m: &Machine) -> Vec<Finding> {
         winners,
         talks: Talks::new(m, &reach),
         steps: MOST_STEPS,
-        ties: MOST_STEPS,
         searches: MOST_SEARCHES,
+        ties: 2 * MOST_STEPS,
+        late: BTreeSet::new(),
         found: Vec::new(),
     };
     checker.never_active();
@@ -127,12 +156,13 @@ pub fn check(m: &Machine) -> Vec<Finding> {
     checker.lines();
     checker.texts();
     checker.endless();
-    let mut found = checker.found;
-    found.sort_by_key(|f| {
+    let untold = checker.untold();
+    let mut findings = checker.found;
+    findings.sort_by_key(|f| {
         let d = &f.diagnostic;
         (d.span.file, d.span.start, d.code)
     });
-    found
+    Report { findings, untold }
 }
 
 impl Checker<'_> {

@@ -9,11 +9,16 @@
 use crate::Checker;
 use crate::lines::LINE_FEED;
 use crate::waits::edges;
-use crate::witness::literal;
+use crate::witness::{LONGEST_MESSAGE, literal};
 use nest_diag::{Code, Diagnostic};
-use nest_machine::reach::{At, Product, Search};
+use nest_machine::reach::{At, Product, Search, Wins};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Steps of one look at many rules; what takes longer is looked at pair by pair.
+const SWEEP: usize = 300_000;
+/// Steps of one look at two rules.
+const PAIR: usize = 100_000;
 
 /// An earlier and a later rule.
 type Pair = (usize, usize);
@@ -30,10 +35,17 @@ struct Tie {
 impl Checker<'_> {
     /// W0205.
     pub(crate) fn ties(&mut self) {
+        // A rule for what is too long stands before the others as a matter of course.
+        let nobody = vec![false; self.m.rules.len()];
+        let short = |rule| match self.winners.wins(rule, &nobody) {
+            Wins::With(input) => input.len() <= LONGEST_MESSAGE,
+            Wins::Never | Wins::Perhaps => false,
+        };
+        let short: Vec<bool> = (0..self.m.rules.len()).map(short).collect();
         let mut sets: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
         for set in 0..self.reach.sets.len() {
             let active = self.active(set);
-            let known = |r: &usize| active[*r] && self.m.rules[*r].dfa.is_some();
+            let known = |r: &usize| active[*r] && short[*r];
             let active: Vec<usize> = (0..active.len()).filter(known).collect();
             sets.entry(active).or_insert(set);
         }
@@ -72,13 +84,16 @@ impl Checker<'_> {
         let mut found = BTreeSet::new();
         if !self.sweep(&all, &mut found) {
             found.clear();
+            let mut asked = BTreeSet::new();
             for (active, _) in sets {
                 if self.sweep(active, &mut found) {
                     continue;
                 }
                 for (at, later) in active.iter().enumerate() {
-                    for earlier in &active[..at] {
-                        self.sweep(&[*earlier, *later], &mut found);
+                    for pair in active[..at].iter().map(|earlier| (*earlier, *later)) {
+                        if asked.insert(pair) && self.meet(pair) {
+                            found.insert(pair);
+                        }
                     }
                 }
             }
@@ -106,7 +121,45 @@ impl Checker<'_> {
             false
         };
         let two = |states: &[At]| product.live(states).nth(1).is_some();
-        product.search(&mut self.ties, two, note) == Search::Nowhere
+        self.search(&product, SWEEP, two, note) == Search::Nowhere
+    }
+
+    /// Whether two rules accept together.
+    fn meet(&mut self, (a, b): Pair) -> bool {
+        let Some(product) = Product::of(&self.m.rules, &[a, b]) else {
+            return false;
+        };
+        let both = |states: &[At]| product.live(states).count() == 2;
+        let accept = |states: &[At]| product.accepting(states).count() == 2;
+        let search = self.search(&product, PAIR, both, accept);
+        self.found(search).is_some()
+    }
+
+    /// A search that takes no more than `most` steps.
+    fn search(
+        &mut self,
+        product: &Product<'_>,
+        most: usize,
+        goes_on: impl Fn(&[At]) -> bool,
+        goal: impl Fn(&[At]) -> bool,
+    ) -> Search {
+        let most = self.ties.min(most);
+        let mut left = most;
+        let found = product.search(&mut left, goes_on, goal);
+        self.ties -= most - left;
+        found
+    }
+
+    /// What a search found. That it took too long is noted.
+    fn found(&mut self, search: Search) -> Option<Vec<u8>> {
+        match search {
+            Search::Found(input) => Some(input),
+            Search::Nowhere => None,
+            Search::TooLong => {
+                self.late.insert(Code::W0205);
+                None
+            }
+        }
     }
 
     /// Whether each of two rules matches what the other does not.
@@ -117,10 +170,8 @@ impl Checker<'_> {
         [a, b].into_iter().all(|one| {
             let live = |states: &[At]| product.live(states).any(|r| r == one);
             let alone = |states: &[At]| product.accepting(states).eq([one]);
-            matches!(
-                product.search(&mut self.ties, live, alone),
-                Search::Found(_)
-            )
+            let search = self.search(&product, PAIR, live, alone);
+            self.found(search).is_some()
         })
     }
 
@@ -134,19 +185,17 @@ impl Checker<'_> {
         let also = |states: &[At]| product.accepting(states).any(|r| r == later);
         // What begins with a line that the later one takes is longer than that: no special case.
         let lines = edges(&self.m.rules[later]).0 == LINE_FEED;
-        let steps = &mut self.ties;
-        let mut find = |goes_on: &dyn Fn(&[At]) -> bool, goal: &dyn Fn(&[At]) -> bool| match product
-            .search(steps, goes_on, goal)
-        {
-            Search::Found(input) => Some(input),
-            Search::Nowhere | Search::TooLong => None,
+        let mut find = |goes_on: &dyn Fn(&[At]) -> bool, goal: &dyn Fn(&[At]) -> bool| {
+            let search = self.search(&product, SWEEP, goes_on, goal);
+            self.found(search)
         };
         let earlier_on = |s: &[At]| live(s, earlier) && !(lines && also(s));
         find(&earlier_on, &|s| first(s) == Some(earlier) && !also(s))?;
         find(&|s| live(s, later), &|s| first(s) == Some(later))?;
-        find(&|s| live(s, earlier) && live(s, later), &|s| {
+        let shared = find(&|s| live(s, earlier) && live(s, later), &|s| {
             first(s) == Some(earlier) && also(s)
-        })
+        });
+        shared.filter(|input| input.len() <= LONGEST_MESSAGE)
     }
 
     fn tied(&mut self, tie: &Tie) {

@@ -84,7 +84,11 @@ impl Checker<'_> {
         let waits = |states: &[At]| accepts(states) && live(states, other);
         match product.search(&mut self.steps, both, waits) {
             Search::Found(input) => Some(input),
-            Search::Nowhere | Search::TooLong => None,
+            Search::Nowhere => None,
+            Search::TooLong => {
+                self.late.insert(Code::W0302);
+                None
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use std::fmt;
 const MOST_STEPS: usize = 1_000_000;
 /// Longer conversations, and longer messages, show nothing to anybody.
 const LONGEST_TALK: usize = 12;
-const LONGEST_MESSAGE: usize = 200;
+pub(crate) const LONGEST_MESSAGE: usize = 200;
 
 /// One thing that a client does.
 #[derive(Clone, Debug, PartialEq, Eq)]

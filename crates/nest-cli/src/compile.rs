@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use nest_check::{Finding, Witness};
+use nest_check::{Finding, Untold, Witness};
 use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_machine::{Machine, Overrides};
 
@@ -26,6 +26,8 @@ struct Outcome {
     allows: Allows,
     /// How many warnings were allowed.
     allowed: usize,
+    /// What the checker could not tell.
+    untold: Vec<Untold>,
 }
 
 impl Outcome {
@@ -36,10 +38,12 @@ impl Outcome {
         };
         let said = std::mem::take(&mut self.diagnostics).into_iter();
         let mut all: Vec<Finding> = said.map(Finding::from).collect();
-        all.extend(nest_check::check(machine));
-        let looked_for = |code| nest_check::LOOKED_FOR.contains(&code);
+        let mut report = nest_check::report(machine);
+        all.append(&mut report.findings);
+        let looked_for = |code| report.is_whole(code);
         let (all, allowed) = nest_check::settle(all, &self.sources, &mut self.allows, looked_for);
         self.allowed += allowed;
+        self.untold = report.untold;
         let (said, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
         self.diagnostics = said;
         witnesses
@@ -69,6 +73,7 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
         Format::Json => {
             let found = &outcome.diagnostics;
             term::print(findings::json(&outcome.sources, found, &witnesses));
+            term::print(findings::untold_json(&outcome.untold));
             if let Some(machine) = explained {
                 term::print(matching::json(machine));
             }
@@ -145,6 +150,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
                 machine: None,
                 allows: Allows::default(),
                 allowed: 0,
+                untold: Vec::new(),
             };
         }
     };
@@ -169,6 +175,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
         machine: compiled.machine.filter(|_| !failed),
         allows: compiled.allows,
         allowed: compiled.allowed,
+        untold: Vec::new(),
     }
 }
 
@@ -180,6 +187,9 @@ fn summarise(file: &Path, outcome: &Outcome) {
     } else {
         file.to_string_lossy()
     };
+    for untold in &outcome.untold {
+        term::note(format!("{name}: {}", findings::untold(untold)));
+    }
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let count = |n: usize, what: &str| match n {
         1 => format!("1 {what}"),

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use nest_check::{Act, Witness};
+use nest_check::{Act, Untold, Witness};
 use nest_diag::{Diagnostic, SourceMap, render_json_with};
 use serde::Serialize;
 
@@ -63,6 +63,38 @@ pub fn number(file: &Path, found: &mut [Diagnostic], witnesses: &[Option<Witness
             diagnostic.see = Some(format!("nest check --replay {number} {file}"));
         }
     }
+}
+
+/// For people: what could not be told, in a line.
+pub fn untold(untold: &Untold) -> String {
+    let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+    let listed = match codes.as_slice() {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        codes => codes.join(", "),
+    };
+    format!("{listed} may be missing: {}", untold.why)
+}
+
+/// For tools: an object a line, behind the findings.
+pub fn untold_json(all: &[Untold]) -> String {
+    let object = |untold: &Untold| {
+        let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+        let object = Missing {
+            untold: &untold.why,
+            codes,
+        };
+        serde_json::to_string(&object).expect("strings are JSON") + "\n"
+    };
+    all.iter().map(object).collect()
+}
+
+/// What could not be told.
+#[derive(Serialize)]
+struct Missing<'a> {
+    /// Why.
+    untold: &'a str,
+    /// Of which codes findings may be missing.
+    codes: Vec<&'a str>,
 }
 
 /// A word as a shell reads it.

@@ -304,3 +304,28 @@ fn warnings_are_allowed() {
     let built = place.nest(&["gen", "b.nest", "-o", "out"]).with_status(0);
     assert!(!built.err.contains("W0104"), "{}", built.err);
 }
+
+/// What could not be told is said in both forms, and an allow of it is not said to be idle.
+#[test]
+fn what_may_be_missing_is_said() {
+    let place = Place::new();
+    place.write(
+        "a.nest",
+        "%{\nvoid f(nest_session *);\n%}\n%state A\n%%\na = \"a\\n\" { f($self); }\n\
+         // nest: allow W0204 \"perhaps\"\nA: b = \"b\\n\" { }\n",
+    );
+    let shown = place.nest(&["check", "a.nest"]).with_status(0);
+    assert_eq!(shown.out, "");
+    let why = "what the action of `a` does to states is not clear";
+    shown
+        .err_has(&format!("a.nest: W0202 and W0204 may be missing: {why}\n"))
+        .err_has("a.nest: no errors\n");
+    let found = place
+        .nest(&["check", "--format=json", "a.nest"])
+        .with_status(0);
+    let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+    assert_eq!(
+        found,
+        serde_json::json!({"untold": why, "codes": ["W0202", "W0204"]})
+    );
+}

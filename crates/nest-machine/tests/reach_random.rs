@@ -1,5 +1,6 @@
 //! Random specifications, walked at random: whatever is reached is among what reach says, what is
-//! said to be certain comes by the way that is told, and what never wins never takes anything.
+//! said to be certain comes by the way that is told, and just those rules take anything, and those
+//! TIMEOUT rules fire, of which it is said. `NEST_TRIALS`: how many conversations.
 //!
 //! Actions are drawn as trees, written as C for the compiler, and run here as trees; so the reading
 //! of C is compared with what was meant. A failure prints the seed.
@@ -7,6 +8,7 @@
 use nest_machine::reach::{Reach, Step};
 use nest_machine::{Overrides, compile};
 use nest_syntax::Loader;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 struct Nothing;
@@ -28,6 +30,9 @@ impl Dice {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n
     }
 }
+
+/// Conversations with each specification.
+const WALKS: u64 = 200;
 
 /// Declared states; their numbers are behind START and DEFAULT.
 const STATES: [&str; 4] = ["A", "B", "C", "D"];
@@ -250,6 +255,68 @@ fn condition(dice: &mut Dice) -> (String, u64, u64) {
     (text, held, lacked)
 }
 
+/// What makes an action run.
+#[derive(Clone, Copy)]
+enum Kind {
+    Start,
+    /// So many seconds of silence.
+    Timer(u64),
+    /// One of these letters and a line feed.
+    Letters(u64),
+}
+
+/// A rule as it was meant.
+struct Drawn {
+    kind: Kind,
+    held: u64,
+    lacked: u64,
+    body: Vec<Stmt>,
+}
+
+impl Drawn {
+    fn fits(&self, states: u64) -> bool {
+        self.held & !states == 0 && self.lacked & states == 0
+    }
+}
+
+/// What is active in a set of states: the rule that takes each letter, those that take any, and the
+/// TIMEOUT rule that fires. Rules by their places in `rules`.
+struct Active {
+    takes: [Option<usize>; 4],
+    fires: Option<usize>,
+    any: bool,
+}
+
+impl Active {
+    fn of(rules: &[Drawn], states: u64) -> Active {
+        let mut active = Active {
+            takes: [None; 4],
+            fires: None,
+            any: false,
+        };
+        let mut shortest = u64::MAX;
+        for (n, rule) in rules.iter().enumerate().filter(|(_, r)| r.fits(states)) {
+            match rule.kind {
+                Kind::Start => continue,
+                Kind::Timer(after) if after < shortest => {
+                    shortest = after;
+                    active.fires = Some(n);
+                }
+                Kind::Timer(_) => {}
+                Kind::Letters(set) => {
+                    for (bit, taken) in active.takes.iter_mut().enumerate() {
+                        if set >> bit & 1 == 1 && taken.is_none() {
+                            *taken = Some(n);
+                        }
+                    }
+                }
+            }
+            active.any = true;
+        }
+        active
+    }
+}
+
 fn specification(seed: u64) {
     let dice = &mut Dice(seed);
     let mut helpers: Vec<Vec<Stmt>> = Vec::new();
@@ -271,24 +338,38 @@ fn specification(seed: u64) {
         helpers.push(body);
     }
     text.push_str("%}\n%state A B C D\n%%\n");
-    let mut actions = Vec::new();
-    let count = 1 + dice.below(5);
+    let mut rules = Vec::new();
+    let count = 2 + dice.below(5);
     for n in 0..=count {
         let (cond, held, lacked) = condition(dice);
+        let kind = match dice.below(5) {
+            _ if n == 0 => Kind::Start,
+            0 => Kind::Timer(1 + dice.below(3)),
+            _ => Kind::Letters(1 + dice.below(15)),
+        };
         let mut draw = Draw {
             dice,
             helpers: helpers.len(),
             in_loop: false,
         };
         let body = draw.block(3);
-        let _ = if n == 0 {
-            write!(text, "START {{ ")
-        } else {
-            write!(text, "{cond}r{n} = \"{n}\\n\" {{ ")
+        let _ = match kind {
+            Kind::Start => write!(text, "START {{ "),
+            Kind::Timer(after) => write!(text, "{cond}TIMEOUT({after}s) {{ "),
+            Kind::Letters(set) => {
+                let letters = ('a'..='d').zip(0..).filter(|(_, bit)| set >> bit & 1 == 1);
+                let letters: String = letters.map(|(letter, _)| letter).collect();
+                write!(text, "{cond}r{n} = [{letters}] \"\\n\" {{ ")
+            }
         };
         write(&mut text, &body, false);
         text.push_str("out: ; }\n");
-        actions.push((held, lacked, body));
+        rules.push(Drawn {
+            kind,
+            held,
+            lacked,
+            body,
+        });
     }
     let compiled = compile("t.nest", &text, &mut Nothing, &Overrides::default());
     let m = compiled
@@ -297,12 +378,18 @@ fn specification(seed: u64) {
     let reach = Reach::of(&m);
     assert!(reach.is_complete(), "seed {seed}\n{text}");
     let known = |states: u64| reach.sets.iter().position(|s| s.states == states);
-    for _ in 0..200 {
+    // Numbers of pattern rules and of TIMEOUT rules, each in their list.
+    let place = |n: usize| {
+        let timer = |k: &Drawn| matches!(k.kind, Kind::Timer(_));
+        let before = rules[1..n].iter();
+        before.filter(|k| timer(k) == timer(&rules[n])).count()
+    };
+    for _ in 0..WALKS {
         let mut now = Now {
             states: 1,
             closes: false,
         };
-        run(&mut now, &actions[0].2, &helpers, dice);
+        run(&mut now, &rules[0].body, &helpers, dice);
         if now.states == 1 {
             now.states = 3;
         }
@@ -316,18 +403,17 @@ fn specification(seed: u64) {
                     now.states, reach.sets
                 );
             };
-            let fits = |n: &usize| {
-                let (held, lacked, _) = &actions[*n];
-                held & !now.states == 0 && lacked & now.states == 0
-            };
-            let active: Vec<usize> = (1..actions.len()).filter(fits).collect();
-            let expected: Vec<usize> = active.iter().map(|n| n - 1).collect();
-            assert_eq!(reach.sets[at].rules, expected, "seed {seed}\n{text}");
-            let Some(last) = u64::try_from(active.len()).ok().filter(|n| *n > 0) else {
-                break;
-            };
-            let rule = active[usize::try_from(dice.below(last)).expect("small")];
-            run(&mut now, &actions[rule].2, &helpers, dice);
+            let (set, active) = (&reach.sets[at], Active::of(&rules, now.states));
+            let take: BTreeSet<usize> = active.takes.iter().flatten().map(|n| place(*n)).collect();
+            let said: BTreeSet<usize> = set.rules.iter().copied().collect();
+            assert_eq!(said, take, "seed {seed}\n{text}");
+            assert_eq!(set.timer, active.fires.map(place), "seed {seed}\n{text}");
+            assert_eq!(set.is_stuck(), !active.any, "seed {seed}\n{text}");
+            let drawn = usize::try_from(dice.below(5)).expect("small");
+            let next = active.takes.get(drawn).copied().unwrap_or(active.fires);
+            // No rule takes it, or nothing happens for ever.
+            let Some(next) = next else { break };
+            run(&mut now, &rules[next].body, &helpers, dice);
         }
     }
     // What is certain comes, however the dice fall.
@@ -336,16 +422,19 @@ fn specification(seed: u64) {
             states: 1,
             closes: false,
         };
-        run(&mut now, &actions[0].2, &helpers, dice);
+        run(&mut now, &rules[0].body, &helpers, dice);
         if now.states == 1 {
             now.states = 3;
         }
         for (from, step) in reach.way_to(at) {
             assert_eq!(reach.sets[from].states, now.states, "seed {seed}\n{text}");
-            let Step::Rule(rule) = step else {
-                panic!("seed {seed}: there is no timer")
-            };
-            run(&mut now, &actions[rule + 1].2, &helpers, dice);
+            let by = (1..rules.len()).find(|n| match (step, rules[*n].kind) {
+                (Step::Rule(rule), Kind::Letters(_)) => place(*n) == rule,
+                (Step::Timer(timer), Kind::Timer(_)) => place(*n) == timer,
+                _ => false,
+            });
+            let by = by.expect("it was drawn");
+            run(&mut now, &rules[by].body, &helpers, dice);
         }
         let there = reach.sets[at].states == now.states && !now.closes;
         assert!(there, "seed {seed}: set {at}\n{text}\n{:#?}", reach.sets);
@@ -354,13 +443,14 @@ fn specification(seed: u64) {
 
 #[test]
 fn random_conversations_stay_within_what_is_reached() {
-    let first = match std::env::var("NEST_SEED") {
-        Ok(seed) => return specification(seed.parse().expect("a number")),
-        Err(_) => std::time::UNIX_EPOCH
-            .elapsed()
-            .map_or(1, |t| u64::from(t.subsec_nanos())),
-    };
-    for n in 0..400 {
+    let number = |name| std::env::var(name).map(|n| n.parse::<u64>().expect("a number"));
+    if let Ok(seed) = number("NEST_SEED") {
+        return specification(seed);
+    }
+    let now = std::time::UNIX_EPOCH.elapsed();
+    let first = now.map_or(1, |t| u64::from(t.subsec_nanos()));
+    let count = number("NEST_TRIALS").unwrap_or(80_000).div_ceil(WALKS);
+    for n in 0..count {
         specification((first + n) * 2_654_435_761 + 1);
     }
 }

@@ -1,0 +1,102 @@
+//! What could not be told, and why: where the answers are no longer exact in a way that may hide
+//! findings.
+//!
+//! Must not know: how findings are made, how this is shown.
+
+use crate::Checker;
+use nest_diag::Code;
+use nest_machine::matching::words::number;
+use nest_machine::reach::MOST_SETS;
+use nest_machine::{Rule, STATE_BUDGET};
+use std::collections::BTreeMap;
+
+/// Findings that may be missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untold {
+    /// Of these codes, ascending.
+    pub codes: Vec<Code>,
+    /// Why: a sentence without a full stop.
+    pub why: String,
+}
+
+impl Untold {
+    fn new(codes: &[Code], why: String) -> Untold {
+        Untold {
+            codes: codes.to_vec(),
+            why,
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// What may be missing of what was looked for.
+    pub(crate) fn untold(&self) -> Vec<Untold> {
+        let mut all = Vec::new();
+        if !self.reach.is_complete() {
+            let why = format!(
+                "conversations can come to more than {} sets of states",
+                number(MOST_SETS)
+            );
+            let codes = [Code::W0202, Code::W0203, Code::W0204, Code::W0303];
+            all.push(Untold::new(&codes, why));
+        }
+        // Without states of its own it has nothing that depends on them.
+        if self.m.states.len() > 2
+            && let Some(name) = self.first_unclear()
+        {
+            let why = format!("what {name} does to states is not clear");
+            all.push(Untold::new(&[Code::W0202, Code::W0204], why));
+        }
+        let large = |r: &&Rule| r.dfa.is_none();
+        if let Some(rule) = self.m.rules.iter().find(large) {
+            let others = match self.m.rules.iter().filter(large).count() {
+                1 => String::new(),
+                2 => " and of one more rule".to_string(),
+                n => format!(" and of {} more rules", n - 1),
+            };
+            let why = format!(
+                "the automaton of {}{others} would have more than {} states",
+                called(&rule.label),
+                number(STATE_BUDGET)
+            );
+            let codes = [Code::W0203, Code::W0205, Code::W0302, Code::W0303];
+            all.push(Untold::new(&codes, why));
+        }
+        let mut late: BTreeMap<Code, ()> = self.late.iter().map(|code| (*code, ())).collect();
+        let perhaps = |rule: &usize| self.m.rules[*rule].dfa.is_some();
+        if self.reach.sets.iter().flat_map(|s| &s.perhaps).any(perhaps) {
+            late.insert(Code::W0203, ());
+        }
+        if !late.is_empty() {
+            let codes: Vec<Code> = late.into_keys().collect();
+            let why = "what the rules have in common takes too long to look at".to_string();
+            all.push(Untold::new(&codes, why));
+        }
+        all
+    }
+
+    /// The first action whose effect may be more than it does.
+    fn first_unclear(&self) -> Option<String> {
+        let start = self.effects.start.iter().map(|e| (e, "START".to_string()));
+        let rules = self.effects.rules.iter().zip(&self.m.rules);
+        let rules = rules.map(|(e, r)| (e, called(&r.label)));
+        let timers = self.effects.timers.iter().zip(&self.m.timers);
+        let timers = timers.map(|(e, t)| (e, called(&t.label)));
+        let all = start.chain(rules).chain(timers);
+        let mut unclear = all.filter(|(e, _)| !e.exact).map(|(_, name)| name);
+        let first = unclear.next()?;
+        Some(match unclear.count() {
+            0 => format!("the action of {first}"),
+            n => format!("the action of {first}, as of {n} more,"),
+        })
+    }
+}
+
+/// A rule in a sentence.
+fn called(label: &str) -> String {
+    if label.starts_with("line ") {
+        label.to_string()
+    } else {
+        format!("`{label}`")
+    }
+}

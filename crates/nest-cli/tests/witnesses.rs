@@ -1,0 +1,112 @@
+//! No witness is a claim: of every warning that a page or a diagnostics case draws, the conversation
+//! that is told is held with the built server, and shows what is said.
+//!
+//! New codes come in by themselves: what is not looked at more closely must at least be taken.
+
+mod common;
+
+use common::Place;
+use nest_diag::{Code, Severity};
+use serde_json::Value;
+use std::path::Path;
+
+/// The inside of the fences that begin with exactly this line.
+fn fences(markdown: &str) -> Vec<String> {
+    let mut parts = markdown.split("\n```");
+    parts.next();
+    let opened = parts.filter_map(|part| part.strip_prefix("nest\n"));
+    opened.map(|inside| format!("{inside}\n")).collect()
+}
+
+/// Specifications that draw warnings, by name.
+fn specifications() -> Vec<(String, String)> {
+    let warnings = Code::ALL
+        .iter()
+        .filter(|c| c.severity() == Severity::Warning);
+    let mut all: Vec<(String, String)> = warnings
+        .flat_map(|c| {
+            fences(c.page())
+                .into_iter()
+                .map(|s| (c.name().to_string(), s))
+        })
+        .collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for case in std::fs::read_dir(root.join("conformance/cases/diagnostics")).unwrap() {
+        let path = case.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with('W') {
+            let text = std::fs::read_to_string(&path).unwrap();
+            all.extend(fences(&text).into_iter().map(|s| (name.clone(), s)));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// The name of the rule at a place, as a trace has it.
+fn rule_at(text: &str, place: &Value) -> String {
+    let number = |field: &str| usize::try_from(place[field].as_u64().unwrap()).unwrap();
+    let line = text.lines().nth(number("line") - 1).unwrap();
+    let before: String = line.chars().take(number("column") - 1).collect();
+    match before.trim_end().strip_suffix('=') {
+        Some(named) => named.split_whitespace().last().unwrap().to_string(),
+        None => format!("line {}", number("line")),
+    }
+}
+
+/// Who took each message, in order.
+fn takers(shown: &str) -> Vec<&str> {
+    let taken = shown.lines().filter(|line| line.contains(" <- "));
+    taken
+        .map(|line| line.rsplit("  ").next().unwrap())
+        .collect()
+}
+
+/// Whether what was shown is what a finding says.
+fn shows(text: &str, finding: &Value, shown: &str) -> bool {
+    let (waiting, closed) = shown.split_once("Then it closes:").unwrap_or((shown, ""));
+    let rule = rule_at(text, finding);
+    let acts = finding["witness"].as_array().unwrap();
+    let sent = acts.iter().filter(|act| act["send"].is_string()).count();
+    match finding["code"].as_str().unwrap() {
+        // The other takes it.
+        "W0203" | "W0205" => {
+            let other = rule_at(text, &finding["labels"][0]);
+            let last = takers(shown).last().copied();
+            other != rule && last == Some(&*other)
+        }
+        "W0204" => waiting.contains("end  stuck"),
+        // Not taken before the client closes, and then by this rule.
+        "W0302" => takers(waiting).len() == sent - 1 && takers(closed).first() == Some(&&*rule),
+        "W0303" => waiting.contains("end  input"),
+        _ => takers(shown).len() >= sent,
+    }
+}
+
+#[test]
+fn every_witness_shows_what_is_said() {
+    let place = Place::new();
+    let (mut played, mut wrong) = (0, Vec::new());
+    for (name, text) in specifications() {
+        place.write("w.nest", &text);
+        let found = place
+            .nest(&["check", "--format=json", "w.nest"])
+            .with_status(0);
+        for line in found.out.lines() {
+            let finding: Value = serde_json::from_str(line).unwrap();
+            if !finding["witness"].is_array() {
+                continue;
+            }
+            played += 1;
+            let number = finding["number"].to_string();
+            let shown = place
+                .nest(&["check", "--replay", &number, "w.nest"])
+                .with_status(0);
+            if !shows(&text, &finding, &shown.out) {
+                wrong.push(format!("{name}: {line}\n{}{}", shown.out, shown.err));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(played >= 10, "only {played} were played");
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Bugs that are planted in what the checker knows of states are found by random conversations: in
+how paths through actions are put together, in which sets are followed, in which rule wins.
+
+Must not know: how they are found.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from support.nest import ROOT, TIME                                     # noqa: E402
+from support.report import Report                                       # noqa: E402
+
+TRIALS = '40000'
+TEST = ('cargo', 'test', '--quiet', '--package', 'nest-machine', '--test', 'reach_random')
+SOURCES = 'crates/nest-machine/src'
+PARTS = ('Cargo.toml', 'Cargo.lock', 'crates', 'xtask', 'runtime')
+# What is wrong, where, what stands there, what is put in its place.
+BUGS = (
+    ('DEFAULT is forgotten', 'reach.rs', '(START | DEFAULT, self.lasts', '(START, self.lasts'),
+    ('the longest time fires', 'reach.rs', '.min_by_key(|(n, t)| (t.after, *n))',
+     '.max_by_key(|(n, t)| (t.after, *n))'),
+    ('a later rule wins, too', 'reach/win.rs', 'product.first(states) == Some(rule)',
+     'product.accepting(states).any(|r| r == rule)'),
+    ('what is marked is never cleared', 'effects/paths.rs', 'set: (p.set & !then.clear) | then.set,',
+     'set: p.set | then.set,'),
+    ('no way leads past a switch', 'effects/walk.rs', 'if let Some((_, false)) = self.cases.pop()',
+     'if let Some((_, true)) = self.cases.pop()'),
+    ('a return goes on', 'effects/walk.rs',
+     'self.returns.join(to);\n                Ok(Paths::none())', 'Ok(to)'),
+)
+
+
+def copied(folder):
+    """The compiler's sources, put there; those that are as they were keep their times."""
+    for part in PARTS:
+        source, target = os.path.join(ROOT, part), os.path.join(folder, part)
+        if os.path.isdir(source):
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns('target', 'build'))
+        else:
+            shutil.copy2(source, target)
+
+
+def tried(folder):
+    """Whether the test passes, and what it says."""
+    environment = dict(os.environ, NEST_TRIALS=TRIALS, RUST_BACKTRACE='0',
+                       CARGO_TARGET_DIR=os.path.join(folder, 'target'))
+    environment.pop('NEST_SEED', None)
+    done = subprocess.run(TEST, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=4 * TIME)
+    return done.returncode == 0, done.stdout.decode(errors='replace')
+
+
+def planted(folder, bug):
+    """What the test says with the bug in its place: (found, why not)."""
+    _, name, old, new = bug
+    path = os.path.join(folder, SOURCES, name)
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    if text.count(old) != 1:
+        return False, f'{name} holds {old!r} {text.count(old)} times'
+    try:
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text.replace(old, new))
+        passed, said = tried(folder)
+    finally:
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+    if passed:
+        return False, f'nothing is found in {TRIALS} conversations'
+    return 'panicked at crates/nest-machine/tests/' in said, said[-2000:]
+
+
+def main():
+    """Plants them one by one; the exit status."""
+    report = Report('planted bugs in reach')
+    target = os.environ.get('CARGO_TARGET_DIR') or os.path.join(ROOT, 'target')
+    folder = os.path.join(os.path.abspath(target), 'planted')
+    os.makedirs(folder, exist_ok=True)
+    copied(folder)
+    passed, said = tried(folder)
+    report.line(passed, 'reach', 'nothing is planted', 'nothing is found', said[-2000:])
+    for bug in BUGS if passed else ():
+        found, why = planted(folder, bug)
+        report.line(found, bug[1], bug[0], 'found', why)
+    return report.close()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
