@@ -15,7 +15,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 /// Functions of the specification inside each other.
-const FRAMES: usize = 8;
+const FRAMES: usize = 4;
 
 /// What reads from the client, and where it puts it; none: it gives it.
 const READS: [(&str, Option<usize>); 6] = [
@@ -187,7 +187,7 @@ impl<'a> Walk<'a, '_> {
             let end = std::mem::take(&mut self.env);
             self.env = end.join(frame.ends);
             let own = format!("{}:", frame.number);
-            self.env.vars.retain(|key, _| !key.starts_with(&own));
+            self.vars().retain(|key, _| !key.starts_with(&own));
             frame.gives
         });
         if self.frames.len() == 1 {

@@ -232,7 +232,7 @@ impl<'a> Walk<'a, '_> {
     /// A variable gets a value.
     pub fn put(&mut self, key: String, value: Value) {
         self.keep(&key, &value);
-        self.env.vars.insert(key, value);
+        self.vars().insert(key, value);
     }
 
     /// What outlives the action is told to the others, if nobody has looked at it.
@@ -253,7 +253,7 @@ impl<'a> Walk<'a, '_> {
         let Some(place) = to.place.clone() else {
             return;
         };
-        let mut value = self.env.vars.remove(&place).unwrap_or_default();
+        let mut value = self.env.vars.get(&place).cloned().unwrap_or_default();
         if replaces && !to.behind {
             value.texts.clear();
         }
@@ -268,10 +268,17 @@ impl<'a> Walk<'a, '_> {
     pub fn changed(&mut self, what: &Value) {
         self.env.looked.extend(what.texts.iter().map(|t| t.origin));
         if let Some(place) = &what.place {
-            let value = self.env.vars.entry(place.clone()).or_default();
-            value.texts.clear();
-            if place.starts_with('$') {
-                value.place = Some(place.clone());
+            let part = place.starts_with('$');
+            if part
+                || self
+                    .env
+                    .vars
+                    .get(place)
+                    .is_some_and(|v| !v.texts.is_empty())
+            {
+                let value = self.vars().entry(place.clone()).or_default();
+                value.texts.clear();
+                value.place = part.then(|| place.clone()).or(value.place.take());
             }
         }
     }

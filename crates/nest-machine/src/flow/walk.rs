@@ -10,11 +10,12 @@ use crate::model::{Use, What};
 use crate::scope::{self, declared};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 use tree_sitter::Node;
 
 /// Deeper nesting, and more steps, are not followed.
 const DEPTH: usize = 100;
-const STEPS: usize = 100_000;
+const STEPS: usize = 20_000;
 
 /// A body that is walked: the action's, or that of a function that it calls.
 pub struct Frame<'a> {
@@ -67,7 +68,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     pub fn new(
         owner: Owner,
         common: &'a Common<'a, 'p>,
-        vars: BTreeMap<String, Value>,
+        vars: Rc<BTreeMap<String, Value>>,
     ) -> Walk<'a, 'p> {
         Walk {
             owner,
@@ -110,7 +111,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         for (n, (name, value)) in parameters.into_iter().enumerate() {
             if let Some(name) = name {
                 let key = format!("{number}:{n}");
-                self.env.vars.insert(key.clone(), value);
+                self.vars().insert(key.clone(), value);
                 scope.insert(name, key);
             }
         }
@@ -148,7 +149,22 @@ impl<'a, 'p> Walk<'a, 'p> {
     /// Whether to go on, one level deeper.
     pub fn goes_on(&mut self) -> bool {
         self.steps += 1;
-        self.depth < DEPTH && self.steps < STEPS && !self.env.dead
+        self.spend(1);
+        let left = self.common.work.get() > 0 && self.steps < STEPS;
+        self.depth < DEPTH && left && !self.env.dead
+    }
+
+    fn spend(&self, work: usize) {
+        let left = self.common.work.get();
+        self.common.work.set(left.saturating_sub(work));
+    }
+
+    /// All variables, to be changed: a copy, if another way has them, too.
+    pub fn vars(&mut self) -> &mut BTreeMap<String, Value> {
+        if Rc::strong_count(&self.env.vars) > 1 {
+            self.spend(self.env.vars.len());
+        }
+        Rc::make_mut(&mut self.env.vars)
     }
 
     pub fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
@@ -182,6 +198,9 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     fn meet(&mut self, other: Env) {
+        if !Rc::ptr_eq(&self.env.vars, &other.vars) {
+            self.spend(other.vars.len());
+        }
         let env = self.leave();
         self.env = env.join(other);
     }
@@ -371,7 +390,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                 let rows = if room.many { "[]" } else { "" };
                 self.sizes.insert(format!("{key}{rows}"), room.bytes);
             }
-            self.env.vars.insert(key.clone(), value);
+            self.vars().insert(key.clone(), value);
             if let Some(scope) = self.frame().scopes.last_mut() {
                 scope.insert(word, key);
             }
