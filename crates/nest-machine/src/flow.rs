@@ -24,7 +24,7 @@ use rooms::Rooms;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use values::Value;
+use values::{About, Value};
 use walk::Walk;
 
 /// Rounds in which variables that outlive actions are followed from one action to the next.
@@ -193,6 +193,7 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
         .map(|(owner, action)| (owner, action, Read::of(action, &mut parser)))
         .collect();
     let mut kept: BTreeMap<String, Value> = BTreeMap::new();
+    let mut asked: BTreeSet<(Origin, About)> = BTreeSet::new();
     for round in 1.. {
         let (mut found, before) = (Vec::new(), Rc::new(kept.clone()));
         common.work.set(MOST_WORK);
@@ -203,6 +204,7 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
                 let known = kept.remove(&key).unwrap_or_default();
                 kept.insert(key, known.join(value));
             }
+            asked.extend(walk.asked);
             let known: BTreeSet<Origin> = walk.checked;
             found.extend(
                 walk.found
@@ -217,6 +219,13 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
             );
         }
         if kept == *before || round == ROUNDS {
+            // What another action has stored, a third may have looked at in between.
+            let elsewhere = |flow: &Flow| match flow.origin {
+                Origin::Part { rule, .. } => flow.owner != Owner::Rule(rule),
+                Origin::Input(_) => false,
+            };
+            let looked = |flow: &Flow, about| asked.contains(&(flow.origin, about));
+            found.retain(|flow| !elsewhere(flow) || !looked(flow, About::Content));
             return found;
         }
     }

@@ -207,9 +207,12 @@ impl<'a> Walk<'a, '_> {
     /// An argument's texts come to a use.
     fn said(&mut self, by: &str, args: &[Given<'a>], at: usize, to: &Use) {
         let Some(arg) = args.get(at) else { return };
-        let texts = arg.value.texts.clone();
-        for text in texts {
-            self.says(by, arg.node, text, to.clone());
+        for text in arg.value.texts.clone() {
+            // Such as the name behind the last slash: where it begins was looked for.
+            let found = (text.origin, About::Content);
+            if *to != Use::Path || !arg.value.about.contains(&found) {
+                self.says(by, arg.node, text, to.clone());
+            }
         }
     }
 
