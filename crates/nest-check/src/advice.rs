@@ -19,7 +19,7 @@ impl Checker<'_> {
     /// By which function.
     fn by(flow: &Flow) -> String {
         match &flow.inside {
-            Some(inside) => format!("{}, in `{inside}`,", flow.by),
+            Some(inside) => format!("{} in `{inside}`", flow.by),
             None => flow.by.clone(),
         }
     }
@@ -45,15 +45,7 @@ impl Checker<'_> {
     pub(crate) fn format(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let what =
-            format!("{text} comes into the format of {by} so a client reads and writes memory");
-        let what = what.replace(
-            " so a",
-            if flow.inside.is_some() {
-                " so a"
-            } else {
-                ", so a"
-            },
-        );
+            format!("{text} comes into the format of {by}: a client reads and writes memory");
         (
             what,
             "write \"%s\" as the format, and the text behind it".to_string(),
@@ -114,19 +106,22 @@ impl Checker<'_> {
             return (what, help.to_string());
         }
         let what = format!(
-            "{text} may have {most} bytes, and {by} puts it into `{array}`, which has room for {fits}"
+            "{text} may have {most} bytes, and {by} puts it into `{array}`, where {fits} fit"
         );
         let told = match flow.by.as_str() {
-            "sprintf" => format!("snprintf({array}, sizeof {array}, …)"),
-            "strcat" | "strncat" | "strlcat" => format!("nest_strlcat({array}, …, sizeof {array})"),
-            _ => format!("nest_strlcpy({array}, …, sizeof {array})"),
+            "sprintf" => format!("write snprintf({array}, sizeof {array}, …)"),
+            "memcpy" | "memmove" | "mempcpy" => "look at its length before".to_string(),
+            "strcat" | "strncat" | "strlcat" => {
+                format!("write nest_strlcat({array}, …, sizeof {array})")
+            }
+            _ => format!("write nest_strlcpy({array}, …, sizeof {array})"),
         };
         let written = (part as usize).checked_sub(1);
         let written = written.and_then(|n| self.m.rules[rule].elements.get(n));
         let bounded = written.and_then(|e| bounded(e, least, fits));
         let help = match bounded {
-            Some(element) => format!("write the bound into the pattern, `{element}`, or {told}"),
-            None => format!("let the pattern admit {fits} bytes at most, or write {told}"),
+            Some(element) => format!("put the bound into the pattern, `{element}`, or {told}"),
+            None => format!("let the pattern admit {fits} bytes at most, or {told}"),
         };
         (what, help)
     }

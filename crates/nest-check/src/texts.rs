@@ -191,7 +191,9 @@ impl Checker<'_> {
             }
             Use::Path => {
                 let (begins, alone) = match flow.held {
-                    Held::Part | Held::Within | Held::Copy => (true, true),
+                    Held::Part | Held::Copy => (true, true),
+                    // What the part begins with may be left out.
+                    Held::Within => (false, true),
                     Held::Among { begins, alone, .. } => (begins, alone),
                 };
                 vec![leads_out(begins, alone)]

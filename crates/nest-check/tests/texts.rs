@@ -440,6 +440,38 @@ fn copies() {
     }
 }
 
+/// Looks that are not where the use is.
+#[test]
+fn looks_elsewhere_count() {
+    for code in [
+        // Flags that were set where something was found.
+        "bool found = false; for (int i = 0; i < 3; i++) { if (strcmp($1, \"abc\") == 0) found = true; }\n\
+         if (!found) return; unlink($1);",
+        "int bad = 0; for (char *c = $1; *c; c++) { switch (*c) { case '/': bad = 1; break; } }\n\
+         if (!bad) unlink($1);",
+        "char *base = strrchr($1, '/'); base = base ? base + 1 : $1; unlink(base);",
+        "size_t n = strlen($1); if (n > 20) { $close(); } else { strcpy(name, $1); }",
+        "int n = snprintf(line, 9, \"%s\", $1); if (n > 8) return; strcpy(name, $1);",
+        "do { if ($1[0] == '/') { $close(); return; } } while (0); unlink($1);",
+    ] {
+        is_quiet(WORD, code);
+    }
+    // The slash is left out.
+    is_quiet(r#"("/"[a-z]+) "\n""#, "unlink($1 + 1);");
+    draws(
+        r#"("/"[a-z.]+) "\n""#,
+        "unlink($1 + 1);",
+        "W0404 $1 + 1: \"/..\\n\"",
+    );
+    // Another action looks before a state lets the third one use it.
+    let talk = "%state HAVE GOOD\n%%\nchar name[33];\n\
+                !HAVE: a = \"I \" [!-~]{1,32} \"\\n\" { nest_strlcpy(name, $2, sizeof name); $seen(HAVE); }\n\
+                HAVE: b = \"b\\n\" { CHECK $seen(GOOD); }\nGOOD: c = \"c\\n\" { nest_replyf($self, name); }\n";
+    let checked = talk.replace("CHECK", "if (strchr(name, '%') == NULL)");
+    assert_eq!(found(&checked), Vec::<String>::new());
+    assert_eq!(found(&talk.replace("CHECK", "")), ["W0402 name: -"]);
+}
+
 /// Where no message has the form, nothing is said, though the element alone could have it.
 #[test]
 fn what_no_message_brings_is_not_said() {

@@ -53,11 +53,12 @@ pub fn replay(spec: &Spec, witness: &Witness) -> Result<(), Failure> {
     }
     let status = running.wait();
     let status = status.map_err(|e| Failure::io("cannot wait for the server", &e))?;
-    if !status.success() {
-        return Err(Failure::new(format!("the server ended with {status}")));
-    }
     let lines = std::fs::read(&trace).map_err(|e| Failure::io("there is no trace", &e))?;
     term::print(shown(witness, &String::from_utf8_lossy(&lines)));
+    if !status.success() {
+        // What is shown may be just that: it has said itself how it crashed.
+        return Err(Failure::new(format!("the server ended with {status}")));
+    }
     Ok(())
 }
 

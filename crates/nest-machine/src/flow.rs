@@ -21,12 +21,17 @@ use crate::model::{Action, Machine};
 use crate::scope;
 use nest_diag::Span;
 use rooms::Rooms;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use values::Value;
+use std::rc::Rc;
+use values::{About, Value};
 use walk::Walk;
 
 /// Rounds in which variables that outlive actions are followed from one action to the next.
 const ROUNDS: usize = 4;
+
+/// Steps for all actions together, in each round; what is behind them is not told.
+const MOST_WORK: usize = 2_000_000;
 
 /// Whose action it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,6 +135,8 @@ struct Common<'a, 'p> {
     sizes: BTreeMap<String, u64>,
     /// Functions that are declared to take a format, and which argument that is.
     formats: BTreeMap<String, usize>,
+    /// What may still be done, in steps.
+    work: Cell<usize>,
 }
 
 /// All flows of a machine, by action and place.
@@ -171,6 +178,7 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
         rooms: &rooms,
         sizes,
         formats,
+        work: Cell::new(0),
     };
     let rules = m.rules.iter().enumerate();
     let timers = m.timers.iter().enumerate();
@@ -185,15 +193,18 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
         .map(|(owner, action)| (owner, action, Read::of(action, &mut parser)))
         .collect();
     let mut kept: BTreeMap<String, Value> = BTreeMap::new();
+    let mut asked: BTreeSet<(Origin, About)> = BTreeSet::new();
     for round in 1.. {
-        let (mut found, before) = (Vec::new(), kept.clone());
+        let (mut found, before) = (Vec::new(), Rc::new(kept.clone()));
+        common.work.set(MOST_WORK);
         for (owner, action, read) in &read {
-            let mut walk = Walk::new(*owner, &common, before.clone());
+            let mut walk = Walk::new(*owner, &common, Rc::clone(&before));
             walk.action(read);
             for (key, value) in walk.kept {
                 let known = kept.remove(&key).unwrap_or_default();
                 kept.insert(key, known.join(value));
             }
+            asked.extend(walk.asked);
             let known: BTreeSet<Origin> = walk.checked;
             found.extend(
                 walk.found
@@ -207,7 +218,14 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
                     }),
             );
         }
-        if kept == before || round == ROUNDS {
+        if kept == *before || round == ROUNDS {
+            // What another action has stored, a third may have looked at in between.
+            let elsewhere = |flow: &Flow| match flow.origin {
+                Origin::Part { rule, .. } => flow.owner != Owner::Rule(rule),
+                Origin::Input(_) => false,
+            };
+            let looked = |flow: &Flow, about| asked.contains(&(flow.origin, about));
+            found.retain(|flow| !elsewhere(flow) || !looked(flow, About::Content));
             return found;
         }
     }

@@ -15,7 +15,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 /// Functions of the specification inside each other.
-const FRAMES: usize = 8;
+const FRAMES: usize = 4;
 
 /// What reads from the client, and where it puts it; none: it gives it.
 const READS: [(&str, Option<usize>); 6] = [
@@ -187,7 +187,7 @@ impl<'a> Walk<'a, '_> {
             let end = std::mem::take(&mut self.env);
             self.env = end.join(frame.ends);
             let own = format!("{}:", frame.number);
-            self.env.vars.retain(|key, _| !key.starts_with(&own));
+            self.vars().retain(|key, _| !key.starts_with(&own));
             frame.gives
         });
         if self.frames.len() == 1 {
@@ -207,9 +207,12 @@ impl<'a> Walk<'a, '_> {
     /// An argument's texts come to a use.
     fn said(&mut self, by: &str, args: &[Given<'a>], at: usize, to: &Use) {
         let Some(arg) = args.get(at) else { return };
-        let texts = arg.value.texts.clone();
-        for text in texts {
-            self.says(by, arg.node, text, to.clone());
+        for text in arg.value.texts.clone() {
+            // Such as the name behind the last slash: where it begins was looked for.
+            let found = (text.origin, About::Content);
+            if *to != Use::Path || !arg.value.about.contains(&found) {
+                self.says(by, arg.node, text, to.clone());
+            }
         }
     }
 

@@ -61,13 +61,15 @@ impl<'a> Walk<'a, '_> {
             "conditional_expression" => {
                 let before = self.env.clone();
                 let asked = self.value_of(field("condition"));
-                self.env.asked(&asked);
+                self.ask(&asked);
                 let other = self.env.clone();
                 let first = self.value_of(field("consequence"));
                 let yes = std::mem::replace(&mut self.env, other);
                 let second = self.value_of(field("alternative"));
                 self.behind_choice(before, yes);
-                first.join(second)
+                let mut value = first.join(second);
+                value.about.extend(asked.about);
+                value
             }
             "binary_expression" => self.binary(node),
             "comma_expression" => {
@@ -139,7 +141,7 @@ impl<'a> Walk<'a, '_> {
         let before = self.env.clone();
         let left = self.value_of(field("left"));
         if matches!(operator, "&&" | "||") {
-            self.env.asked(&left);
+            self.ask(&left);
             let right = self.value_of(field("right"));
             if !self.env.dead {
                 self.env.looked = before.looked;
@@ -229,10 +231,11 @@ impl<'a> Walk<'a, '_> {
         value
     }
 
-    /// A variable gets a value.
-    pub fn put(&mut self, key: String, value: Value) {
+    /// A variable gets a value; that it gets this one tells of what was asked before.
+    pub fn put(&mut self, key: String, mut value: Value) {
+        value.about.extend(self.around.iter().flatten().copied());
         self.keep(&key, &value);
-        self.env.vars.insert(key, value);
+        self.vars().insert(key, value);
     }
 
     /// What outlives the action is told to the others, if nobody has looked at it.
@@ -253,7 +256,7 @@ impl<'a> Walk<'a, '_> {
         let Some(place) = to.place.clone() else {
             return;
         };
-        let mut value = self.env.vars.remove(&place).unwrap_or_default();
+        let mut value = self.env.vars.get(&place).cloned().unwrap_or_default();
         if replaces && !to.behind {
             value.texts.clear();
         }
@@ -268,10 +271,17 @@ impl<'a> Walk<'a, '_> {
     pub fn changed(&mut self, what: &Value) {
         self.env.looked.extend(what.texts.iter().map(|t| t.origin));
         if let Some(place) = &what.place {
-            let value = self.env.vars.entry(place.clone()).or_default();
-            value.texts.clear();
-            if place.starts_with('$') {
-                value.place = Some(place.clone());
+            let part = place.starts_with('$');
+            if part
+                || self
+                    .env
+                    .vars
+                    .get(place)
+                    .is_some_and(|v| !v.texts.is_empty())
+            {
+                let value = self.vars().entry(place.clone()).or_default();
+                value.texts.clear();
+                value.place = part.then(|| place.clone()).or(value.place.take());
             }
         }
     }

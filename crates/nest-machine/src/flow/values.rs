@@ -3,6 +3,7 @@
 
 use super::{Held, Origin};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// A client's text, and how it stands in a string.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,7 +102,7 @@ impl Value {
 pub struct Env {
     /// By their keys. `$n` are parts that were changed, `#` per-connection variables, `@` C's
     /// globals; others belong to a call.
-    pub vars: BTreeMap<String, Value>,
+    pub vars: Rc<BTreeMap<String, Value>>,
     /// Texts whose content was looked at.
     pub looked: BTreeSet<Origin>,
     /// Texts whose length was looked at.
@@ -125,8 +126,23 @@ impl Env {
             (_, true) => return self,
             _ => (self, other),
         };
-        for (key, value) in from.vars {
-            let both = match to.vars.remove(&key) {
+        // Most ways change nothing.
+        if !Rc::ptr_eq(&to.vars, &from.vars) {
+            to.meet(&from.vars);
+        }
+        to.looked = to.looked.intersection(&from.looked).copied().collect();
+        to.measured = to.measured.intersection(&from.measured).copied().collect();
+        to
+    }
+
+    fn meet(&mut self, from: &BTreeMap<String, Value>) {
+        for (key, value) in from {
+            if self.vars.get(key) == Some(value) {
+                continue;
+            }
+            let vars = Rc::make_mut(&mut self.vars);
+            let value = value.clone();
+            let both = match vars.remove(key) {
                 // Of a part that was changed on one way, nothing is known.
                 Some(known) if key.starts_with('$') => Value {
                     texts: known.texts.intersection(&value.texts).cloned().collect(),
@@ -135,11 +151,8 @@ impl Env {
                 Some(known) => known.join(value),
                 None => value,
             };
-            to.vars.insert(key, both);
+            vars.insert(key.clone(), both);
         }
-        to.looked = to.looked.intersection(&from.looked).copied().collect();
-        to.measured = to.measured.intersection(&from.measured).copied().collect();
-        to
     }
 
     /// A condition on a value holds, or does not.

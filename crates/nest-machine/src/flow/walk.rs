@@ -3,18 +3,19 @@
 //! Where ways meet, texts of both count, and of what was looked at only what was on both. Must not
 //! know: expressions.
 
-use super::values::{Env, Value};
+use super::values::{About, Env, Value};
 use super::{Common, Flow, Origin, Owner};
 use crate::effects::{Read, library::children};
 use crate::model::{Use, What};
 use crate::scope::{self, declared};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 use tree_sitter::Node;
 
 /// Deeper nesting, and more steps, are not followed.
 const DEPTH: usize = 100;
-const STEPS: usize = 100_000;
+const STEPS: usize = 20_000;
 
 /// A body that is walked: the action's, or that of a function that it calls.
 pub struct Frame<'a> {
@@ -58,6 +59,10 @@ pub struct Walk<'a, 'p> {
     pub kept: BTreeMap<String, Value>,
     /// Parts that are looked through for a NUL.
     pub checked: BTreeSet<Origin>,
+    /// What the conditions around a place have asked.
+    pub around: Vec<BTreeSet<(Origin, About)>>,
+    /// Texts whose content any condition has looked at, and whose length.
+    pub asked: BTreeSet<(Origin, About)>,
     pub calls: usize,
     steps: usize,
     depth: usize,
@@ -67,7 +72,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     pub fn new(
         owner: Owner,
         common: &'a Common<'a, 'p>,
-        vars: BTreeMap<String, Value>,
+        vars: Rc<BTreeMap<String, Value>>,
     ) -> Walk<'a, 'p> {
         Walk {
             owner,
@@ -82,6 +87,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             found: Vec::new(),
             kept: BTreeMap::new(),
             checked: BTreeSet::new(),
+            around: Vec::new(),
+            asked: BTreeSet::new(),
             calls: 0,
             steps: 0,
             depth: 0,
@@ -110,7 +117,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         for (n, (name, value)) in parameters.into_iter().enumerate() {
             if let Some(name) = name {
                 let key = format!("{number}:{n}");
-                self.env.vars.insert(key.clone(), value);
+                self.vars().insert(key.clone(), value);
                 scope.insert(name, key);
             }
         }
@@ -148,7 +155,22 @@ impl<'a, 'p> Walk<'a, 'p> {
     /// Whether to go on, one level deeper.
     pub fn goes_on(&mut self) -> bool {
         self.steps += 1;
-        self.depth < DEPTH && self.steps < STEPS && !self.env.dead
+        self.spend(1);
+        let left = self.common.work.get() > 0 && self.steps < STEPS;
+        self.depth < DEPTH && left && !self.env.dead
+    }
+
+    fn spend(&self, work: usize) {
+        let left = self.common.work.get();
+        self.common.work.set(left.saturating_sub(work));
+    }
+
+    /// All variables, to be changed: a copy, if another way has them, too.
+    pub fn vars(&mut self) -> &mut BTreeMap<String, Value> {
+        if Rc::strong_count(&self.env.vars) > 1 {
+            self.spend(self.env.vars.len());
+        }
+        Rc::make_mut(&mut self.env.vars)
     }
 
     pub fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
@@ -182,6 +204,9 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     fn meet(&mut self, other: Env) {
+        if !Rc::ptr_eq(&self.env.vars, &other.vars) {
+            self.spend(other.vars.len());
+        }
         let env = self.leave();
         self.env = env.join(other);
     }
@@ -196,12 +221,13 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
             "if_statement" => {
                 let before = self.env.clone();
-                self.condition(field("condition"));
-                let asked = self.env.clone();
-                self.optional(field("consequence"));
-                let yes = std::mem::replace(&mut self.env, asked);
-                self.optional(field("alternative"));
-                self.behind_choice(before, yes);
+                self.condition(field("condition"), |walk| {
+                    let asked = walk.env.clone();
+                    walk.optional(field("consequence"));
+                    let yes = std::mem::replace(&mut walk.env, asked);
+                    walk.optional(field("alternative"));
+                    walk.behind_choice(before, yes);
+                });
             }
             "while_statement" | "for_statement" => {
                 self.frame().scopes.push(BTreeMap::new());
@@ -211,13 +237,14 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
             "do_statement" => self.repeat(field("condition"), field("body"), None),
             "switch_statement" => {
-                self.condition(field("condition"));
-                let entry = self.leave();
-                self.frame().cases.push((entry, false));
-                self.frame().breaks.push(Env::nowhere());
-                if let Some(body) = field("body") {
-                    self.statement(body);
-                }
+                self.condition(field("condition"), |walk| {
+                    let entry = walk.leave();
+                    walk.frame().cases.push((entry, false));
+                    walk.frame().breaks.push(Env::nowhere());
+                    if let Some(body) = field("body") {
+                        walk.statement(body);
+                    }
+                });
                 let out = self.frame().breaks.pop().unwrap_or_default();
                 self.meet(out);
                 if let Some((entry, false)) = self.frame().cases.pop() {
@@ -308,11 +335,19 @@ impl<'a, 'p> Walk<'a, 'p> {
         frame.ends = std::mem::take(&mut frame.ends).join(env);
     }
 
-    fn condition(&mut self, node: Option<Node<'a>>) {
-        if let Some(node) = node {
-            let value = self.eval(node);
-            self.env.asked(&value);
-        }
+    /// A condition, and what stands under it.
+    fn condition(&mut self, node: Option<Node<'a>>, under: impl FnOnce(&mut Self)) {
+        let value = node.map(|node| self.eval(node)).unwrap_or_default();
+        self.ask(&value);
+        self.around.push(value.about);
+        under(self);
+        self.around.pop();
+    }
+
+    /// A condition on a value holds, or does not.
+    pub fn ask(&mut self, value: &Value) {
+        self.env.asked(value);
+        self.asked.extend(value.about.iter().copied());
     }
 
     /// Behind a choice: what was asked is known only where one of the ways has left.
@@ -334,19 +369,20 @@ impl<'a, 'p> Walk<'a, 'p> {
         self.frame().breaks.push(Env::nowhere());
         for _ in 0..2 {
             let before = self.env.clone();
-            self.condition(condition);
-            self.frame().continues.push(Env::nowhere());
-            self.optional(body);
-            let next = self.frame().continues.pop().unwrap_or_default();
-            self.meet(next);
-            self.optional(update);
+            self.condition(condition, |walk| {
+                walk.frame().continues.push(Env::nowhere());
+                walk.optional(body);
+                let next = walk.frame().continues.pop().unwrap_or_default();
+                walk.meet(next);
+                walk.optional(update);
+            });
             // What each turn looks at was looked at behind the loop.
             let (looked, measured) = (self.env.looked.clone(), self.env.measured.clone());
             self.meet(before);
             self.env.looked.extend(looked);
             self.env.measured.extend(measured);
         }
-        self.condition(condition);
+        self.condition(condition, |_| {});
         let out = self.frame().breaks.pop().unwrap_or_default();
         self.meet(out);
     }
@@ -371,7 +407,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                 let rows = if room.many { "[]" } else { "" };
                 self.sizes.insert(format!("{key}{rows}"), room.bytes);
             }
-            self.env.vars.insert(key.clone(), value);
+            self.vars().insert(key.clone(), value);
             if let Some(scope) = self.frame().scopes.last_mut() {
                 scope.insert(word, key);
             }
