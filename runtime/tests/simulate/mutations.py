@@ -155,7 +155,7 @@ MUTATIONS = [
     ("reload-leaks", "config/reload.c",
      "        nest__say(\"%s\", text);\n        nest__settings_free(read);\n",
      "        nest__say(\"%s\", text);\n"),
-    ("keep-below-what-is-kept", "engine/directives.c", "work->kept_n > most || counts > most",
+    ("keep-below-what-is-kept", "engine/keep.c", "work->kept_n > most || counts > most",
      "counts > most"),
     ("idle-as-it-was", "feature/timeout.c", "    return limit == 0 ? nest__config.idle_timeout : limit - 1;",
      "    static uint32_t was = UINT32_MAX;\n"

@@ -66,6 +66,7 @@
 #include "../../engine/session.c"
 
 #include "../../engine/directives.c"
+#include "../../engine/keep.c"
 
 #include "../../io/wheel.c"
 
