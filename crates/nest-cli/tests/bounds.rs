@@ -165,3 +165,22 @@ fn what_is_built_in_counts() {
         .unwrap();
     assert!(status.success());
 }
+
+/// The witness of a match without bound: nothing decides it, and then the client closes.
+#[test]
+fn a_match_without_bound_is_shown() {
+    let place = Place::new();
+    let spec = "%{\nint n;\n%}\n%state D\n%%\n!D: go = \"GO\\n\" { $seen(D); }\n\
+                D: data = (.|\\n)* \".\\n\" { n++; $clear(D); }\n";
+    place.write("spec.nest", spec);
+    place
+        .nest(&["check", "spec.nest"])
+        .with_status(0)
+        .out_has("warning[W0304]: a match without bound")
+        .out_has("behind \"GO\\n\", once a client has sent \"a\", every byte belongs to it");
+    let ended = place
+        .nest(&["check", "--replay", "1", "spec.nest"])
+        .with_status(0)
+        .out_has("Then it closes:");
+    assert!(!ended.out.contains("data"), "{}", ended.out);
+}
