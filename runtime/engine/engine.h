@@ -211,6 +211,12 @@ uint64_t nest__files_memory(void);
 /* Drops the upload, which there is. */
 void nest__upload_drop(nest_session *);
 
+/* -- budget.c: bytes of the rooms of a work block, at most: unread input, copies, what $read gives
+ */
+uint64_t nest__rest_most(void);
+uint64_t nest__arena_most(void);
+uint64_t nest__given_most(void);
+
 /* -- keep.c */
 uint64_t nest__kept_most(void); /* bytes of all that a connection keeps */
 

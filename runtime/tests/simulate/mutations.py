@@ -40,6 +40,11 @@ MUTATIONS = [
     ("reserve-kept", "engine/session.c", " || (work->apart && !nest__lent_long(s))", ""),
     ("reserve-not-back", "engine/work.c", "    carrier->reserve = work;\n", ""),
     # -- output
+    ("queue-never-moved", "engine/output.c",
+     "if (work->out_at > work->out_n && work->out_n + n < work->out_cap) {", "if (false) {"),
+    ("rest-larger", "engine/work.c", "    if (work->rest_cap < cap) {\n",
+     "    cap *= 2;\n    if (work->rest_cap < cap) {\n"),
+    ("budget-without-the-lease", "engine/budget.c", "input + behind > lease", "true"),
     ("moved-without-its-start", "engine/output.c",
      "        work->out_at = 0;\n        return (int64_t)n;\n", "        return (int64_t)n;\n"),
     ("message-moved", "engine/output.c",

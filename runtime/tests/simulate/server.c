@@ -68,6 +68,12 @@
 #include "../../engine/directives.c"
 #include "../../engine/keep.c"
 
+#include "../../null/uploads.c"
+
+#include "../../null/lists.c"
+
+#include "../../engine/budget.c"
+
 #include "../../io/wheel.c"
 
 #include "../../io/jobs.c"
