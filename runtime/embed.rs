@@ -131,6 +131,8 @@ files! {
     "engine/matcher.c" All;
     "engine/parts.c" All;
     "engine/directives.c" All;
+    "engine/keep.c" With("keep");
+    "null/keep.c" Without("keep");
     "engine/session.c" All;
     "engine/budget.c" All;
     "io/peer.c" Sockets;

@@ -11,9 +11,9 @@ uint32_t nest__session_descriptors(bool most) {
     return 1 + (files ? BUDGET_FILES : 0);
 }
 
-/* What is unread: a message that an action keeps, and behind it another, or what a directive takes;
- * or all that one receive brought. */
-static uint64_t budget_input(void) {
+/* A message that an action keeps, and behind it another, or what a directive takes; or all that one
+ * receive brought. */
+uint64_t nest__rest_most(void) {
     uint64_t input = nest__config.input_buffer, lease = nest__lease();
     uint64_t behind = input + 2 > NEST__BEHIND_REST ? input + 2 : NEST__BEHIND_REST;
     return input + behind > lease ? input + behind : lease;
@@ -21,9 +21,13 @@ static uint64_t budget_input(void) {
 
 /* $0 and all parts, each with its NUL, and what is left at the ends of their blocks: less than the
  * next copy needs, and at the end less than a block. */
-static uint64_t budget_copies(void) {
+uint64_t nest__arena_most(void) {
     uint64_t input = nest__config.input_buffer, copies = 2 * input + NEST__PARTS + 1;
     return 2 * copies + (input + 1 > NEST__ARENA ? input + 1 : NEST__ARENA);
+}
+
+uint64_t nest__given_most(void) {
+    return (uint64_t)nest__config.input_buffer + NEST__GIVEN;
 }
 
 unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
@@ -35,9 +39,9 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
         {"session record", NULL, record, record},
         {"per-connection variables", NULL, variables, variables},
         {"state of the match, of the action", NULL, work, work},
-        {"unread input", "inputBuffer", budget_input(), input + NEST__BEHIND_REST},
-        {"copies of parts", "inputBuffer", budget_copies(), 0},
-        {"what $read gives", "inputBuffer", input + NEST__GIVEN, 0},
+        {"unread input", "inputBuffer", nest__rest_most(), input + NEST__BEHIND_REST},
+        {"copies of parts", "inputBuffer", nest__arena_most(), 0},
+        {"what $read gives", "inputBuffer", nest__given_most(), 0},
         {"queued output", "outputBuffer", nest__out_most(), output},
         {"$keep", "keepLimit", nest__kept_most(), 0},
         {"a file on its way", NULL, files, files},

@@ -5,7 +5,6 @@
 #include "engine.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -- the match */
@@ -162,26 +161,6 @@ const char *nest_reason_text(nest_session *s) {
 
 uint64_t nest_id(nest_session *s) {
     return (uint64_t)s->self.gen * nest__config.max_clients + s->self.slot + 1;
-}
-
-void *nest_keep(nest_session *s, size_t n) {
-    struct nest__work *work = nest__borrow(s);
-    size_t most = nest__config.keep_limit; /* perhaps less by now than is kept */
-    /* Else records of pieces of a byte, or of none, would take more than all that is kept. */
-    size_t counts = n < NEST__KEPT_LEAST ? NEST__KEPT_LEAST : n;
-    if (work == NULL || work->kept_n > most || counts > most - work->kept_n) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    struct nest__kept *kept = malloc(sizeof *kept + n);
-    if (kept == NULL) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    kept->head.next = work->kept;
-    work->kept = kept;
-    work->kept_n += counts;
-    return memset(kept + 1, 0, n);
 }
 
 /* -- the server */

@@ -149,7 +149,6 @@ int nest__rest_behind(nest_session *, struct nest__action *, uint32_t n);
 char *nest__arena_take(nest_session *, size_t); /* NULL: ENOMEM */
 void nest__arena_clear(struct nest__work *);    /* keeps a block, so that warm requests need none */
 void nest__kept_free(struct nest__work *);
-uint64_t nest__kept_most(void); /* bytes of all that a connection keeps */
 
 /* -- threads.c */
 enum nest__on_match { NEST__PASS_OVER, NEST__STOP_AT };
@@ -210,6 +209,15 @@ void nest__files_acted(nest_session *);
 uint64_t nest__files_memory(void);
 /* Drops the upload, which there is. */
 void nest__upload_drop(nest_session *);
+
+/* -- budget.c: bytes of the rooms of a work block, at most: unread input, copies, what $read gives
+ */
+uint64_t nest__rest_most(void);
+uint64_t nest__arena_most(void);
+uint64_t nest__given_most(void);
+
+/* -- keep.c */
+uint64_t nest__kept_most(void); /* bytes of all that a connection keeps */
 
 /* -- uploads.c, lists.c */
 /* Bytes of an upload that is kept; of what an action has listed. */

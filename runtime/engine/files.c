@@ -18,11 +18,6 @@ enum {
     FILES_DIRECT = 8 * 1024     /* so much is sent without a copy: it is worth two calls */
 };
 
-uint64_t nest__files_memory(void) {
-    return FILES_AHEAD > FILES_RECEIVED ? FILES_AHEAD
-                                        : FILES_RECEIVED; /* one directive at a time */
-}
-
 static int files_failed(int error) {
     errno = -error;
     return -1;
@@ -34,6 +29,12 @@ struct nest__opened { /* in the action's arena */
     struct nest__opened *next;
     int32_t fd;
 };
+
+uint64_t nest__files_memory(void) {
+    uint64_t records = FILES_OPEN * 2 * (sizeof(struct nest__opened) + sizeof(max_align_t));
+    uint64_t buffer = FILES_AHEAD > FILES_RECEIVED ? FILES_AHEAD : FILES_RECEIVED;
+    return buffer + records; /* one directive at a time */
+}
 
 void nest__files_acted(nest_session *s) {
     struct nest__work *work = s->work;

@@ -341,8 +341,3 @@ void nest__kept_free(struct nest__work *work) {
     work->kept = NULL;
     work->kept_n = 0;
 }
-
-/* A piece counts as much as its record at least. */
-uint64_t nest__kept_most(void) {
-    return 2 * (uint64_t)nest__config.keep_limit;
-}

@@ -82,8 +82,8 @@ pub enum Command {
         nest check --explain-matching login.nest\n  \
         nest check --bounds login.nest\n  \
         nest check --max-connection-memory 1M --require-deadlines login.nest\n\n\
-        Exit status: 0 no error, 1 errors in the specification, or more than is allowed by the last \
-        line, 2 wrong usage")]
+        Exit status: 0 no error, 1 errors in the specification, or more than its limits allow, \
+        2 wrong usage")]
     Check(Check),
     /// Draw its conversations, or the automaton of a rule
     #[command(after_help = "Example:\n  nest graph login.nest -o login.svg\n  \

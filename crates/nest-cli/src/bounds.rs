@@ -101,7 +101,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
         name: machine.name.clone(),
         files,
         places,
-        compiler: Compiler::new(&cc)?,
+        compiler: Compiler::new(&cc)?.without_others(),
     };
     let folder = tempfile::Builder::new()
         .prefix("nest-")

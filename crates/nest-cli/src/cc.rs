@@ -86,6 +86,14 @@ impl Compiler {
         })
     }
 
+    /// Links what must not run, but for what is asked before anything of the specification's does:
+    /// functions of other C files may be missing.
+    pub fn without_others(mut self) -> Self {
+        let open = ["-no-pie", "-Wl,--unresolved-symbols=ignore-all"];
+        self.libraries.extend(open.map(OsString::from));
+        self
+    }
+
     /// Everything that can change what comes out, but for the files.
     pub fn key(&self) -> Vec<OsString> {
         let words = self.words.iter().map(OsString::from);

@@ -129,6 +129,29 @@ fn what_is_not_allowed_fails_and_is_named() {
         .out_has("E0402");
 }
 
+/// What other files are to define is not needed for sizes, and what is not used takes nothing.
+#[test]
+fn functions_of_other_files_may_be_missing() {
+    let place = Place::new();
+    let spec = "%{\nlong work(const char *);\nextern int more;\n%}\n%%\n\
+                [a-z]+ \"\\n\" { char *p = $keep(9); $reply(\"%ld %p\\n\", work($1) + more, p); }\n";
+    place.write("other.nest", spec);
+    place.write("spec.nest", SPEC);
+    let of = |file: &str| {
+        place
+            .nest(&["check", "--bounds", "--model", "event", file])
+            .with_status(0)
+    };
+    of("other.nest")
+        .out_has("$keep (keepLimit)")
+        .out_has("the text of a $reply with a format");
+    let spec = of("spec.nest").out;
+    assert!(
+        !spec.contains("$keep") && !spec.contains("process"),
+        "{spec}"
+    );
+}
+
 /// The environment sets options of servers; bounds are those that are built in.
 #[test]
 fn what_is_built_in_counts() {
@@ -141,4 +164,23 @@ fn what_is_built_in_counts() {
         .status()
         .unwrap();
     assert!(status.success());
+}
+
+/// The witness of a match without bound: nothing decides it, and then the client closes.
+#[test]
+fn a_match_without_bound_is_shown() {
+    let place = Place::new();
+    let spec = "%{\nint n;\n%}\n%state D\n%%\n!D: go = \"GO\\n\" { $seen(D); }\n\
+                D: data = (.|\\n)* \".\\n\" { n++; $clear(D); }\n";
+    place.write("spec.nest", spec);
+    place
+        .nest(&["check", "spec.nest"])
+        .with_status(0)
+        .out_has("warning[W0304]: a match without bound")
+        .out_has("behind \"GO\\n\", once a client has sent \"a\", every byte belongs to it");
+    let ended = place
+        .nest(&["check", "--replay", "1", "spec.nest"])
+        .with_status(0)
+        .out_has("Then it closes:");
+    assert!(!ended.out.contains("data"), "{}", ended.out);
 }

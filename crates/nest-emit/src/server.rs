@@ -17,6 +17,7 @@ pub fn features(m: &Machine) -> Vec<&'static str> {
         ("files", f.files),
         ("uploads", f.uploads),
         ("lists", f.lists),
+        ("keep", f.keep),
         ("blocks", f.blocks),
         ("helpers", f.files || f.blocks),
         ("inetd", inetd(m)),

@@ -419,6 +419,8 @@ pub enum Need {
     Uploads,
     /// And folders are listed.
     Lists,
+    /// Connections keep memory.
+    Keep,
     /// Actions change threads.
     Blocks,
 }
@@ -430,6 +432,7 @@ pub fn need(c: &str) -> Option<Need> {
         "nest_peer" => Some(Need::Peer),
         "nest_timeout" => Some(Need::Timeout),
         "nest_block_begin" | "nest_block_end" => Some(Need::Blocks),
+        "nest_keep" => Some(Need::Keep),
         "nest_file_create" => Some(Need::Uploads),
         "nest_file_list" => Some(Need::Lists),
         _ if c.starts_with("nest_file_") => Some(Need::Files),

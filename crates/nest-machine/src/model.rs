@@ -500,6 +500,8 @@ pub struct Features {
     pub uploads: bool,
     /// `$fileList` is used.
     pub lists: bool,
+    /// `$keep` is used.
+    pub keep: bool,
     /// `$block` is used.
     pub blocks: bool,
     /// Connections, or messages too, are logged.

@@ -175,6 +175,7 @@ fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging
         files: uploads || lists || used(Need::Files) || named(Need::Files),
         uploads,
         lists,
+        keep: used(Need::Keep) || named(Need::Keep),
         blocks: used(Need::Blocks) || named(Need::Blocks),
         log,
     }

@@ -262,6 +262,7 @@ fn a_server_has_what_it_names() {
     assert_eq!(none, nest_machine::Features::default());
     assert!(features("%%\n\"a\" { $timeout(1s); }\n").timeout);
     assert!(features("%%\n\"a\" { $block { } }\n").blocks);
+    assert!(features("%%\n\"a\" { $keep(1); }\n").keep);
     assert!(features("%%\nTIMEOUT(1s) { $fileReply(\"x\"); }\n").files);
     let uploads = features("%%\n\"a\" { $fileDrop($fileCreate(\"x\")); }\n");
     assert!(uploads.files && uploads.uploads && !uploads.lists);
@@ -276,6 +277,7 @@ fn a_server_has_what_it_names() {
     assert!(helper("nest_file_receive(s, \"x\", 5, 0)").files);
     assert!(helper("nest_file_create(s, \"x\")").uploads);
     assert!(helper("nest_block_begin(s)").blocks);
+    assert!(helper("nest_keep(s, 1)").keep);
     assert_eq!(
         helper("puts(\"nest_timeout nest_file_open\") /* nest_block_begin */"),
         nest_machine::Features::default()

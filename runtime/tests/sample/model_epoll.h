@@ -27,6 +27,7 @@
 #include "../../engine/session.c"
 #include "../../engine/budget.c"
 #include "../../engine/directives.c"
+#include "../../engine/keep.c"
 #include "../../io/peer.c"
 #include "../../io/wheel.c"
 #include "../../io/intake.c"

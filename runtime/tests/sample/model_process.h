@@ -26,6 +26,7 @@
 #include "../../engine/session.c"
 #include "../../engine/budget.c"
 #include "../../engine/directives.c"
+#include "../../engine/keep.c"
 #include "../../io/peer.c"
 #include "../../io/watch.c"
 #include "../../io/blocking.c"

@@ -29,6 +29,7 @@
 #include "../../engine/session.c"
 #include "../../engine/budget.c"
 #include "../../engine/directives.c"
+#include "../../engine/keep.c"
 #include "../../listener/endpoint.c"
 #include "../../listener/scarce.c"
 #include "../../null/inetd.c"

@@ -40,6 +40,11 @@ MUTATIONS = [
     ("reserve-kept", "engine/session.c", " || (work->apart && !nest__lent_long(s))", ""),
     ("reserve-not-back", "engine/work.c", "    carrier->reserve = work;\n", ""),
     # -- output
+    ("queue-never-moved", "engine/output.c",
+     "if (work->out_at > work->out_n && work->out_n + n < work->out_cap) {", "if (false) {"),
+    ("rest-larger", "engine/work.c", "    if (work->rest_cap < cap) {\n",
+     "    cap *= 2;\n    if (work->rest_cap < cap) {\n"),
+    ("budget-without-the-lease", "engine/budget.c", "input + behind > lease", "true"),
     ("moved-without-its-start", "engine/output.c",
      "        work->out_at = 0;\n        return (int64_t)n;\n", "        return (int64_t)n;\n"),
     ("message-moved", "engine/output.c",
@@ -155,7 +160,7 @@ MUTATIONS = [
     ("reload-leaks", "config/reload.c",
      "        nest__say(\"%s\", text);\n        nest__settings_free(read);\n",
      "        nest__say(\"%s\", text);\n"),
-    ("keep-below-what-is-kept", "engine/directives.c", "work->kept_n > most || counts > most",
+    ("keep-below-what-is-kept", "engine/keep.c", "work->kept_n > most || counts > most",
      "counts > most"),
     ("idle-as-it-was", "feature/timeout.c", "    return limit == 0 ? nest__config.idle_timeout : limit - 1;",
      "    static uint32_t was = UINT32_MAX;\n"

@@ -39,6 +39,22 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
     }
 }
 
+/* No more than the budget says, which is what all clients may come to. */
+static void record_rooms(const nest_session *s, const struct nest__work *work) {
+    static uint64_t out_most; /* of the limits that there were: rooms do not shrink */
+    uint64_t now = nest__out_most(), arena = 0;
+    out_most = now > out_most ? now : out_most;
+    for (const struct nest__block *block = work->arena; block != NULL; block = block->next) {
+        arena += block->size;
+    }
+    if (work->rest_cap > nest__rest_most() || work->out_cap > out_most ||
+        work->text_cap > nest__given_most() ||
+        /* The reserve's block may have come to it, and records of files. */
+        arena > nest__arena_most() + NEST__ARENA + 2048) {
+        record_no(s, "a room is larger than the budget says");
+    }
+}
+
 static void record_phase(const nest_session *s) {
     bool waiting = (s->flags & NEST__WAITING) != 0;
     if ((s->phase == NEST__ACTING) != waiting || (s->waiter != NULL) != waiting) {
@@ -126,6 +142,7 @@ void record_check_all(void) {
         record_phase(s);
         if (s->work != NULL) {
             record_work(s, s->work);
+            record_rooms(s, s->work);
             lent = lent || s->work == carrier->lent;
         }
         going += s->phase != NEST__ENDED;

@@ -66,6 +66,13 @@
 #include "../../engine/session.c"
 
 #include "../../engine/directives.c"
+#include "../../engine/keep.c"
+
+#include "../../null/uploads.c"
+
+#include "../../null/lists.c"
+
+#include "../../engine/budget.c"
 
 #include "../../io/wheel.c"
 
