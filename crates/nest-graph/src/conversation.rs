@@ -49,6 +49,8 @@ pub enum Place {
     Entry,
     /// In one of the sets that are joined.
     Group(usize),
+    /// In any of all of them.
+    Any,
     /// It has ended.
     Exit,
 }

@@ -35,6 +35,7 @@ impl Conversation<'_> {
         };
         let mut steps = self.steps(&groups);
         let way = self.way(&groups);
+        join_vague(groups.len(), &mut steps, &way);
         let several = self.several(&groups, &mut steps, &way);
         let mut nodes = vec![self.entry()];
         let mut numbers = BTreeMap::from([(Place::Entry, 0)]);
@@ -48,6 +49,15 @@ impl Conversation<'_> {
         {
             numbers.insert(Place::Exit, nodes.len());
             nodes.push(self.exit());
+        }
+        let any = |to: &Place| *to == Place::Any;
+        if steps.keys().any(|(_, to)| any(to)) || several.iter().any(|s| s.leads.keys().any(any)) {
+            numbers.insert(Place::Any, nodes.len());
+            nodes.push(Node::new(
+                Kind::Several,
+                vec!["anywhere".into()],
+                "any of all sets".into(),
+            ));
         }
         let mut edges = Vec::new();
         for ((from, to), by) in &steps {
@@ -341,6 +351,31 @@ impl Conversation<'_> {
         }
         steps.retain(|_, by| !by.is_empty());
         found
+    }
+}
+
+/// Where it cannot be told what an action does, and so it may lead to all groups, one arrow says so.
+fn join_vague(groups: usize, steps: &mut Steps, way: &BTreeSet<(Place, Place, By)>) {
+    let mut leads: BTreeMap<(Place, By), usize> = BTreeMap::new();
+    for ((from, to), by) in steps.iter().filter(|((_, to), _)| *to != Place::Exit) {
+        for by in by.iter().filter(|(_, certain)| !**certain) {
+            *leads.entry((*from, *by.0)).or_default() += usize::from(matches!(to, Place::Group(_)));
+        }
+    }
+    leads.retain(|(_, by), count| {
+        *count == groups && groups > MANY && !way.iter().any(|(.., step)| step == by)
+    });
+    for ((from, to), by) in steps.iter_mut() {
+        if matches!(to, Place::Group(_)) {
+            by.retain(|by, _| !leads.contains_key(&(*from, *by)));
+        }
+    }
+    steps.retain(|_, by| !by.is_empty());
+    for (from, by) in leads.into_keys() {
+        steps
+            .entry((from, Place::Any))
+            .or_default()
+            .insert(by, false);
     }
 }
 
