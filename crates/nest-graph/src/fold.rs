@@ -121,10 +121,6 @@ impl Conversation<'_> {
     }
 
     fn extent(&self, groups: usize) -> String {
-        let count = |n: usize, what: &str| match n {
-            1 => format!("1 {what}"),
-            n => format!("{n} {what}s"),
-        };
         let (sets, rules) = (self.reach.sets.len(), self.m.rules.len());
         let mut text = match sets {
             1 => "1 set of states".to_owned(),
@@ -400,6 +396,14 @@ impl Several {
     fn saves(&self) -> usize {
         let all = self.stays.len() + self.leads.values().map(BTreeMap::len).sum::<usize>();
         all * (self.sets.len() - 1)
+    }
+}
+
+/// `1 rule`, `2 rules`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
     }
 }
 

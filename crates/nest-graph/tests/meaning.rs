@@ -209,6 +209,25 @@ fn the_way_to_a_finding() {
     );
 }
 
+/// Where the states are drawn, the rules on the way are shown.
+#[test]
+fn a_way_among_states() {
+    let text = flags(6).replace("\n%%\n", "\n%%\nlate = \"x\"+ { $reply(\"x\"); }\n");
+    let text = text.replace("late", "F5 && F0: late");
+    let spec = Spec::new("t.nest", &text);
+    let found = spec
+        .findings
+        .iter()
+        .find(|f| f.diagnostic.code.name() == "W0302");
+    let mut talk = spec.conversation();
+    assert!(talk.show(found.unwrap().witness.as_ref().unwrap()));
+    let graph = talk.graph();
+    let shown = graph.edges.iter().filter(|e| e.on_way);
+    let mut names: Vec<String> = shown.map(|e| graph.nodes[e.to].name.join(" ")).collect();
+    names.sort();
+    assert_eq!(names, ["DEFAULT", "F0", "F5"]);
+}
+
 /// Every conversation that is found can be followed, in all examples and in what is found here.
 #[test]
 fn every_witness_is_followed() {
