@@ -49,6 +49,8 @@ pub enum Place {
     Entry,
     /// In one of the sets that are joined.
     Group(usize),
+    /// In any of all of them.
+    Any,
     /// It has ended.
     Exit,
 }
@@ -100,24 +102,27 @@ impl<'m> Conversation<'m> {
         }
     }
 
-    /// Which sets are drawn as one: all of them by themselves, or, where they are too many, those in
-    /// which the same can be taken. Nothing if that does not help either.
-    pub(crate) fn groups(&self) -> Option<Vec<Vec<usize>>> {
-        self.moves.as_ref()?;
-        let sets = &self.reach.sets;
-        if sets.len() <= MOST_SETS {
-            return Some((0..sets.len()).map(|n| vec![n]).collect());
+    /// Which sets may be drawn as one, the best way first: each by itself, and those together in
+    /// which the same can be taken. What would be too many nodes is left out, and what says nothing.
+    pub(crate) fn groupings(&self) -> Vec<Vec<Vec<usize>>> {
+        if self.moves.is_none() {
+            return Vec::new();
         }
-        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let sets = &self.reach.sets;
+        let mut joined: Vec<Vec<usize>> = Vec::new();
         let mut known = BTreeMap::new();
         for (n, set) in sets.iter().enumerate() {
-            let number = *known.entry((&set.rules, set.timer)).or_insert(groups.len());
-            if number == groups.len() {
-                groups.push(Vec::new());
+            let number = *known.entry((&set.rules, set.timer)).or_insert(joined.len());
+            if number == joined.len() {
+                joined.push(Vec::new());
             }
-            groups[number].push(n);
+            joined[number].push(n);
         }
-        (groups.len() <= MOST_SETS).then_some(groups)
+        let single: Vec<Vec<usize>> = (0..sets.len()).map(|n| vec![n]).collect();
+        let mut found = vec![single];
+        found.extend(Some(joined).filter(|joined| joined.len() > 1));
+        found.retain(|groups| groups.len() <= MOST_SETS);
+        found
     }
 
     /// All steps between groups.

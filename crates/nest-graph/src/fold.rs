@@ -3,7 +3,7 @@
 //! What a rule does alike in many sets is drawn once, at a node that stands for all of these.
 
 use crate::condition::condition;
-use crate::conversation::{By, Conversation, MOST_SETS, Place, Steps};
+use crate::conversation::{By, Conversation, Place, Steps};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{cells, plain, short};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +14,8 @@ const MANY: usize = 3;
 const MANY_LEAD: usize = 5;
 /// More nodes that stand for several are no help.
 const MOST_SEVERAL: usize = 4;
+/// With more arrows than this nobody sees where one leads.
+const MOST_EDGES: usize = 120;
 /// Names that stand in one line are not longer together.
 const LINE: usize = 24;
 /// More lines of names are not written.
@@ -30,12 +32,20 @@ impl Conversation<'_> {
     /// The picture.
     #[must_use]
     pub fn graph(&self) -> Graph {
-        let Some(groups) = self.groups() else {
-            return self.by_states();
-        };
-        let mut steps = self.steps(&groups);
-        let way = self.way(&groups);
-        let several = self.several(&groups, &mut steps, &way);
+        let mut all = self.groupings().into_iter();
+        all.find_map(|groups| self.of_groups(&groups))
+            .unwrap_or_else(|| self.by_states())
+    }
+
+    /// The picture with these sets joined; nothing if it would be all lines.
+    fn of_groups(&self, groups: &[Vec<usize>]) -> Option<Graph> {
+        let mut steps = self.steps(groups);
+        let way = self.way(groups);
+        join_vague(groups.len(), &mut steps, &way);
+        let several = self.several(groups, &mut steps, &way);
+        if steps.keys().filter(|(from, to)| from != to).count() > MOST_EDGES {
+            return None;
+        }
         let mut nodes = vec![self.entry()];
         let mut numbers = BTreeMap::from([(Place::Entry, 0)]);
         for (n, sets) in groups.iter().enumerate() {
@@ -48,6 +58,15 @@ impl Conversation<'_> {
         {
             numbers.insert(Place::Exit, nodes.len());
             nodes.push(self.exit());
+        }
+        let any = |to: &Place| *to == Place::Any;
+        if steps.keys().any(|(_, to)| any(to)) || several.iter().any(|s| s.leads.keys().any(any)) {
+            numbers.insert(Place::Any, nodes.len());
+            nodes.push(Node::new(
+                Kind::Several,
+                vec!["anywhere".into()],
+                "any of all sets".into(),
+            ));
         }
         let mut edges = Vec::new();
         for ((from, to), by) in &steps {
@@ -81,7 +100,7 @@ impl Conversation<'_> {
         }
         for one in several {
             let from = nodes.len();
-            nodes.push(self.stands_for(&one, &groups));
+            nodes.push(self.stands_for(&one, groups));
             for (to, by) in &one.leads {
                 let labels = by.iter().map(|(by, certain)| self.label(*by, *certain));
                 edges.push(Edge {
@@ -92,20 +111,16 @@ impl Conversation<'_> {
                 });
             }
         }
-        Graph {
+        Some(Graph {
             title: plain(&self.m.file),
             subtitle: self.extent(groups.len()),
             nodes,
             edges,
             notes: self.notes(groups.len()),
-        }
+        })
     }
 
     fn extent(&self, groups: usize) -> String {
-        let count = |n: usize, what: &str| match n {
-            1 => format!("1 {what}"),
-            n => format!("{n} {what}s"),
-        };
         let (sets, rules) = (self.reach.sets.len(), self.m.rules.len());
         let mut text = match sets {
             1 => "1 set of states".to_owned(),
@@ -127,10 +142,9 @@ impl Conversation<'_> {
         let mut say = |text: String, finding: bool| notes.push(Note { text, finding });
         if groups < self.reach.sets.len() {
             say(
-                format!(
-                    "More than {MOST_SETS} sets of states: those are one in which the same rules \
-                     can take something."
-                ),
+                "Too many sets of states, or steps between them: those are one in which the same \
+                 rules can take something."
+                    .into(),
                 false,
             );
         }
@@ -344,6 +358,31 @@ impl Conversation<'_> {
     }
 }
 
+/// Where it cannot be told what an action does, and so it may lead to all groups, one arrow says so.
+fn join_vague(groups: usize, steps: &mut Steps, way: &BTreeSet<(Place, Place, By)>) {
+    let mut leads: BTreeMap<(Place, By), usize> = BTreeMap::new();
+    for ((from, to), by) in steps.iter().filter(|((_, to), _)| *to != Place::Exit) {
+        for by in by.iter().filter(|(_, certain)| !**certain) {
+            *leads.entry((*from, *by.0)).or_default() += usize::from(matches!(to, Place::Group(_)));
+        }
+    }
+    leads.retain(|(_, by), count| {
+        *count == groups && groups > MANY && !way.iter().any(|(.., step)| step == by)
+    });
+    for ((from, to), by) in steps.iter_mut() {
+        if matches!(to, Place::Group(_)) {
+            by.retain(|by, _| !leads.contains_key(&(*from, *by)));
+        }
+    }
+    steps.retain(|_, by| !by.is_empty());
+    for (from, by) in leads.into_keys() {
+        steps
+            .entry((from, Place::Any))
+            .or_default()
+            .insert(by, false);
+    }
+}
+
 /// What rules do alike in several groups.
 #[derive(Default)]
 struct Several {
@@ -357,6 +396,14 @@ impl Several {
     fn saves(&self) -> usize {
         let all = self.stays.len() + self.leads.values().map(BTreeMap::len).sum::<usize>();
         all * (self.sets.len() - 1)
+    }
+}
+
+/// `1 rule`, `2 rules`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
     }
 }
 

@@ -140,7 +140,7 @@ impl Conversation<'_> {
         let node = |place: Place| match place {
             Place::Entry => 0,
             Place::Group(n) => n + 1,
-            Place::Exit => sets.len() + 1,
+            Place::Any | Place::Exit => sets.len() + 1,
         };
         // Of what is not known whole, parts would mislead.
         let steps = match self.moves {

@@ -3,7 +3,7 @@
 //! An arrow leads from a state that a rule asks for to a state that it may mark.
 
 use crate::conversation::{By, Conversation};
-use crate::fold::lines;
+use crate::fold::{count, lines};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::plain;
 use nest_machine::Cond;
@@ -60,14 +60,18 @@ impl Conversation<'_> {
             }
             for (to, certain) in targets(effect, &numbers, exit) {
                 for from in from.iter().filter(|from| **from != to) {
-                    labels
-                        .entry((*from, to))
-                        .or_default()
-                        .push(self.label(by, certain));
+                    let label = Label {
+                        on_way: self.way.iter().any(|step| By::from(step.by) == by),
+                        ..self.label(by, certain)
+                    };
+                    labels.entry((*from, to)).or_default().push(label);
                 }
             }
         }
-        if let Some(default) = numbers.get(&1) {
+        let mut first = self.reach.sets.iter().filter(|set| set.from.is_none());
+        if let Some(default) = numbers.get(&1)
+            && first.any(|set| set.states >> 1 & 1 == 1)
+        {
             labels.entry((0, *default)).or_default();
         }
         // A node that nothing leads from is no help; those behind it move up.
@@ -79,8 +83,9 @@ impl Conversation<'_> {
         let edges = labels.into_iter().map(|((from, to), labels)| Edge {
             from: number(from),
             to: number(to),
+            on_way: labels.iter().any(|label| label.on_way)
+                || (labels.is_empty() && !self.way.is_empty()),
             labels,
-            on_way: false,
         });
         let sets = self.reach.sets.len();
         let many = if self.reach.is_complete() {
@@ -102,7 +107,11 @@ impl Conversation<'_> {
         notes.extend(self.findings());
         Graph {
             title: plain(&m.file),
-            subtitle: format!("{many}, {} states, {} rules", numbers.len(), m.rules.len()),
+            subtitle: format!(
+                "{many}, {}, {}",
+                count(numbers.len(), "state"),
+                count(m.rules.len(), "rule")
+            ),
             nodes,
             edges: edges.collect(),
             notes,
