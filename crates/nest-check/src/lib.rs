@@ -6,6 +6,7 @@
 //! findings are shown.
 
 mod active;
+mod coverage;
 mod ends;
 mod lines;
 mod waits;
@@ -15,9 +16,9 @@ use nest_diag::Diagnostic;
 use nest_machine::Machine;
 use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
-use witness::Talks;
 
-pub use witness::{Act, Witness};
+pub use coverage::{Coverage, Heard, Share};
+pub use witness::{Act, Talks, Witness, literal};
 
 /// Steps of automata that the findings about waiting may take together.
 const MOST_STEPS: usize = 2_000_000;

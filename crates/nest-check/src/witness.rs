@@ -36,6 +36,13 @@ impl Witness {
         self.acts.push(Act::Send(message));
         self
     }
+
+    /// This and then so many milliseconds of silence.
+    #[must_use]
+    pub fn silence(mut self, ms: u32) -> Witness {
+        self.acts.push(Act::Silence(ms));
+        self
+    }
 }
 
 impl fmt::Display for Act {

@@ -108,6 +108,15 @@ pub fn compile(
     outcome.machine.ok_or(Failure::Said)
 }
 
+/// The same of what was compiled before, in another model: its warnings were shown.
+pub fn compile_again(spec: &Spec, more: &[PathBuf]) -> Result<Machine, Failure> {
+    let outcome = outcome(spec, more, true, &mut BTreeSet::new());
+    match outcome.machine {
+        Some(machine) => Ok(machine),
+        None => compile(spec, more, true, &mut BTreeSet::new()),
+    }
+}
+
 fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome {
     if !source::is_stdin(&spec.file) {
         inputs.insert(spec.file.clone());
