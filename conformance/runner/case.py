@@ -58,7 +58,7 @@ class Case:
         clients = []
         if self.given:
             self.spec = os.path.basename(self.given)
-            if re.search(r'^```(nest|escaped|file)\b', text, re.M):
+            if re.search(r'^```(nest|escaped|file)(\s|$)', text, re.M):
                 raise CaseError(f'it has a specification of its own: it tests that, not {self.spec}')
         for fence in _FENCE.finditer(text):
             kind, word, body = fence.groups()

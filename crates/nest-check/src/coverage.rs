@@ -4,8 +4,8 @@
 //! What was done is heard from the traces of servers; what can be done is what the checker has found.
 //! Must not know: who held the conversations.
 
-use nest_machine::Machine;
 use nest_machine::reach::{Reach, Step};
+use nest_machine::{Cond, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A line of a trace, as far as it counts.
@@ -80,43 +80,42 @@ impl<'m> Coverage<'m> {
 
     /// Counts a conversation.
     pub fn hear(&mut self, trace: &[Heard]) {
-        let mut at = None;
+        let (mut at, mut node) = (None, None);
         for line in trace {
-            match line {
-                Heard::States(names, last) => {
-                    let node = self.node(names, last);
-                    self.marked |= node.0;
-                    at = self.numbers.get(&node).copied();
-                    match at {
-                        Some(set) => _ = self.sets.insert(set),
-                        None => _ = self.strange.insert(node),
-                    }
-                }
-                Heard::Take(label) => {
-                    let rules = self.m.rules.iter().enumerate();
-                    let named = rules.filter(|(_, r)| r.label == *label);
-                    let named = named.map(|(n, r)| (Step::Rule(n), &r.cond));
-                    self.step(at, &named.collect::<Vec<_>>());
-                }
-                Heard::Timeout(label) => {
-                    let timers = self.m.timers.iter().enumerate();
-                    let named = timers.filter(|(_, t)| t.label == *label);
-                    let named = named.map(|(n, t)| (Step::Timer(n), &t.cond));
-                    self.step(at, &named.collect::<Vec<_>>());
-                }
+            if let Heard::States(names, last) = line {
+                let here = self.node(names, last);
+                self.marked |= here.0;
+                at = self.numbers.get(&here).copied();
+                self.sets.extend(at);
+                node = Some(here);
+            } else if at.is_none() {
+                // Behind START's action there are states even where it has closed.
+                self.strange.extend(node);
+            }
+            for step in self.ran(at, line) {
+                self.steps.insert(step);
+                self.transitions.extend(at.map(|set| (set, step)));
             }
         }
     }
 
-    /// One of these ran: of several on lines of the same number, in files of their own, those that
-    /// are active.
-    fn step(&mut self, at: Option<usize>, named: &[(Step, &nest_machine::Cond)]) {
-        for (step, cond) in named {
-            if at.is_some_and(|set| !self.reach.sets[set].holds(cond)) {
-                continue;
+    /// What ran in a set by a line: of several rules on lines of the same number, in files of their
+    /// own, those that are active.
+    #[must_use]
+    pub fn ran(&self, at: Option<usize>, line: &Heard) -> Vec<Step> {
+        let active = |cond: &Cond| at.is_none_or(|set| self.reach.sets[set].holds(cond));
+        match line {
+            Heard::States(..) => Vec::new(),
+            Heard::Take(label) => {
+                let rules = self.m.rules.iter().enumerate();
+                let named = rules.filter(|(_, r)| r.label == *label && active(&r.cond));
+                named.map(|(n, _)| Step::Rule(n)).collect()
             }
-            self.steps.insert(*step);
-            self.transitions.extend(at.map(|set| (set, *step)));
+            Heard::Timeout(label) => {
+                let timers = self.m.timers.iter().enumerate();
+                let named = timers.filter(|(_, t)| t.label == *label && active(&t.cond));
+                named.map(|(n, _)| Step::Timer(n)).collect()
+            }
         }
     }
 
@@ -162,6 +161,12 @@ impl<'m> Coverage<'m> {
             all.map(|step| (n, step)).collect::<Vec<_>>()
         };
         self.reach.sets.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// What ran, each in its set.
+    #[must_use]
+    pub fn met(&self) -> &BTreeSet<(usize, Step)> {
+        &self.transitions
     }
 
     /// Whether every set is known, so that transitions can be counted.

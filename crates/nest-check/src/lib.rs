@@ -11,6 +11,7 @@ mod ends;
 mod lines;
 mod waits;
 mod witness;
+mod words;
 
 use nest_diag::Diagnostic;
 use nest_machine::Machine;
@@ -19,6 +20,7 @@ use nest_machine::reach::{Reach, Winners};
 
 pub use coverage::{Coverage, Heard, Share};
 pub use witness::{Act, Talks, Witness, literal};
+pub use words::words;
 
 /// Steps of automata that the findings about waiting may take together.
 const MOST_STEPS: usize = 2_000_000;

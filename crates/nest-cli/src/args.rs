@@ -103,7 +103,8 @@ pub enum Command {
     /// Hold the conversations that are written beside a specification, and say what they cover
     #[command(after_help = "Example:\n  nest test login.nest\n  \
         nest test login.nest known.md --model event --quick\n  \
-        nest test login.nest --min-coverage 90\n\n\
+        nest test login.nest --min-coverage 90\n  \
+        nest test login.nest --generate\n\n\
         A conversation is a page in Markdown; pages of the specification's directory, and of cases/ \
         and tests/ in it, are taken that have a line `spec: login.nest`.\n\n\
         Exit status: 0 all went as written, 1 one did not or too little is covered, 2 wrong usage")]
@@ -284,6 +285,15 @@ pub struct Test {
     /// How to print what comes of it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
+    /// Write pages with conversations for what is not covered, as the server holds them
+    #[arg(long, conflicts_with = "format")]
+    pub generate: bool,
+    /// Where --generate writes [default: NAME-cases.md beside the specification]
+    #[arg(short, long, value_name = "FILE.md", requires = "generate")]
+    pub output: Option<PathBuf>,
+    /// Let --generate overwrite
+    #[arg(long, requires = "generate")]
+    pub force: bool,
     /// Keep what the servers wrote, and say where
     #[arg(long)]
     pub keep: bool,

@@ -3,9 +3,13 @@
 //!
 //! Here servers are built and results are counted; `runner` holds the conversations.
 
+mod explore;
+mod generate;
 mod pages;
+mod proposal;
 mod report;
 mod runner;
+mod script;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,8 +27,10 @@ use crate::signals::Hold;
 use crate::source;
 use crate::term::{self, Failure, Progress};
 
+use generate::Maker;
 use report::Report;
 use runner::{Asked, Runner};
+use script::Script;
 
 /// The model without sockets, in which time is exact.
 const SCRIPT: &str = "script";
@@ -37,16 +43,20 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         ));
     }
     let (named, more) = pages::divided(&args.more)?;
+    let place = args.generate.then(|| generate::output(args)).transpose()?;
     let spec = Spec {
         file: args.file.clone(),
         model: None,
     };
     let hold = Hold::new()?;
     let machine = compile(&spec, &more, true, &mut BTreeSet::new())?;
-    let pages = pages::of(&args.file, &named)?;
-    let runner = Runner::new()?;
+    let pages = pages::of(&args.file, &named, args.generate)?;
+    let mut runner = Runner::new()?;
     let models = models(&args.model, machine.settings.inetd);
-    let servers = build(args, &more, &models)?;
+    let mut servers = build(args, &more, &models)?;
+    if args.generate && !servers.contains_key(SCRIPT) {
+        servers.extend(build(args, &more, &[SCRIPT.to_owned()])?);
+    }
     hold.release();
     let mut report = Report::new(args.format, &args.file, &pages);
     let asked = Asked {
@@ -60,20 +70,46 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         keep: args.keep,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let kept = runner.run(&asked, &mut |page| report.page(page))?;
+    let kept = if asked.pages.is_empty() {
+        None
+    } else {
+        runner.run(&asked, &mut |page| report.page(page))?
+    };
     let reach = Reach::of(&machine);
     let mut coverage = Coverage::new(&machine, &reach);
     for trace in report.heard() {
-        coverage.hear(trace);
+        coverage.hear(&trace);
     }
-    report.close(&machine, &reach, &coverage, kept.as_deref());
+    if !asked.pages.is_empty() {
+        report.close(&machine, &reach, &coverage, kept.as_deref());
+    }
+    if let Some(place) = place {
+        if report.failed() {
+            term::note("nothing is proposed before what is there goes as written");
+            return Err(Failure::Said);
+        }
+        let hold = Hold::new()?;
+        let maker = Maker {
+            args,
+            machine: &machine,
+            reach: &reach,
+            script: Script {
+                server: asked.servers[SCRIPT].clone(),
+            },
+            hold: &hold,
+        };
+        let acts = report.acts(&machine);
+        let made = maker.make(&mut coverage, &place, acts, &asked, &mut runner);
+        hold.release();
+        made?;
+    }
+    let percent = coverage.whole().percent();
     let too_little = args
         .min_coverage
-        .filter(|least| coverage.whole().percent() < usize::from(*least));
+        .filter(|least| percent < usize::from(*least));
     if let Some(least) = too_little {
         term::note(format!(
-            "{}% are covered, --min-coverage asks for {least}%",
-            coverage.whole().percent()
+            "{percent}% are covered, --min-coverage asks for {least}%"
         ));
     }
     if report.failed() || too_little.is_some() {

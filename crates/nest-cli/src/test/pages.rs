@@ -23,8 +23,9 @@ pub fn divided(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failur
     Ok((pages, more))
 }
 
-/// The pages to hold, each by its real path; none is a failure, which says how to begin.
-pub fn of(spec: &Path, named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+/// The pages to hold, each by its real path; none is a failure, which says how to begin, unless some
+/// will be `made`.
+pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Failure> {
     let real = |path: &Path| {
         std::fs::canonicalize(path)
             .map_err(|e| Failure::io(format!("cannot read {}", path.display()), &e))
@@ -77,11 +78,13 @@ pub fn of(spec: &Path, named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             spec.file_name().unwrap_or_default().display()
         ));
     }
-    if pages.is_empty() {
+    if pages.is_empty() && !made {
         return Err(Failure::new(format!(
-            "there is no conversation with {}: a page in Markdown beside it, with a line `spec: {}`",
+            "there is no conversation with {}, a page in Markdown with a line `spec: {}`; to begin: \
+             nest test --generate {}",
             spec.display(),
             spec.file_name().unwrap_or_default().display(),
+            spec.display(),
         )));
     }
     Ok(pages)

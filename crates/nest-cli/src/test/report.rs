@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
-use nest_check::{Coverage, Heard, Share, Talks};
+use nest_check::{Act, Coverage, Heard, Share, Talks};
 use nest_machine::Machine;
 use nest_machine::reach::{Reach, Step};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub struct Report {
     waiting: BTreeMap<PathBuf, Page>,
     counts: BTreeMap<&'static str, usize>,
     skipped: BTreeMap<String, usize>,
-    heard: Vec<Vec<Heard>>,
+    heard: Vec<Trace>,
 }
 
 impl Report {
@@ -66,8 +66,13 @@ impl Report {
     }
 
     /// The traces of all conversations, whole, as the servers left them.
-    pub fn heard(&self) -> &[Vec<Heard>] {
-        &self.heard
+    pub fn heard(&self) -> impl Iterator<Item = Vec<Heard>> {
+        self.heard.iter().map(lines)
+    }
+
+    /// What the clients did in them, one thing for each that ran.
+    pub fn acts(&self, m: &Machine) -> Vec<Vec<Act>> {
+        self.heard.iter().map(|trace| acts(m, trace)).collect()
     }
 
     /// Whether anything failed, or was not done.
@@ -91,7 +96,7 @@ impl Report {
                 *self.skipped.entry(reason.clone()).or_default() += 1;
             }
         }
-        self.heard.extend(page.heard.iter().map(|t| lines(t)));
+        self.heard.extend(page.heard.iter().cloned());
         let name = shown(&page.page);
         match self.format {
             Format::Json => {
@@ -133,9 +138,36 @@ impl Report {
     }
 }
 
+/// A trace: each line is its words.
+type Trace = Vec<Vec<Value>>;
+
+fn word(value: Option<&Value>) -> String {
+    let text = value.and_then(Value::as_str);
+    text.unwrap_or_default().to_owned()
+}
+
+/// What a client did, to see this trace.
+fn acts(m: &Machine, trace: &Trace) -> Vec<Act> {
+    let act = |line: &Vec<Value>| match word(line.first()).as_str() {
+        "take" => {
+            let bytes = word(line.get(2));
+            let bytes = bytes
+                .chars()
+                .map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?'));
+            Some(Act::Send(bytes.collect()))
+        }
+        "timeout" => {
+            let label = word(line.get(1));
+            let timer = m.timers.iter().find(|t| t.label == label)?;
+            Some(Act::Silence(timer.after))
+        }
+        _ => None,
+    };
+    trace.iter().filter_map(act).collect()
+}
+
 /// A trace, as far as it counts.
-fn lines(trace: &[Vec<Value>]) -> Vec<Heard> {
-    let word = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+fn lines(trace: &Trace) -> Vec<Heard> {
     let line = |line: &Vec<Value>| match word(line.first()).as_str() {
         "take" => Some(Heard::Take(word(line.get(1)))),
         "timeout" => Some(Heard::Timeout(word(line.get(1)))),
@@ -244,6 +276,9 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
         coverage.transitions(),
         "rules, each in every set in which it can run",
     );
+    if reach.sets.is_empty() {
+        text.push_str("  START's action ends every conversation: there is nothing to cover.\n");
+    }
     if !coverage.is_complete() {
         text.push_str("  The sets of states are too many to count: rules and states alone are.\n");
     }

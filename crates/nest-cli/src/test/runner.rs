@@ -22,7 +22,7 @@ use crate::term::{Failure, Progress};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What it is asked.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Asked {
     /// This program.
     pub nest: PathBuf,
@@ -119,7 +119,7 @@ impl Runner {
 
     /// Holds the conversations; `heard` gets each page as it ends. Where things were kept.
     pub fn run(
-        self,
+        &mut self,
         asked: &Asked,
         heard: &mut dyn FnMut(Page),
     ) -> Result<Option<PathBuf>, Failure> {
@@ -140,7 +140,7 @@ impl Runner {
         let status = child.wait();
         match result? {
             Followed::Signal(number) => {
-                drop(self.folder);
+                let _ = std::fs::remove_dir_all(self.folder.path());
                 signals::end_by(number);
                 Err(Failure::Said)
             }
@@ -152,7 +152,7 @@ impl Runner {
                     )));
                 }
                 if kept.as_ref().is_some_and(Option::is_some) {
-                    let _ = self.folder.keep();
+                    self.folder.disable_cleanup(true);
                 }
                 Ok(kept.flatten())
             }
