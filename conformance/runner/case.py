@@ -236,16 +236,18 @@ class Case:
                         for step, argument in self.steps(client) if step in ('expect', 'expect~'))
 
     def unmet(self, client, received):
-        """The first step of a client that what it received does not satisfy; None, if all do."""
-        pattern = b''
+        """The first step of a client that what it received does not satisfy, and what was left for
+        that; None and the rest, if all do."""
+        pattern, left = b'', received
         for step in self.talk:
             name, word, argument = step
             if name != client or word not in ('expect', 'expect~'):
                 continue
             pattern += re.escape(argument) if word == 'expect' else b'(?:' + argument + b')'
-            if re.match(pattern, received, re.S) is None:
-                return step
-        return None
+            if (found := re.match(pattern, received, re.S)) is None:
+                return step, left
+            left = received[found.end():]
+        return None, left
 
     def hear(self, traces):
         """Notes what a server has done in the conversation, whole."""

@@ -142,10 +142,11 @@ def judge(case, talk, lines):
         return 'it was cut off, its output dropped'
     expected = case.expected(talk.client)
     if re.fullmatch(expected + (b'.*' if cut else b''), talk.out, re.S) is None:
-        unmet = case.unmet(talk.client, talk.out)
-        return (f'output differs{trace.place(unmet)}'
-                f'\n  - {literal.escape(unmet[2] if unmet else expected)[:400]}'
-                f'\n  + {literal.escape(talk.out)[:400]}')
+        unmet, left = case.unmet(talk.client, talk.out)
+        if unmet is None:
+            return f'there is more output\n  + {literal.escape(left)[:400]}'
+        return (f'output differs{trace.place(unmet)}\n  - {literal.escape(unmet[2])[:400]}'
+                f'\n  + {literal.escape(left)[:400]}')
     replied = trace.output(lines)
     if replied[:len(talk.out)] != talk.out or not (cut or len(replied) == len(talk.out)):
         return ('what was delivered is not what was replied'

@@ -108,6 +108,17 @@ fn what_differs_is_shown_with_its_line() {
 }
 
 #[test]
+fn what_servers_wrote_is_kept() {
+    let place = greet();
+    let ended = place.nest(&quick(&["--keep", "greet.nest"])).with_status(0);
+    let at = ended.err.find("what the servers wrote is in ").unwrap();
+    let folder = ended.err[at..].lines().next().unwrap();
+    let folder = std::path::Path::new(folder.rsplit(' ').next().unwrap());
+    assert!(fs::read_dir(folder).unwrap().count() > 0);
+    fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+}
+
+#[test]
 fn too_little_is_a_failure() {
     let place = greet();
     place
@@ -288,6 +299,11 @@ fn what_cannot_be_written_is_said_at_once() {
     place
         .nest(&quick(&["--force", "greet.nest"]))
         .with_status(2);
+    place.write("a b.nest", GREET);
+    place
+        .nest(&quick(&["--generate", "-o", "here.md", "a b.nest"]))
+        .with_status(1)
+        .err_has("a page cannot name a b.nest");
 }
 
 /// Whether a process runs a file below this directory.

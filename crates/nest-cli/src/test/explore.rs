@@ -23,8 +23,10 @@ const MOST_RUNS: usize = 4000;
 /// Conversations with words in all, and in one server.
 const MOST_WORDS: usize = 6000;
 const AT_ONCE: usize = 500;
-/// Ways to one set that are kept, because what was said on the way may matter.
-const MOST_WAYS: usize = 16;
+/// Ways to one set that are kept, each with another last act, for what was said may matter; and those
+/// with words.
+const MOST_WAYS: usize = 4;
+const MOST_SPELT: usize = 40;
 
 /// How often a target is tried.
 const TRIES: usize = 3;
@@ -71,6 +73,8 @@ pub struct Explorer<'m> {
     /// What rules take at once, each in its set.
     messages: BTreeMap<(usize, usize), Option<Vec<u8>>>,
     begun: bool,
+    /// Whether words are tried.
+    spelling: bool,
     runs: usize,
     worded: usize,
 }
@@ -102,6 +106,7 @@ impl<'m> Explorer<'m> {
             known: BTreeMap::new(),
             messages: BTreeMap::new(),
             begun: false,
+            spelling: false,
             runs: 0,
             worded: 0,
         }
@@ -426,7 +431,8 @@ impl<'m> Explorer<'m> {
             let Some(set) = *set else { continue };
             let way = talk.acts[..n].to_vec();
             let ways = self.ways.entry(set).or_default();
-            if ways.len() < MOST_WAYS && !ways.contains(&way) {
+            let room = if self.spelling { MOST_SPELT } else { MOST_WAYS };
+            if ways.len() < room && ways.iter().all(|known| known.last() != way.last()) {
                 ways.push(way);
             }
             if let (Some(act), Some(Some(to))) = (talk.acts.get(n), seen.sets.get(n + 1)) {
@@ -474,7 +480,10 @@ impl<'m> Explorer<'m> {
             let known = self.ways.len();
             talks.truncate(MOST_WORDS - self.worded);
             self.worded += talks.len();
-            self.hold_many(coverage, &talks)?;
+            self.spelling = true;
+            let held = self.hold_many(coverage, &talks);
+            self.spelling = false;
+            held?;
             if self.ways.len() > known {
                 return Ok(true);
             }

@@ -69,6 +69,9 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
     }
     // What cannot be written is said before all the work.
     let folder = source::directory(&place);
+    if args.file.exists() && folder.exists() {
+        relative(&args.file, &folder)?;
+    }
     tempfile::tempfile_in(&folder)
         .map_err(|e| Failure::io(format!("cannot write into {}", folder.display()), &e))?;
     Ok(place)

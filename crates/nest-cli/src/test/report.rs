@@ -232,11 +232,13 @@ fn told(name: &str, page: &Page) -> String {
             "    {FAINT}and {more} more failures, of other ways{FAINT:#}"
         );
     }
-    if text.contains("    - ") && text.contains("+ ") {
-        let _ = writeln!(
-            text,
-            "    {FAINT}-: what the page says, +: what the server did{FAINT:#}"
-        );
+    let both = |reason: &str| ["- ", "+ "].map(|sign| reason.contains(&format!("\n  {sign}")));
+    if alike
+        .iter()
+        .any(|(_, reason, _)| both(reason) == [true, true])
+    {
+        let legend = "-: what the page says, +: what the server did";
+        let _ = writeln!(text, "    {FAINT}{legend}{FAINT:#}");
     }
     text
 }
