@@ -57,7 +57,12 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     if args.generate && !servers.contains_key(SCRIPT) {
         servers.extend(build(args, &more, &[SCRIPT.to_owned()])?);
     }
-    hold.release();
+    if hold.caught() {
+        // Its folder goes first.
+        drop(runner);
+        hold.release();
+        return Err(Failure::Said);
+    }
     let mut report = Report::new(args.format, &args.file, &pages);
     let asked = Asked {
         nest: std::env::current_exe().map_err(|e| Failure::io("nest cannot find itself", &e))?,
@@ -100,6 +105,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         };
         let acts = report.acts(&machine);
         let made = maker.make(&mut coverage, &place, acts, &asked, &mut runner);
+        drop(runner);
         hold.release();
         made?;
     }
@@ -126,7 +132,7 @@ fn models(named: &[String], inetd: bool) -> Vec<String> {
         return first.cloned().collect();
     }
     if inetd {
-        term::note("inetd listens in this server's place: it is tested without sockets alone");
+        term::note("inetd listens in this server's place: it is tested only without sockets");
         return vec![SCRIPT.to_owned()];
     }
     let others = nest_machine::MODELS.iter().map(|m| m.name.to_owned());

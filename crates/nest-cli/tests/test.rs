@@ -108,6 +108,75 @@ fn what_differs_is_shown_with_its_line() {
 }
 
 #[test]
+fn pages_are_named_or_name_the_specification() {
+    let place = greet();
+    let nameless = KNOWN.replace("spec: greet.nest\n", "");
+    place.write("cases/nameless.md", &nameless);
+    place.write("tests/sub.md", KNOWN.replace("spec: ", "spec: ../"));
+    let ended = place.nest(&quick(&["greet.nest"])).with_status(0);
+    let ended = ended.err_has("cases/nameless.md names no specification");
+    ended
+        .out_has("ok      known.md")
+        .out_has("ok      tests/sub.md")
+        .out_has("2 passed");
+    let named = quick(&["greet.nest", "cases/nameless.md"]);
+    place
+        .nest(&named)
+        .with_status(0)
+        .out_has("ok      cases/nameless.md")
+        .out_has("1 passed");
+}
+
+#[test]
+fn a_server_is_built_of_all_its_c() {
+    let place = Place::new();
+    place.write("part.h", "int twice(int);\n");
+    place.write(
+        "part.c",
+        "#include \"part.h\"\nint twice(int n) { return 2 * n; }\n",
+    );
+    place.write(
+        "sum.nest",
+        "%{\n#include \"part.h\"\n%}\n%%\nsum = \"?\\n\" { $reply(\"%d\\n\", twice(21)); }\n",
+    );
+    place.write(
+        "sum.md",
+        "# sum\n\nspec: sum.nest\n\n```client\nsend \"?\\n\"\nexpect \"42\\n\"\n```\n\n```trace\nopen\n\
+         states START DEFAULT last=DEFAULT\ntake sum \"?\\n\"\nreply \"42\\n\"\nend eof\n```\n",
+    );
+    place
+        .nest(&quick(&["sum.nest", "part.c"]))
+        .with_status(0)
+        .out_has("1 passed");
+    place
+        .nest(&quick(&["sum.nest"]))
+        .with_status(1)
+        .err_has("twice");
+}
+
+#[test]
+fn what_a_machine_lacks_is_said() {
+    let place = greet();
+    place.write(
+        "cc",
+        "#!/bin/sh\ncase \"$*\" in *-fsanitize*) exit 1;; esac\nexec /usr/bin/env cc \"$@\"\n",
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.path("cc"), mode).unwrap();
+    let cc = place.path("cc").display().to_string();
+    place
+        .nest(&["test", "--model", "script", "--cc", &cc, "greet.nest"])
+        .with_status(0)
+        .err_has("cannot link with -fsanitize=address: tested without");
+    place.write("greet.nest", format!("%option inetd\n{GREET}"));
+    place
+        .nest(&["test", "--quick", "greet.nest"])
+        .with_status(0)
+        .err_has("tested only without sockets")
+        .out_has("1 passed");
+}
+
+#[test]
 fn what_servers_wrote_is_kept() {
     let place = greet();
     let ended = place.nest(&quick(&["--keep", "greet.nest"])).with_status(0);
@@ -343,6 +412,41 @@ fn an_interrupt_leaves_no_server() {
         if signal != "KILL" {
             assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
         }
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_no_files() {
+    let place = greet();
+    let temporary = place.path("tmp");
+    for milliseconds in [300, 1500, 3000, 4500] {
+        fs::create_dir(&temporary).unwrap();
+        let mut child = place
+            .command(&[
+                "test",
+                "--quick",
+                "--generate",
+                "--force",
+                "greet.nest",
+                "known.md",
+            ])
+            .env("TMPDIR", &temporary)
+            .env("XDG_CACHE_HOME", place.path("fresh"))
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        common::kill(child.id(), "INT");
+        child.wait().unwrap();
+        let left = fs::read_dir(&temporary)
+            .unwrap()
+            .flatten()
+            .map(|e| e.file_name());
+        // Those of the C compiler are its own.
+        let left: Vec<_> = left
+            .filter(|n| n.to_string_lossy().starts_with("nest-"))
+            .collect();
+        assert!(left.is_empty(), "{milliseconds}: {left:?}");
+        fs::remove_dir_all(&temporary).unwrap();
     }
 }
 

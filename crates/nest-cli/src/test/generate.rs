@@ -215,15 +215,12 @@ impl Maker<'_> {
         runner: &mut Runner,
         explorer: &mut Explorer,
     ) -> Result<Pages, Failure> {
-        let folder = tempfile::Builder::new()
-            .prefix("nest-")
-            .tempdir()
-            .map_err(|e| Failure::io("cannot make a temporary directory", &e))?;
+        let folder = runner.folder();
         let mut asked = asked.clone();
         // Each alone, so that one which fails takes no other with it.
         asked.pages.clear();
         for (n, (proposal, _)) in found.iter().enumerate() {
-            let page = folder.path().join(format!("{n}.md"));
+            let page = folder.join(format!("{n}.md"));
             let text = self.page(place, &[proposal])?;
             std::fs::write(&page, text).map_err(|e| Failure::io("cannot write a page", &e))?;
             asked.pages.push(page);

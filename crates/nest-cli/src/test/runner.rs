@@ -117,6 +117,11 @@ impl Runner {
         Ok(Runner { folder })
     }
 
+    /// A folder that goes with it, whatever comes.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
     /// Holds the conversations; `heard` gets each page as it ends. Where things were kept.
     pub fn run(
         &mut self,
