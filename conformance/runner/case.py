@@ -23,9 +23,10 @@ class CaseError(Exception):
 
 
 class Case:
-    """What a case file says: `diagnostics`, or `exit`, or `talk` with `traces`."""
+    """What a case file says: `diagnostics`, or `exit`, or `talk` with `traces`. `spec`: the
+    specification of a server that is made already, whatever the page names."""
 
-    def __init__(self, path, name):
+    def __init__(self, path, name, spec=None):
         self.path, self.name = path, name
         self.files = {}         # name -> text, written beside the specification
         self.spec = None        # the specification's file name
@@ -44,6 +45,8 @@ class Case:
         self.says = []          # patterns that the server's standard error must hold
         self.crowd = True       # many at once, and beside others
         self.skips = {}         # listener -> reason
+        self.heard = []         # traces of the conversation, whole, that servers have left
+        self.given = spec
         with open(path, encoding='utf-8', newline='') as file:
             self._read(file.read().replace('\r\n', '\n'))
 
@@ -53,7 +56,13 @@ class Case:
         for kind, value in _META.findall(text):
             self._meta(kind, value)
         clients = []
-        for kind, word, body in _FENCE.findall(text):
+        if self.given:
+            self.spec = os.path.basename(self.given)
+            if re.search(r'^```(nest|escaped|file)(\s|$)', text, re.M):
+                raise CaseError(f'it has a specification of its own: it tests that, not {self.spec}')
+        for fence in _FENCE.finditer(text):
+            kind, word, body = fence.groups()
+            first = text.count('\n', 0, fence.start(3)) + 1
             if kind == 'nest':
                 if self.spec is not None:
                     raise CaseError('two ```nest fences; write ```file NAME for another file')
@@ -67,11 +76,11 @@ class Case:
                     raise CaseError('```file needs a plain name')
                 self.files[word] = body
             elif kind == 'client':
-                clients.append((word or '', body))
+                clients.append((word or '', body, first))
             elif kind == 'trace':
                 if (word or '') in self.traces:
                     raise CaseError(f'two traces of client {word or "(no name)"}')
-                self.traces[word or ''] = self._trace(body)
+                self.traces[word or ''] = self._trace(body, first)
             elif kind == 'exit':
                 if not body.strip().isdigit():
                     raise CaseError('```exit holds one number')
@@ -91,8 +100,9 @@ class Case:
             self._beside(beside.group(1))
         if self.spec is None:
             raise CaseError('no ```nest fence')
-        for client, body in clients:
-            self.talk += [(client,) + self._step(line) for line in self._lines(body)]
+        for client, body, first in clients:
+            self.talk += [trace.placed((client,) + self._step(line), at)
+                          for at, line in self._numbered(body, first)]
             if not self._lines(body):
                 self.talk.append((client, 'open', None))
         if self.diagnostics is None and self.exit is None:
@@ -158,9 +168,13 @@ class Case:
             self.skips[word] = reason.strip()
 
     @staticmethod
-    def _lines(body):
-        return [line.strip() for line in body.split('\n')
+    def _numbered(body, first):
+        return [(at, line.strip()) for at, line in enumerate(body.split('\n'), first)
                 if line.strip() and not line.lstrip().startswith('#')]
+
+    @classmethod
+    def _lines(cls, body):
+        return [line for _, line in cls._numbered(body, 1)]
 
     @staticmethod
     def _step(line):
@@ -187,9 +201,10 @@ class Case:
             raise CaseError(f'{word} stands alone: {line}')
         return (word, None)
 
-    def _trace(self, body):
+    def _trace(self, body, first):
         try:
-            return [trace.parse_line(line, expected=True) for line in self._lines(body)]
+            return [trace.placed(trace.parse_line(line, expected=True), at)
+                    for at, line in self._numbered(body, first)]
         except ValueError as error:
             raise CaseError(str(error)) from None
 
@@ -219,6 +234,24 @@ class Case:
         """A regular expression for all bytes a client receives."""
         return b''.join(re.escape(argument) if step == 'expect' else b'(?:' + argument + b')'
                         for step, argument in self.steps(client) if step in ('expect', 'expect~'))
+
+    def unmet(self, client, received):
+        """The first step of a client that what it received does not satisfy, and what was left for
+        that; None and the rest, if all do."""
+        pattern, left = b'', received
+        for step in self.talk:
+            name, word, argument = step
+            if name != client or word not in ('expect', 'expect~'):
+                continue
+            pattern += re.escape(argument) if word == 'expect' else b'(?:' + argument + b')'
+            if (found := re.match(pattern, received, re.S)) is None:
+                return step, left
+            left = received[found.end():]
+        return None, left
+
+    def hear(self, traces):
+        """Notes what a server has done in the conversation, whole."""
+        self.heard += [lines for lines in traces if lines not in self.heard]
 
     def at_first(self):
         """The clients that connect before the first step."""

@@ -10,7 +10,7 @@ import select
 import socket
 import struct
 import time
-from . import literal
+from . import literal, trace
 from .unread import unread
 
 PATIENCE = 60            # seconds for any one step: it bounds failures, and nobody waits for it else
@@ -100,13 +100,13 @@ class Client:
                 self.seen += len(want)
                 return
             if not want.startswith(fresh) or self.eof:
-                raise ClientError(f'expected {short(want)}\n  received {short(fresh)}'
+                raise ClientError(f'it received something else\n  - {short(want)}\n  + {short(fresh)}'
                                   + (' and the end' if self.eof else ''))
             try:
                 self._turn(until)
             except TimeoutError:
-                raise ClientError(f'expected {short(want)}\n  received {short(fresh)} within '
-                                  f'{PATIENCE} s') from None
+                raise ClientError(f'within {PATIENCE} s it received less\n  - {short(want)}'
+                                  f'\n  + {short(fresh)}') from None
 
     def let_pass(self, ms):
         """Does nothing but read for at least that time."""
@@ -135,8 +135,8 @@ class Client:
             try:
                 self._turn(min(until, time.monotonic() + SILENCE) if begun else until)
             except TimeoutError:
-                raise ClientError(f'expected the pattern {short(pattern)}\n  received '
-                                  f'{short(self.got[self.seen:])}') from None
+                raise ClientError(f'what it received does not match\n  - {short(pattern)}'
+                                  f'\n  + {short(self.got[self.seen:])}') from None
         self.seen = len(self.got)
 
     def expect_close(self):
@@ -228,7 +228,8 @@ def converse(case, talk, kind, address, sync, tell=None):
         for name in case.at_first():
             clients[name] = Client(kind, address, small)
             clients[name].late = sync
-        for name, step, argument in talk:
+        for entry in talk:
+            name, step, argument = entry
             if step == 'connect':
                 clients[name] = Client(kind, address, small)
                 clients[name].late = sync
@@ -240,7 +241,7 @@ def converse(case, talk, kind, address, sync, tell=None):
                     _carry_out(client, step, argument, sync)
             except ClientError as error:
                 who = f'client {name}: ' if name else ''
-                raise ClientError(f'{who}{step}: {error}') from None
+                raise ClientError(f'{who}{step}{trace.place(entry)}: {error}') from None
         for client in clients.values():
             if not client.was_reset:
                 client.half_close()

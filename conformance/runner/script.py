@@ -66,9 +66,9 @@ def write_script(case, cuts):
     return '\n'.join(commands).encode() + b'\n', talks
 
 
-def run(case, server):
-    """None, or what went wrong."""
-    cuts = list(variants.all_of(case.talk)) if case.cuts else [('whole', case.talk)]
+def run(case, server, quick=False):
+    """None, or what went wrong. `quick`: the conversation whole, and no cut of it."""
+    cuts = list(variants.all_of(case.talk)) if case.cuts and not quick else [('whole', case.talk)]
     if case.stops() is None:
         return _run(case, server, cuts)
     for cut in variants.sample(cuts, STOPS):
@@ -103,6 +103,7 @@ def _run(case, server, cuts):
             read_output(done.stdout, talks)
         except (OSError, ValueError) as error:
             return str(error)
+    case.hear(traces.get(number, []) for number, talk in talks.items() if talk.label == 'whole')
     for number, talk in talks.items():
         wrong = judge(case, talk, traces.get(number, []))
         if wrong:
@@ -141,8 +142,11 @@ def judge(case, talk, lines):
         return 'it was cut off, its output dropped'
     expected = case.expected(talk.client)
     if re.fullmatch(expected + (b'.*' if cut else b''), talk.out, re.S) is None:
-        return (f'output differs\n  expected: {literal.escape(expected)[:400]} (as a pattern)'
-                f'\n  actual:   {literal.escape(talk.out)[:400]}')
+        unmet, left = case.unmet(talk.client, talk.out)
+        if unmet is None:
+            return f'there is more output\n  + {literal.escape(left)[:400]}'
+        return (f'output differs{trace.place(unmet)}\n  - {literal.escape(unmet[2])[:400]}'
+                f'\n  + {literal.escape(left)[:400]}')
     replied = trace.output(lines)
     if replied[:len(talk.out)] != talk.out or not (cut or len(replied) == len(talk.out)):
         return ('what was delivered is not what was replied'

@@ -16,8 +16,13 @@ MOST = 64        # maxClients where the load does not set it
 SETTLE = 15      # seconds for the server's END actions after the last client left
 
 
-def run(case, binary, kinds):
-    """[(cell, None or what went wrong)] for one case and one server. `kinds`: listeners."""
+def run(case, binary, kinds, quick=False):
+    """[(cell, None or what went wrong)] for one case and one server. `kinds`: listeners. `quick`: the
+    conversation once, whole, at the first of them."""
+    if quick:
+        kind = kinds[0]
+        return _with_server(case, binary, [kind], MOST, [
+            (kind, lambda server: _one(case, server, kind, case.talk, sync=not case.cuts))])
     first = kinds[0]
     if case.stops() is not None or case.reloads():      # a server for each conversation
         results = []
@@ -87,9 +92,13 @@ def _one(case, server, kind, talk, sync=False):
         received = converse(case, talk, kind, server.addresses[kind], sync, server.tell)
     except ClientError as error:
         new = _fresh(server, before, len(case.clients()), 1)
+        if talk is case.talk:
+            case.hear(new.values())
         shown = [trace.show(line, 160) for lines in new.values() for line in lines][-8:]
         return '\n  '.join([str(error), 'the trace so far ends with:', *shown])
     new = _fresh(server, before, len(case.clients()), SETTLE)
+    if talk is case.talk:
+        case.hear(new.values())
     return _judge(case, list(new.values()), received, 1)
 
 

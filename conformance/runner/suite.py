@@ -16,8 +16,8 @@ COLOURS = {'passed': '32', 'failed': '31', 'skipped': '33', 'dim': '2', 'bold': 
 class Suite:
     """One run of the suite."""
 
-    def __init__(self, builder, models, verbose=False, colour=None):
-        self.builder, self.models, self.verbose = builder, models, verbose
+    def __init__(self, builder, models, verbose=False, colour=None, quick=False):
+        self.builder, self.models, self.verbose, self.quick = builder, models, verbose, quick
         self.colour = sys.stdout.isatty() if colour is None else colour
         self.counts = {'passed': 0, 'failed': 0, 'skipped': 0}
         self.reasons = {}
@@ -76,7 +76,7 @@ class Suite:
             wrong = process.must_exit(case, binary)
             return [(f'{model} exit', 'failed' if wrong else 'passed', wrong)]
         if model == 'script':
-            wrong = script.run(case, binary)
+            wrong = script.run(case, binary, self.quick)
             return [(model, 'failed' if wrong else 'passed', wrong)]
         kinds, cells = [], []
         for kind in ('tcp4', 'tcp6', 'unix'):
@@ -89,7 +89,7 @@ class Suite:
                 cells.append((f'{model} {kind}', 'skipped', reason))
             else:
                 kinds.append(kind)
-        for name, wrong in sockets.run(case, binary, kinds) if kinds else []:
+        for name, wrong in sockets.run(case, binary, kinds, self.quick) if kinds else []:
             cells.append((f'{model} {name}', 'failed' if wrong else 'passed', wrong))
         return cells
 

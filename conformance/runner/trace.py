@@ -14,6 +14,23 @@ from . import literal
 _TAKE = re.compile(r'take (.+?) (".*)$')
 
 
+class _Placed(tuple):
+    """A line, or a step, and where in its page it stands."""
+
+
+def placed(line, at):
+    """The line, standing there."""
+    made = _Placed(line)
+    made.at = at
+    return made
+
+
+def place(line, word='at'):
+    """Where a line stands, in words; nothing, if that is not known."""
+    at = getattr(line, 'at', None)
+    return f' {word} line {at} of the page' if at else ''
+
+
 def parse_line(text, expected=False):
     """One line without its connection number; ValueError if it is none."""
     word, _, rest = text.partition(' ')
@@ -58,21 +75,22 @@ def normal(lines):
     out = []
     for together, group in itertools.groupby(lines, lambda line: line[0] in ('reply', 'reply~')):
         group = list(group)
+        at = getattr(group[0], 'at', None)
         if not together:
             out += group
         elif all(line[0] == 'reply' for line in group):
             data = b''.join(line[1] for line in group)
-            out += [('reply', data)] if data else []
+            out += [placed(('reply', data), at)] if data else []
         else:
-            out.append(('reply~', b''.join(re.escape(line[1]) if line[0] == 'reply' else line[1]
-                                           for line in group)))
+            out.append(placed(('reply~', b''.join(
+                re.escape(line[1]) if line[0] == 'reply' else line[1] for line in group)), at))
     return out
 
 
 def show(line, limit=300):
     """A line as text, shortened for people."""
     kind = line[0]
-    if kind in ('reply', 'reply~'):
+    if kind.startswith('reply') and len(line) == 2:
         text = f'{kind} {literal.escape(line[1])}'
     elif kind == 'take':
         text = f'take {line[1]} {literal.escape(line[2])}'
@@ -92,28 +110,43 @@ def _same(want, got):
 
 
 def difference(expected, actual):
-    """None if the actual trace is the expected one, else the first difference in words."""
+    """None if the actual trace is the expected one, else the first difference: where, some lines
+    before, and the two."""
     want, got = normal(expected), normal(actual)
-    at = 0
+    at, before = 0, None
     for line in want:
         if line[0] == 'reply...':
             if at < len(got) and got[at][0] == 'reply':
                 at += 1
             continue
         if at >= len(got):
-            return f'trace stops before\n  expected: {show(line)}{_before(got, at)}'
+            return f'the trace stops{place(line)}' + _shown(got, at, line, None)
         if not _same(line, got[at]):
-            return (f'trace differs\n  expected: {show(line)}\n  actual:   {show(got[at])}'
-                    f'{_before(got, at)}')
-        at += 1
+            return f'the trace differs{place(line)}' + _shown(got, at, line, got[at])
+        at, before = at + 1, line
     if at < len(got):
-        return f'trace goes on\n  actual:   {show(got[at])}{_before(got, at)}'
+        return f'the trace goes on{place(before, "after")}' + _shown(got, at, None, got[at])
     return None
 
 
-def _before(got, at):
-    lines = [f'\n  after:    {show(line, 120)}' for line in got[max(0, at - 3):at]]
-    return ''.join(lines)
+def _shown(got, at, want, have):
+    """The lines before, what should be there with a minus, what is there with a plus."""
+    lines = [f'  {show(line, 120)}' for line in got[max(0, at - 3):at]]
+    shared = 0
+    if want and have and want[0] == have[0] == 'reply':
+        shared = _shared(want[1], have[1])
+    lines += [f'{sign} {show(_behind(line, shared))}' for sign, line in (('-', want), ('+', have)) if line]
+    return ''.join('\n  ' + line for line in lines)
+
+
+def _shared(one, other):
+    """How many bytes of two long ones need not be shown, because they are the same."""
+    same = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    return same - 30 if same > 150 else 0
+
+
+def _behind(line, skipped):
+    return (f'{line[0]} (behind {skipped} bytes)', line[1][skipped:]) if skipped else line
 
 
 def output(lines):

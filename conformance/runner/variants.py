@@ -20,18 +20,20 @@ def whole(talk):
 def in_pieces(talk, size):
     """Every send in pieces of `size` bytes."""
     out = []
-    for client, step, argument in talk:
+    for entry in talk:
+        client, step, argument = entry
         if step == 'send':
             out += [(client, 'send', piece) for piece in pieces(argument, size)]
         else:
-            out.append((client, step, argument))
+            out.append(entry)
     return out
 
 
 def one_cut(talk, client, offset):
     """One client's bytes cut once, `offset` bytes from its first; None if a send ends there."""
     out, at, cut = [], 0, False
-    for name, step, argument in talk:
+    for entry in talk:
+        name, step, argument = entry
         if name == client and step == 'send':
             inside = offset - at
             at += len(argument)
@@ -39,7 +41,7 @@ def one_cut(talk, client, offset):
                 out += [(name, step, argument[:inside]), (name, step, argument[inside:])]
                 cut = True
                 continue
-        out.append((name, step, argument))
+        out.append(entry)
     return out if cut else None
 
 

@@ -217,6 +217,12 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/project/run.py"]),
     },
     Step {
+        name: "coverage",
+        about: "conversations that nest makes go as they are written, and cover what it says",
+        alone: false,
+        work: Work::Program(&["python3", "tests/coverage/run.py"]),
+    },
+    Step {
         name: "costs",
         about: "a request costs the system calls, allocations and wake-ups that are published",
         alone: false,

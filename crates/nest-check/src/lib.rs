@@ -8,6 +8,7 @@
 mod active;
 mod advice;
 mod bounds;
+mod coverage;
 mod ends;
 mod lines;
 mod sought;
@@ -16,17 +17,19 @@ mod ties;
 mod untold;
 mod waits;
 mod witness;
+mod words;
 
 use nest_diag::{Allows, Code, Diagnostic, SourceMap};
 use nest_machine::Machine;
 use nest_machine::effects::{Effects, answers};
 use nest_machine::reach::{Reach, Winners};
 use std::collections::BTreeSet;
-use witness::Talks;
 
 pub use bounds::{Bounds, For, Limits, Reading, Silence, Wait, bounds};
+pub use coverage::{Coverage, Heard, Share};
 pub use untold::Untold;
-pub use witness::{Act, Witness, literal};
+pub use witness::{Act, Talks, Witness, literal};
+pub use words::words;
 
 /// Steps of automata that the findings about waiting, and those about ties, may take together.
 const MOST_STEPS: usize = 2_000_000;

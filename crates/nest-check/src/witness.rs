@@ -14,7 +14,7 @@ const LONGEST_TALK: usize = 12;
 pub(crate) const LONGEST_MESSAGE: usize = 200;
 
 /// One thing that a client does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
     /// It sends these bytes.
     Send(Vec<u8>),
@@ -34,6 +34,13 @@ impl Witness {
     #[must_use]
     pub fn and(mut self, message: Vec<u8>) -> Witness {
         self.acts.push(Act::Send(message));
+        self
+    }
+
+    /// This and then so many milliseconds of silence.
+    #[must_use]
+    pub fn silence(mut self, ms: u32) -> Witness {
+        self.acts.push(Act::Silence(ms));
         self
     }
 }
@@ -116,12 +123,37 @@ impl<'m> Talks<'m> {
         Some(Witness { acts: acts? })
     }
 
-    /// The shortest message that a rule takes in a set, with nothing behind it.
-    pub fn message(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
+    /// Whether a rule takes a message in a set at once, with nothing behind it.
+    #[must_use]
+    pub fn takes(&self, set: usize, rule: usize, message: &[u8]) -> bool {
+        let mut taken = None;
+        for active in self.active(set) {
+            let Some(dfa) = &self.m.rules[active].dfa else {
+                return false;
+            };
+            let end = message
+                .iter()
+                .fold(dfa.start, |at, byte| dfa.step(at, *byte));
+            if dfa.is_live(end) {
+                return false;
+            }
+            if dfa.accepts(end) && taken.is_none() {
+                taken = Some(active);
+            }
+        }
+        taken == Some(rule)
+    }
+
+    /// The rules that are active in a set.
+    fn active(&self, set: usize) -> Vec<usize> {
         let set = &self.reach.sets[set];
         let all = 0..self.m.rules.len();
-        let active: Vec<usize> = all.filter(|r| set.holds(&self.m.rules[*r].cond)).collect();
-        let key = (active, rule);
+        all.filter(|r| set.holds(&self.m.rules[*r].cond)).collect()
+    }
+
+    /// The shortest message that a rule takes in a set, with nothing behind it.
+    pub fn message(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
+        let key = (self.active(set), rule);
         if let Some(known) = self.messages.get(&key) {
             return known.clone();
         }

@@ -109,6 +109,15 @@ pub enum Command {
         nest run login.nest -- --port 9000\n\n\
         What stands behind -- goes to the server; its own options: nest run login.nest -- --help")]
     Run(Run),
+    /// Hold the conversations that are written beside a specification, and say what they cover
+    #[command(after_help = "Example:\n  nest test login.nest\n  \
+        nest test login.nest known.md --model event --quick\n  \
+        nest test login.nest --min-coverage 90\n  \
+        nest test login.nest --generate\n\n\
+        A conversation is a page in Markdown; pages of the specification's directory, and of cases/ \
+        and tests/ in it, are taken that have a line `spec: login.nest`.\n\n\
+        Exit status: 0 all went as written, 1 one did not or too little is covered, 2 wrong usage")]
+    Test(Test),
     /// Explain a diagnostic code
     #[command(
         after_help = "Example:\n  nest explain E0301\n  nest explain            lists all codes"
@@ -317,6 +326,59 @@ pub struct Run {
     /// Arguments for the server
     #[arg(last = true, value_name = "ARGUMENT")]
     pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// `nest test`.
+#[derive(Debug, Args)]
+pub struct Test {
+    /// The specification
+    pub file: PathBuf,
+    /// Pages with conversations, in place of all; more C files of the server
+    #[arg(value_name = "CASE.md|MORE.c")]
+    pub more: Vec<PathBuf>,
+    /// Only in this concurrency model; may be repeated [default: all, and one without sockets]
+    #[arg(long, value_name = "MODEL", value_parser = models())]
+    pub model: Vec<String>,
+    /// Each conversation once in a model, whole; without sanitizers
+    #[arg(long)]
+    pub quick: bool,
+    /// Fail if less is covered, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub min_coverage: Option<u8>,
+    /// How to print what comes of it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+    /// Write pages with conversations for what is not covered, as the server holds them
+    #[arg(long, conflicts_with = "format")]
+    pub generate: bool,
+    /// Where --generate writes [default: NAME-cases.md beside the specification]
+    #[arg(short, long, value_name = "FILE.md", requires = "generate")]
+    pub output: Option<PathBuf>,
+    /// Let --generate overwrite
+    #[arg(long, requires = "generate")]
+    pub force: bool,
+    /// Keep what the servers wrote, and say where
+    #[arg(long)]
+    pub keep: bool,
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// What the C compiler is told for servers that are tested.
+#[derive(Debug, Default, Args)]
+pub struct Link {
+    /// Search DIR for #include files
+    #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
+    pub include: Vec<PathBuf>,
+    /// Search DIR for libraries
+    #[arg(short = 'L', value_name = "DIR", help_heading = "C options")]
+    pub library_path: Vec<PathBuf>,
+    /// Link the library LIB
+    #[arg(short = 'l', value_name = "LIB", help_heading = "C options")]
+    pub library: Vec<String>,
+    /// The C compiler [default: $CC, or cc]
+    #[arg(long, value_name = "CC", help_heading = "C options")]
+    pub cc: Option<String>,
 }
 
 /// `nest explain`.

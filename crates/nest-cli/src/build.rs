@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nest_emit::{OutFile, Places};
+use nest_machine::Machine;
 
 use crate::args::{Build, Cc, Spec};
 use crate::cc::{Compiler, Units};
@@ -76,18 +77,23 @@ impl Recipe<'_> {
         }
         let compiler = Compiler::new(self.cc)?;
         let compiled = compile(self.spec, self.more, self.trace, inputs)?;
+        Ok(self.prepared(&compiled, compiler))
+    }
+
+    /// What is compiled of a machine.
+    pub fn prepared(&self, compiled: &Machine, compiler: Compiler) -> Prepared {
         let name = if source::is_stdin(&self.spec.file) {
             "server".to_owned()
         } else {
             compiled.name.clone()
         };
-        let (files, places) = nest_emit::emit_with_places(&compiled);
-        Ok(Prepared {
+        let (files, places) = nest_emit::emit_with_places(compiled);
+        Prepared {
             name,
             files,
             places,
             compiler,
-        })
+        }
     }
 
     /// Compiles and links; the files beyond the project that took part.

@@ -94,6 +94,25 @@ impl Compiler {
         self
     }
 
+    /// Whether a program can be linked with these flags: sanitizers are not installed everywhere.
+    pub fn can_link(&self) -> bool {
+        let Ok(folder) = tempfile::tempdir() else {
+            return false;
+        };
+        let source = folder.path().join("main.c");
+        if std::fs::write(&source, "int main(void) { return 0; }\n").is_err() {
+            return false;
+        }
+        let mut command = self.command();
+        command.args(&self.flags).args(nest_emit::LDFLAGS);
+        command
+            .arg("-o")
+            .arg(folder.path().join("main"))
+            .arg(source);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
+
     /// Everything that can change what comes out, but for the files.
     pub fn key(&self) -> Vec<OsString> {
         let words = self.words.iter().map(OsString::from);

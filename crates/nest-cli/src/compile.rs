@@ -133,6 +133,15 @@ pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failur
     Ok((outcome.sources, machine, findings.collect()))
 }
 
+/// The same of what was compiled before, in another model: its warnings were shown.
+pub fn compile_again(spec: &Spec, more: &[PathBuf]) -> Result<Machine, Failure> {
+    let outcome = outcome(spec, more, true, &mut BTreeSet::new());
+    match outcome.machine {
+        Some(machine) => Ok(machine),
+        None => compile(spec, more, true, &mut BTreeSet::new()),
+    }
+}
+
 fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome {
     if !source::is_stdin(&spec.file) {
         inputs.insert(spec.file.clone());

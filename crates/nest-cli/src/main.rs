@@ -24,6 +24,7 @@ mod signals;
 mod source;
 mod supervise;
 mod term;
+mod test;
 mod trace;
 mod watch;
 
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Gen(args) => generate::generate(args),
         Command::Build(args) => build::build(args),
         Command::Run(args) => run::run(args),
+        Command::Test(args) => test::test(args),
         Command::Explain(args) => explain::explain(args),
         Command::Completions(args) => pages::completions(args),
         Command::Man(args) => pages::man(args),

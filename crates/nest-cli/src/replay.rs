@@ -77,7 +77,7 @@ fn script(witness: &Witness) -> String {
 }
 
 /// A literal as the script reads it: each escape has two digits.
-fn literal(bytes: &[u8]) -> String {
+pub fn literal(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for byte in bytes {
         match byte {

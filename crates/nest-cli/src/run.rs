@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::args::Run;
-use crate::build::Recipe;
+use crate::build::{Prepared, Recipe};
 use crate::cache::{Cache, Key};
 use crate::signals::{self, Hold};
 use crate::source;
@@ -61,6 +61,15 @@ pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Fai
         cc: &args.cc,
     };
     let prepared = recipe.prepare(inputs)?;
+    cached(&recipe, &prepared, inputs)
+}
+
+/// The server of a recipe, from the cache if it is there.
+pub fn cached(
+    recipe: &Recipe,
+    prepared: &Prepared,
+    inputs: &mut BTreeSet<PathBuf>,
+) -> Result<PathBuf, Failure> {
     let cache = Cache::open()?;
     let mut parts: Vec<Vec<u8>> = vec![env!("CARGO_PKG_VERSION").into()];
     parts.push(
@@ -69,7 +78,14 @@ pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Fai
             .into_os_string()
             .into_encoded_bytes(),
     );
-    parts.push(args.spec.file.clone().into_os_string().into_encoded_bytes());
+    parts.push(
+        recipe
+            .spec
+            .file
+            .clone()
+            .into_os_string()
+            .into_encoded_bytes(),
+    );
     parts.extend(
         prepared
             .compiler
@@ -77,7 +93,7 @@ pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Fai
             .into_iter()
             .map(std::ffi::OsString::into_encoded_bytes),
     );
-    for file in &args.more {
+    for file in recipe.more {
         parts.push(file.clone().into_os_string().into_encoded_bytes());
     }
     for file in &prepared.files {
@@ -92,7 +108,7 @@ pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Fai
         return Ok(server);
     }
     let draft = cache.draft(&key)?;
-    let used = recipe.make(&prepared, &draft)?;
+    let used = recipe.make(prepared, &draft)?;
     let server = cache.keep(&key, &prepared.name, &draft, &used)?;
     inputs.extend(used);
     Ok(server)

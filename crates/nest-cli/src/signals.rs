@@ -33,6 +33,11 @@ impl Hold {
         Ok(Hold { caught })
     }
 
+    /// Whether one came.
+    pub fn caught(&self) -> bool {
+        self.caught.load(Ordering::SeqCst) != 0
+    }
+
     /// Ends the program if one came, as that signal would have.
     pub fn release(self) {
         end_by(i32::try_from(self.caught.load(Ordering::SeqCst)).unwrap_or(0));

@@ -231,7 +231,7 @@ impl Drop for Running {
     }
 }
 
-fn kill(id: u32, name: &str) {
+pub fn kill(id: u32, name: &str) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
     let signal = match name {
         "TERM" => rustix::process::Signal::TERM,

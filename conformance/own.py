@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What `nest test` runs: the pages of a user, with servers that are built. See README.md.
+
+The first line of standard input is a request, a JSON object; what happens is said in JSON, a line each.
+When standard input ends, whoever asked has gone, and so does this. Must not know: anything that is
+not in runner/.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from runner import process, scratch, unread                 # noqa: E402
+from runner.build import BuildError, bounded                # noqa: E402
+from runner.case import Case, CaseError                     # noqa: E402
+from runner.suite import Suite                              # noqa: E402
+
+_PLACE = re.compile(r' (?:at|after) line (\d+) of the page')
+
+
+class Given:
+    """Servers of one specification, a model each, that somebody else has built."""
+
+    def __init__(self, nest, spec, servers):
+        self.nest, self.spec, self.servers = nest, spec, servers
+
+    def server(self, _case, model):
+        """The path of the server in a model."""
+        return self.servers[model]
+
+    def check(self, _case):
+        """What `nest check` says: a list of the JSON objects it prints."""
+        folder, name = os.path.split(self.spec)
+        status, out, errors = bounded([self.nest, 'check', '--format', 'json', name], 60, cwd=folder)
+        if status not in (0, 1):
+            raise BuildError(errors.decode(errors='replace'))
+        return [json.loads(line) for line in out.splitlines() if line.startswith(b'{')], status
+
+
+class Told(Suite):
+    """A run whose report is JSON."""
+
+    def _report(self, case, cells, seconds):
+        self.counts['failed'] += any(outcome == 'failed' for _, outcome, _ in cells)
+        say(page=case.name, seconds=round(seconds, 2), cells=[told(*cell) for cell in cells],
+            heard=[[entry(line) for line in lines] for lines in case.heard])
+
+
+def told(cell, outcome, reason):
+    """A cell as an object."""
+    found = _PLACE.search(str(reason))
+    return {'cell': cell, 'outcome': outcome, 'line': int(found.group(1)) if found else None,
+            'reason': _PLACE.sub('', str(reason), count=1) if reason else None}
+
+
+def entry(line):
+    """A line of a trace; a byte is a character."""
+    return [list(part) if isinstance(part, tuple) else
+            part.decode('latin-1') if isinstance(part, bytes) else part for part in line]
+
+
+def say(**what):
+    """A line of standard output."""
+    print(json.dumps(what), flush=True)
+
+
+def follow():
+    """Ends this program with whoever asked."""
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main():
+    """Runs what is asked for; the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    request = json.loads(sys.stdin.readline())
+    if why := unread.wrong():
+        say(wrong=f'this machine cannot tell what a server has received: {why}')
+        return 2
+    temporary = scratch.begin(request['keep'])
+    try:
+        threading.Thread(target=follow, daemon=True).start()
+        suite = Told(Given(request['nest'], request['spec'], request['servers']),
+                     request['models'], colour=False, quick=request['quick'])
+        cases = []
+        for page in request['pages']:
+            try:
+                cases.append(Case(page, page, request['spec']))
+            except (CaseError, OSError, ValueError) as error:
+                say(page=page, seconds=0, cells=[told('page', 'failed', error)], heard=[])
+        good = suite.run(cases, request['jobs']) and len(cases) == len(request['pages'])
+        say(kept=temporary if request['keep'] else None)
+    except KeyboardInterrupt:
+        process.kill_all()
+        scratch.end()
+        os._exit(130)                    # threads of the suite may still wait for something
+    finally:
+        scratch.end()
+    return 0 if good else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

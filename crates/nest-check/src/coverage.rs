@@ -1,0 +1,285 @@
+//! What of all that conversations can do has been done: rules, states, sets of states, and the steps
+//! that rules and TIMEOUT rules can take in them.
+//!
+//! What was done is heard from the traces of servers; what can be done is what the checker has found.
+//! Must not know: who held the conversations.
+
+use nest_machine::reach::{Reach, Step};
+use nest_machine::{Cond, Machine};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A line of a trace, as far as it counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The states at a read point, and the one that was marked last.
+    States(Vec<String>, String),
+    /// The rule of that name took something.
+    Take(String),
+    /// The TIMEOUT rule of that name fired.
+    Timeout(String),
+}
+
+/// So many of so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Those that were met.
+    pub met: usize,
+    /// Those that there are.
+    pub all: usize,
+}
+
+impl Share {
+    /// In percent, rounded down, so that 100 are all; of nothing all is met.
+    #[must_use]
+    pub fn percent(self) -> usize {
+        (self.met * 100).checked_div(self.all).unwrap_or(100)
+    }
+
+    fn of<T: Ord>(all: &BTreeSet<T>, met: &BTreeSet<T>) -> Share {
+        Share {
+            met: all.intersection(met).count(),
+            all: all.len(),
+        }
+    }
+}
+
+/// What was done, and what can be.
+pub struct Coverage<'m> {
+    m: &'m Machine,
+    reach: &'m Reach,
+    /// Sets by states and the state marked last.
+    numbers: BTreeMap<(u64, Option<u32>), usize>,
+    /// States that were marked at a read point.
+    marked: u64,
+    /// Sets that were met.
+    sets: BTreeSet<usize>,
+    /// Rules and TIMEOUT rules that ran.
+    steps: BTreeSet<Step>,
+    /// The same, each in its set.
+    transitions: BTreeSet<(usize, Step)>,
+    /// Sets that the checker does not know.
+    strange: BTreeSet<(u64, Option<u32>)>,
+}
+
+impl<'m> Coverage<'m> {
+    /// Of a machine of which nothing was heard so far.
+    #[must_use]
+    pub fn new(m: &'m Machine, reach: &'m Reach) -> Coverage<'m> {
+        let sets = reach.sets.iter().enumerate();
+        Coverage {
+            m,
+            reach,
+            numbers: sets.map(|(n, set)| ((set.states, set.last), n)).collect(),
+            marked: 0,
+            sets: BTreeSet::new(),
+            steps: BTreeSet::new(),
+            transitions: BTreeSet::new(),
+            strange: BTreeSet::new(),
+        }
+    }
+
+    /// Counts a conversation.
+    pub fn hear(&mut self, trace: &[Heard]) {
+        let (mut at, mut node) = (None, None);
+        for line in trace {
+            if let Heard::States(names, last) = line {
+                let here = self.node(names, last);
+                self.marked |= here.0;
+                at = self.numbers.get(&here).copied();
+                self.sets.extend(at);
+                node = Some(here);
+            } else if at.is_none() {
+                // Behind START's action there are states even where it has closed.
+                self.strange.extend(node);
+            }
+            for step in self.ran(at, line) {
+                self.steps.insert(step);
+                self.transitions.extend(at.map(|set| (set, step)));
+            }
+        }
+    }
+
+    /// What ran in a set by a line: of several rules on lines of the same number, in files of their
+    /// own, those that are active.
+    #[must_use]
+    pub fn ran(&self, at: Option<usize>, line: &Heard) -> Vec<Step> {
+        let active = |cond: &Cond| at.is_none_or(|set| self.reach.sets[set].holds(cond));
+        match line {
+            Heard::States(..) => Vec::new(),
+            Heard::Take(label) => {
+                let rules = self.m.rules.iter().enumerate();
+                let named = rules.filter(|(_, r)| r.label == *label && active(&r.cond));
+                named.map(|(n, _)| Step::Rule(n)).collect()
+            }
+            Heard::Timeout(label) => {
+                let timers = self.m.timers.iter().enumerate();
+                let named = timers.filter(|(_, t)| t.label == *label && active(&t.cond));
+                named.map(|(n, _)| Step::Timer(n)).collect()
+            }
+        }
+    }
+
+    fn node(&self, names: &[String], last: &str) -> (u64, Option<u32>) {
+        let number = |name: &str| self.m.states.iter().position(|s| s == name);
+        let states = names.iter().filter_map(|name| number(name));
+        let states = states.fold(0, |mask, n| mask | 1 << n);
+        let asked = self.reach.sets.iter().any(|set| set.last.is_some());
+        let last = number(last).and_then(|n| u32::try_from(n).ok());
+        (states, last.filter(|_| asked))
+    }
+
+    /// The set of these names, if the checker knows it.
+    #[must_use]
+    pub fn set(&self, names: &[String], last: &str) -> Option<usize> {
+        self.numbers.get(&self.node(names, last)).copied()
+    }
+
+    /// What can run.
+    #[must_use]
+    pub fn all_steps(&self) -> BTreeSet<Step> {
+        if self.reach.is_complete() {
+            return self.all_transitions().into_iter().map(|t| t.1).collect();
+        }
+        let may = |cond| self.reach.may_hold(cond);
+        let rules = self.m.rules.iter().enumerate();
+        let rules = rules.filter(|(_, r)| may(&r.cond));
+        let timers = self.m.timers.iter().enumerate();
+        let timers = timers.filter(|(_, t)| may(&t.cond));
+        let rules = rules.map(|(n, _)| Step::Rule(n));
+        rules.chain(timers.map(|(n, _)| Step::Timer(n))).collect()
+    }
+
+    /// What can run, each in its set; nothing if not all sets are known.
+    #[must_use]
+    pub fn all_transitions(&self) -> BTreeSet<(usize, Step)> {
+        if !self.reach.is_complete() {
+            return BTreeSet::new();
+        }
+        let of = |(n, set): (usize, &nest_machine::reach::Reached)| {
+            let rules: Vec<Step> = set.rules.iter().map(|r| Step::Rule(*r)).collect();
+            let all = rules.into_iter().chain(set.timer.map(Step::Timer));
+            all.map(|step| (n, step)).collect::<Vec<_>>()
+        };
+        self.reach.sets.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// What ran, each in its set.
+    #[must_use]
+    pub fn met(&self) -> &BTreeSet<(usize, Step)> {
+        &self.transitions
+    }
+
+    /// Whether every set is known, so that transitions can be counted.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.reach.is_complete()
+    }
+
+    /// Rules and TIMEOUT rules that ran, of those that can.
+    #[must_use]
+    pub fn rules(&self) -> Share {
+        Share::of(&self.all_steps(), &self.steps)
+    }
+
+    /// States that were marked, START apart, of those that can be.
+    #[must_use]
+    pub fn states(&self) -> Share {
+        let all = self.reach.bounds.marked & !1;
+        let count = |mask: u64| mask.count_ones() as usize;
+        Share {
+            met: count(all & self.marked),
+            all: count(all),
+        }
+    }
+
+    /// Sets of states that were met, of those that can be; nothing if they are not known.
+    #[must_use]
+    pub fn sets(&self) -> Option<Share> {
+        self.is_complete().then_some(Share {
+            met: self.sets.len(),
+            all: self.reach.sets.len(),
+        })
+    }
+
+    /// Rules that ran in a set, of those that can; nothing if they are not known.
+    #[must_use]
+    pub fn transitions(&self) -> Option<Share> {
+        let share = || Share::of(&self.all_transitions(), &self.transitions);
+        self.is_complete().then(share)
+    }
+
+    /// The share that counts: of the transitions, or of the rules where these are not known.
+    #[must_use]
+    pub fn whole(&self) -> Share {
+        self.transitions().unwrap_or_else(|| self.rules())
+    }
+
+    /// In how many of its sets a rule ran; where sets are not known, whether it did.
+    #[must_use]
+    pub fn of_step(&self, step: Step) -> Share {
+        if !self.is_complete() {
+            return Share {
+                met: usize::from(self.steps.contains(&step)),
+                all: 1,
+            };
+        }
+        let its = |all: &BTreeSet<(usize, Step)>| all.iter().filter(|t| t.1 == step).count();
+        Share {
+            met: its(&self.transitions),
+            all: its(&self.all_transitions()),
+        }
+    }
+
+    /// The states that can be marked at a read point and were not, by name.
+    #[must_use]
+    pub fn missing_states(&self) -> Vec<&'m str> {
+        let left = self.reach.bounds.marked & !self.marked & !1;
+        let names = self.m.states.iter().enumerate();
+        names
+            .filter(|(n, _)| left >> n & 1 == 1)
+            .map(|(_, name)| name.as_str())
+            .collect()
+    }
+
+    /// The transitions that were not met, in order.
+    #[must_use]
+    pub fn missing(&self) -> Vec<(usize, Step)> {
+        let all = self.all_transitions();
+        all.difference(&self.transitions).copied().collect()
+    }
+
+    /// How many sets were met of which the checker knows nothing.
+    #[must_use]
+    pub fn strange(&self) -> usize {
+        if self.is_complete() {
+            self.strange.len()
+        } else {
+            0
+        }
+    }
+
+    /// A set's name: its states without START, and the one marked last where that is asked for.
+    #[must_use]
+    pub fn name(&self, set: usize) -> String {
+        let set = &self.reach.sets[set];
+        let names = self.m.states.iter().enumerate().skip(1);
+        let marked = names.filter(|(n, _)| set.states >> n & 1 == 1);
+        let mut text: Vec<String> = marked.map(|(_, name)| name.clone()).collect();
+        if text.is_empty() {
+            text.push("START alone".to_owned());
+        }
+        if let Some(last) = set.last {
+            text.push(format!("(last {})", self.m.states[last as usize]));
+        }
+        text.join(" ")
+    }
+
+    /// A rule's name and the line on which it stands.
+    #[must_use]
+    pub fn label(&self, step: Step) -> (String, usize) {
+        match step {
+            Step::Rule(n) => (self.m.rules[n].label.clone(), self.m.rules[n].line),
+            Step::Timer(n) => ("TIMEOUT".to_owned(), self.m.timers[n].line),
+        }
+    }
+}

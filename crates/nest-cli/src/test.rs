@@ -1,0 +1,205 @@
+//! `nest test`: the conversations that are written beside a specification, held with its servers in
+//! every model, and what of it they cover.
+//!
+//! Here servers are built and results are counted; `runner` holds the conversations.
+
+mod explore;
+mod generate;
+mod pages;
+mod proposal;
+mod report;
+mod runner;
+mod script;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use nest_check::Coverage;
+use nest_machine::reach::Reach;
+
+use crate::args::{Cc, Sanitize, Spec, Test};
+use crate::build::Recipe;
+use crate::cc::Compiler;
+use crate::compile::{compile, compile_again};
+use crate::run::cached;
+use crate::signals::Hold;
+use crate::source;
+use crate::term::{self, Failure, Progress};
+
+use generate::Maker;
+use report::Report;
+use runner::{Asked, Runner};
+use script::Script;
+
+/// The model without sockets, in which time is exact.
+const SCRIPT: &str = "script";
+
+/// `nest test`.
+pub fn test(args: &Test) -> Result<ExitCode, Failure> {
+    if source::is_stdin(&args.file) {
+        return Err(Failure::Usage(
+            "nest test needs a file, beside which its conversations stand".into(),
+        ));
+    }
+    let (named, more) = pages::divided(&args.more)?;
+    let place = args.generate.then(|| generate::output(args)).transpose()?;
+    let spec = Spec {
+        file: args.file.clone(),
+        model: None,
+    };
+    let hold = Hold::new()?;
+    let machine = compile(&spec, &more, true, &mut BTreeSet::new())?;
+    let pages = pages::of(&args.file, &named, args.generate)?;
+    let mut runner = Runner::new()?;
+    let models = models(&args.model, machine.settings.inetd);
+    let mut servers = build(args, &more, &models)?;
+    if args.generate && !servers.contains_key(SCRIPT) {
+        servers.extend(build(args, &more, &[SCRIPT.to_owned()])?);
+    }
+    if hold.caught() {
+        // Its folder goes first.
+        drop(runner);
+        hold.release();
+        return Err(Failure::Said);
+    }
+    let mut report = Report::new(args.format, &args.file, &pages);
+    let asked = Asked {
+        nest: std::env::current_exe().map_err(|e| Failure::io("nest cannot find itself", &e))?,
+        spec: std::fs::canonicalize(&args.file)
+            .map_err(|e| Failure::io(format!("cannot find {}", args.file.display()), &e))?,
+        models,
+        servers,
+        pages,
+        quick: args.quick,
+        keep: args.keep,
+        jobs: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let kept = if asked.pages.is_empty() {
+        None
+    } else {
+        runner.run(&asked, &mut |page| report.page(page))?
+    };
+    let reach = Reach::of(&machine);
+    let mut coverage = Coverage::new(&machine, &reach);
+    for trace in report.heard() {
+        coverage.hear(&trace);
+    }
+    if !asked.pages.is_empty() {
+        report.close(&machine, &reach, &coverage, kept.as_deref());
+    }
+    if let Some(place) = place {
+        if report.failed() {
+            term::note("nothing is proposed before what is there goes as written");
+            return Err(Failure::Said);
+        }
+        let hold = Hold::new()?;
+        let maker = Maker {
+            args,
+            machine: &machine,
+            reach: &reach,
+            script: Script {
+                server: asked.servers[SCRIPT].clone(),
+            },
+            hold: &hold,
+        };
+        let acts = report.acts(&machine);
+        let made = maker.make(&mut coverage, &place, acts, &asked, &mut runner);
+        drop(runner);
+        hold.release();
+        made?;
+    }
+    let percent = coverage.whole().percent();
+    let too_little = args
+        .min_coverage
+        .filter(|least| percent < usize::from(*least));
+    if let Some(least) = too_little {
+        term::note(format!(
+            "{percent}% are covered, --min-coverage asks for {least}%"
+        ));
+    }
+    if report.failed() || too_little.is_some() {
+        return Err(Failure::Said);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The models to test, in order; the one without sockets first, for it finds most soonest.
+fn models(named: &[String], inetd: bool) -> Vec<String> {
+    if !named.is_empty() {
+        let mut seen = BTreeSet::new();
+        let first = named.iter().filter(|name| seen.insert(*name));
+        return first.cloned().collect();
+    }
+    if inetd {
+        term::note("inetd listens in this server's place: it is tested only without sockets");
+        return vec![SCRIPT.to_owned()];
+    }
+    let others = nest_machine::MODELS.iter().map(|m| m.name.to_owned());
+    let others = others.filter(|name| name != SCRIPT);
+    std::iter::once(SCRIPT.to_owned()).chain(others).collect()
+}
+
+/// A server of each model, from the cache if it is there.
+fn build(
+    args: &Test,
+    more: &[PathBuf],
+    models: &[String],
+) -> Result<BTreeMap<String, PathBuf>, Failure> {
+    let mut servers = BTreeMap::new();
+    let mut without = BTreeSet::new();
+    for model in models {
+        let _progress = Progress::start(format!("building the server for {model}"));
+        let spec = Spec {
+            file: args.file.clone(),
+            model: Some(model.clone()),
+        };
+        let (name, kind) = match model.as_str() {
+            "thread" => ("thread", Sanitize::Thread),
+            _ => ("address", Sanitize::Address),
+        };
+        let link = &args.link;
+        let mut cc = Cc {
+            include: link.include.clone(),
+            library_path: link.library_path.clone(),
+            library: link.library.clone(),
+            cc: link.cc.clone(),
+            debug: true,
+            sanitize: (!args.quick).then_some(kind),
+        };
+        let mut compiler = Compiler::new(&cc)?;
+        if !args.quick && !compiler.can_link() {
+            without.insert(name);
+            cc.sanitize = None;
+            compiler = Compiler::new(&cc)?;
+        }
+        let recipe = Recipe {
+            spec: &spec,
+            more,
+            trace: true,
+            cc: &cc,
+        };
+        let machine = compile_again(&spec, more)?;
+        let prepared = recipe.prepared(&machine, compiler);
+        let server = cached(&recipe, &prepared, &mut BTreeSet::new())?;
+        servers.insert(model.clone(), server);
+    }
+    for name in without {
+        term::note(format!(
+            "the C compiler cannot link with -fsanitize={name}: tested without"
+        ));
+    }
+    Ok(servers)
+}
+
+/// A path as the user would write it: from the current directory, if it lies in it.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().and_then(std::fs::canonicalize);
+    let short = here
+        .ok()
+        .and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    short
+        .unwrap_or_else(|| path.to_owned())
+        .display()
+        .to_string()
+}

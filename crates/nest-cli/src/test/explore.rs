@@ -1,0 +1,555 @@
+//! Conversations that cover what is left: from what can be reached, with what the server really does.
+//!
+//! A conversation grows by what covers something, or leads to where something is left; each time it
+//! is held anew from its beginning, so that what is kept is what happened. Where the C of an action
+//! decides, words of the specification are tried. The same specification, the same conversations.
+//! Must not know: how they are written down.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use nest_check::{Act, Coverage, Talks, words};
+use nest_machine::Machine;
+use nest_machine::effects::{Closes, Effect, Effects};
+use nest_machine::reach::{Reach, Step, Winners, Wins};
+
+use super::script::{Entry, Ran, Script, Talk};
+use crate::signals::Hold;
+use crate::term::Failure;
+
+/// Longer conversations tell nobody anything.
+const LONGEST: usize = 24;
+/// Conversations that are held in all; those for words apart.
+const MOST_RUNS: usize = 4000;
+/// Conversations with words in all, and in one server.
+const MOST_WORDS: usize = 6000;
+const AT_ONCE: usize = 500;
+/// Ways to one set that are kept, each with another last act, for what was said may matter; and those
+/// with words.
+const MOST_WAYS: usize = 4;
+const MOST_SPELT: usize = 40;
+
+/// How often a target is tried.
+const TRIES: usize = 3;
+
+const OTHERWISE: &str = "another rule takes what is sent there";
+const READ: &str = "an action that has not ended reads what is sent there";
+
+/// A rule in a set, which may run there.
+pub type Target = (usize, Step);
+
+/// What came of a conversation, set by set.
+struct Seen {
+    /// The set at the beginning of each part, from the first act on; nothing: none is known.
+    sets: Vec<Option<usize>>,
+    /// What ran in each part.
+    ran: Vec<Vec<Target>>,
+}
+
+/// Finds conversations.
+pub struct Explorer<'m> {
+    m: &'m Machine,
+    reach: &'m Reach,
+    effects: Effects,
+    talks: Talks<'m>,
+    winners: Winners<'m>,
+    script: &'m Script,
+    hold: &'m Hold,
+    /// What is covered so far.
+    covered: BTreeSet<Target>,
+    /// How a set was really reached.
+    ways: BTreeMap<usize, Vec<Vec<Act>>>,
+    /// Where an act has led from a set.
+    edges: BTreeMap<usize, Vec<(Act, usize)>>,
+    /// What did not come out as it should, and why.
+    given_up: BTreeMap<Target, String>,
+    /// How often a target did not come out as it should.
+    failures: BTreeMap<Target, usize>,
+    /// Leaps that went elsewhere.
+    broken: BTreeSet<(usize, usize)>,
+    /// Ways, by set and number, and rules with which words were tried.
+    spelt: BTreeSet<(usize, usize, usize)>,
+    /// What a rule took in conversations that were held before.
+    known: BTreeMap<usize, BTreeSet<Vec<u8>>>,
+    /// What rules take at once, each in its set.
+    messages: BTreeMap<(usize, usize), Option<Vec<u8>>>,
+    begun: bool,
+    /// Whether words are tried.
+    spelling: bool,
+    runs: usize,
+    worded: usize,
+}
+
+impl<'m> Explorer<'m> {
+    /// For what `coverage` lacks.
+    pub fn new(
+        m: &'m Machine,
+        reach: &'m Reach,
+        coverage: &Coverage,
+        script: &'m Script,
+        hold: &'m Hold,
+    ) -> Explorer<'m> {
+        Explorer {
+            m,
+            reach,
+            effects: Effects::of(m),
+            talks: Talks::new(m, reach),
+            winners: Winners::new(m),
+            script,
+            hold,
+            covered: coverage.met().clone(),
+            ways: BTreeMap::new(),
+            edges: BTreeMap::new(),
+            given_up: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            broken: BTreeSet::new(),
+            spelt: BTreeSet::new(),
+            known: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            begun: false,
+            spelling: false,
+            runs: 0,
+            worded: 0,
+        }
+    }
+
+    /// Learns from a conversation that was held before.
+    pub fn learn(&mut self, coverage: &Coverage, acts: Vec<Act>) -> Result<(), Failure> {
+        let talk = Talk { acts, tail: None };
+        if let Ok(ran) = self.hold(&talk)? {
+            self.follow(coverage, &talk, &ran);
+            for entry in ran.parts.iter().flatten() {
+                if let Entry::Take(name, bytes) = entry
+                    && let Some(rule) = self.m.rules.iter().position(|r| r.label == *name)
+                {
+                    self.known.entry(rule).or_default().insert(bytes.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next conversation that covers something; nothing if none is known any more.
+    pub fn next(&mut self, coverage: &Coverage) -> Result<Option<(Talk, Vec<Target>)>, Failure> {
+        if !self.begun {
+            self.begun = true;
+            self.go_everywhere(coverage)?;
+        }
+        loop {
+            while let Some(begin) = self.beginning() {
+                let found = self.conversation(coverage, begin)?;
+                if let Some((_, targets)) = &found {
+                    self.covered.extend(targets.iter().copied());
+                    return Ok(found);
+                }
+                if self.runs >= MOST_RUNS {
+                    return Ok(None);
+                }
+            }
+            if !self.try_words(coverage)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes to each set, as the checker would.
+    fn go_everywhere(&mut self, coverage: &Coverage) -> Result<(), Failure> {
+        let sets = 0..self.reach.sets.len();
+        let ways = sets.filter_map(|set| Some(self.talks.to(set)?.acts));
+        let mut talks: Vec<Talk> = ways.map(|acts| Talk { acts, tail: None }).collect();
+        talks.sort_by_key(|talk| talk.acts.len());
+        self.hold_many(coverage, &talks)
+    }
+
+    /// Holds conversations, many in one server, and notes where they came.
+    fn hold_many(&mut self, coverage: &Coverage, talks: &[Talk]) -> Result<(), Failure> {
+        for some in talks.chunks(AT_ONCE) {
+            if self.hold.caught() {
+                return Err(Failure::Said);
+            }
+            if let Ok(held) = self.script.hold(some)? {
+                for (talk, ran) in some.iter().zip(&held.ran) {
+                    self.follow(coverage, talk, ran);
+                }
+            } else if some.len() > 1 {
+                // One of them takes the others with it.
+                for talk in some {
+                    self.hold_many(coverage, std::slice::from_ref(talk))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what a conversation was said to cover, but for what it does up to there.
+    pub fn take_back(&mut self, lost: &[Target], why: &str) {
+        for target in lost {
+            self.covered.remove(target);
+        }
+        if let Some(first) = lost.first() {
+            self.given_up.insert(*first, why.to_owned());
+        }
+    }
+
+    /// Takes back all that a conversation covers.
+    pub fn give_up(&mut self, lost: &[Target], why: &str) {
+        for target in lost {
+            self.covered.remove(target);
+            self.given_up.insert(*target, why.to_owned());
+        }
+    }
+
+    /// Why a target is not covered.
+    pub fn reason(&mut self, target: Target) -> String {
+        if let Some(why) = self.given_up.get(&target) {
+            return why.clone();
+        }
+        if !self.ways.contains_key(&target.0) {
+            return "nothing that was tried leads to these states".to_owned();
+        }
+        if self.next_act(target).is_none() {
+            return "no input is known that it takes there".to_owned();
+        }
+        "enough is proposed at once: keep it, and ask again".to_owned()
+    }
+
+    /// The first that is left in a set: of rules that go on, or of those that end the conversation.
+    fn left(&mut self, set: usize, closing: bool) -> Option<Target> {
+        self.all_left(set, closing).first().copied()
+    }
+
+    fn all_left(&mut self, set: usize, closing: bool) -> Vec<Target> {
+        let reached = &self.reach.sets[set];
+        let rules = reached.rules.iter().map(|r| Step::Rule(*r));
+        let steps: Vec<Step> = rules.chain(reached.timer.map(Step::Timer)).collect();
+        let mut all: Vec<Target> = steps.into_iter().map(|step| (set, step)).collect();
+        all.retain(|target| {
+            !self.covered.contains(target)
+                && !self.given_up.contains_key(target)
+                && self.next_act(*target).is_some()
+                && self.closes(*target) == closing
+        });
+        all
+    }
+
+    /// Whether a target is the last that happens in a conversation.
+    fn closes(&mut self, target: Target) -> bool {
+        let states = self.reach.sets[target.0].states;
+        let effect = self.effect(target.1);
+        let mut fitting = effect.paths.iter().filter(|p| p.fits(states));
+        fitting.all(|p| p.closes == Closes::Yes) || matches!(self.next_act(target), Some(None))
+    }
+
+    fn effect(&self, step: Step) -> &Effect {
+        match step {
+            Step::Rule(n) => &self.effects.rules[n],
+            Step::Timer(n) => &self.effects.timers[n],
+        }
+    }
+
+    /// What a client does to see a target from its set; `Some(None)`: end of file must decide.
+    fn next_act(&mut self, (set, step): Target) -> Option<Option<Act>> {
+        match step {
+            Step::Timer(n) => Some(Some(Act::Silence(self.m.timers[n].after))),
+            Step::Rule(rule) => match self.message(set, rule) {
+                Some(message) => Some(Some(Act::Send(message))),
+                None => self.tail(set, rule).map(|_| None),
+            },
+        }
+    }
+
+    /// What a rule takes in a set at once.
+    fn message(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
+        if !self.messages.contains_key(&(set, rule)) {
+            let short = self
+                .tail(set, rule)
+                .filter(|m| self.talks.takes(set, rule, m));
+            let message = short.or_else(|| self.talks.message(set, rule));
+            self.messages.insert((set, rule), message);
+        }
+        self.messages[&(set, rule)].clone()
+    }
+
+    /// What a rule takes in a set when nothing more comes.
+    fn tail(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
+        let reached = &self.reach.sets[set];
+        let rules = self.m.rules.iter();
+        let active: Vec<bool> = rules.map(|r| reached.holds(&r.cond)).collect();
+        match self.winners.wins(rule, &active) {
+            Wins::With(input) => Some(input.clone()),
+            Wins::Never | Wins::Perhaps => None,
+        }
+    }
+
+    /// The shortest way to a set in which something is left; of equally short ones to where most is.
+    fn beginning(&mut self) -> Option<Vec<Act>> {
+        let sets: Vec<usize> = self.ways.keys().copied().collect();
+        let mut all = Vec::new();
+        for set in sets {
+            let left = self.all_left(set, false).len() + self.all_left(set, true).len();
+            let ways = self.ways[&set].iter().filter(|way| way.len() < LONGEST);
+            if let Some(way) = ways
+                .min_by_key(|way| (way.len(), *way))
+                .filter(|_| left > 0)
+            {
+                all.push((way.len(), std::cmp::Reverse(left), way.clone()));
+            }
+        }
+        all.into_iter().min().map(|(_, _, way)| way)
+    }
+
+    /// A conversation from a beginning, as far as it covers something.
+    fn conversation(
+        &mut self,
+        coverage: &Coverage,
+        begin: Vec<Act>,
+    ) -> Result<Option<(Talk, Vec<Target>)>, Failure> {
+        let mut talk = Talk {
+            acts: begin,
+            tail: None,
+        };
+        let mut at = match self.hold(&talk)? {
+            Ok(ran) => self
+                .follow(coverage, &talk, &ran)
+                .sets
+                .last()
+                .copied()
+                .flatten(),
+            Err(_) => None,
+        };
+        let mut found: Vec<Target> = Vec::new();
+        let mut kept = None;
+        while let Some(set) = at {
+            let before: BTreeSet<Target> = self.covered.clone();
+            self.covered.extend(found.iter().copied());
+            let step = self.choose(set, LONGEST.saturating_sub(talk.acts.len()));
+            self.covered = before;
+            let Some((leap, target)) = step else { break };
+            let mut longer = talk.clone();
+            longer.acts.extend(leap.iter().cloned());
+            match self.next_act(target) {
+                Some(Some(act)) => longer.acts.push(act),
+                Some(None) => {
+                    longer.tail = match target.1 {
+                        Step::Rule(rule) => self.tail(target.0, rule),
+                        Step::Timer(_) => None,
+                    }
+                }
+                None => break,
+            }
+            let ran = match self.hold(&longer)? {
+                Ok(ran) => ran,
+                Err(why) => {
+                    self.given_up.insert(target, why);
+                    continue;
+                }
+            };
+            let seen = self.follow(coverage, &longer, &ran);
+            let all: BTreeSet<Target> = seen.ran.iter().flatten().copied().collect();
+            if !all.contains(&target) {
+                if !leap.is_empty() {
+                    self.broken.insert((set, target.0));
+                    continue;
+                }
+                let done = ran.parts.get(longer.acts.len()).into_iter().flatten();
+                if done
+                    .filter(|entry| !matches!(entry, Entry::Reply(_)))
+                    .count()
+                    > 0
+                {
+                    self.given_up.insert(target, OTHERWISE.to_owned());
+                    continue;
+                }
+                // An action reads it: in another conversation none may.
+                let times = self.failures.entry(target).or_default();
+                *times += 1;
+                if *times == TRIES {
+                    self.given_up.insert(target, READ.to_owned());
+                }
+                break;
+            }
+            let fresh = all.into_iter().filter(|t| !self.covered.contains(t));
+            found = fresh.collect();
+            at = seen
+                .sets
+                .last()
+                .copied()
+                .flatten()
+                .filter(|_| longer.tail.is_none());
+            talk = longer;
+            kept = Some(talk.clone());
+            if self.runs >= MOST_RUNS {
+                break;
+            }
+        }
+        Ok(kept.map(|talk| (talk, found)))
+    }
+
+    /// What to do next in a set: acts that lead to where something is left, and what that is.
+    fn choose(&mut self, set: usize, room: usize) -> Option<(Vec<Act>, Target)> {
+        if room == 0 {
+            return None;
+        }
+        for closing in [false, true] {
+            // The nearest first, along what acts have done before.
+            let mut met = BTreeSet::from([set]);
+            let mut todo = VecDeque::from([(set, Vec::new())]);
+            while let Some((here, way)) = todo.pop_front() {
+                if !self.broken.contains(&(set, here))
+                    && let Some(target) = self.left(here, closing)
+                {
+                    return Some((way, target));
+                }
+                if way.len() + 1 >= room {
+                    continue;
+                }
+                for (act, to) in self.edges.get(&here).into_iter().flatten() {
+                    if met.insert(*to) {
+                        let mut longer: Vec<Act> = way.clone();
+                        longer.push(act.clone());
+                        todo.push_back((*to, longer));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Holds one conversation; `Err` has the reason why the server did not go through with it.
+    fn hold(&mut self, talk: &Talk) -> Result<Result<Ran, String>, Failure> {
+        self.runs += 1;
+        if self.hold.caught() {
+            return Err(Failure::Said);
+        }
+        let held = self.script.hold(std::slice::from_ref(talk))?;
+        Ok(held.map(|mut held| held.ran.pop().unwrap_or_default()))
+    }
+
+    /// Notes where a conversation came.
+    fn follow(&mut self, coverage: &Coverage, talk: &Talk, ran: &Ran) -> Seen {
+        let seen = seen(coverage, ran);
+        for (n, set) in seen.sets.iter().enumerate() {
+            let Some(set) = *set else { continue };
+            let way = talk.acts[..n].to_vec();
+            let ways = self.ways.entry(set).or_default();
+            let room = if self.spelling { MOST_SPELT } else { MOST_WAYS };
+            if ways.len() < room && ways.iter().all(|known| known.last() != way.last()) {
+                ways.push(way);
+            }
+            if let (Some(act), Some(Some(to))) = (talk.acts.get(n), seen.sets.get(n + 1)) {
+                let edges = self.edges.entry(set).or_default();
+                if !edges.iter().any(|(_, known)| known == to) {
+                    edges.push((act.clone(), *to));
+                }
+            }
+        }
+        seen
+    }
+
+    /// Tries words of the specification, until one leads to a set that was not reached; whether one
+    /// does.
+    fn try_words(&mut self, coverage: &Coverage) -> Result<bool, Failure> {
+        let words = words(self.m);
+        // First where an action has a choice, then on the way to that.
+        for choice in [true, false, true] {
+            let mut talks = Vec::new();
+            let sets: Vec<usize> = self.ways.keys().copied().collect();
+            for set in sets {
+                for rule in self.reach.sets[set].rules.clone() {
+                    if self.has_choice(set, rule) != choice {
+                        continue;
+                    }
+                    let ways = 0..self.ways[&set].len();
+                    let fresh: Vec<usize> = ways
+                        .filter(|way| self.spelt.insert((set, *way, rule)))
+                        .collect();
+                    if fresh.is_empty() {
+                        continue;
+                    }
+                    for message in self.choices(set, rule, &words) {
+                        for way in &fresh {
+                            let mut acts = self.ways[&set][*way].clone();
+                            acts.push(Act::Send(message.clone()));
+                            talks.push(Talk { acts, tail: None });
+                        }
+                    }
+                }
+            }
+            talks.retain(|talk| talk.acts.len() <= LONGEST);
+            talks.sort();
+            talks.dedup();
+            let known = self.ways.len();
+            talks.truncate(MOST_WORDS - self.worded);
+            self.worded += talks.len();
+            self.spelling = true;
+            let held = self.hold_many(coverage, &talks);
+            self.spelling = false;
+            held?;
+            if self.ways.len() > known {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Messages that a rule takes in a set, and that may matter to its action.
+    fn choices(&mut self, set: usize, rule: usize, words: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let known = self.known.get(&rule).into_iter().flatten();
+        let known = known.filter(|message| self.talks.takes(set, rule, message));
+        let mut all: BTreeSet<Vec<u8>> = known.cloned().collect();
+        all.extend(self.talks.variants(set, rule));
+        all.extend(
+            words
+                .iter()
+                .filter_map(|w| self.talks.message_with(set, rule, w)),
+        );
+        all.into_iter().collect()
+    }
+
+    /// Whether a rule's action may lead to different sets from one.
+    fn has_choice(&self, set: usize, rule: usize) -> bool {
+        let states = self.reach.sets[set].states;
+        let effect = &self.effects.rules[rule];
+        let mut fitting = effect.paths.iter().filter(|p| p.fits(states));
+        !effect.exact || fitting.any(|p| !p.is_definite()) || {
+            let fitting = effect.paths.iter().filter(|p| p.fits(states));
+            fitting.count() > 1
+        }
+    }
+}
+
+/// What came of a conversation, set by set.
+fn seen(coverage: &Coverage, ran: &Ran) -> Seen {
+    let mut at = None;
+    let mut seen = Seen {
+        sets: Vec::new(),
+        ran: Vec::new(),
+    };
+    for part in &ran.parts {
+        let mut here = Vec::new();
+        for entry in part {
+            if let Entry::States(names, last) = entry {
+                at = coverage.set(names, last);
+            }
+            if matches!(entry, Entry::End(_)) {
+                at = None;
+            }
+            if let Some(heard) = entry.heard() {
+                let steps = coverage.ran(at, &heard);
+                here.extend(
+                    at.iter()
+                        .flat_map(|at| steps.iter().map(|step| (*at, *step))),
+                );
+            }
+        }
+        seen.sets.push(at);
+        seen.ran.push(here);
+    }
+    // Behind the end of file there is no set.
+    seen.sets.pop();
+    seen
+}
+
+/// What a conversation covers, in order.
+pub fn targets(coverage: &Coverage, ran: &Ran) -> Vec<Target> {
+    seen(coverage, ran).ran.into_iter().flatten().collect()
+}

@@ -1,0 +1,397 @@
+//! `nest test --generate`: pages with conversations for what is not covered.
+//!
+//! Each was held several times, and goes the same way; in the end the runner holds the pages in every
+//! model, as it will from now on, and what fails there is left out. Must not know: which conversations
+//! cover what.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nest_check::{Act, Coverage};
+use nest_machine::reach::Reach;
+use nest_machine::{Framing, Machine};
+
+use super::explore::{Explorer, Target, targets};
+use super::proposal::{Proposal, parting};
+use super::runner::{Asked, Runner};
+use super::script::{Entry, Script, Talk};
+use crate::args::Test;
+use crate::signals::Hold;
+use crate::source;
+use crate::term::{self, FAINT, Failure, Progress, STRONG};
+
+/// Conversations that are proposed at once: somebody has to read them.
+const MOST: usize = 40;
+/// Conversations on one page: all are held for each cut of one.
+const ON_A_PAGE: usize = 8;
+/// A script has no more conversations.
+const MOST_CUTS: usize = 40_000;
+/// Conversations of pages that are learned from.
+const LEARNED: usize = 200;
+/// Reasons that are shown.
+const SHOWN: usize = 20;
+/// Dates are given in seconds: some time must pass.
+const PAUSE: Duration = Duration::from_millis(1100);
+
+/// Everything that proposals are made from.
+pub struct Maker<'a> {
+    pub args: &'a Test,
+    pub machine: &'a Machine,
+    pub reach: &'a Reach,
+    pub script: Script,
+    pub hold: &'a Hold,
+}
+
+/// Where the first page is to be: named, or beside the specification.
+pub fn output(args: &Test) -> Result<PathBuf, Failure> {
+    let place = args.output.clone().unwrap_or_else(|| {
+        let stem = args.file.file_stem().unwrap_or_default();
+        let name = format!("{}-cases.md", stem.display());
+        args.file.with_file_name(name)
+    });
+    if place.extension().is_none_or(|e| e != "md") {
+        return Err(Failure::Usage(format!(
+            "{} is no page; its name must end in .md",
+            place.display()
+        )));
+    }
+    let taken = (1..)
+        .map(|n| numbered(&place, n))
+        .take(2)
+        .find(|p| p.exists());
+    if let Some(taken) = taken.filter(|_| !args.force) {
+        return Err(Failure::new(format!(
+            "{} is there; name another place with -o, or overwrite it with --force",
+            taken.display()
+        )));
+    }
+    // What cannot be written is said before all the work.
+    let folder = source::directory(&place);
+    if args.file.exists() && folder.exists() {
+        relative(&args.file, &folder)?;
+    }
+    tempfile::tempfile_in(&folder)
+        .map_err(|e| Failure::io(format!("cannot write into {}", folder.display()), &e))?;
+    Ok(place)
+}
+
+fn numbered(place: &Path, n: usize) -> PathBuf {
+    let stem = place.file_stem().unwrap_or_default().display();
+    match n {
+        1 => place.to_owned(),
+        n => place.with_file_name(format!("{stem}-{n}.md")),
+    }
+}
+
+impl Maker<'_> {
+    /// Finds, checks and writes them, and counts them. `acts`: conversations that are known.
+    pub fn make(
+        &self,
+        coverage: &mut Coverage,
+        place: &Path,
+        acts: Vec<Vec<Act>>,
+        asked: &Asked,
+        runner: &mut Runner,
+    ) -> Result<(), Failure> {
+        let before = coverage.missing().len();
+        if before == 0 && coverage.is_complete() {
+            term::print("all is covered: nothing is proposed\n");
+            return Ok(());
+        }
+        if !coverage.is_complete() {
+            return Err(Failure::new(
+                "the sets of states are too many: no conversation can be proposed",
+            ));
+        }
+        let mut explorer =
+            Explorer::new(self.machine, self.reach, coverage, &self.script, self.hold);
+        let progress = Progress::start("looking for conversations");
+        for acts in acts.into_iter().take(LEARNED) {
+            explorer.learn(coverage, acts)?;
+        }
+        let mut found: Vec<(Proposal, Vec<Target>)> = Vec::new();
+        while found.len() < MOST
+            && let Some((talk, covers)) = explorer.next(coverage)?
+        {
+            let proposal = self.checked(talk)?;
+            let still = proposal.iter().flat_map(|p| targets(coverage, &p.ran[0]));
+            let still: Vec<Target> = still.collect();
+            let (covers, lost): (Vec<Target>, Vec<Target>) = covers
+                .into_iter()
+                .partition(|target| still.contains(target));
+            explorer.take_back(&lost, UNSTABLE);
+            found.extend(proposal.filter(|_| !covers.is_empty()).map(|p| (p, covers)));
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PAUSE && !found.is_empty() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.again(&mut found, &mut explorer)?;
+        drop(progress);
+        let pages = self.verified(found, place, asked, runner, &mut explorer)?;
+        for (n, text) in (1..).zip(&pages.texts) {
+            self.write(&numbered(place, n), text)?;
+        }
+        for proposal in &pages.held {
+            let lines = proposal.ran[0].parts.iter().flatten();
+            let heard: Vec<_> = lines.filter_map(Entry::heard).collect();
+            coverage.hear(&heard);
+        }
+        tell(coverage, place, &pages, before, &mut explorer);
+        Ok(())
+    }
+
+    /// Holds a conversation twice in one server: it must go the same way. What it is then, as far as
+    /// it does so.
+    fn checked(&self, mut talk: Talk) -> Result<Option<Proposal>, Failure> {
+        loop {
+            let one = self.script.hold(std::slice::from_ref(&talk))?;
+            let twice = self.script.hold(&[talk.clone(), talk.clone()])?;
+            let (Ok(one), Ok(twice)) = (one, twice) else {
+                return Ok(None);
+            };
+            let parts = twice.ran.iter().filter_map(|ran| parting(&one.ran[0], ran));
+            let last = talk.acts.len() + 1;
+            let parted = parts
+                .min()
+                .or_else(|| (one.files != twice.files).then_some(last));
+            let Some(parted) = parted else {
+                let mut ran = one.ran;
+                ran.extend(twice.ran);
+                let files = one.files;
+                return Ok(Some(Proposal { talk, ran, files }));
+            };
+            // What happened before that stays.
+            let less = if parted == last && talk.tail.is_none() {
+                2
+            } else {
+                1
+            };
+            let keep = parted.saturating_sub(less);
+            if keep == 0 {
+                return Ok(None);
+            }
+            talk.acts.truncate(keep);
+            talk.tail = None;
+        }
+    }
+
+    /// Holds them all once more, when time has passed; what goes another way now is left out.
+    fn again(
+        &self,
+        found: &mut Vec<(Proposal, Vec<Target>)>,
+        explorer: &mut Explorer,
+    ) -> Result<(), Failure> {
+        for (mut proposal, covers) in std::mem::take(found) {
+            let talk = proposal.talk.clone();
+            let why = match self.script.hold(&[talk.clone(), talk])? {
+                Ok(held) => {
+                    let same = held
+                        .ran
+                        .iter()
+                        .all(|r| parting(&proposal.ran[0], r).is_none());
+                    proposal.ran.extend(held.ran);
+                    if same && proposal.files == held.files && proposal.fences("c1").is_some() {
+                        found.push((proposal, covers));
+                        continue;
+                    }
+                    if same { VARIES } else { UNSTABLE }
+                }
+                Err(_) => UNSTABLE,
+            };
+            explorer.give_up(&covers, why);
+        }
+        Ok(())
+    }
+
+    /// The pages, of what passes in every model.
+    fn verified(
+        &self,
+        found: Vec<(Proposal, Vec<Target>)>,
+        place: &Path,
+        asked: &Asked,
+        runner: &mut Runner,
+        explorer: &mut Explorer,
+    ) -> Result<Pages, Failure> {
+        let folder = runner.folder();
+        let mut asked = asked.clone();
+        // Each alone, so that one which fails takes no other with it.
+        asked.pages.clear();
+        for (n, (proposal, _)) in found.iter().enumerate() {
+            let page = folder.join(format!("{n}.md"));
+            let text = self.page(place, &[proposal])?;
+            std::fs::write(&page, text).map_err(|e| Failure::io("cannot write a page", &e))?;
+            asked.pages.push(page);
+        }
+        let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
+        if !asked.pages.is_empty() {
+            runner.run(&asked, &mut |page| {
+                if let Some(cell) = page.cells.iter().find(|c| c.outcome == "failed") {
+                    let reason = cell.reason.as_deref().unwrap_or_default();
+                    let line = reason.lines().next().unwrap_or_default();
+                    failed.insert(
+                        page.page,
+                        format!("it goes another way in {}: {line}", cell.cell),
+                    );
+                }
+            })?;
+        }
+        let mut held = Vec::new();
+        for (page, (proposal, covers)) in asked.pages.iter().zip(found) {
+            match failed.get(page) {
+                Some(why) => explorer.give_up(&covers, why),
+                None => held.push(proposal),
+            }
+        }
+        let mut texts = Vec::new();
+        for some in grouped(&held) {
+            texts.push(self.page(place, &some)?);
+        }
+        Ok(Pages { texts, held })
+    }
+
+    /// Some conversations as a page.
+    fn page(&self, place: &Path, some: &[&Proposal]) -> Result<String, Failure> {
+        let spec = relative(&self.args.file, &source::directory(place))?;
+        let name = self.args.file.file_stem().unwrap_or_default().display();
+        let mut text = format!(
+            "# {name}: what no other conversation covers\n\n\
+             `nest test --generate` wrote this page. Its replies and traces are what the server did: read \
+             whether they are right.\n\nspec: {spec}\n"
+        );
+        if some.iter().any(|p| p.is_timed()) {
+            text.push_str("\n<!-- skip: sockets, time passes, which is exact without them -->\n");
+        }
+        if self.machine.settings.framing == Framing::Message {
+            text.push_str("\n<!-- cuts: none, a message is what one receive delivers -->\n");
+        }
+        let mut traces = String::new();
+        for (n, proposal) in (1..).zip(some) {
+            let Some((steps, trace)) = proposal.fences(&format!("c{n}")) else {
+                continue;
+            };
+            text.push_str(&format!("\n{steps}"));
+            traces.push_str(&format!("\n{trace}"));
+            for (path, bytes) in &proposal.files {
+                let body = nest_check::literal(bytes);
+                text.push_str(&format!("\n```bytes-after {path}\n{body}\n```\n"));
+            }
+        }
+        Ok(text + &traces)
+    }
+
+    fn write(&self, place: &Path, text: &str) -> Result<(), Failure> {
+        let failed =
+            |e: &std::io::Error| Failure::io(format!("cannot write {}", place.display()), e);
+        let mut file = tempfile::Builder::new()
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .tempfile_in(source::directory(place))
+            .map_err(|e| failed(&e))?;
+        file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
+        let kept = if self.args.force {
+            file.persist(place).map_err(|e| e.error)
+        } else {
+            file.persist_noclobber(place).map_err(|e| e.error)
+        };
+        kept.map(drop).map_err(|e| failed(&e))
+    }
+}
+
+/// What was written, and what was not reached.
+fn tell(coverage: &Coverage, place: &Path, pages: &Pages, before: usize, explorer: &mut Explorer) {
+    let left = coverage.missing();
+    let mut text = String::new();
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    if pages.texts.is_empty() {
+        text.push_str("no conversation was found for what is not covered\n");
+    } else {
+        let names: Vec<String> = (1..=pages.texts.len())
+            .map(|n| numbered(place, n).display().to_string())
+            .collect();
+        text.push_str(&format!(
+            "{STRONG}{}{STRONG:#}: {}, which {} {} more\n",
+            names.join(", "),
+            count(pages.held.len(), "conversation"),
+            if pages.held.len() == 1 {
+                "covers"
+            } else {
+                "cover"
+            },
+            count(before - left.len(), "transition"),
+        ));
+    }
+    let whole = coverage.whole();
+    text.push_str(&format!(
+        "now covered: {} of {}, {}%\n",
+        whole.met,
+        whole.all,
+        whole.percent()
+    ));
+    if !left.is_empty() {
+        text.push_str("not reached:\n");
+    }
+    for target in left.iter().take(SHOWN) {
+        let (label, set) = (coverage.label(target.1).0, coverage.name(target.0));
+        let why = explorer.reason(*target);
+        text.push_str(&format!("  {label} in {set}: {FAINT}{why}{FAINT:#}\n"));
+    }
+    if left.len() > SHOWN {
+        text.push_str(&format!(
+            "  {FAINT}and {} more{FAINT:#}\n",
+            left.len() - SHOWN
+        ));
+    }
+    term::print(text);
+}
+
+/// What was made.
+struct Pages {
+    texts: Vec<String>,
+    held: Vec<Proposal>,
+}
+
+const UNSTABLE: &str = "the conversation goes another way when it is held again";
+const VARIES: &str = "its reply has no end that a client could tell, for it is another each time";
+
+/// Which stand on one page: those in which time passes apart; one that leaves files alone.
+fn grouped(all: &[Proposal]) -> Vec<Vec<&Proposal>> {
+    let mut groups: Vec<Vec<&Proposal>> = Vec::new();
+    for timed in [false, true] {
+        let mut now: Vec<&Proposal> = Vec::new();
+        for proposal in all.iter().filter(|p| p.is_timed() == timed) {
+            if !proposal.files.is_empty() {
+                groups.push(vec![proposal]);
+                continue;
+            }
+            let bytes: usize = now.iter().map(|p| p.sends()).sum::<usize>() + proposal.sends();
+            if now.len() == ON_A_PAGE || (bytes + 100) * (now.len() + 1) > MOST_CUTS {
+                groups.push(std::mem::take(&mut now));
+            }
+            now.push(proposal);
+        }
+        groups.extend((!now.is_empty()).then_some(now));
+    }
+    groups
+}
+
+/// A file's path as a page in `folder` writes it.
+fn relative(file: &Path, folder: &Path) -> Result<String, Failure> {
+    let real = |path: &Path| {
+        std::fs::canonicalize(path)
+            .map_err(|e| Failure::io(format!("cannot find {}", path.display()), &e))
+    };
+    let (file, folder) = (real(file)?, real(folder)?);
+    let same = file.components().zip(folder.components());
+    let same = same.take_while(|(a, b)| a == b).count();
+    let up = folder.components().skip(same).map(|_| Component::ParentDir);
+    let path: PathBuf = up.chain(file.components().skip(same)).collect();
+    let text = path.to_string_lossy().into_owned();
+    if text.contains(char::is_whitespace) {
+        return Err(Failure::new(format!(
+            "a page cannot name {text}, for there is a blank in it"
+        )));
+    }
+    Ok(text)
+}

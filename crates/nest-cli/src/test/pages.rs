@@ -1,0 +1,117 @@
+//! Which pages are cases of a specification: those that are named, or those beside it that name it.
+//!
+//! Must not know: what a page says beyond that.
+
+use std::path::{Path, PathBuf};
+
+use crate::source;
+use crate::term::{self, Failure};
+
+/// Where pages stand, from the specification's directory.
+const PLACES: [&str; 3] = ["", "cases", "tests"];
+
+/// Pages, and the server's own C files, of what the command line names.
+pub fn divided(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
+    let ends = |file: &Path, with: &str| file.extension().is_some_and(|e| e == with);
+    if let Some(other) = named.iter().find(|f| !ends(f, "md") && !ends(f, "c")) {
+        return Err(Failure::Usage(format!(
+            "{} is neither a page, whose name ends in .md, nor a C file of the server",
+            other.display()
+        )));
+    }
+    let (pages, more) = named.iter().cloned().partition(|file| ends(file, "md"));
+    Ok((pages, more))
+}
+
+/// The pages to hold, each by its real path; none is a failure, which says how to begin, unless some
+/// will be `made`.
+pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Failure> {
+    let real = |path: &Path| {
+        std::fs::canonicalize(path)
+            .map_err(|e| Failure::io(format!("cannot read {}", path.display()), &e))
+    };
+    let own = real(spec)?;
+    if !named.is_empty() {
+        let mut pages = Vec::new();
+        for page in named {
+            let path = real(page)?;
+            if let Some(other) = specification(&path).filter(|other| *other != own) {
+                return Err(Failure::Usage(format!(
+                    "{} is about {}, not about {}",
+                    page.display(),
+                    other.display(),
+                    spec.display()
+                )));
+            }
+            if !pages.contains(&path) {
+                pages.push(path);
+            }
+        }
+        return Ok(pages);
+    }
+    let mut pages = Vec::new();
+    let mut nameless = Vec::new();
+    for place in PLACES {
+        let folder = source::directory(spec).join(place);
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut files: Vec<PathBuf> = files
+            .filter(|f| f.extension().is_some_and(|e| e == "md") && f.is_file())
+            .collect();
+        files.sort();
+        for file in files {
+            let path = real(&file)?;
+            match specification(&path) {
+                Some(other) if other == own => pages.push(path),
+                Some(_) => {}
+                None if holds_conversations(&path) => nameless.push(file),
+                None => {}
+            }
+        }
+    }
+    for page in nameless {
+        term::note(format!(
+            "{} names no specification, with a line `spec: {}`: it is left out",
+            page.display(),
+            spec.file_name().unwrap_or_default().display()
+        ));
+    }
+    if pages.is_empty() && !made {
+        return Err(Failure::new(format!(
+            "there is no conversation with {}, a page in Markdown with a line `spec: {}`; to begin: \
+             nest test --generate {}",
+            spec.display(),
+            spec.file_name().unwrap_or_default().display(),
+            spec.display(),
+        )));
+    }
+    Ok(pages)
+}
+
+/// The specification that a page names, by its real path; one that is not there by its own.
+fn specification(page: &Path) -> Option<PathBuf> {
+    let text = text(page)?;
+    let named = text.lines().find_map(|line| {
+        let mut words = line.strip_prefix("spec:")?.split_whitespace();
+        words.next().filter(|_| words.next().is_none())
+    })?;
+    let path = page.parent()?.join(named);
+    Some(std::fs::canonicalize(&path).unwrap_or(path))
+}
+
+/// Whether a page without a specification, its own or another, has a client.
+fn holds_conversations(page: &Path) -> bool {
+    let text = text(page).unwrap_or_default();
+    let fence = |kind: &str| {
+        text.lines()
+            .any(|line| line.starts_with(&format!("```{kind}")))
+    };
+    fence("client") && fence("trace") && !fence("nest") && !fence("escaped")
+}
+
+fn text(page: &Path) -> Option<String> {
+    let bytes = std::fs::read(page).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

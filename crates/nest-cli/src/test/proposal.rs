@@ -1,0 +1,255 @@
+//! A conversation as a page: what a client does, what it received each time, and the trace.
+//!
+//! What was another thing when the conversation was held again, a date or a number, becomes a pattern.
+//! Must not know: how conversations are found.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use nest_check::{Act, literal};
+
+use super::script::{Entry, Ran, Talk};
+
+/// Replies that are longer are told by their beginning and their length.
+const LONGEST: usize = 600;
+/// So much of them is shown.
+const BEGINNING: usize = 200;
+
+/// A conversation that goes the same way each time.
+pub struct Proposal {
+    pub talk: Talk,
+    /// Each time that it was held.
+    pub ran: Vec<Ran>,
+    /// The files that it leaves.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+/// What was received, or replied.
+#[derive(Debug, PartialEq, Eq)]
+enum Text {
+    Exact(Vec<u8>),
+    Pattern(Vec<u8>),
+}
+
+impl Proposal {
+    /// Whether time passes in it.
+    pub fn is_timed(&self) -> bool {
+        let silent = |act: &Act| matches!(act, Act::Silence(_));
+        self.talk.acts.iter().any(silent)
+    }
+
+    /// How many bytes a client sends in it.
+    pub fn sends(&self) -> usize {
+        let bytes = |act: &Act| match act {
+            Act::Send(bytes) => bytes.len(),
+            Act::Silence(_) => 0,
+        };
+        let tail = self.talk.tail.as_ref().map_or(0, Vec::len);
+        self.talk.acts.iter().map(bytes).sum::<usize>() + tail
+    }
+
+    /// Its two fences; nothing if its replies cannot be told.
+    pub fn fences(&self, client: &str) -> Option<(String, String)> {
+        Some((self.steps(client)?, self.trace(client)?))
+    }
+
+    fn steps(&self, client: &str) -> Option<String> {
+        let mut text = format!("```client {client}\nconnect\n");
+        let count = self.ran.first()?.parts.len();
+        for part in 0..count {
+            match part.checked_sub(1).map(|n| self.talk.acts.get(n)) {
+                None => {}
+                Some(Some(Act::Send(bytes))) => _ = writeln!(text, "send {}", literal(bytes)),
+                Some(Some(Act::Silence(ms))) if ms % 1000 == 0 => {
+                    let _ = writeln!(text, "pass {}s", ms / 1000);
+                }
+                Some(Some(Act::Silence(ms))) => _ = writeln!(text, "pass {ms}ms"),
+                Some(None) => {
+                    if let Some(tail) = &self.talk.tail {
+                        let _ = writeln!(text, "send {}", literal(tail));
+                    }
+                    text.push_str("half-close\n");
+                }
+            }
+            let replied = |ran: &Ran| {
+                let replies = ran.parts[part].iter().filter_map(|entry| match entry {
+                    Entry::Reply(bytes) => Some(bytes.as_slice()),
+                    _ => None,
+                });
+                replies.collect::<Vec<_>>().concat()
+            };
+            match weakened(&self.ran.iter().map(replied).collect::<Vec<_>>())? {
+                Text::Exact(bytes) if bytes.is_empty() => {}
+                Text::Exact(bytes) => _ = writeln!(text, "expect {}", literal(&bytes)),
+                Text::Pattern(bytes) => _ = writeln!(text, "expect~ {}", literal(&bytes)),
+            }
+            if ends(&self.ran[0].parts[part]) {
+                break;
+            }
+        }
+        text.push_str("expect-close\n```\n");
+        Some(text)
+    }
+
+    fn trace(&self, client: &str) -> Option<String> {
+        let mut text = format!("```trace {client}\n");
+        let all: Vec<Vec<Entry>> = self.ran.iter().map(|ran| joined(&ran.parts)).collect();
+        for (n, entry) in all.first()?.iter().enumerate() {
+            let _ = match entry {
+                Entry::Open => writeln!(text, "open"),
+                Entry::Take(name, bytes) => writeln!(text, "take {name} {}", literal(bytes)),
+                Entry::Timeout(name) => writeln!(text, "timeout {name}"),
+                Entry::States(names, last) => {
+                    writeln!(
+                        text,
+                        "states {}",
+                        [names.as_slice(), &[format!("last={last}")]]
+                            .concat()
+                            .join(" ")
+                    )
+                }
+                Entry::End(why) => writeln!(text, "end {why}"),
+                Entry::Reply(_) => {
+                    let replied = |lines: &Vec<Entry>| match lines.get(n) {
+                        Some(Entry::Reply(bytes)) => bytes.clone(),
+                        _ => Vec::new(),
+                    };
+                    match weakened(&all.iter().map(replied).collect::<Vec<_>>())? {
+                        Text::Exact(bytes) => writeln!(text, "reply {}", literal(&bytes)),
+                        Text::Pattern(bytes) => writeln!(text, "reply~ {}", literal(&bytes)),
+                    }
+                }
+            };
+        }
+        text.push_str("```\n");
+        Some(text)
+    }
+}
+
+/// Whether the connection has ended.
+pub fn ends(part: &[Entry]) -> bool {
+    part.iter().any(|entry| matches!(entry, Entry::End(_)))
+}
+
+/// The lines of some parts, neighbouring replies joined.
+fn joined(parts: &[Vec<Entry>]) -> Vec<Entry> {
+    let mut out: Vec<Entry> = Vec::new();
+    for entry in parts.iter().flatten() {
+        match (out.last_mut(), entry) {
+            (_, Entry::Reply(more)) if more.is_empty() => {}
+            (Some(Entry::Reply(bytes)), Entry::Reply(more)) => bytes.extend(more),
+            _ => out.push(entry.clone()),
+        }
+    }
+    out
+}
+
+/// The first part in which two runs are not the same but for the bytes of replies.
+pub fn parting(one: &Ran, other: &Ran) -> Option<usize> {
+    let shape = |part: &Vec<Entry>| -> Vec<Entry> {
+        let plain = |entry: Entry| match entry {
+            Entry::Reply(_) => Entry::Reply(Vec::new()),
+            other => other,
+        };
+        joined(std::slice::from_ref(part))
+            .into_iter()
+            .map(plain)
+            .collect()
+    };
+    let all = one.parts.iter().zip(&other.parts);
+    all.map(|(a, b)| shape(a) == shape(b))
+        .position(|same| !same)
+}
+
+/// What fits all of these; nothing if a client could not tell where it ends.
+fn weakened(all: &[Vec<u8>]) -> Option<Text> {
+    let first = all.first()?;
+    if all.iter().all(|other| other == first) {
+        if first.len() <= LONGEST {
+            return Some(Text::Exact(first.clone()));
+        }
+        let mut pattern = escaped(&first[..BEGINNING]);
+        pattern.extend(format!(".{{{}}}", first.len() - BEGINNING).bytes());
+        return Some(Text::Pattern(pattern));
+    }
+    let lines: Vec<Vec<&[u8]>> = all
+        .iter()
+        .map(|text| text.split_inclusive(|byte| *byte == b'\n').collect())
+        .collect();
+    if lines.iter().any(|some| some.len() != lines[0].len()) {
+        return same_length(all);
+    }
+    let mut pattern = Vec::new();
+    for n in 0..lines[0].len() {
+        let line = lines[0][n];
+        if lines.iter().all(|some| some[n] == line) {
+            pattern.extend(escaped(line));
+        } else if lines.iter().all(|some| some[n].ends_with(b"\n")) {
+            pattern.extend(b"[^\n]*\n");
+        } else {
+            let ends: Vec<Vec<u8>> = lines.iter().map(|some| some[n].to_vec()).collect();
+            match same_length(&ends)? {
+                Text::Exact(bytes) | Text::Pattern(bytes) => pattern.extend(bytes),
+            }
+        }
+    }
+    Some(Text::Pattern(pattern))
+}
+
+fn same_length(all: &[Vec<u8>]) -> Option<Text> {
+    let length = all.first()?.len();
+    let same = all.iter().all(|other| other.len() == length);
+    same.then(|| Text::Pattern(format!(".{{{length}}}").into_bytes()))
+}
+
+/// Bytes that a regular expression matches as they are.
+fn escaped(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for byte in bytes {
+        if br".^$*+?{}[]\|()".contains(byte) {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Text, weakened};
+
+    fn of(all: &[&str]) -> Option<Text> {
+        weakened(
+            &all.iter()
+                .map(|t| t.as_bytes().to_vec())
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn what_varies_is_weakened_line_by_line() {
+        let exact = Text::Exact(b"a (b)\n".to_vec());
+        assert_eq!(of(&["a (b)\n", "a (b)\n"]), Some(exact));
+        let pattern = |text: &str| Some(Text::Pattern(text.as_bytes().to_vec()));
+        assert_eq!(
+            of(&["a?\nat 9\nz", "a?\nat 10\nz"]),
+            pattern("a\\?\n[^\n]*\nz")
+        );
+        assert_eq!(of(&["a\n12", "a\n34"]), pattern("a\n.{2}"));
+        // Where the end is cannot be told.
+        assert_eq!(of(&["n=9", "n=10"]), None);
+        assert_eq!(of(&["a\nb", "a\nb\nc"]), None);
+        // Bytes that are no text may hold line feeds.
+        assert_eq!(of(&["\nab", "xyz"]), pattern(".{3}"));
+    }
+
+    #[test]
+    fn what_is_long_is_told_by_its_length() {
+        let long = "x".repeat(1000);
+        let pattern = format!("{}.{{800}}", "x".repeat(200));
+        assert_eq!(
+            of(&[&long, &long]),
+            Some(Text::Pattern(pattern.into_bytes()))
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! The conformance suite's runner as a child: what it is asked, what it says, and its end, whatever
+//! comes.
+//!
+//! It leads a process group of its own, in which all servers are; when it has ended, or whoever runs
+//! this wants to end, nothing of the group stays. Must not know: what is made of the results.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+
+use crate::signals::{self, ENDING};
+use crate::term::{Failure, Progress};
+
+/// The runner ends its servers within this time when it is told to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What it is asked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Asked {
+    /// This program.
+    pub nest: PathBuf,
+    /// The specification.
+    pub spec: PathBuf,
+    /// The models, in order.
+    pub models: Vec<String>,
+    /// A server of each.
+    pub servers: BTreeMap<String, PathBuf>,
+    /// The pages.
+    pub pages: Vec<PathBuf>,
+    /// Each conversation once in a model, whole.
+    pub quick: bool,
+    /// Leave what servers wrote.
+    pub keep: bool,
+    /// Pages at once.
+    pub jobs: usize,
+}
+
+/// What came of a page.
+#[derive(Debug, Deserialize)]
+pub struct Page {
+    /// Its path.
+    pub page: PathBuf,
+    /// How long it took.
+    pub seconds: f64,
+    /// Each way in which it was held.
+    pub cells: Vec<Cell>,
+    /// The traces of its conversations, whole.
+    pub heard: Vec<Vec<Vec<serde_json::Value>>>,
+}
+
+/// One way in which a page was held.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Cell {
+    /// Its name: the model, and the listener or the load.
+    pub cell: String,
+    /// `passed`, `failed` or `skipped`.
+    pub outcome: String,
+    /// The line of the page that does not hold.
+    pub line: Option<usize>,
+    /// What is wrong, or why it was skipped.
+    pub reason: Option<String>,
+}
+
+/// A line of what it says.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Said {
+    Page(Page),
+    Wrong { wrong: String },
+    Kept { kept: Option<PathBuf> },
+}
+
+enum Event {
+    Line(String),
+    Signal(i32),
+    End,
+}
+
+/// The program, unpacked.
+pub struct Runner {
+    folder: tempfile::TempDir,
+}
+
+impl Runner {
+    /// Unpacks it, and sees whether there is a Python for it.
+    pub fn new() -> Result<Runner, Failure> {
+        let found = Command::new("python3")
+            .args(["-c", "import sys; sys.exit(sys.version_info < (3, 8))"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if !found.is_ok_and(|status| status.success()) {
+            return Err(Failure::new(
+                "there is no python3, version 3.8 or newer, which holds the conversations: install \
+                 it, or put it into PATH",
+            ));
+        }
+        let failed = |e: &std::io::Error| Failure::io("cannot make a temporary directory", e);
+        let folder = tempfile::Builder::new()
+            .prefix("nest-")
+            .tempdir()
+            .map_err(|e| failed(&e))?;
+        for (name, text) in nest_conformance::FILES {
+            let path = folder.path().join(name);
+            let made = std::fs::create_dir_all(path.parent().unwrap_or(folder.path()));
+            made.and_then(|()| std::fs::write(&path, text))
+                .map_err(|e| failed(&e))?;
+        }
+        Ok(Runner { folder })
+    }
+
+    /// A folder that goes with it, whatever comes.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    /// Holds the conversations; `heard` gets each page as it ends. Where things were kept.
+    pub fn run(
+        &mut self,
+        asked: &Asked,
+        heard: &mut dyn FnMut(Page),
+    ) -> Result<Option<PathBuf>, Failure> {
+        let (sender, events) = channel();
+        let mut child = self.start(asked, &sender)?;
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let end = |signal| _ = group.map(|group| kill_process_group(group, signal));
+        let result = follow(&events, asked.pages.len(), heard);
+        if !matches!(result, Ok(Followed::Ended(_))) {
+            // Its input ends: it ends its servers and then itself.
+            drop(child.stdin.take());
+            while !matches!(
+                events.recv_timeout(PATIENCE),
+                Ok(Event::End) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected)
+            ) {}
+        }
+        end(Signal::KILL);
+        let status = child.wait();
+        match result? {
+            Followed::Signal(number) => {
+                let _ = std::fs::remove_dir_all(self.folder.path());
+                signals::end_by(number);
+                Err(Failure::Said)
+            }
+            Followed::Ended(kept) => {
+                let status = status.map_err(|e| Failure::io("cannot wait for python3", &e))?;
+                if !matches!(status.code(), Some(0 | 1)) || kept.is_none() {
+                    return Err(Failure::new(format!(
+                        "the program that holds the conversations ended with {status}"
+                    )));
+                }
+                if kept.as_ref().is_some_and(Option::is_some) {
+                    self.folder.disable_cleanup(true);
+                }
+                Ok(kept.flatten())
+            }
+        }
+    }
+
+    fn start(&self, asked: &Asked, sender: &Sender<Event>) -> Result<Child, Failure> {
+        let caught = signals::stream()?;
+        let signal = sender.clone();
+        std::thread::spawn(move || {
+            for caught in caught {
+                if ENDING.contains(&caught.number) {
+                    let _ = signal.send(Event::Signal(caught.number));
+                }
+            }
+        });
+        let failed = |e: &std::io::Error| Failure::io("cannot run python3", e);
+        let mut child = Command::new("python3")
+            .args(["-B", "-E", "-s"])
+            .arg(self.folder.path().join("own.py"))
+            .env("TMPDIR", self.folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|e| failed(&e))?;
+        let request = serde_json::to_string(asked).unwrap_or_default() + "\n";
+        if let Some(stdin) = &mut child.stdin {
+            stdin
+                .write_all(request.as_bytes())
+                .map_err(|e| failed(&e))?;
+        }
+        let out = child.stdout.take();
+        let line = sender.clone();
+        std::thread::spawn(move || {
+            for said in out.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+                let Ok(said) = said else { break };
+                let _ = line.send(Event::Line(said));
+            }
+            let _ = line.send(Event::End);
+        });
+        Ok(child)
+    }
+}
+
+/// How following ended.
+enum Followed {
+    /// It said all; whether the last line came, and where things were kept.
+    Ended(Option<Option<PathBuf>>),
+    /// A signal came that asks this program to end.
+    Signal(i32),
+}
+
+fn follow(
+    events: &Receiver<Event>,
+    pages: usize,
+    heard: &mut dyn FnMut(Page),
+) -> Result<Followed, Failure> {
+    let mut last = None;
+    let mut done = 0;
+    loop {
+        let progress = Progress::start(format!("holding conversations, {done} of {pages} pages"));
+        let event = events.recv();
+        drop(progress);
+        match event {
+            Ok(Event::Line(line)) => match serde_json::from_str(&line) {
+                Ok(Said::Page(page)) => {
+                    done += 1;
+                    heard(page);
+                }
+                Ok(Said::Wrong { wrong }) => return Err(Failure::new(wrong)),
+                Ok(Said::Kept { kept }) => last = Some(kept),
+                Err(_) => return Err(Failure::new(format!("unknown result: {line}"))),
+            },
+            Ok(Event::Signal(number)) => return Ok(Followed::Signal(number)),
+            Ok(Event::End) | Err(_) => return Ok(Followed::Ended(last)),
+        }
+    }
+}

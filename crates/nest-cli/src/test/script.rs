@@ -1,0 +1,235 @@
+//! Conversations with the server that has no sockets: what came of each thing that a client did.
+//!
+//! Must not know: why they are held.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nest_check::{Act, Heard};
+
+use crate::replay::literal;
+use crate::term::Failure;
+
+/// A server that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What a client takes at most: one that is sent more is sent it for ever.
+const ROOM: usize = 1 << 18;
+/// What the server says behind each step, when it is asked to read its configuration again.
+const MARK: &[u8] = b"the configuration was read again";
+
+/// What a client does: these things, and then it sends the rest, if there is one, and half-closes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Talk {
+    /// One after the other.
+    pub acts: Vec<Act>,
+    /// What the end of file decides.
+    pub tail: Option<Vec<u8>>,
+}
+
+/// A line of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The connection begins.
+    Open,
+    /// A rule's name, and what it took.
+    Take(String, Vec<u8>),
+    /// A TIMEOUT rule's name.
+    Timeout(String),
+    /// What was replied.
+    Reply(Vec<u8>),
+    /// States, and the one that was marked last.
+    States(Vec<String>, String),
+    /// Why the connection ended.
+    End(String),
+}
+
+impl Entry {
+    /// As far as it counts for coverage.
+    pub fn heard(&self) -> Option<Heard> {
+        match self {
+            Entry::Take(name, _) => Some(Heard::Take(name.clone())),
+            Entry::Timeout(name) => Some(Heard::Timeout(name.clone())),
+            Entry::States(names, last) => Some(Heard::States(names.clone(), last.clone())),
+            Entry::Open | Entry::Reply(_) | Entry::End(_) => None,
+        }
+    }
+}
+
+/// What came of a talk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Behind the connection, behind each act, and behind the end of file.
+    pub parts: Vec<Vec<Entry>>,
+}
+
+/// A server that is ready.
+pub struct Script {
+    pub server: PathBuf,
+}
+
+/// What came of talks, one after the other, in one server.
+pub struct Held {
+    pub ran: Vec<Ran>,
+    /// The files that were left beneath fileRoot.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Script {
+    /// Holds them, one after the other. `Err`: the server did not go through with it, and why.
+    pub fn hold(&self, talks: &[Talk]) -> Result<Result<Held, String>, Failure> {
+        let failed = |e: std::io::Error| Failure::io("cannot hold a conversation", &e);
+        let folder = tempfile::Builder::new()
+            .prefix("nest-")
+            .tempdir()
+            .map_err(failed)?;
+        let place = |name: &str| folder.path().join(name);
+        fs::create_dir(place("root")).map_err(failed)?;
+        fs::write(place("script"), script(talks)).map_err(failed)?;
+        let mut command = Command::new(&self.server);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("NEST_") {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
+            .current_dir(place("root"))
+            .env("NEST_TRACE_FD", "2")
+            .env("ASAN_OPTIONS", "detect_leaks=0")
+            .env("UBSAN_OPTIONS", "halt_on_error=1")
+            .stdin(Stdio::from(File::open(place("script")).map_err(failed)?))
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(File::create(place("said")).map_err(failed)?))
+            .spawn()
+            .map_err(failed)?;
+        let limit = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if Instant::now() > limit {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(Err("the server does not come to an end there".to_owned()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        if !status.success() {
+            return Ok(Err(format!("the server ends there, with {status}")));
+        }
+        let said = fs::read(place("said")).map_err(failed)?;
+        let ran = parsed(talks, &said);
+        let mut files = BTreeMap::new();
+        below(&place("root"), &place("root"), &mut files).map_err(failed)?;
+        Ok(Ok(Held { ran, files }))
+    }
+}
+
+fn script(talks: &[Talk]) -> String {
+    let mut text = String::new();
+    for (n, talk) in (1..).zip(talks) {
+        let _ = writeln!(text, "room {n} {ROOM}\nopen {n}\nreload");
+        for act in &talk.acts {
+            let _ = match act {
+                Act::Send(bytes) => writeln!(text, "in {n} {}", literal(bytes)),
+                Act::Silence(ms) => writeln!(text, "pass {ms}"),
+            };
+            text.push_str("reload\n");
+        }
+        if let Some(tail) = &talk.tail {
+            let _ = writeln!(text, "in {n} {}", literal(tail));
+        }
+        let _ = writeln!(text, "eof {n}\nreload");
+    }
+    text
+}
+
+/// The lines of all, each where it belongs: what comes late is of the talk's end.
+fn parsed(talks: &[Talk], said: &[u8]) -> Vec<Ran> {
+    let parts = |talk: &Talk| Ran {
+        parts: vec![Vec::new(); talk.acts.len() + 2],
+    };
+    let mut all: Vec<Ran> = talks.iter().map(parts).collect();
+    let (mut talk, mut part) = (0, 0);
+    for line in said.split(|byte| *byte == b'\n') {
+        if line.windows(MARK.len()).any(|some| some == MARK) {
+            part += 1;
+            if all.get(talk).is_some_and(|ran| part == ran.parts.len()) {
+                (talk, part) = (talk + 1, 0);
+            }
+        } else if let Some((who, entry)) = entry(&String::from_utf8_lossy(line))
+            && let Some(ran) = all.get_mut(who)
+        {
+            let last = ran.parts.len() - 1;
+            ran.parts[if who == talk { part } else { last }].push(entry);
+        }
+    }
+    all
+}
+
+/// A line of the trace, and whose it is, from 0.
+fn entry(line: &str) -> Option<(usize, Entry)> {
+    let (who, rest) = line.split_once(' ')?;
+    let who: usize = who.parse().ok()?;
+    let (what, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let entry = match what {
+        "open" => Entry::Open,
+        "take" => {
+            let at = rest.find(" \"")?;
+            Entry::Take(rest[..at].to_owned(), bytes(&rest[at + 1..])?)
+        }
+        "timeout" => Entry::Timeout(rest.to_owned()),
+        "reply" => Entry::Reply(bytes(rest)?),
+        "states" => {
+            let (names, last) = rest.rsplit_once("last=")?;
+            let names = names.split_whitespace().map(str::to_owned).collect();
+            Entry::States(names, last.to_owned())
+        }
+        "end" => Entry::End(rest.to_owned()),
+        _ => return None,
+    };
+    Some((who.checked_sub(1)?, entry))
+}
+
+/// The bytes of a literal, as traces have them.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let inside = text.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = inside.get(at) {
+        if *byte != b'\\' {
+            out.push(*byte);
+            at += 1;
+            continue;
+        }
+        at += 2;
+        out.push(match inside.get(at - 1)? {
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'x' => {
+                at += 2;
+                let digits = std::str::from_utf8(inside.get(at - 2..at)?).ok()?;
+                u8::from_str_radix(digits, 16).ok()?
+            }
+            other => *other,
+        });
+    }
+    Some(out)
+}
+
+fn below(root: &Path, folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            below(root, &path, found)?;
+        } else {
+            let name = path.strip_prefix(root).unwrap_or(&path);
+            found.insert(name.to_string_lossy().into_owned(), fs::read(&path)?);
+        }
+    }
+    Ok(())
+}

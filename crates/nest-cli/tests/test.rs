@@ -1,0 +1,471 @@
+//! `nest test`: conversations that go as written, and that do not; what they cover; conversations
+//! that are made; what cannot be tested; and that nothing stays behind.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use common::Place;
+
+const GREET: &str = "%state KNOWN\n%%\nchar name[9];\n\
+    name = \"I am \" [a-z]{1,8} \"\\n\" { nest_strlcpy(name, $2, sizeof name); $seen(KNOWN);\n\
+    $reply(\"Hello.\\n\"); }\n\
+    KNOWN: who = \"Who?\\n\" { $reply(\"You are %s.\\n\", name); }\n\
+    other = [^\\n]* \"\\n\" { $reply(\"What?\\n\"); }\n";
+
+const KNOWN: &str = "# greet: a name is remembered\n\nspec: greet.nest\n\n\
+    ```client\nsend \"I am al\\n\"\nexpect \"Hello.\\n\"\nsend \"Who?\\n\"\nexpect \"You are al.\\n\"\n```\n\n\
+    ```trace\nopen\nstates START DEFAULT last=DEFAULT\ntake name \"I am al\\n\"\nreply \"Hello.\\n\"\n\
+    states START DEFAULT KNOWN last=KNOWN\ntake who \"Who?\\n\"\nreply \"You are al.\\n\"\nend eof\n```\n";
+
+const QUICK: [&str; 4] = ["test", "--quick", "--model", "script"];
+
+fn quick<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&QUICK, more].concat()
+}
+
+fn greet() -> Place {
+    let place = Place::new();
+    place.write("greet.nest", GREET);
+    place.write("known.md", KNOWN);
+    place
+}
+
+#[test]
+fn a_conversation_is_held_in_every_model() {
+    let place = greet();
+    place.write("README.md", "# Not a case\n");
+    place.write(
+        "other.md",
+        "# other: of another\n\nspec: other.nest\n\n```client\n```\n",
+    );
+    let ended = place
+        .nest(&["test", "--quick", "greet.nest"])
+        .with_status(0);
+    let ended = ended
+        .out_has("ok      known.md")
+        .out_has("4 passed, 0 failed, 0 skipped");
+    assert!(!ended.out.contains("other.md"), "{}", ended.out);
+    ended
+        .out_has("rules        2 of 3, 66%")
+        .out_has("transitions  2 of 5, 40%")
+        .out_has("other     7  never ran")
+        .out_has("name in DEFAULT KNOWN  \"I am a\\n\", \"I am a\\n\"");
+}
+
+#[test]
+fn a_conversation_is_cut_and_the_servers_are_watched() {
+    let place = greet();
+    let ended = place.nest(&["test", "--model", "event", "--format", "json", "greet.nest"]);
+    let ended = ended.with_status(0);
+    let lines: Vec<serde_json::Value> = ended
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let cells: Vec<&str> = lines[0]["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| cell["cell"].as_str().unwrap())
+        .collect();
+    for cell in [
+        "event tcp4",
+        "event crowd",
+        "event bystanders",
+        "event limit+1",
+    ] {
+        assert!(cells.contains(&cell), "no {cell} in {cells:?}");
+    }
+    assert_eq!(lines[1]["summary"]["failed"], 0);
+    assert_eq!(lines[2]["coverage"]["percent"], 40);
+    assert_eq!(lines[2]["coverage"]["missing"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_differs_is_shown_with_its_line() {
+    let place = greet();
+    place.write("known.md", KNOWN.replace("take who", "take other"));
+    place
+        .nest(&quick(&["greet.nest"]))
+        .with_status(1)
+        .out_has("FAILED  known.md")
+        .out_has("known.md:18: script")
+        .out_has("- take other \"Who?\\n\"")
+        .out_has("+ take who \"Who?\\n\"");
+    place.write(
+        "known.md",
+        KNOWN.replace("expect \"Hello.", "expect \"Hullo."),
+    );
+    place
+        .nest(&["test", "--quick", "--model", "event", "greet.nest"])
+        .with_status(1)
+        .out_has("known.md:7: event tcp4")
+        .out_has("- \"Hullo.\\n\"")
+        .out_has("+ \"Hello.\\n\"");
+}
+
+#[test]
+fn pages_are_named_or_name_the_specification() {
+    let place = greet();
+    let nameless = KNOWN.replace("spec: greet.nest\n", "");
+    place.write("cases/nameless.md", &nameless);
+    place.write("tests/sub.md", KNOWN.replace("spec: ", "spec: ../"));
+    let ended = place.nest(&quick(&["greet.nest"])).with_status(0);
+    let ended = ended.err_has("cases/nameless.md names no specification");
+    ended
+        .out_has("ok      known.md")
+        .out_has("ok      tests/sub.md")
+        .out_has("2 passed");
+    let named = quick(&["greet.nest", "cases/nameless.md"]);
+    place
+        .nest(&named)
+        .with_status(0)
+        .out_has("ok      cases/nameless.md")
+        .out_has("1 passed");
+}
+
+#[test]
+fn a_server_is_built_of_all_its_c() {
+    let place = Place::new();
+    place.write("part.h", "int twice(int);\n");
+    place.write(
+        "part.c",
+        "#include \"part.h\"\nint twice(int n) { return 2 * n; }\n",
+    );
+    place.write(
+        "sum.nest",
+        "%{\n#include \"part.h\"\n%}\n%%\nsum = \"?\\n\" { $reply(\"%d\\n\", twice(21)); }\n",
+    );
+    place.write(
+        "sum.md",
+        "# sum\n\nspec: sum.nest\n\n```client\nsend \"?\\n\"\nexpect \"42\\n\"\n```\n\n```trace\nopen\n\
+         states START DEFAULT last=DEFAULT\ntake sum \"?\\n\"\nreply \"42\\n\"\nend eof\n```\n",
+    );
+    place
+        .nest(&quick(&["sum.nest", "part.c"]))
+        .with_status(0)
+        .out_has("1 passed");
+    place
+        .nest(&quick(&["sum.nest"]))
+        .with_status(1)
+        .err_has("twice");
+}
+
+#[test]
+fn what_a_machine_lacks_is_said() {
+    let place = greet();
+    place.write(
+        "cc",
+        "#!/bin/sh\ncase \"$*\" in *-fsanitize*) exit 1;; esac\nexec /usr/bin/env cc \"$@\"\n",
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.path("cc"), mode).unwrap();
+    let cc = place.path("cc").display().to_string();
+    place
+        .nest(&["test", "--model", "script", "--cc", &cc, "greet.nest"])
+        .with_status(0)
+        .err_has("cannot link with -fsanitize=address: tested without");
+    place.write("greet.nest", format!("%option inetd\n{GREET}"));
+    place
+        .nest(&["test", "--quick", "greet.nest"])
+        .with_status(0)
+        .err_has("tested only without sockets")
+        .out_has("1 passed");
+}
+
+#[test]
+fn what_servers_wrote_is_kept() {
+    let place = greet();
+    let ended = place.nest(&quick(&["--keep", "greet.nest"])).with_status(0);
+    let at = ended.err.find("what the servers wrote is in ").unwrap();
+    let folder = ended.err[at..].lines().next().unwrap();
+    let folder = std::path::Path::new(folder.rsplit(' ').next().unwrap());
+    assert!(fs::read_dir(folder).unwrap().count() > 0);
+    fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn too_little_is_a_failure() {
+    let place = greet();
+    place
+        .nest(&quick(&["--min-coverage", "40", "greet.nest"]))
+        .with_status(0);
+    place
+        .nest(&quick(&["--min-coverage", "41", "greet.nest"]))
+        .with_status(1)
+        .err_has("40% are covered, --min-coverage asks for 41%");
+    place
+        .nest(&quick(&["--min-coverage", "101", "greet.nest"]))
+        .with_status(2);
+}
+
+#[test]
+fn what_is_made_covers_what_it_says() {
+    let place = greet();
+    place
+        .nest(&quick(&["--generate", "greet.nest"]))
+        .with_status(0)
+        .out_has("greet-cases.md: 1 conversation, which covers 3 transitions more")
+        .out_has("now covered: 5 of 5, 100%");
+    let first = place.read("greet-cases.md");
+    place
+        .nest(&[
+            "test",
+            "--model",
+            "event",
+            "--min-coverage",
+            "100",
+            "greet.nest",
+        ])
+        .with_status(0)
+        .out_has("ok      greet-cases.md")
+        .out_has("0 failed");
+    // What is there stays; the same comes of the same.
+    place
+        .nest(&quick(&["--generate", "greet.nest", "known.md"]))
+        .with_status(1)
+        .err_has("greet-cases.md is there");
+    place
+        .nest(&quick(&["--generate", "--force", "greet.nest", "known.md"]))
+        .with_status(0);
+    assert_eq!(place.read("greet-cases.md"), first);
+    place
+        .nest(&quick(&["--generate", "--force", "greet.nest"]))
+        .with_status(0)
+        .out_has("all is covered");
+}
+
+#[test]
+fn what_c_compares_is_found_and_what_varies_is_a_pattern() {
+    let place = Place::new();
+    place.write(
+        "door.nest",
+        "%state OPEN\n%{\n#include <string.h>\n#include <stdio.h>\nstatic unsigned count;\n%}\n%%\n\
+         !OPEN: key = \"key \" [a-z]{1,9} \"\\n\" {\n\
+         if (strcmp($2, \"sesame\") == 0) { $seen(OPEN); }\n\
+         $reply(\"try %u\\nof you\\n\", ++count);\n}\n\
+         OPEN: in = \"in\\n\" { $reply(\"in\\n\"); $close(); }\n\
+         OPEN: TIMEOUT(2h) { $reply(\"slow\\n\"); $close(); }\n",
+    );
+    place
+        .nest(&quick(&["--generate", "-o", "sub.md", "door.nest"]))
+        .with_status(0)
+        .out_has("now covered: 3 of 3, 100%");
+    let page = place.read("sub.md");
+    assert!(
+        page.contains("send \"key sesame\\n\"\nexpect~ \"[^\\n]*\\nof you\\n\""),
+        "{page}"
+    );
+    assert!(place.read("sub-2.md").contains("pass 7200s"));
+    place
+        .nest(&["test", "--quick", "--min-coverage", "100", "door.nest"])
+        .with_status(0);
+}
+
+#[test]
+fn what_is_not_reached_is_said() {
+    let place = Place::new();
+    place.write(
+        "odd.nest",
+        "%state ODD\n%{\n#include <unistd.h>\nstatic unsigned turn;\n%}\n%%\n\
+         !ODD: step = \"s\\n\" { if (getppid() == 0) { $seen(ODD); } $reply(\"ok\\n\"); }\n\
+         ODD: late = \"l\\n\" { $reply(\"late\\n\"); }\n\
+         crash = \"c\\n\" { if (turn == 0) { __builtin_trap(); } }\n",
+    );
+    place
+        .nest(&quick(&["--generate", "odd.nest"]))
+        .with_status(0)
+        .out_has("late in DEFAULT ODD: nothing that was tried leads to these states")
+        .out_has("crash in DEFAULT: the server ends there, with signal");
+    let page = place.read("odd-cases.md");
+    assert!(
+        page.contains("send \"s\\n\"") && !page.contains("send \"c"),
+        "{page}"
+    );
+}
+
+#[test]
+fn what_is_no_test_is_said() {
+    let place = greet();
+    for (text, said) in [
+        ("", "no title in the first line"),
+        ("# x\n\n```client\nsend oops\n```\n", "not a string literal"),
+        (
+            "# x\n\n```client\nsend \"a\"\n",
+            "every client needs its trace",
+        ),
+        ("# x\n\n```client\ndance\n```\n", "unknown step: dance"),
+        ("# x\n\n```nest\n%%\n```\n", "a specification of its own"),
+        ("\u{0}\u{1}", "no title"),
+    ] {
+        place.write("bad.md", text);
+        place
+            .nest(&quick(&["greet.nest", "bad.md"]))
+            .with_status(1)
+            .out_has("FAILED  bad.md")
+            .out_has(said);
+    }
+    place.write("bad.md", b"# x \xff\n");
+    place
+        .nest(&quick(&["greet.nest", "bad.md"]))
+        .with_status(1)
+        .out_has("FAILED  bad.md");
+    place
+        .nest(&quick(&["greet.nest", "none.md"]))
+        .with_status(1)
+        .err_has("cannot read none.md");
+    place
+        .nest(&quick(&["greet.nest", "none.txt"]))
+        .with_status(2)
+        .err_has("neither a page");
+    place.write("two.nest", GREET);
+    place
+        .nest(&quick(&["two.nest"]))
+        .with_status(1)
+        .err_has("to begin: nest test --generate two.nest");
+    place
+        .nest(&quick(&["two.nest", "known.md"]))
+        .with_status(2)
+        .err_has("known.md is about ");
+    place.write("wrong.nest", "%%\n\"a\" { $repl(\"x\"); }\n");
+    place
+        .nest(&quick(&["wrong.nest"]))
+        .with_status(1)
+        .err_has("E0401");
+    place
+        .nest(&["test", "-"])
+        .with_status(2)
+        .err_has("needs a file");
+}
+
+#[test]
+fn without_python_it_is_said() {
+    let place = greet();
+    let output = place
+        .command(&quick(&["greet.nest"]))
+        .env("PATH", place.path("nowhere"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("there is no python3"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_written_is_said_at_once() {
+    let place = greet();
+    place
+        .nest(&quick(&["--generate", "-o", "none/here.md", "greet.nest"]))
+        .with_status(1)
+        .err_has("cannot write into none");
+    place
+        .nest(&quick(&["--generate", "-o", "here.txt", "greet.nest"]))
+        .with_status(2)
+        .err_has("must end in .md");
+    place
+        .nest(&quick(&["--force", "greet.nest"]))
+        .with_status(2);
+    place.write("a b.nest", GREET);
+    place
+        .nest(&quick(&["--generate", "-o", "here.md", "a b.nest"]))
+        .with_status(1)
+        .err_has("a page cannot name a b.nest");
+}
+
+/// Whether a process runs a file below this directory.
+fn runs_below(place: &Place) -> bool {
+    let below = fs::canonicalize(place.path(".")).unwrap();
+    fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let exe = fs::read_link(entry.path().join("exe"));
+        exe.is_ok_and(|exe| exe.starts_with(&below))
+    })
+}
+
+#[test]
+fn an_interrupt_leaves_no_server() {
+    for signal in ["INT", "TERM", "KILL"] {
+        let place = greet();
+        let slow = KNOWN.replace("send \"Who?", "pass 10s\nsend \"Who?");
+        place.write("known.md", slow);
+        let temporary = place.path("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let mut child = place
+            .command(&["test", "--quick", "--model", "process", "greet.nest"])
+            .env("TMPDIR", &temporary)
+            .spawn()
+            .unwrap();
+        let limit = Instant::now() + common::LIMIT;
+        let until = |what: &dyn Fn() -> bool| {
+            while !what() {
+                assert!(Instant::now() < limit, "{signal}: it does not come so far");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        until(&|| runs_below(&place));
+        common::kill(child.id(), signal);
+        let status = child.wait().unwrap();
+        assert!(!status.success());
+        until(&|| !runs_below(&place));
+        if signal != "KILL" {
+            assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_no_files() {
+    let place = greet();
+    let temporary = place.path("tmp");
+    for milliseconds in [300, 1500, 3000, 4500] {
+        fs::create_dir(&temporary).unwrap();
+        let mut child = place
+            .command(&[
+                "test",
+                "--quick",
+                "--generate",
+                "--force",
+                "greet.nest",
+                "known.md",
+            ])
+            .env("TMPDIR", &temporary)
+            .env("XDG_CACHE_HOME", place.path("fresh"))
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        common::kill(child.id(), "INT");
+        child.wait().unwrap();
+        let left = fs::read_dir(&temporary)
+            .unwrap()
+            .flatten()
+            .map(|e| e.file_name());
+        // Those of the C compiler are its own.
+        let left: Vec<_> = left
+            .filter(|n| n.to_string_lossy().starts_with("nest-"))
+            .collect();
+        assert!(left.is_empty(), "{milliseconds}: {left:?}");
+        fs::remove_dir_all(&temporary).unwrap();
+    }
+}
+
+#[test]
+fn two_at_once_do_not_meet() {
+    let place = greet();
+    let start = || {
+        let mut command = place.command(&["test", "--quick", "--model", "event", "greet.nest"]);
+        command
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    for child in [start(), start()] {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}"
+        );
+    }
+}
