@@ -42,7 +42,10 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
                 return Err(Failure::new(what));
             };
             if !talk.show(witness) {
-                let what = format!("the way of finding {n} cannot be followed in a picture");
+                let what = format!(
+                    "the way of finding {n} cannot be drawn: there are too many sets of states to \
+                     follow it; nest check --replay {n} plays it"
+                );
                 return Err(Failure::new(what));
             }
         }

@@ -195,4 +195,21 @@ fn the_way_to_a_finding() {
         .nest(&["graph", "never.nest", "--replay", "1"])
         .with_status(1)
         .err_has("finding 1 is about no conversation");
+    // 2^13 sets are too many to be followed one by one.
+    let mut text = String::from("%state");
+    (0..13).for_each(|n| text += &format!(" F{n}"));
+    text += "\n%%\nwait = [0-9]+ { $reply(\"number\\n\"); }\n";
+    for n in 0..13 {
+        text += &format!("!F{n}: \"set {n}\\n\" {{ $seen(F{n}); }}\n");
+        text += &format!("F{n}: \"clear {n}\\n\" {{ $clear(F{n}); }}\n");
+    }
+    place.write("flags.nest", &text);
+    place
+        .nest(&["graph", "flags.nest", "--replay", "1"])
+        .with_status(1)
+        .err_has("too many sets of states to follow it; nest check --replay 1 plays it");
+    place
+        .nest(&["graph", "flags.nest"])
+        .with_status(0)
+        .out_has("more than 4,096 sets of states, 14 states, 27 rules");
 }

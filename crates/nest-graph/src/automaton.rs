@@ -177,6 +177,7 @@ impl Automaton {
             labels: Vec::new(),
             on_way: false,
         }];
+        let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for ((from, to), set) in &self.edges {
             if folds.passed[*from] || folds.within(*from, *to) {
                 continue;
@@ -206,15 +207,16 @@ impl Automaton {
                 continue;
             }
             let (from, to) = (numbers[from], numbers[&to]);
-            match edges.iter_mut().find(|e| (e.from, e.to) == (from, to)) {
-                Some(edge) => edge.labels.push(label),
-                None => edges.push(Edge {
+            let edge = places.entry((from, to)).or_insert(edges.len());
+            if *edge == edges.len() {
+                edges.push(Edge {
                     from,
                     to,
-                    labels: vec![label],
+                    labels: Vec::new(),
                     on_way: false,
-                }),
+                });
             }
+            edges[*edge].labels.push(label);
         }
         let count = match self.states.len() {
             1 => "1 state".to_owned(),

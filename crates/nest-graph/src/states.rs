@@ -8,6 +8,7 @@ use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::plain;
 use nest_machine::Cond;
 use nest_machine::effects::{Closes, Effect};
+use nest_machine::matching::words::number;
 use std::collections::BTreeMap;
 
 impl Conversation<'_> {
@@ -79,10 +80,10 @@ impl Conversation<'_> {
         if idle {
             nodes.remove(anywhere);
         }
-        let number = |n: usize| if idle && n > anywhere { n - 1 } else { n };
+        let place = |n: usize| if idle && n > anywhere { n - 1 } else { n };
         let edges = labels.into_iter().map(|((from, to), labels)| Edge {
-            from: number(from),
-            to: number(to),
+            from: place(from),
+            to: place(to),
             on_way: labels.iter().any(|label| label.on_way)
                 || (labels.is_empty() && !self.way.is_empty()),
             labels,
@@ -93,7 +94,7 @@ impl Conversation<'_> {
         } else {
             format!(
                 "more than {} sets of states",
-                nest_machine::reach::MOST_SETS
+                number(nest_machine::reach::MOST_SETS)
             )
         };
         let said = format!(

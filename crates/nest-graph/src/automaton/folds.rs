@@ -69,9 +69,11 @@ impl Automaton {
         }
         let mut next: Vec<Vec<(usize, &Bytes)>> = vec![Vec::new(); count];
         let mut sources = vec![0; count];
+        let mut by: Vec<Option<&Bytes>> = vec![None; count];
         for ((from, to), set) in &self.edges {
             next[*from].push((*to, set));
             sources[*to] += 1;
+            by[*to] = Some(set);
         }
         for first in 0..count {
             if folds.heads.contains_key(&first) {
@@ -88,8 +90,7 @@ impl Automaton {
         }
         for state in 1..count {
             let one = |all: &[(usize, &Bytes)]| matches!(all, [(to, set)] if *to != state && letter(set).is_some());
-            let from = self.edges.iter().find(|((_, to), _)| *to == state);
-            let by_letter = from.is_some_and(|(_, set)| letter(set).is_some());
+            let by_letter = by[state].is_some_and(|set| letter(set).is_some());
             folds.passed[state] = sources[state] == 1
                 && by_letter
                 && one(&next[state])
