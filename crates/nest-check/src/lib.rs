@@ -1,4 +1,4 @@
-//! What a specification's conversations come to: findings about rules and states, each with the
+//! What a specification's conversations come to: findings about rules, states and texts, each with the
 //! shortest conversation that shows it.
 //!
 //! From the sets of states that are reached ([`nest_machine::reach`]) and the rules' automata.

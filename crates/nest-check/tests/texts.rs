@@ -272,6 +272,14 @@ fn commands() {
         ),
         ("execl(\"/bin/sh\", \"sh\", \"-c\", $1, NULL);", "$1"),
         (
+            "char *list[] = {\"sh\", \"-c\", $1, NULL}; execv(\"/bin/sh\", list);",
+            "list",
+        ),
+        (
+            "char word[33]; if (sscanf($1, \"%32s\", word) == 1) system(word);",
+            "word",
+        ),
+        (
             "snprintf(line, sizeof line, \"ls '%s'/%s\", \"x\", $1); system(line);",
             "line",
         ),
@@ -291,6 +299,10 @@ fn commands() {
             "snprintf(line, sizeof line, \"ls %s\", $1); system(line);",
         ),
         (WORD, "execl(\"/bin/ls\", \"ls\", $1, NULL);"),
+        (
+            WORD,
+            "char *list[] = {\"ls\", $1, NULL}; execv(\"/bin/ls\", list);",
+        ),
         (
             WORD,
             "snprintf(line, sizeof line, \"ls %zu\", $len(1)); system(line);",

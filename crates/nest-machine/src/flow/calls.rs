@@ -279,8 +279,9 @@ impl<'a> Walk<'a, '_> {
                 Role::Command => self.said(name, args, n, &Use::Command),
                 Role::Program => self.said(name, args, n, &Use::Program),
                 Role::Arguments => {
+                    // One by one, or as a list, of which the command is what is kept.
                     let before = n.checked_sub(1).map(|n| self.word(args[n].node));
-                    if before == Some("\"-c\"") {
+                    if before == Some("\"-c\"") || !name.starts_with("execl") {
                         self.said(name, args, n, &Use::Command);
                     }
                 }
@@ -296,6 +297,14 @@ impl<'a> Walk<'a, '_> {
             }
         }
         self.copy(name, row, args, node);
+        if name == "sscanf" {
+            // Words of it, whichever they are.
+            let words = args.first().map(|a| copied(&a.value.texts));
+            let words: BTreeSet<Text> = words.into_iter().flatten().map(Text::among).collect();
+            for to in args.iter().skip(2) {
+                self.write(&to.value, words.clone(), true);
+            }
+        }
         let first = args.first().map(|a| a.value.clone()).unwrap_or_default();
         let about = args.iter().flat_map(|a| a.value.verdict());
         match row.gives {

@@ -90,6 +90,18 @@ impl<'a> Walk<'a, '_> {
                     ..Value::default()
                 }
             }
+            "initializer_list" => {
+                let all = children(node);
+                let values: Vec<Value> = all.iter().map(|n| self.eval(*n)).collect();
+                // The arguments of a program: what stands behind `-c` is a shell's command.
+                let shell = all.iter().position(|n| self.word(*n) == "\"-c\"");
+                let command = shell.and_then(|at| values.get(at + 1));
+                Value {
+                    texts: command.map(|v| v.texts.clone()).unwrap_or_default(),
+                    about: values.into_iter().flat_map(|v| v.about).collect(),
+                    ..Value::default()
+                }
+            }
             "string_literal" | "concatenated_string" | "char_literal" => Value::default(),
             _ => {
                 let mut about = BTreeSet::new();

@@ -12,6 +12,20 @@ pub struct Text {
     pub held: Held,
 }
 
+impl Text {
+    /// Some of it, with nothing beside it.
+    pub fn among(self) -> Text {
+        Text {
+            held: Held::Among {
+                begins: true,
+                alone: true,
+                quoted: false,
+            },
+            ..self
+        }
+    }
+}
+
 /// What was found out about a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
