@@ -61,6 +61,10 @@ fn compiler(nest: &Path) -> Outcome {
     let lines = text.lines().count();
     std::fs::write(&long, text).map_err(|e| format!("cannot write {}: {e}", long.display()))?;
     let long = long.to_string_lossy();
+    let states = dir.join("states.nest");
+    std::fs::write(&states, crate::worst::states())
+        .map_err(|e| format!("cannot write {}: {e}", states.display()))?;
+    let states = states.to_string_lossy();
     let project = dir.join("project");
     let project = project.to_string_lossy();
     let server = dir.join("demo");
@@ -85,6 +89,12 @@ fn compiler(nest: &Path) -> Outcome {
             arguments: vec!["gen", &long, "-o", &project],
             runs: 21,
             budget: Some(Duration::from_millis(150)),
+        },
+        Measure {
+            what: "nest check, 64 states and 500 rules".to_owned(),
+            arguments: vec!["check", &states],
+            runs: 7,
+            budget: Some(Duration::from_secs(1)),
         },
         Measure {
             what: "nest check, the demo".to_owned(),

@@ -247,6 +247,12 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/matching/planted.py"]),
     },
     Step {
+        name: "reached",
+        about: "generated servers come to no states but those that the checker knows",
+        alone: false,
+        work: Work::Program(&["python3", "tests/reach/servers.py"]),
+    },
+    Step {
         name: "unreached",
         about: "random conversations find bugs that are planted in what the checker knows of states",
         alone: false,

@@ -17,6 +17,23 @@ pub fn all() -> Vec<(&'static str, String)> {
     ]
 }
 
+/// All states that there can be and 500 rules, which lead from each to others on two ways.
+pub fn states() -> String {
+    let names: Vec<String> = (0..62).map(|i| format!("S{i}")).collect();
+    let mut text = format!(
+        "%state {}\n{MACROS}START {{ $seen(S0); }}\n",
+        names.join(" ")
+    );
+    for i in 0..500 {
+        let (at, to) = (i % 62, (i * 7 + i / 62 + 1) % 62);
+        let _ = writeln!(
+            text,
+            "S{at}: r{i} = \"COMMAND{i} \" [a-z]+ NL {{ if ($len(2) > 3) $next(S{to}); $reply($2); }}"
+        );
+    }
+    text
+}
+
 const MACROS: &str = "NL \\r?\\n\n%%\n";
 
 /// As many rules as asked for.

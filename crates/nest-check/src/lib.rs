@@ -21,7 +21,7 @@ mod words;
 
 use nest_diag::{Allows, Code, Diagnostic, SourceMap};
 use nest_machine::Machine;
-use nest_machine::effects::{Effects, answers};
+use nest_machine::effects::Effects;
 use nest_machine::reach::{Reach, Winners};
 use std::collections::BTreeSet;
 
@@ -135,14 +135,14 @@ pub fn check(m: &Machine) -> Vec<Finding> {
 /// All findings about `m`, and what could not be told.
 #[must_use]
 pub fn report(m: &Machine) -> Report {
-    let effects = Effects::of(m);
+    let (effects, answers) = Effects::with_answers(m);
     let mut winners = Winners::new(m);
     let reach = Reach::by(m, &effects, &mut winners);
     let mut checker = Checker {
         m,
         reach: &reach,
         effects: &effects,
-        answers: answers(m),
+        answers,
         winners,
         talks: Talks::new(m, &reach),
         steps: MOST_STEPS,

@@ -152,13 +152,21 @@ pub(crate) fn edges(rule: &Rule) -> (Bytes, Bytes) {
     let Some(dfa) = &rule.dfa else {
         return (last, live);
     };
+    // For each class of bytes first: there are few.
+    let classes = dfa.class_count as usize;
+    let mut found = vec![(false, false); classes];
     for state in (0..dfa.count).filter(|s| dfa.is_live(*s)) {
-        for byte in 0..=255u8 {
-            let to = dfa.step(state, byte);
-            let (at, bit) = (usize::from(byte / 64), byte % 64);
-            last[at] |= u64::from(dfa.accepts(to)) << bit;
-            live[at] |= u64::from(dfa.is_live(to)) << bit;
+        let row = &dfa.next[state as usize * classes..][..classes];
+        for ((last, live), to) in found.iter_mut().zip(row) {
+            *last |= dfa.accepts(*to);
+            *live |= dfa.is_live(*to);
         }
+    }
+    for byte in 0..=255u8 {
+        let (at, bit) = (usize::from(byte / 64), byte % 64);
+        let (accepts, goes_on) = found[usize::from(dfa.classes[usize::from(byte)])];
+        last[at] |= u64::from(accepts) << bit;
+        live[at] |= u64::from(goes_on) << bit;
     }
     (last, live)
 }

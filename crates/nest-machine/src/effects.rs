@@ -69,23 +69,27 @@ pub struct Effects {
 /// none takes more input.
 #[must_use]
 pub fn answers(m: &Machine) -> Vec<bool> {
-    let ends = |e: &Effect| e.paths.iter().all(|p| p.closes == Closes::Yes);
-    let found = Effects::read(m, true);
-    found.rules.iter().map(ends).collect()
+    Effects::with_answers(m).1
 }
 
 impl Effects {
     /// Reads the actions of `m`.
     #[must_use]
     pub fn of(m: &Machine) -> Effects {
-        Effects::read(m, false)
+        let [found] = Effects::of_actions(m, false, [false]);
+        Effects::sorted(m, found)
     }
 
-    fn read(m: &Machine, answers: bool) -> Effects {
-        let rules = m.rules.iter().map(|r| &r.action);
-        let timers = m.timers.iter().map(|t| &t.action);
-        let actions: Vec<&Action> = rules.chain(timers).chain(&m.start).collect();
-        let mut found = Effects::of_actions(m, &actions, answers);
+    /// The same, and [`answers`]: each action is parsed once.
+    #[must_use]
+    pub fn with_answers(m: &Machine) -> (Effects, Vec<bool>) {
+        let [found, until] = Effects::of_actions(m, false, [false, true]);
+        let ends = |e: &Effect| e.paths.iter().all(|p| p.closes == Closes::Yes);
+        let answers = until.iter().take(m.rules.len()).map(ends).collect();
+        (Effects::sorted(m, found), answers)
+    }
+
+    fn sorted(m: &Machine, mut found: Vec<Effect>) -> Effects {
         let start = m.start.as_ref().and_then(|_| found.pop());
         let timers = found.split_off(m.rules.len());
         Effects {
@@ -97,29 +101,34 @@ impl Effects {
 
     /// Those of all actions, END's too.
     fn of_all(m: &Machine) -> Vec<Effect> {
-        let rules = m.rules.iter().map(|r| &r.action);
-        let timers = m.timers.iter().map(|t| &t.action);
-        let actions = rules.chain(timers).chain(&m.start).chain(&m.end);
-        Effects::of_actions(m, &actions.collect::<Vec<_>>(), false)
+        let [found] = Effects::of_actions(m, true, [false]);
+        found
     }
 
-    fn of_actions(m: &Machine, actions: &[&Action], answers: bool) -> Vec<Effect> {
+    /// Of rules, TIMEOUT rules, START and, if it is asked for, END; for each of `answers`: whether
+    /// an answer counts as an end.
+    fn of_actions<const N: usize>(m: &Machine, end: bool, answers: [bool; N]) -> [Vec<Effect>; N] {
+        let rules = m.rules.iter().map(|r| &r.action);
+        let timers = m.timers.iter().map(|t| &t.action);
+        let end = m.end.iter().filter(|_| end);
+        let actions = rules.chain(timers).chain(&m.start).chain(end);
         let mut parser = scope::parser();
         let parsed = Parsed::of(m, &mut parser);
         let library = Library::of(m, &parsed);
         let prefix = format!("{}_STATE_", m.name);
-        let mut reader = Reader {
-            m,
-            library: &library,
-            table: Table::default(),
-            prefix: &prefix,
-            answers,
-        };
         let all: Vec<Read<'_>> = actions
-            .iter()
             .map(|action| Read::of(action, &mut parser))
             .collect();
-        reader.all(&all)
+        answers.map(|answers| {
+            let mut reader = Reader {
+                m,
+                library: &library,
+                table: Table::default(),
+                prefix: &prefix,
+                answers,
+            };
+            reader.all(&all)
+        })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Random specifications, walked at random: whatever is reached is among what reach says, what is
 //! said to be certain comes by the way that is told, and just those rules take anything, and those
-//! TIMEOUT rules fire, of which it is said. `NEST_TRIALS`: how many conversations.
+//! TIMEOUT rules fire, of which it is said. `NEST_TRIALS`: how many conversations; `NEST_WRITE`: a folder, where specifications are left.
 //!
 //! Actions are drawn as trees, written as C for the compiler, and run here as trees; so the reading
 //! of C is compared with what was meant. A failure prints the seed.
 
 use nest_machine::reach::{Reach, Step};
-use nest_machine::{Overrides, compile};
+use nest_machine::{Machine, Overrides, compile};
 use nest_syntax::Loader;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -317,6 +317,25 @@ impl Active {
     }
 }
 
+/// Leaves a specification to others, and beside it what is said of it: a line for each set, its
+/// states, and behind a bar the rules that take anything there.
+fn written(folder: &str, seed: u64, text: &str, m: &Machine, reach: &Reach) {
+    let mut sets = String::new();
+    for set in &reach.sets {
+        let names = ["START", "DEFAULT", "A", "B", "C", "D"].iter().enumerate();
+        for (_, name) in names.filter(|(n, _)| set.states >> n & 1 == 1) {
+            let _ = write!(sets, "{name} ");
+        }
+        sets.push('|');
+        for rule in &set.rules {
+            let _ = write!(sets, " {}", m.rules[*rule].label);
+        }
+        sets.push('\n');
+    }
+    std::fs::write(format!("{folder}/{seed}.nest"), text).expect("the folder is there");
+    std::fs::write(format!("{folder}/{seed}.sets"), sets).expect("the folder is there");
+}
+
 fn specification(seed: u64) {
     let dice = &mut Dice(seed);
     let mut helpers: Vec<Vec<Stmt>> = Vec::new();
@@ -377,6 +396,9 @@ fn specification(seed: u64) {
         .unwrap_or_else(|| panic!("seed {seed}\n{text}\n{:#?}", compiled.diagnostics));
     let reach = Reach::of(&m);
     assert!(reach.is_complete(), "seed {seed}\n{text}");
+    if let Ok(folder) = std::env::var("NEST_WRITE") {
+        written(&folder, seed, &text, &m, &reach);
+    }
     let known = |states: u64| reach.sets.iter().position(|s| s.states == states);
     // Numbers of pattern rules and of TIMEOUT rules, each in their list.
     let place = |n: usize| {
