@@ -50,7 +50,10 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     };
     let hold = Hold::new()?;
     let machine = compile(&spec, &more, true, &mut BTreeSet::new())?;
-    let pages = pages::of(&args.file, &named, args.generate)?;
+    let mut pages = pages::of(&args.file, &named, args.generate)?;
+    if let Some(place) = &place {
+        pages.retain(|page| !generate::is_remade(place, page));
+    }
     let mut runner = Runner::new()?;
     let models = models(&args.model, machine.settings.inetd);
     let mut servers = build(args, &more, &models)?;

@@ -57,10 +57,7 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
             place.display()
         )));
     }
-    let taken = (1..)
-        .map(|n| numbered(&place, n))
-        .take(2)
-        .find(|p| p.exists());
+    let taken = (1..=MOST).map(|n| numbered(&place, n)).find(|p| p.exists());
     if let Some(taken) = taken.filter(|_| !args.force) {
         return Err(Failure::new(format!(
             "{} is there; name another place with -o, or overwrite it with --force",
@@ -75,6 +72,12 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
     tempfile::tempfile_in(&folder)
         .map_err(|e| Failure::io(format!("cannot write into {}", folder.display()), &e))?;
     Ok(place)
+}
+
+/// Whether a page, by its real path, is one that is made anew: what stands on it does not count.
+pub fn is_remade(place: &Path, page: &Path) -> bool {
+    let mut all = (1..=MOST).map(|n| numbered(place, n));
+    all.any(|made| std::fs::canonicalize(made).is_ok_and(|made| made == page))
 }
 
 fn numbered(place: &Path, n: usize) -> PathBuf {
