@@ -122,6 +122,15 @@ fn options_are_named_as_reasons() {
     }
 }
 
+/// Of the objects those that explain; findings, and what could not be told, stand before them.
+fn explained(said: &str) -> Vec<serde_json::Value> {
+    let objects = said
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object a line"));
+    let explain = |object: &serde_json::Value| object["matching"].is_string();
+    objects.filter(explain).collect()
+}
+
 #[test]
 fn json_is_an_object_a_line() {
     let place = Place::new();
@@ -134,11 +143,7 @@ fn json_is_an_object_a_line() {
         "large.nest",
     ];
     let ended = place.nest(&arguments).with_status(0);
-    let lines: Vec<serde_json::Value> = ended
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = explained(&ended.out);
     assert_eq!(lines.len(), 3, "{}", ended.out);
     assert_eq!(lines[0]["matching"], "automaton");
     assert_eq!(lines[0]["code"], true);
@@ -173,8 +178,7 @@ fn what_is_generated_says_the_same_and_agrees() {
         place.nest(&["gen", &file, "-o", name]).with_status(0);
         let server = place.read(&format!("{name}/server.c"));
         let (mut apart, mut registers, mut largest) = (0, 0, 0);
-        for line in said.lines() {
-            let object: serde_json::Value = serde_json::from_str(line).unwrap();
+        for object in explained(&said) {
             if object["matching"] == "apart" {
                 apart += 1;
                 let why = object["why"].as_str().unwrap();
