@@ -139,6 +139,9 @@ fn json_is_an_object_a_line() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
+    // The first says what the checker could not tell of it.
+    let (untold, lines) = lines.split_first().unwrap();
+    assert!(untold["untold"].is_string(), "{}", ended.out);
     assert_eq!(lines.len(), 3, "{}", ended.out);
     assert_eq!(lines[0]["matching"], "automaton");
     assert_eq!(lines[0]["code"], true);
@@ -175,6 +178,9 @@ fn what_is_generated_says_the_same_and_agrees() {
         let (mut apart, mut registers, mut largest) = (0, 0, 0);
         for line in said.lines() {
             let object: serde_json::Value = serde_json::from_str(line).unwrap();
+            if object["matching"].is_null() {
+                continue;
+            }
             if object["matching"] == "apart" {
                 apart += 1;
                 let why = object["why"].as_str().unwrap();
