@@ -81,6 +81,8 @@ fn shows(text: &str, finding: &Value, shown: &str) -> bool {
         // Not taken before the client closes, and then by this rule.
         "W0302" => takers(waiting).len() == sent - 1 && takers(closed).first() == Some(&&*rule),
         "W0303" => waiting.contains("end  input"),
+        // Nobody takes it as long as the client stays.
+        "W0304" => takers(waiting).len() == sent - 1,
         _ => takers(shown).len() >= sent,
     }
 }
