@@ -99,6 +99,14 @@ impl Checker<'_> {
         };
         let nfa = &self.m.rules[rule].nfa;
         let (least, most) = (nfa.shape(part).least, self.most(rule, part));
+        let Use::Room { texts: ref all, .. } = flow.to else {
+            return (String::new(), String::new());
+        };
+        // As many as a look at its length has left.
+        let most = all
+            .first()
+            .and_then(|(_, cap)| *cap)
+            .map_or(most, |cap| most.min(cap));
         let fits = room.saturating_sub(beside);
         if texts > 1 {
             let what = format!("{by} may put more into `{array}` than its {room} bytes");
