@@ -186,6 +186,8 @@ impl Checker<'_> {
                 Form::containing(b"%s"),
                 Form::holding(&one_of(b"%")),
             ],
+            // The specification's own words.
+            Use::Command | Use::Program | Use::Path if self.listed(flow.origin) => Vec::new(),
             Use::Program => vec![Form::new(1, |_, _| 0, |_| true)],
             Use::Command => {
                 let (begins, quoted) = match flow.held {
@@ -220,6 +222,14 @@ impl Checker<'_> {
                 vec![leads_out(begins, alone)]
             }
             Use::Room { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether the pattern lists what it can be.
+    fn listed(&self, origin: Origin) -> bool {
+        match origin {
+            Origin::Part { rule, part } => self.m.rules[rule].nfa.lists(part),
+            Origin::Input(_) => false,
         }
     }
 

@@ -275,6 +275,15 @@ fn commands() {
     }
 }
 
+/// Words of the specification's are the specification's choice.
+#[test]
+fn commands_that_the_pattern_lists() {
+    is_quiet(r#"("ls -l"|"uptime") "\n""#, "system($1);");
+    is_quiet(r#"("../a"|"/b") "\n""#, "unlink($1);");
+    draws(r#"("ls"[a-c]) "\n""#, "system($1);", "W0403 $1: \"lsa\\n\"");
+    draws(r#"("ls"+) "\n""#, "system($1);", "W0403 $1: \"ls\\n\"");
+}
+
 #[test]
 fn paths() {
     let out = |place: &str| format!("W0404 {place}: \"/\\n\"");
@@ -365,7 +374,7 @@ fn copies() {
     // Constants, members, rows, and functions that are given the array.
     let before = "enum { MOST = 32 };\n#define SIZE (MOST + 1)\n\
                   struct user { char name[SIZE]; char rows[4][SIZE]; };\n\
-                  static struct user all[3];\n\
+                  typedef char text[33];\nstatic struct user all[3];\n\
                   static void set(struct user *u, const char *name) { strcpy(u->name, name); }";
     for (code, place) in [
         ("struct user u; strcpy(u.name, $1);", "$1"),
@@ -374,6 +383,11 @@ fn copies() {
         ("strcpy(all[0].rows[2], $1);", "$1"),
         ("struct user u; set(&u, $1);", "$1"),
         ("char own[SIZE]; strcpy(own, $1);", "$1"),
+        ("text own; strcpy(own, $1);", "$1"),
+        (
+            "char own[] = \"0123456789abcdef0123456789abcdef\"; strcpy(own, $1);",
+            "$1",
+        ),
     ] {
         assert_eq!(
             found(&action(before, endless, code)),
