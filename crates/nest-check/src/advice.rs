@@ -71,17 +71,21 @@ impl Checker<'_> {
         let directive = match flow.by.as_str() {
             "unlink" | "unlinkat" | "remove" => "$fileDelete",
             "opendir" | "scandir" => "$fileList",
-            "creat" | "rename" | "renameat" => "$fileCreate or $fileReceive",
-            _ => "$fileOpen",
+            "creat" => "$fileCreate or $fileReceive",
+            "open" | "open64" | "openat" | "fopen" | "fopen64" | "freopen" | "stat" | "lstat"
+            | "access" => "$fileOpen",
+            // Nothing of nest's does what they do.
+            _ => "",
         };
         let name = match flow.held {
             Held::Part | Held::Within | Held::Copy => "no `/`, and not be `..`",
             Held::Among { .. } => "no `/` or no `..`",
         };
-        let help = format!(
-            "{directive} reaches nothing outside fileRoot; else let the element hold {name}, as in \
-             `[A-Za-z0-9_-]+`"
-        );
+        let element = format!("let the element hold {name}, as in `[A-Za-z0-9_-]+`");
+        let help = match directive {
+            "" => element,
+            _ => format!("{directive} reaches nothing outside fileRoot; else {element}"),
+        };
         (what, help)
     }
 
