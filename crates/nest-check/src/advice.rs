@@ -71,17 +71,21 @@ impl Checker<'_> {
         let directive = match flow.by.as_str() {
             "unlink" | "unlinkat" | "remove" => "$fileDelete",
             "opendir" | "scandir" => "$fileList",
-            "creat" | "rename" | "renameat" => "$fileCreate or $fileReceive",
-            _ => "$fileOpen",
+            "creat" => "$fileCreate or $fileReceive",
+            "open" | "open64" | "openat" | "fopen" | "fopen64" | "freopen" | "stat" | "lstat"
+            | "access" => "$fileOpen",
+            // Nothing of nest's does what they do.
+            _ => "",
         };
         let name = match flow.held {
             Held::Part | Held::Within | Held::Copy => "no `/`, and not be `..`",
             Held::Among { .. } => "no `/` or no `..`",
         };
-        let help = format!(
-            "{directive} reaches nothing outside fileRoot; else let the element hold {name}, as in \
-             `[A-Za-z0-9_-]+`"
-        );
+        let element = format!("let the element hold {name}, as in `[A-Za-z0-9_-]+`");
+        let help = match directive {
+            "" => element,
+            _ => format!("{directive} reaches nothing outside fileRoot; else {element}"),
+        };
         (what, help)
     }
 
@@ -99,6 +103,14 @@ impl Checker<'_> {
         };
         let nfa = &self.m.rules[rule].nfa;
         let (least, most) = (nfa.shape(part).least, self.most(rule, part));
+        let Use::Room { texts: ref all, .. } = flow.to else {
+            return (String::new(), String::new());
+        };
+        // As many as a look at its length has left.
+        let most = all
+            .first()
+            .and_then(|(_, cap)| *cap)
+            .map_or(most, |cap| most.min(cap));
         let fits = room.saturating_sub(beside);
         if texts > 1 {
             let what = format!("{by} may put more into `{array}` than its {room} bytes");

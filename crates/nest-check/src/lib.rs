@@ -45,6 +45,8 @@ pub struct Finding {
     /// What a client does to see it; nothing where there is nothing to be seen, or where it is not
     /// known how a client comes there.
     pub witness: Option<Witness>,
+    /// Those of one number are said once, by the first that is not allowed.
+    pub once: Option<usize>,
 }
 
 /// The codes that [`check`] looks for.
@@ -79,7 +81,14 @@ pub fn settle(
         let d = &f.diagnostic;
         (d.span.file, d.span.start, d.code)
     });
-    (findings, allowed)
+    (joined(findings), allowed)
+}
+
+/// Without those that another one says, too.
+fn joined(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let mut said = BTreeSet::new();
+    findings.retain(|f| f.once.is_none_or(|number| said.insert(number)));
+    findings
 }
 
 impl From<Diagnostic> for Finding {
@@ -88,6 +97,7 @@ impl From<Diagnostic> for Finding {
         Finding {
             diagnostic,
             witness: None,
+            once: None,
         }
     }
 }
@@ -112,7 +122,7 @@ struct Checker<'m> {
 /// What is found about `m`.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// By their places.
+    /// By their places; [`settle`] joins those that say the same.
     pub findings: Vec<Finding>,
     /// What may be missing.
     pub untold: Vec<Untold>,
@@ -129,7 +139,7 @@ impl Report {
 /// All findings about `m`, by their places.
 #[must_use]
 pub fn check(m: &Machine) -> Vec<Finding> {
-    report(m).findings
+    joined(report(m).findings)
 }
 
 /// All findings about `m`, and what could not be told.
@@ -173,6 +183,7 @@ impl Checker<'_> {
         self.found.push(Finding {
             diagnostic,
             witness,
+            once: None,
         });
     }
 

@@ -33,6 +33,7 @@ pub struct Shown {
 }
 
 /// What a client does, and the message that matters, as it is written.
+#[derive(Clone)]
 pub struct Told {
     pub witness: Witness,
     pub text: String,

@@ -10,7 +10,7 @@ use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::flow::{Flow, Held, Origin, Owner, Use, flows};
 use nest_machine::options;
 use nest_pattern::{ByteSet, Form};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Longer parts are not looked for.
 const LONGEST: u64 = 2000;
@@ -25,11 +25,15 @@ const LINES: [(Code, &[u8]); 3] = [
     (Code::W0404, b"../x\n"),
 ];
 
+/// What shows that a part is used as a string, by whose action it is.
+type Strings = BTreeMap<(Origin, Owner), Option<Option<Told>>>;
+
 impl Checker<'_> {
     /// W0401 to W0405.
     pub(crate) fn texts(&mut self) {
         let mut said: BTreeSet<(Code, u32, u32, u32)> = BTreeSet::new();
-        let mut strings: BTreeSet<Origin> = BTreeSet::new();
+        let mut parts: BTreeMap<Origin, usize> = BTreeMap::new();
+        let mut strings = Strings::new();
         let mut all = flows(self.m);
         // What is worse is said first, and is enough.
         all.sort_by_key(|flow| matches!(flow.to, Use::Text | Use::Name));
@@ -46,20 +50,38 @@ impl Checker<'_> {
             if said.contains(&place(code)) || (code == Code::W0401 && path) {
                 continue;
             }
-            if code == Code::W0401 && strings.contains(&flow.origin) {
+            let Some(told) = self.text(flow, code, &mut strings) else {
                 continue;
-            }
-            if self.text(flow, code) {
-                said.insert(place(code));
-                if code == Code::W0401 {
-                    strings.insert(flow.origin);
-                }
+            };
+            said.insert(place(code));
+            let first = self.found.len();
+            self.tell(flow, code, told);
+            if code == Code::W0401 {
+                // Once for a part, wherever it is not allowed.
+                let number = *parts.entry(flow.origin).or_insert(first);
+                self.found[first..]
+                    .iter_mut()
+                    .for_each(|f| f.once = Some(number));
             }
         }
     }
 
-    /// Whether it is one, and then says it.
-    fn text(&mut self, flow: &Flow, code: Code) -> bool {
+    /// What shows it, if it is one; it is the same for all uses of a part as a string.
+    fn text(&mut self, flow: &Flow, code: Code, strings: &mut Strings) -> Option<Option<Told>> {
+        if flow.to != Use::Text {
+            return self.shown(flow, code);
+        }
+        let key = (flow.origin, flow.owner);
+        if let Some(known) = strings.get(&key) {
+            return known.clone();
+        }
+        let shown = self.shown(flow, code);
+        strings.insert(key, shown.clone());
+        shown
+    }
+
+    /// What shows it, where that can be shown; nothing if it is none.
+    fn shown(&mut self, flow: &Flow, code: Code) -> Option<Option<Told>> {
         let forms = self.forms(flow);
         let told = match flow.origin {
             Origin::Part { rule, .. } => {
@@ -76,15 +98,15 @@ impl Checker<'_> {
                         }
                     }
                 }
-                let Some(told) = told else { return false };
-                told.and_then(|told| self.followed(told, rule, flow.owner))
+                told?.and_then(|told| self.followed(told, rule, flow.owner))
             }
             Origin::Input(name) if !forms.is_empty() => self.read(name, flow.owner, code),
-            Origin::Input(_) => return false,
+            Origin::Input(_) => return None,
         };
-        if !self.runs(flow.owner) {
-            return false;
-        }
+        self.runs(flow.owner).then_some(told)
+    }
+
+    fn tell(&mut self, flow: &Flow, code: Code, told: Option<Told>) {
         let (what, help) = match &flow.to {
             Use::Text | Use::Name => self.string(flow),
             Use::Format => self.format(flow),
@@ -106,7 +128,6 @@ impl Checker<'_> {
         };
         let diagnostic = Diagnostic::new(code, span, what).help(help);
         self.say(diagnostic, told.map(|told| told.witness));
-        true
     }
 
     /// Whether an action ever runs.
@@ -165,6 +186,8 @@ impl Checker<'_> {
                 Form::containing(b"%s"),
                 Form::holding(&one_of(b"%")),
             ],
+            // The specification's own words.
+            Use::Command | Use::Program | Use::Path if self.listed(flow.origin) => Vec::new(),
             Use::Program => vec![Form::new(1, |_, _| 0, |_| true)],
             Use::Command => {
                 let (begins, quoted) = match flow.held {
@@ -199,6 +222,14 @@ impl Checker<'_> {
                 vec![leads_out(begins, alone)]
             }
             Use::Room { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether the pattern lists what it can be.
+    fn listed(&self, origin: Origin) -> bool {
+        match origin {
+            Origin::Part { rule, part } => self.m.rules[rule].nfa.lists(part),
+            Origin::Input(_) => false,
         }
     }
 

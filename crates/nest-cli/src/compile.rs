@@ -129,6 +129,7 @@ pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failur
     let findings = all.map(|(diagnostic, witness)| Finding {
         diagnostic,
         witness,
+        once: None,
     });
     Ok((outcome.sources, machine, findings.collect()))
 }

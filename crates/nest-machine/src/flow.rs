@@ -224,8 +224,12 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
                 Origin::Part { rule, .. } => flow.owner != Owner::Rule(rule),
                 Origin::Input(_) => false,
             };
-            let looked = |flow: &Flow, about| asked.contains(&(flow.origin, about));
-            found.retain(|flow| !elsewhere(flow) || !looked(flow, About::Content));
+            let looked: BTreeSet<Origin> = asked
+                .iter()
+                .filter(|(_, about)| about.looks() != 0)
+                .map(|(origin, _)| *origin)
+                .collect();
+            found.retain(|flow| !elsewhere(flow) || !looked.contains(&flow.origin));
             return found;
         }
     }

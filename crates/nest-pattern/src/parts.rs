@@ -193,6 +193,27 @@ impl Nfa {
         shape
     }
 
+    /// Whether the pattern lists all that part `n` can be, as words; letters may be large or small.
+    #[must_use]
+    pub fn lists(&self, n: u32) -> bool {
+        let place = self.place(n);
+        let (mut met, mut todo) = (BTreeSet::new(), vec![place.entry]);
+        while let Some(id) = todo.pop() {
+            if id == place.exit || !met.insert(id) {
+                continue;
+            }
+            if let NfaState::Byte { set, .. } = self.state(id) {
+                let mut bytes: Vec<u8> = set.iter().map(|b| b.to_ascii_lowercase()).collect();
+                bytes.dedup();
+                if bytes.windows(2).any(|two| two[0] != two[1]) {
+                    return false;
+                }
+            }
+            todo.extend(self.leads(id));
+        }
+        self.shape(n).most.is_some()
+    }
+
     /// The same NFA without the ways on which part `n` has not the form; nothing if none is left.
     ///
     /// # Errors

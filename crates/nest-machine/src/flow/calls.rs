@@ -2,9 +2,10 @@
 //! what they do. Must not know: statements.
 
 use super::copies::copied;
+use super::format::{character, literal};
 use super::table::{Gives, Known, Role, known};
-use super::values::{About, Number, Text, Value};
-use super::walk::{Site, Walk};
+use super::values::{ANYTHING, About, FORMATS, Number, PATHS, SHELLS, Text, Value};
+use super::walk::{COMPARE, Site, Walk};
 use super::{Flow, Held, Origin, Owner, Use};
 use crate::ctext::{self, Kind};
 use crate::effects::library::{Function, children};
@@ -209,21 +210,29 @@ impl<'a> Walk<'a, '_> {
         let Some(arg) = args.get(at) else { return };
         for text in arg.value.texts.clone() {
             // Such as the name behind the last slash: where it begins was looked for.
-            let found = (text.origin, About::Content);
-            if *to != Use::Path || !arg.value.about.contains(&found) {
+            let mut about = arg.value.about.iter().filter(|(o, _)| *o == text.origin);
+            if *to != Use::Path || !about.any(|(_, a)| a.looks() & (ANYTHING | PATHS) != 0) {
                 self.says(by, arg.node, text, to.clone());
             }
         }
     }
 
-    pub fn says(&mut self, by: &str, node: Node<'a>, text: Text, to: Use) {
+    pub fn says(&mut self, by: &str, node: Node<'a>, text: Text, mut to: Use) {
         let Text { origin, held } = text;
-        let known = match &to {
+        let looked = |looks| {
+            let known = self.env.looked.get(&origin).copied().unwrap_or(0);
+            known & (ANYTHING | looks) != 0 || self.env.mended.contains(&origin)
+        };
+        let known = match &mut to {
             Use::Text | Use::Name => !matches!(held, Held::Part | Held::Within),
-            Use::Room { texts, .. } => texts.iter().any(|(origin, _)| {
-                self.env.measured.contains(origin) || self.env.looked.contains(origin)
+            Use::Room { texts, .. } => texts.iter_mut().any(|(origin, cap)| {
+                let bound = self.env.measured.get(origin).copied();
+                *cap = bound.into_iter().chain(*cap).min();
+                bound == Some(0)
             }),
-            _ => self.env.looked.contains(&origin),
+            Use::Format => looked(FORMATS),
+            Use::Path => looked(PATHS),
+            Use::Command | Use::Program => looked(SHELLS),
         };
         if known || self.env.dead {
             return;
@@ -255,6 +264,43 @@ impl<'a> Walk<'a, '_> {
         self.found.push((at, flow));
     }
 
+    /// Whether it compares no more bytes than a literal has, of which none is a NUL.
+    fn beginning(&self, name: &str, args: &[Given<'a>]) -> bool {
+        let count = args
+            .get(2)
+            .and_then(|n| n.value.number.or(self.constant(n.node)));
+        let Some(Number::Is(count)) = count else {
+            return false;
+        };
+        let written = args.iter().filter_map(|a| literal(self.word(a.node)));
+        let longest = written.map(|text| text.len() as u64).max();
+        name.starts_with("strn") && longest.is_some_and(|longest| count <= longest)
+    }
+
+    /// What is found out about texts by a function that compares them, or looks for something.
+    fn verdict(&self, name: &str, args: &[Given<'a>]) -> BTreeSet<(Origin, About)> {
+        let sought = args.get(1).map_or("", |a| self.word(a.node));
+        let bytes = match name {
+            "strchr" | "strrchr" | "index" | "rindex" | "memchr" | "memrchr" => {
+                character(sought).map(|byte| vec![byte])
+            }
+            "strstr" | "strcasestr" | "strpbrk" | "strtok" | "strtok_r" => {
+                literal(sought).map(String::into_bytes)
+            }
+            _ => None,
+        };
+        let all = args.iter().flat_map(|a| a.value.verdict());
+        let found = |(origin, about)| match (&bytes, about) {
+            (Some(bytes), About::Content) => bytes
+                .iter()
+                .map(|byte| (origin, About::Sees(*byte)))
+                .collect(),
+            (_, About::Content) if COMPARE.contains(&name) => vec![(origin, About::Equal)],
+            _ => vec![(origin, about)],
+        };
+        all.flat_map(found).collect()
+    }
+
     fn known(
         &mut self,
         name: &str,
@@ -264,6 +310,7 @@ impl<'a> Walk<'a, '_> {
     ) -> Value {
         for (n, arg) in args.iter().enumerate() {
             match row.role(n) {
+                Role::Text if self.beginning(name, args) => {}
                 Role::Text | Role::From => self.said(name, args, n, &Use::Text),
                 Role::Own => self.said(name, args, n, &Use::Name),
                 Role::Number => {
@@ -296,6 +343,13 @@ impl<'a> Walk<'a, '_> {
                 }
             }
         }
+        if name.starts_with("strtok") {
+            // It ends behind its first word.
+            let text = args.first().map(|a| a.value.texts.clone());
+            for text in text.into_iter().flatten() {
+                self.env.measure(text.origin, 0);
+            }
+        }
         self.copy(name, row, args, node);
         if name == "sscanf" {
             // Words of it, whichever they are.
@@ -306,7 +360,7 @@ impl<'a> Walk<'a, '_> {
             }
         }
         let first = args.first().map(|a| a.value.clone()).unwrap_or_default();
-        let about = args.iter().flat_map(|a| a.value.verdict());
+        let about = self.verdict(name, args);
         match row.gives {
             Gives::Nothing => Value::default(),
             Gives::First => {
@@ -319,11 +373,11 @@ impl<'a> Walk<'a, '_> {
                 ..Value::default()
             },
             Gives::Inside => Value {
-                about: about.collect(),
+                about,
                 ..first.inside()
             },
             Gives::Verdict => Value {
-                about: about.collect(),
+                about,
                 ..Value::default()
             },
             Gives::Length => {
@@ -336,7 +390,10 @@ impl<'a> Walk<'a, '_> {
                 };
                 Value {
                     about: texts.map(|t| (t.origin, About::StringLength)).collect(),
-                    number: number.filter(|_| name == "strlen"),
+                    number: match args.first().and_then(|a| literal(self.word(a.node))) {
+                        Some(text) if name == "strlen" => Some(Number::Is(text.len() as u64)),
+                        _ => number.filter(|_| name == "strlen"),
+                    },
                     ..Value::default()
                 }
             }

@@ -1,8 +1,10 @@
 //! Expressions: which texts their values hold, and which variables they name. Must not know:
 //! statements, what functions do.
 
-use super::values::{About, Number, Text, Value};
-use super::walk::Walk;
+use super::copies::copied;
+use super::format::character;
+use super::values::{ANYTHING, About, Number, Text, Value};
+use super::walk::{Asked, Walk};
 use super::{Held, Origin, Owner};
 use crate::effects::library::children;
 use crate::model::What;
@@ -60,15 +62,16 @@ impl<'a> Walk<'a, '_> {
             }
             "conditional_expression" => {
                 let before = self.env.clone();
-                let asked = self.value_of(field("condition"));
-                self.ask(&asked);
-                let other = self.env.clone();
+                let (value, equal) = self.decides(field("condition"));
+                let asked = Asked { value, equal };
+                let other = self.under(&asked, true);
                 let first = self.value_of(field("consequence"));
                 let yes = std::mem::replace(&mut self.env, other);
+                self.under(&asked, false);
                 let second = self.value_of(field("alternative"));
                 self.behind_choice(before, yes);
                 let mut value = first.join(second);
-                value.about.extend(asked.about);
+                value.about.extend(asked.value.about);
                 value
             }
             "binary_expression" => self.binary(node),
@@ -102,6 +105,16 @@ impl<'a> Walk<'a, '_> {
                     ..Value::default()
                 }
             }
+            "unary_expression" if field("operator").is_some_and(|o| o.kind() == "!") => {
+                let (value, _) = self.decides(field("argument"));
+                let any = matches!(value.number, Some(Number::Length(..)));
+                let length = |a: &About| matches!(a, About::Length | About::StringLength);
+                let about = value.about.into_iter().filter(|(_, a)| !any || !length(a));
+                Value {
+                    about: about.collect(),
+                    ..Value::default()
+                }
+            }
             "string_literal" | "concatenated_string" | "char_literal" => Value::default(),
             _ => {
                 let mut about = BTreeSet::new();
@@ -125,7 +138,7 @@ impl<'a> Walk<'a, '_> {
 
     fn element(&self, of: &Value) -> Value {
         Value {
-            about: of.verdict(),
+            about: of.byte(),
             ..Value::default()
         }
     }
@@ -151,10 +164,12 @@ impl<'a> Walk<'a, '_> {
         let field = |name| node.child_by_field_name(name);
         let operator = field("operator").map_or("", |o| o.kind());
         let before = self.env.clone();
-        let left = self.value_of(field("left"));
         if matches!(operator, "&&" | "||") {
-            self.ask(&left);
-            let right = self.value_of(field("right"));
+            let (left, equal) = self.decides(field("left"));
+            let asked = Asked { value: left, equal };
+            self.under(&asked, operator == "&&");
+            let (right, _) = self.decides(field("right"));
+            let left = asked.value;
             if !self.env.dead {
                 self.env.looked = before.looked;
                 self.env.measured = before.measured;
@@ -164,6 +179,7 @@ impl<'a> Walk<'a, '_> {
                 ..Value::default()
             };
         }
+        let left = self.value_of(field("left"));
         let right = self.value_of(field("right"));
         // strlen and $len of the same part, compared: that is where a NUL shows.
         let lengths = |v: &Value, about| -> BTreeSet<Origin> {
@@ -185,7 +201,7 @@ impl<'a> Walk<'a, '_> {
             }
             _ => None,
         };
-        let about = left.about.iter().chain(&right.about).copied().collect();
+        let about = self.compared(operator, node, &left, &right);
         let moved = if matches!(operator, "+" | "-") {
             let pointer = if right.texts.is_empty() && right.place.is_none() {
                 left
@@ -201,6 +217,50 @@ impl<'a> Walk<'a, '_> {
             number,
             ..moved
         }
+    }
+
+    /// What two values tell, compared or reckoned with.
+    fn compared(
+        &self,
+        operator: &str,
+        node: Node<'a>,
+        left: &Value,
+        right: &Value,
+    ) -> BTreeSet<(Origin, About)> {
+        let mut about = BTreeSet::new();
+        let field = |name| node.child_by_field_name(name);
+        let same = matches!(operator, "==" | "!=");
+        let order = matches!(operator, "<" | ">" | "<=" | ">=");
+        for (one, other, written) in [(left, right, field("right")), (right, left, field("left"))] {
+            let known = match other.number {
+                Some(Number::Is(n)) => Some(n),
+                _ => None,
+            };
+            let seen = written.and_then(|w| character(self.word(w)));
+            // Of a length, the most that it may be where it is the smaller one.
+            let first = std::ptr::eq(one, left);
+            let below = matches!((operator, first), ("<" | ">=", true) | (">" | "<=", false));
+            let most = match (one.number, known) {
+                (Some(Number::Length(_, more)), Some(n)) if same || order => {
+                    Some(n.saturating_sub(more).saturating_sub(u64::from(below)))
+                }
+                _ => None,
+            };
+            for (origin, what) in &one.about {
+                let found = match (*what, most, seen) {
+                    // Whether there is anything.
+                    (About::Length | About::StringLength, Some(0), _) => continue,
+                    (About::Length | About::StringLength, Some(most), _) => About::Fits(most),
+                    (About::Byte, _, Some(byte)) if same => About::Sees(byte),
+                    (About::Byte, ..) => About::Content,
+                    // A count, perhaps.
+                    (About::Sees(_), ..) if order || (same && seen.is_none()) => About::Content,
+                    (what, ..) => what,
+                };
+                about.insert((*origin, found));
+            }
+        }
+        about
     }
 
     fn assignment(&mut self, node: Node<'a>) -> Value {
@@ -231,11 +291,19 @@ impl<'a> Walk<'a, '_> {
                 let base = self.value_of(to);
                 if zero {
                     // The text ends here at the latest.
-                    self.env
-                        .measured
-                        .extend(base.texts.iter().map(|t| t.origin));
+                    let at = left
+                        .child_by_field_name("index")
+                        .and_then(|i| self.constant(i));
+                    let at = match at {
+                        Some(Number::Is(n)) if !base.behind => n,
+                        _ => 0,
+                    };
+                    for text in &base.texts {
+                        self.env.measure(text.origin, at);
+                        self.env.cut.insert(text.origin, at);
+                    }
                 } else {
-                    self.changed(&base);
+                    self.mended(&base);
                 }
             }
             _ => drop(self.eval(left)),
@@ -254,7 +322,9 @@ impl<'a> Walk<'a, '_> {
     fn keep(&mut self, key: &str, value: &Value) {
         let outlives = key.starts_with(['#', '@']);
         let stays = |t: &&Text| {
-            !matches!(t.held, Held::Part | Held::Within) && !self.env.looked.contains(&t.origin)
+            !matches!(t.held, Held::Part | Held::Within)
+                && !self.env.looked.contains_key(&t.origin)
+                && !self.env.mended.contains(&t.origin)
         };
         let texts: BTreeSet<Text> = value.texts.iter().filter(stays).cloned().collect();
         if outlives && !texts.is_empty() {
@@ -279,9 +349,24 @@ impl<'a> Walk<'a, '_> {
         self.put(place, value);
     }
 
+    /// A byte of it is another one: it is as long as it was.
+    fn mended(&mut self, what: &Value) {
+        for text in &what.texts {
+            self.env.mended.insert(text.origin);
+        }
+        if let Some(place) = what.place.clone().filter(|_| !what.texts.is_empty()) {
+            let mut value = self.load(&place);
+            value.texts = copied(&value.texts);
+            self.vars().insert(place, value);
+        }
+    }
+
     /// Somebody has changed what is there: nothing more is said of it.
     pub fn changed(&mut self, what: &Value) {
-        self.env.looked.extend(what.texts.iter().map(|t| t.origin));
+        for text in &what.texts {
+            self.env.look(text.origin, ANYTHING);
+            self.env.measure(text.origin, 0);
+        }
         if let Some(place) = &what.place {
             let part = place.starts_with('$');
             if part

@@ -104,6 +104,21 @@ fn escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<char> 
     })
 }
 
+/// The byte that a character of C is, where it is plain; 0 is one, too.
+pub fn character(written: &str) -> Option<u8> {
+    let inside = written
+        .strip_prefix('\'')
+        .and_then(|w| w.strip_suffix('\''));
+    match inside.map(str::as_bytes) {
+        Some([byte]) => Some(*byte),
+        Some([b'\\', b'0']) => Some(0),
+        Some([b'\\', b't']) => Some(b'\t'),
+        Some([b'\\', byte]) if !byte.is_ascii_alphanumeric() => Some(*byte),
+        None if matches!(written, "0" | "NULL" | "nullptr") => Some(0),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 //! Arrays of bytes only. A member is known by its name alone, unless structures differ in it. Must
 //! not know: what is put there.
 
+use super::format::literal;
 use crate::effects::library::children;
 use crate::scope::declared;
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ const DEPTH: usize = 20;
 #[derive(Debug, Default)]
 pub struct Rooms {
     constants: BTreeMap<String, u64>,
+    /// Types that are arrays.
+    types: BTreeMap<String, u64>,
     /// Of members; none where structures differ.
     members: BTreeMap<String, Option<u64>>,
     /// Of members that are several arrays.
@@ -47,6 +50,7 @@ impl Rooms {
             match node.kind() {
                 "enumerator_list" => self.enumerators(text, node),
                 "preproc_def" => self.define(text, node, parser),
+                "type_definition" => self.define_type(text, node),
                 "field_declaration" => fields.push(node),
                 _ => {}
             }
@@ -86,6 +90,17 @@ impl Rooms {
     pub fn declared(&self, text: &str, declaration: Node<'_>) -> Vec<Room> {
         let of = declaration.child_by_field_name("type");
         let of = of.map_or("", |t| &text[t.byte_range()]);
+        let mut cursor = declaration.walk();
+        if let Some(bytes) = self.types.get(of) {
+            let all = declaration.children_by_field_name("declarator", &mut cursor);
+            let plain = all.filter(|d| matches!(d.kind(), "identifier" | "field_identifier"));
+            let room = |d: Node<'_>| Room {
+                name: text[d.byte_range()].to_string(),
+                bytes: *bytes,
+                many: false,
+            };
+            return plain.map(room).collect();
+        }
         if !BYTES.contains(&of.split_whitespace().collect::<Vec<_>>().join(" ").as_str()) {
             return Vec::new();
         }
@@ -103,7 +118,14 @@ impl Rooms {
             return None;
         }
         let inner = node.child_by_field_name("declarator")?;
-        let bytes = self.size(text, node.child_by_field_name("size")?, 0)?;
+        let bytes = match node.child_by_field_name("size") {
+            Some(size) => self.size(text, size, 0)?,
+            // As much as its text needs.
+            None => {
+                let value = declarator.child_by_field_name("value")?;
+                literal(&text[value.byte_range()])?.len() as u64 + 1
+            }
+        };
         let many = inner.kind() == "array_declarator";
         let named = if many {
             inner.child_by_field_name("declarator")?
@@ -144,6 +166,26 @@ impl Rooms {
                 }
             }
             _ => None,
+        }
+    }
+
+    fn define_type(&mut self, text: &str, node: Node<'_>) {
+        let of = node.child_by_field_name("type");
+        let declarator = node.child_by_field_name("declarator");
+        let (Some(of), Some(array)) = (of, declarator) else {
+            return;
+        };
+        let name = array.child_by_field_name("declarator");
+        let size = array.child_by_field_name("size");
+        let (true, Some(name), Some(size)) = (BYTES.contains(&&text[of.byte_range()]), name, size)
+        else {
+            return;
+        };
+        let array = array.kind() == "array_declarator" && name.kind() == "type_identifier";
+        let bytes = self.size(text, size, 0).filter(|_| array);
+        if let Some(bytes) = bytes {
+            self.types
+                .insert(text[name.byte_range()].to_string(), bytes);
         }
     }
 

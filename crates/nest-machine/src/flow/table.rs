@@ -122,6 +122,8 @@ const TABLE: &[Known] = &[
             "memchr",
             "memrchr",
             "memmem",
+            "strtok",
+            "strtok_r",
         ],
         &[Other],
         Inside,

@@ -33,8 +33,51 @@ pub enum About {
     Length,
     /// How long C takes it for.
     StringLength,
+    /// Whether it has more bytes than this.
+    Fits(u64),
+    /// One of its bytes, which was compared to nothing yet.
+    Byte,
+    /// Whether a byte is this one, or where that stands.
+    Sees(u8),
+    /// Whether it is a text of the server's; it is known where it is.
+    Equal,
     /// Something else.
     Content,
+}
+
+/// What was looked for in a text.
+pub type Looks = u8;
+
+/// Something that may be anything.
+pub const ANYTHING: Looks = 1;
+/// What means something to formats.
+pub const FORMATS: Looks = 2;
+/// The same, to paths.
+pub const PATHS: Looks = 4;
+/// The same, to a shell.
+pub const SHELLS: Looks = 8;
+
+impl About {
+    /// What it looks for.
+    pub fn looks(self) -> Looks {
+        match self {
+            About::Content | About::Equal => ANYTHING,
+            About::Sees(b'%') => FORMATS,
+            About::Sees(b'/' | b'.') => PATHS,
+            About::Sees(
+                b';' | b'|' | b'&' | b'$' | b'`' | b'\'' | b'"' | b'\\' | b'<' | b'>' | b'(' | b'*',
+            ) => SHELLS,
+            _ => 0,
+        }
+    }
+
+    /// What is found out by a function that is told it.
+    fn used(self) -> About {
+        match self {
+            About::Byte => About::Content,
+            other => other,
+        }
+    }
 }
 
 /// A number, where it is known.
@@ -84,7 +127,15 @@ impl Value {
     /// Something that was found out from it.
     pub fn verdict(&self) -> BTreeSet<(Origin, About)> {
         let texts = self.texts.iter().map(|t| (t.origin, About::Content));
-        texts.chain(self.about.iter().copied()).collect()
+        let about = self.about.iter().map(|(o, a)| (*o, a.used()));
+        texts.chain(about).collect()
+    }
+
+    /// One of its bytes.
+    pub fn byte(&self) -> BTreeSet<(Origin, About)> {
+        let texts = self.texts.iter().map(|t| (t.origin, About::Byte));
+        let about = self.about.iter().map(|(o, a)| (*o, a.used()));
+        texts.chain(about).collect()
     }
 
     /// A place in the string that it points to.
@@ -117,10 +168,14 @@ pub struct Env {
     /// By their keys. `$n` are parts that were changed, `#` per-connection variables, `@` C's
     /// globals; others belong to a call.
     pub vars: Rc<BTreeMap<String, Value>>,
-    /// Texts whose content was looked at.
-    pub looked: BTreeSet<Origin>,
-    /// Texts whose length was looked at.
-    pub measured: BTreeSet<Origin>,
+    /// What was looked for in texts.
+    pub looked: BTreeMap<Origin, Looks>,
+    /// Texts whose length was looked at: what it may be then, 0 where that is not known.
+    pub measured: BTreeMap<Origin, u64>,
+    /// Texts that were cut off there.
+    pub cut: BTreeMap<Origin, u64>,
+    /// Texts of which a byte may have been replaced.
+    pub mended: BTreeSet<Origin>,
     /// Nothing comes here.
     pub dead: bool,
 }
@@ -144,8 +199,18 @@ impl Env {
         if !Rc::ptr_eq(&to.vars, &from.vars) {
             to.meet(&from.vars);
         }
-        to.looked = to.looked.intersection(&from.looked).copied().collect();
-        to.measured = to.measured.intersection(&from.measured).copied().collect();
+        to.mended.extend(from.mended);
+        to.looked.retain(|origin, looks| {
+            *looks &= from.looked.get(origin).copied().unwrap_or(0);
+            *looks != 0
+        });
+        for (bounds, others) in [(&mut to.measured, &from.measured), (&mut to.cut, &from.cut)] {
+            bounds.retain(|origin, bound| {
+                let other = others.get(origin);
+                *bound = other.map_or(0, |other| (*other).max(*bound));
+                other.is_some()
+            });
+        }
         to
     }
 
@@ -169,13 +234,34 @@ impl Env {
         }
     }
 
-    /// A condition on a value holds, or does not.
-    pub fn asked(&mut self, value: &Value) {
+    /// A condition on a value holds, or does not; whether it is where a text equals another one.
+    pub fn asked(&mut self, value: &Value, equal: bool) {
+        // Whether there is any is no look at how much there is.
+        let length = matches!(value.number, Some(Number::Length(..)));
         for (origin, about) in &value.about {
             match about {
-                About::Content => self.looked.insert(*origin),
-                About::Length | About::StringLength => self.measured.insert(*origin),
-            };
+                About::Length | About::StringLength if length => {}
+                About::Length | About::StringLength => self.measure(*origin, 0),
+                About::Fits(most) => self.measure(*origin, *most),
+                About::Equal if !equal => {}
+                about => self.look(*origin, about.looks()),
+            }
+            // Who counts the bytes may have measured it.
+            if *about == About::Content {
+                self.measure(*origin, 0);
+            }
         }
+    }
+
+    pub fn look(&mut self, origin: Origin, looks: Looks) {
+        if looks != 0 {
+            *self.looked.entry(origin).or_default() |= looks;
+        }
+    }
+
+    /// It has no more than these, as far as is known.
+    pub fn measure(&mut self, origin: Origin, most: u64) {
+        let known = self.measured.entry(origin).or_insert(most);
+        *known = most.min(*known);
     }
 }

@@ -3,6 +3,7 @@
 //! Where ways meet, texts of both count, and of what was looked at only what was on both. Must not
 //! know: expressions.
 
+use super::format::character;
 use super::values::{About, Env, Value};
 use super::{Common, Flow, Origin, Owner};
 use crate::effects::{Read, library::children};
@@ -16,6 +17,18 @@ use tree_sitter::Node;
 /// Deeper nesting, and more steps, are not followed.
 const DEPTH: usize = 100;
 const STEPS: usize = 20_000;
+
+/// Functions that give 0 for texts that are the same.
+pub const COMPARE: [&str; 8] = [
+    "strcmp",
+    "strcasecmp",
+    "strcoll",
+    "strncmp",
+    "strncasecmp",
+    "memcmp",
+    "bcmp",
+    "fnmatch",
+];
 
 /// A body that is walked: the action's, or that of a function that it calls.
 pub struct Frame<'a> {
@@ -37,6 +50,14 @@ pub struct Frame<'a> {
     /// For each switch, what comes to its labels, and whether one is the default.
     cases: Vec<(Env, bool)>,
     labels: BTreeMap<&'a str, Env>,
+}
+
+/// What a condition asks.
+#[derive(Clone)]
+pub struct Asked {
+    pub value: Value,
+    /// Where a text equals another one: where it holds, or where it does not.
+    pub equal: Option<bool>,
 }
 
 /// A call of a function of the specification.
@@ -64,6 +85,8 @@ pub struct Walk<'a, 'p> {
     /// Texts whose content any condition has looked at, and whose length.
     pub asked: BTreeSet<(Origin, About)>,
     pub calls: usize,
+    /// Loops around a place.
+    turns: usize,
     steps: usize,
     depth: usize,
 }
@@ -90,6 +113,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             around: Vec::new(),
             asked: BTreeSet::new(),
             calls: 0,
+            turns: 0,
             steps: 0,
             depth: 0,
         }
@@ -221,10 +245,11 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
             "if_statement" => {
                 let before = self.env.clone();
-                self.condition(field("condition"), |walk| {
-                    let asked = walk.env.clone();
+                self.condition(field("condition"), |walk, asked| {
+                    let other = walk.under(&asked, true);
                     walk.optional(field("consequence"));
-                    let yes = std::mem::replace(&mut walk.env, asked);
+                    let yes = std::mem::replace(&mut walk.env, other);
+                    walk.under(&asked, false);
                     walk.optional(field("alternative"));
                     walk.behind_choice(before, yes);
                 });
@@ -237,7 +262,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
             "do_statement" => self.repeat(field("condition"), field("body"), None),
             "switch_statement" => {
-                self.condition(field("condition"), |walk| {
+                self.condition(field("condition"), |walk, asked| {
+                    walk.switched(&asked, field("body"));
                     let entry = walk.leave();
                     walk.frame().cases.push((entry, false));
                     walk.frame().breaks.push(Env::nowhere());
@@ -336,27 +362,127 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     /// A condition, and what stands under it.
-    fn condition(&mut self, node: Option<Node<'a>>, under: impl FnOnce(&mut Self)) {
-        let value = node.map(|node| self.eval(node)).unwrap_or_default();
-        self.ask(&value);
-        self.around.push(value.about);
-        under(self);
+    fn condition(&mut self, node: Option<Node<'a>>, under: impl FnOnce(&mut Self, Asked)) {
+        let (value, equal) = self.decides(node);
+        self.around.push(value.about.clone());
+        under(self, Asked { value, equal });
         self.around.pop();
     }
 
-    /// A condition on a value holds, or does not.
-    pub fn ask(&mut self, value: &Value) {
-        self.env.asked(value);
-        self.asked.extend(value.about.iter().copied());
+    /// The value of a condition, and where it is known that a text equals another one.
+    pub fn decides(&mut self, node: Option<Node<'a>>) -> (Value, Option<bool>) {
+        let mut value = node.map(|node| self.eval(node)).unwrap_or_default();
+        value.about = value
+            .about
+            .into_iter()
+            .map(|(origin, about)| match about {
+                About::Byte => (origin, About::Sees(0)),
+                about => (origin, about),
+            })
+            .collect();
+        // A turn of a loop that decides about each byte knows the text.
+        if self.turns > 0 {
+            let sees =
+                |a: About| matches!(a, About::Sees(byte) if !matches!(byte, 0 | b' ' | b'\t'));
+            let all = value.about.iter().filter(|(_, a)| sees(*a));
+            let all: Vec<Origin> = all.map(|(origin, _)| *origin).collect();
+            value
+                .about
+                .extend(all.into_iter().map(|origin| (origin, About::Content)));
+        }
+        let equal = node.and_then(|node| self.equal(node));
+        (value, equal)
     }
 
-    /// Behind a choice: what was asked is known only where one of the ways has left.
+    /// Takes what a condition has found out into account where it holds, or does not; what was known
+    /// before.
+    pub fn under(&mut self, asked: &Asked, holds: bool) -> Env {
+        let before = self.env.clone();
+        let equal = asked.equal.is_none_or(|equal| equal == holds);
+        self.env.asked(&asked.value, equal);
+        self.asked.extend(asked.value.about.iter().copied());
+        before
+    }
+
+    /// A condition on a value holds, or does not.
+    pub fn ask(&mut self, value: Value, equal: Option<bool>) {
+        self.under(&Asked { value, equal }, true);
+    }
+
+    /// Whether a text equals another one where this holds (true) or does not (false); nothing if
+    /// neither can be told.
+    fn equal(&mut self, node: Node<'a>) -> Option<bool> {
+        let field = |name| node.child_by_field_name(name);
+        let operator = field("operator").map_or("", |o| o.kind());
+        match node.kind() {
+            "parenthesized_expression" => self.equal(*children(node).first()?),
+            "call_expression" => {
+                let name = self.word(field("function")?);
+                COMPARE.contains(&name).then_some(false)
+            }
+            "unary_expression" if operator == "!" => Some(!self.equal(field("argument")?)?),
+            "binary_expression" => {
+                let (left, right) = (field("left")?, field("right")?);
+                if matches!(operator, "==" | "!=") && self.word(right) == "0" {
+                    return Some(self.equal(left)? == (operator == "!="));
+                }
+                let (left, right) = (self.equal(left), self.equal(right));
+                match operator {
+                    "&&" if left == Some(true) || right == Some(true) => Some(true),
+                    "||" if left == Some(false) || right == Some(false) => Some(false),
+                    "&&" | "||" if left == right => left,
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes that labels of a switch name.
+    fn switched(&mut self, asked: &Asked, body: Option<Node<'a>>) {
+        let mut value = asked.value.clone();
+        let byte: Vec<Origin> = value
+            .about
+            .iter()
+            .filter(|(_, a)| *a == About::Sees(0))
+            .map(|(o, _)| *o)
+            .collect();
+        let labels = body.map(children).unwrap_or_default();
+        let labels = labels.into_iter().filter(|n| n.kind() == "case_statement");
+        let labels: Vec<Node<'a>> = labels
+            .filter_map(|n| n.child_by_field_name("value"))
+            .collect();
+        for origin in byte {
+            for label in &labels {
+                let seen = match character(self.word(*label)) {
+                    Some(byte) if self.turns == 0 => About::Sees(byte),
+                    _ => About::Content,
+                };
+                value.about.insert((origin, seen));
+            }
+        }
+        if let Some(around) = self.around.last_mut() {
+            around.extend(value.about.iter().copied());
+        }
+        self.ask(value, None);
+    }
+
+    /// Behind a choice: what was asked is known only where one of the ways has left, or where the
+    /// text is cut off if it is too long.
     pub fn behind_choice(&mut self, before: Env, yes: Env) {
         let both = !self.env.dead && !yes.dead;
+        let mut cut = before.measured.clone();
+        for (one, other) in [(&yes, &self.env), (&self.env, &yes)] {
+            for (origin, at) in &one.cut {
+                if let Some(bound) = other.measured.get(origin) {
+                    cut.insert(*origin, *at.max(bound));
+                }
+            }
+        }
         self.meet(yes);
         if both {
             self.env.looked = before.looked;
-            self.env.measured = before.measured;
+            self.env.measured = cut;
         }
     }
 
@@ -369,9 +495,11 @@ impl<'a, 'p> Walk<'a, 'p> {
         self.frame().breaks.push(Env::nowhere());
         for _ in 0..2 {
             let before = self.env.clone();
-            self.condition(condition, |walk| {
+            self.turn(condition, |walk| {
                 walk.frame().continues.push(Env::nowhere());
+                walk.turns += 1;
                 walk.optional(body);
+                walk.turns -= 1;
                 let next = walk.frame().continues.pop().unwrap_or_default();
                 walk.meet(next);
                 walk.optional(update);
@@ -379,12 +507,30 @@ impl<'a, 'p> Walk<'a, 'p> {
             // What each turn looks at was looked at behind the loop.
             let (looked, measured) = (self.env.looked.clone(), self.env.measured.clone());
             self.meet(before);
-            self.env.looked.extend(looked);
-            self.env.measured.extend(measured);
+            for (origin, looks) in looked {
+                self.env.look(origin, looks);
+            }
+            for (origin, most) in measured {
+                self.env.measure(origin, most);
+            }
         }
-        self.condition(condition, |_| {});
+        self.turn(condition, |_| {});
         let out = self.frame().breaks.pop().unwrap_or_default();
         self.meet(out);
+    }
+
+    /// A loop's condition; how far it counts is no look at a length.
+    fn turn(&mut self, condition: Option<Node<'a>>, under: impl FnOnce(&mut Self)) {
+        self.turns += 1;
+        let (mut value, _) = self.decides(condition);
+        self.turns -= 1;
+        value
+            .about
+            .retain(|(_, a)| !matches!(a, About::Length | About::StringLength));
+        self.around.push(value.about.clone());
+        self.ask(value, None);
+        under(self);
+        self.around.pop();
     }
 
     fn declaration(&mut self, node: Node<'a>) {
