@@ -79,9 +79,8 @@ impl Checker<'_> {
             };
             let there = self.active(first);
             let rivals = self.winners.rivals(n).iter().find(|r| there[**r]);
-            let Some(rival) = rivals.map(|r| &m.rules[*r]) else {
-                continue;
-            };
+            let Some(&taker) = rivals else { continue };
+            let rival = &m.rules[taker];
             let others = (0..m.rules.len()).filter(|r| there[*r] && *r < n).count();
             let shown = literal(&input);
             let what = "this rule never takes anything: others that are written before it match \
@@ -97,7 +96,7 @@ impl Checker<'_> {
             } else {
                 "write it before that one, or leave it out".to_string()
             };
-            let witness = before.map(|w| w.and(input));
+            let witness = before.map(|w| w.and(input).taken_by(taker));
             let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)
                 .label(rival.span, label)
                 .help(help);

@@ -19,6 +19,8 @@ pub use silence::Silence;
 pub struct Bounds {
     /// The options that bound it.
     pub limits: Limits,
+    /// Actions in which `$timeout` takes the limit of silence away, or may.
+    pub unlimited: Vec<String>,
     /// The longest message of each rule; none: there is no bound but inputBuffer.
     pub messages: Vec<Option<u64>>,
     /// Where conversations read; sets of states of which the same is to be said are together.
@@ -120,8 +122,12 @@ pub fn bounds(m: &Machine) -> Bounds {
             silence: silence::of_any(m, limits.idle),
         });
     }
+    let own = idle_limits(m).into_iter();
+    let unlimited = own.filter(|(_, limit)| limit.is_none());
+    let unlimited: BTreeSet<&str> = unlimited.map(|(name, _)| name).collect();
     Bounds {
         limits,
+        unlimited: unlimited.into_iter().map(str::to_string).collect(),
         messages,
         reading,
         waits: waits(m),
@@ -159,8 +165,8 @@ fn limits(m: &Machine) -> Limits {
         (ms > 0).then_some(u64::from(ms))
     };
     let own = idle_limits(m);
-    let idle = own.iter().copied().fold(time("idleTimeout"), |most, own| {
-        Some(most?.max(u64::from(own?)))
+    let idle = own.iter().fold(time("idleTimeout"), |most, (_, own)| {
+        Some(most?.max(u64::from((*own)?)))
     });
     Limits {
         input: size(text("inputBuffer")).unwrap_or(0),
@@ -171,10 +177,10 @@ fn limits(m: &Machine) -> Limits {
     }
 }
 
-/// What `$timeout` says; none: there is no limit, or it is computed.
-fn idle_limits(m: &Machine) -> Vec<Option<u32>> {
+/// What `$timeout` says in which action; none: there is no limit, or it is computed.
+fn idle_limits(m: &Machine) -> Vec<(&str, Option<u32>)> {
     let mut found = Vec::new();
-    for (_, action) in actions(m) {
+    for (name, action) in actions(m) {
         for place in &action.uses {
             let What::Directive { directive, call } = &place.what else {
                 continue;
@@ -182,11 +188,11 @@ fn idle_limits(m: &Machine) -> Vec<Option<u32>> {
             if directive.name == "timeout" {
                 let args = call.iter().flat_map(|c| &c.args);
                 let words = args.map(|a| action.code.text[a.at.clone()].trim());
-                found.extend(words.map(|w| duration(w).filter(|ms| *ms > 0)));
+                found.extend(words.map(|w| (name, duration(w).filter(|ms| *ms > 0))));
             }
         }
     }
-    found.extend(words(m).contains("nest_timeout").then_some(None));
+    found.extend(words(m).contains("nest_timeout").then_some((C, None)));
     found
 }
 

@@ -1,6 +1,7 @@
 //! Actions behind which a conversation can only end, though they do not close it.
 
 use crate::Checker;
+use crate::witness::Then;
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Action;
 use nest_machine::effects::{Closes, Effect, Path};
@@ -54,6 +55,7 @@ impl Checker<'_> {
     fn only_ends(&mut self, span: Span, end: Option<usize>) {
         let what = "behind this action the conversation can only end: no rule is active then";
         let witness = end.and_then(|end| self.talks.to(end));
+        let witness = witness.map(|w| w.then(Then::Ends));
         let shown = match &witness {
             Some(w) if !w.acts.is_empty() => format!("{w} leads there: "),
             _ => String::new(),

@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 pub use bounds::{Bounds, For, Limits, Reading, Silence, Wait, bounds};
 pub use coverage::{Coverage, Heard, Share};
 pub use untold::Untold;
-pub use witness::{Act, Talks, Witness, literal};
+pub use witness::{Act, Taken, Talks, Then, Witness, literal};
 pub use words::words;
 
 /// Steps of automata that the findings about waiting, and those about ties, may take together.

@@ -6,7 +6,7 @@
 
 use crate::Checker;
 use crate::waits::{Bytes, edges};
-use crate::witness::literal;
+use crate::witness::{Then, literal};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::Framing;
 use nest_machine::effects::Closes;
@@ -46,7 +46,7 @@ impl Checker<'_> {
                 literal(&message),
                 literal(&sent)
             );
-            let witness = before.map(|w| w.and(sent));
+            let witness = before.map(|w| w.and(sent).taken_by(n).then(Then::Ends));
             let span = m.rules[n].span;
             self.say(Diagnostic::new(Code::W0303, span, what).help(help), witness);
         }

@@ -123,7 +123,7 @@ impl Checker<'_> {
     pub(crate) fn followed(&mut self, shown: Shown, rule: usize, owner: Owner) -> Option<Told> {
         let Shown { set, message } = shown;
         let before = self.talks.to(set)?;
-        let witness = before.and(message.clone());
+        let witness = before.and(message.clone()).taken_by(rule);
         if owner == Owner::Rule(rule) {
             return Some(Told::new(witness, &message));
         }
@@ -145,7 +145,7 @@ impl Checker<'_> {
             there.contains(&set.states) && set.rules.contains(&user)
         })?;
         let last = self.talks.message(next, user)?;
-        Some(Told::new(witness.and(last), &message))
+        Some(Told::new(witness.and(last).taken_by(user), &message))
     }
 
     /// What a client does to have an action run.
@@ -155,7 +155,7 @@ impl Checker<'_> {
                 let mut sets = 0..self.reach.sets.len();
                 let set = sets.find(|s| self.reach.sets[*s].rules.contains(&rule))?;
                 let message = self.talks.message(set, rule)?;
-                Some(self.talks.to(set)?.and(message))
+                Some(self.talks.to(set)?.and(message).taken_by(rule))
             }
             Owner::Start => Some(Witness::default()),
             Owner::Timer(_) | Owner::End => None,

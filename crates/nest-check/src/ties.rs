@@ -3,15 +3,17 @@
 //! Both are active, some input is matched by both at the same length, and each also takes what the
 //! other does not match: neither is the special case of the other, so nothing but the order in which
 //! they are written says which one is meant. An earlier rule that matches only what a later one
-//! matches, too, is how a case is written before the rule for all, and is not said. Must not know:
-//! actions.
+//! matches, too, is how a case is written before the rule for all, and is not said; nor is one that
+//! begins with a command which the later one takes for any text. Must not know: actions.
 
 use crate::Checker;
 use crate::lines::LINE_FEED;
 use crate::waits::edges;
 use crate::witness::{LONGEST_MESSAGE, literal};
 use nest_diag::{Code, Diagnostic};
+use nest_machine::Rule;
 use nest_machine::reach::{At, Product, Search, Wins};
+use nest_pattern::Dfa;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const SWEEP: usize = 300_000;
 /// Steps of one look at two rules.
 const PAIR: usize = 100_000;
+
+/// Bytes of a message in a label.
+const MOST_SHOWN: usize = 40;
 
 /// An earlier and a later rule.
 type Pair = (usize, usize);
@@ -28,6 +33,8 @@ struct Tie {
     pair: Pair,
     /// What both match, and the earlier one takes.
     input: Vec<u8>,
+    /// What the earlier one matches and the later one does not.
+    alone: Vec<u8>,
     /// Where.
     set: usize,
 }
@@ -53,16 +60,21 @@ impl Checker<'_> {
         sets.sort_by_key(|(_, set)| *set);
         let mut told: BTreeSet<usize> = BTreeSet::new();
         for (earlier, later) in self.meeting(&sets) {
-            if told.contains(&later) || !self.differ(earlier, later) {
+            let rules = &self.m.rules;
+            if told.contains(&later)
+                || is_command(&rules[earlier], &rules[later])
+                || !self.differ(earlier, later)
+            {
                 continue;
             }
             let both = |active: &[usize]| active.contains(&earlier) && active.contains(&later);
             for (active, set) in sets.iter().filter(|(active, _)| both(active)) {
-                if let Some(input) = self.tie((earlier, later), active) {
+                if let Some((input, alone)) = self.tie((earlier, later), active) {
                     told.insert(later);
                     self.tied(&Tie {
                         pair: (earlier, later),
                         input,
+                        alone,
                         set: *set,
                     });
                     break;
@@ -175,9 +187,9 @@ impl Checker<'_> {
         })
     }
 
-    /// What both match and `earlier` takes among the active rules, if there is also something that
-    /// it takes and the other does not match, and the other way round.
-    fn tie(&mut self, (earlier, later): Pair, active: &[usize]) -> Option<Vec<u8>> {
+    /// What both match and `earlier` takes among the active rules, and what it takes and the other
+    /// does not match; if there is also something the other way round.
+    fn tie(&mut self, (earlier, later): Pair, active: &[usize]) -> Option<(Vec<u8>, Vec<u8>)> {
         let upto: Vec<usize> = active.iter().copied().filter(|r| *r <= later).collect();
         let product = Product::of(&self.m.rules, &upto)?;
         let first = |states: &[At]| product.first(states);
@@ -190,12 +202,13 @@ impl Checker<'_> {
             self.found(search)
         };
         let earlier_on = |s: &[At]| live(s, earlier) && !(lines && also(s));
-        find(&earlier_on, &|s| first(s) == Some(earlier) && !also(s))?;
+        let alone = find(&earlier_on, &|s| first(s) == Some(earlier) && !also(s))?;
         find(&|s| live(s, later), &|s| first(s) == Some(later))?;
         let shared = find(&|s| live(s, earlier) && live(s, later), &|s| {
             first(s) == Some(earlier) && also(s)
         });
-        shared.filter(|input| input.len() <= LONGEST_MESSAGE)
+        let shared = shared.filter(|input| input.len() <= LONGEST_MESSAGE)?;
+        Some((shared, alone))
     }
 
     fn tied(&mut self, tie: &Tie) {
@@ -207,13 +220,58 @@ impl Checker<'_> {
         };
         let shown = literal(&tie.input);
         let what = "between this rule and one that is written before it only their order decides";
-        let label = format!("both match {shown}{behind}, and this rule takes it");
+        let alone = shortened(&tie.alone);
+        let label =
+            format!("both match {shown}{behind}, and this rule takes it; it alone matches {alone}");
         let help = "each also matches what the other does not: let the patterns differ, or states \
                     choose between them; if the order is meant, allow it with a reason";
         let diagnostic = Diagnostic::new(Code::W0205, later.span, what)
             .label(earlier.span, label)
             .help(help);
-        let witness = before.map(|w| w.and(tie.input.clone()));
+        let witness = before.map(|w| w.and(tie.input.clone()).taken_by(tie.pair.0));
         self.say(diagnostic, witness);
     }
+}
+
+/// Whether `earlier` begins with bytes that are all its own to choose, in either case of letters,
+/// and `later` takes each of them for one of many.
+fn is_command(earlier: &Rule, later: &Rule) -> bool {
+    let (Some(command), Some(text)) = (&earlier.dfa, &later.dfa) else {
+        return false;
+    };
+    let (mut at, mut beside) = (command.start, text.start);
+    let mut met = false;
+    while let Some(byte) = only(command, at) {
+        if only(text, beside).is_some() {
+            return false;
+        }
+        (at, beside) = (command.step(at, byte), text.step(beside, byte));
+        met = true;
+        // What leads back never ends.
+        if !command.is_live(at) || !text.is_live(beside) || at == command.start {
+            break;
+        }
+    }
+    met
+}
+
+/// The byte, or the letter, that alone leads on from a state.
+fn only(automaton: &Dfa, state: u32) -> Option<u8> {
+    let on = |byte: &u8| {
+        let to = automaton.step(state, *byte);
+        automaton.is_live(to) || automaton.accepts(to)
+    };
+    let mut all = (0..=255u8).filter(on);
+    let first = all.next()?;
+    all.all(|other| other == first.to_ascii_lowercase())
+        .then_some(first)
+}
+
+/// A message as a label has room for it.
+fn shortened(message: &[u8]) -> String {
+    if message.len() <= MOST_SHOWN {
+        return literal(message);
+    }
+    let begin = literal(&message[..MOST_SHOWN / 2]);
+    format!("{begin}... ({} bytes)", message.len())
 }

@@ -5,7 +5,7 @@
 //! Said only of actions that answer on every way: other rules may well be part of a longer talk.
 
 use crate::Checker;
-use crate::witness::{Witness, literal};
+use crate::witness::{Then, Witness, literal};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::reach::{At, Product, Search};
 use nest_machine::{Framing, Rule};
@@ -33,24 +33,35 @@ impl Checker<'_> {
         }
         let answers = self.answers.clone();
         let edges: Vec<(Bytes, Bytes)> = self.m.rules.iter().map(edges).collect();
+        // Of each rule, those whose bytes allow that it waits for them, looked at once for all sets.
+        // That it waits for itself is easier to see, and comes first.
+        let near = |rule: usize| -> Vec<usize> {
+            let others = (0..edges.len()).filter(|other| *other != rule);
+            let meet = |other: &usize| {
+                let mut both = edges[rule].0.iter().zip(&edges[*other].1);
+                both.any(|(last, live)| last & live != 0)
+            };
+            std::iter::once(rule).chain(others).filter(meet).collect()
+        };
+        let near = |rule| {
+            if answers[rule] {
+                near(rule)
+            } else {
+                Vec::new()
+            }
+        };
+        let near: Vec<Vec<usize>> = (0..edges.len()).map(near).collect();
         let mut pairs: BTreeMap<(usize, usize), Option<Vec<u8>>> = BTreeMap::new();
         let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
         let mut known: BTreeSet<Vec<usize>> = BTreeSet::new();
         for set in 0..self.reach.sets.len() {
-            let active = self.active(set);
-            let active: Vec<usize> = (0..active.len()).filter(|r| active[*r]).collect();
+            let there = self.active(set);
+            let active: Vec<usize> = (0..there.len()).filter(|r| there[*r]).collect();
             if !known.insert(active.clone()) {
                 continue;
             }
-            for rule in active.iter().copied().filter(|r| answers[*r]) {
-                // That it waits for itself is easier to see.
-                let others = active.iter().copied().filter(|other| *other != rule);
-                let others = std::iter::once(rule).chain(others);
-                let meet = |other: &usize| {
-                    let mut both = edges[rule].0.iter().zip(&edges[*other].1);
-                    both.any(|(last, live)| last & live != 0)
-                };
-                for other in others.filter(meet) {
+            for rule in active.iter().copied() {
+                for other in near[rule].iter().copied().filter(|r| there[*r]) {
                     if waits.contains_key(&rule) {
                         break;
                     }
@@ -125,7 +136,7 @@ impl Checker<'_> {
                 "{client}: let the pattern end in what ends a message, such as \"\\n\""
             ))
         };
-        let witness = before.map(|w: Witness| w.and(wait.input));
+        let witness = before.map(|w: Witness| w.and(wait.input).then(Then::Waits));
         self.say(diagnostic, witness);
     }
 }

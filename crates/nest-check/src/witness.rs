@@ -22,11 +22,36 @@ pub enum Act {
     Silence(u32),
 }
 
-/// What a client does, in order.
+/// A step that the server takes on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// By which rule.
+    pub by: Step,
+    /// The states that are marked behind it, as a mask; none: any may be.
+    pub marked: Option<u64>,
+}
+
+/// What becomes of the conversation behind its steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Then {
+    /// Whatever it is.
+    #[default]
+    Any,
+    /// Nothing more is taken, as long as the client waits.
+    Waits,
+    /// It ends.
+    Ends,
+}
+
+/// What a client does, in order, and what the server makes of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witness {
     /// One after the other, each when the one before was handled.
     pub acts: Vec<Act>,
+    /// What the server takes, in order.
+    pub taken: Vec<Taken>,
+    /// What comes of it.
+    pub then: Then,
 }
 
 impl Witness {
@@ -34,6 +59,21 @@ impl Witness {
     #[must_use]
     pub fn and(mut self, message: Vec<u8>) -> Witness {
         self.acts.push(Act::Send(message));
+        self
+    }
+
+    /// The same, with one more step of a rule.
+    #[must_use]
+    pub fn taken_by(mut self, rule: usize) -> Witness {
+        let (by, marked) = (Step::Rule(rule), None);
+        self.taken.push(Taken { by, marked });
+        self
+    }
+
+    /// The same, which leads there.
+    #[must_use]
+    pub fn then(mut self, then: Then) -> Witness {
+        self.then = then;
         self
     }
 
@@ -113,6 +153,13 @@ impl<'m> Talks<'m> {
         if way.len() > LONGEST_TALK {
             return None;
         }
+        let behind = way.iter().skip(1).map(|(from, _)| *from).chain([set]);
+        let steps = way.iter().zip(behind);
+        let taken = steps.map(|((_, by), behind)| Taken {
+            by: *by,
+            marked: Some(self.reach.sets[behind].states),
+        });
+        let taken = taken.collect();
         let acts: Option<Vec<Act>> = way
             .into_iter()
             .map(|(from, step)| match step {
@@ -120,7 +167,11 @@ impl<'m> Talks<'m> {
                 Step::Timer(timer) => Some(Act::Silence(self.m.timers[timer].after)),
             })
             .collect();
-        Some(Witness { acts: acts? })
+        Some(Witness {
+            acts: acts?,
+            taken,
+            then: Then::Any,
+        })
     }
 
     /// Whether a rule takes a message in a set at once, with nothing behind it.

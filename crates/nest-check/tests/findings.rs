@@ -160,13 +160,26 @@ fn rules_that_tie() {
     );
     // Of several that it ties with one is told.
     finds(
-        "%%\na = \"a\" [x-z] \"\\n\" { }\nb = \"b\" [x-z] \"\\n\" { }\nc = [a-c] \"z\\n\" { }\n",
+        "%%\na = [ad] [x-z] \"\\n\" { }\nb = [be] [x-z] \"\\n\" { }\nc = [a-c] \"z\\n\" { }\n",
         &["W0205 c: \"az\\n\""],
     );
     // The rule for all lines takes the beginning: the case is longer, and none is decided by order.
     finds(
         "%%\na = \"4\" (.|\\n){2} \"\\n\" { }\nb = .* \"\\n\" { }\n",
         &[],
+    );
+    // A command before the rule for any text, though it may be longer than that.
+    let rules = |command: &str| {
+        let text = "b = [^\\n]{1,20} \"\\n\" { }\n";
+        format!("%%\na = {command} [^\\n]{{1,20}} \"\\n\" {{ }}\n{text}")
+    };
+    finds(&rules("\"/me \""), &[]);
+    finds(&rules("\"/\" [mM] [eE] \" \""), &[]);
+    finds(&rules("[0-9/]"), &["W0205 b: \"0a\\n\""]);
+    // The later one is a command, too.
+    finds(
+        "%%\na = \"go \" [a-z]+ \"\\n\" { }\nb = \"go \" [a-f0-9]+ \"\\n\" { }\n",
+        &["W0205 b: \"go a\\n\""],
     );
     // At the client's end of file.
     finds(

@@ -198,7 +198,12 @@ fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
     let mut wrong = Vec::new();
     for reading in &bounds.reading {
         if let Silence::Stays(timers) = &reading.silence {
-            let why = if timers.is_empty() {
+            let why = if timers.is_empty() && !bounds.unlimited.is_empty() {
+                format!(
+                    "there is no TIMEOUT rule, and $timeout takes idleTimeout away ({})",
+                    bounds.unlimited.join(", ")
+                )
+            } else if timers.is_empty() {
                 "there is no idleTimeout and no TIMEOUT rule".to_owned()
             } else {
                 format!(
@@ -223,8 +228,16 @@ fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
             For::Output if bounds.limits.write.is_none() => "writeTimeout",
             _ => continue,
         };
+        let why = if option == "idleTimeout" && !bounds.unlimited.is_empty() {
+            format!(
+                "$timeout takes idleTimeout away ({})",
+                bounds.unlimited.join(", ")
+            )
+        } else {
+            format!("{option} is none")
+        };
         wrong.push(format!(
-            "{} waits for ever for its client ({}): {option} is none",
+            "{} waits for ever for its client ({}): {why}",
             wait.by.join(", "),
             wait.places.join(", ")
         ));

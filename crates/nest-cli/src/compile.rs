@@ -56,16 +56,14 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
     let witnesses = outcome.check();
     if let Some(n) = args.replay {
         let Some(witness) = n.checked_sub(1).and_then(|n| witnesses.get(n)) else {
-            let count = witnesses.len();
-            return Err(Failure::Usage(format!(
-                "there is no finding {n}, but {count}"
-            )));
+            return Err(findings::none(n, witnesses.len()));
         };
         let Some(witness) = witness else {
             let what = format!("finding {n} is about no conversation: there is nothing to see");
             return Err(Failure::new(what));
         };
-        replay(&args.spec, witness)?;
+        let machine = outcome.machine.as_ref().ok_or(Failure::Said)?;
+        replay(&args.spec, machine, witness)?;
         return Ok(ExitCode::SUCCESS);
     }
     let explained = outcome.machine.as_ref().filter(|_| args.explain_matching);

@@ -10,6 +10,7 @@ use nest_diag::{Diagnostic, SourceMap, render_json_with};
 use serde::Serialize;
 
 use crate::source;
+use crate::term::Failure;
 
 /// What a finding's object has beside the diagnostic. The fields are an interface: they may grow,
 /// they are not renamed.
@@ -63,6 +64,16 @@ pub fn number(file: &Path, found: &mut [Diagnostic], witnesses: &[Option<Witness
             diagnostic.see = Some(format!("nest check --replay {number} {file}"));
         }
     }
+}
+
+/// That the list has no finding of this number.
+pub fn none(number: usize, count: usize) -> Failure {
+    let what = match count {
+        0 => "there are no findings".to_owned(),
+        1 => format!("there is no finding {number}: there is one, number 1"),
+        _ => format!("there is no finding {number}: they are numbered from 1 to {count}"),
+    };
+    Failure::Usage(what)
 }
 
 /// For people: what could not be told, in a line.

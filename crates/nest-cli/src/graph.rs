@@ -15,6 +15,7 @@ use nest_machine::{Machine, Rule};
 
 use crate::args::{Graph as Args, Picture, Spec};
 use crate::compile::inspect;
+use crate::findings;
 use crate::generate::beside;
 use crate::term::{self, Failure};
 
@@ -25,17 +26,14 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
         file: args.file.clone(),
         model: None,
     };
-    let (sources, machine, findings) = inspect(&spec)?;
+    let (sources, machine, all) = inspect(&spec)?;
     let picture = if let Some(name) = &args.rule {
         automaton(&machine, name, format)?
     } else {
-        let mut talk = Conversation::of(&machine, &sources, &findings);
+        let mut talk = Conversation::of(&machine, &sources, &all);
         if let Some(n) = args.replay {
-            let Some(finding) = n.checked_sub(1).and_then(|n| findings.get(n)) else {
-                let count = findings.len();
-                return Err(Failure::Usage(format!(
-                    "there is no finding {n}, but {count}"
-                )));
+            let Some(finding) = n.checked_sub(1).and_then(|n| all.get(n)) else {
+                return Err(findings::none(n, all.len()));
             };
             let Some(witness) = &finding.witness else {
                 let what = format!("finding {n} is about no conversation: there is nothing to see");

@@ -1,14 +1,17 @@
 //! `nest check --replay N`: what a client does to see a finding, done to the built server.
 //!
 //! The server has the model without sockets, so it is the same each time; what it does is its own
-//! trace. Must not know: how findings are made.
+//! trace. Where it takes another way than the finding says, that is said: C code decides then. Must
+//! not know: how findings are made.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use nest_check::{Act, Witness};
+use nest_check::{Act, Taken, Then, Witness, literal as shown_as};
+use nest_machine::Machine;
+use nest_machine::reach::Step;
 
 use crate::args::{Cc, Spec};
 use crate::build::Recipe;
@@ -17,7 +20,7 @@ use crate::term::{self, FAINT, Failure};
 use crate::trace::Printer;
 
 /// Builds the server, plays the conversation and prints what happened.
-pub fn replay(spec: &Spec, witness: &Witness) -> Result<(), Failure> {
+pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure> {
     if source::is_stdin(&spec.file) {
         return Err(Failure::Usage(
             "--replay needs a file; standard input is read once".into(),
@@ -54,12 +57,109 @@ pub fn replay(spec: &Spec, witness: &Witness) -> Result<(), Failure> {
     let status = running.wait();
     let status = status.map_err(|e| Failure::io("cannot wait for the server", &e))?;
     let lines = std::fs::read(&trace).map_err(|e| Failure::io("there is no trace", &e))?;
-    term::print(shown(witness, &String::from_utf8_lossy(&lines)));
+    let lines = String::from_utf8_lossy(&lines);
+    term::print(shown(witness, &lines));
     if !status.success() {
         // What is shown may be just that: it has said itself how it crashed.
         return Err(Failure::new(format!("the server ended with {status}")));
     }
-    Ok(())
+    match went_another_way(m, witness, &lines) {
+        Some(what) => Err(Failure::new(what)),
+        None => Ok(()),
+    }
+}
+
+/// Where the server did something else than a finding says.
+fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<String> {
+    let (steps, still) = steps(trace);
+    let mut before = "the action of START".to_owned();
+    for (n, expected) in witness.taken.iter().enumerate() {
+        let (what, name) = match expected.by {
+            Step::Rule(rule) => ("take ", &m.rules[rule].label),
+            Step::Timer(timer) => ("timeout ", &m.timers[timer].label),
+        };
+        let Some(step) = steps.get(n) else {
+            return Some(format!(
+                "the server went another way: {name} takes nothing there; C code in {before} decides"
+            ));
+        };
+        if step.what.strip_prefix(what).map(label) != Some(name) {
+            let took = label(step.what.split_once(' ').map_or("", |(_, rest)| rest));
+            let sent = match witness.acts.get(n) {
+                Some(Act::Send(bytes)) => shown_as(bytes),
+                _ => "it".to_owned(),
+            };
+            return Some(format!(
+                "the server went another way: {took} takes {sent}, not {name}; C code in {before} \
+                 decides"
+            ));
+        }
+        // Behind which the states are others, that one has decided.
+        if steps
+            .iter()
+            .zip(&witness.taken)
+            .take(n)
+            .all(|(s, t)| s.fits(m, t))
+        {
+            before = format!("the action of {name}");
+        }
+    }
+    let other = match witness.then {
+        Then::Any => None,
+        Then::Waits if still == witness.taken.len() && !ended(trace) => None,
+        Then::Waits => Some("does not wait"),
+        Then::Ends if ended(trace) => None,
+        Then::Ends => Some("does not end there"),
+    };
+    other
+        .map(|other| format!("the server went another way: it {other}; C code in {before} decides"))
+}
+
+/// A step of the first conversation, as a trace has it.
+struct Seen<'t> {
+    /// What took it.
+    what: &'t str,
+    /// The states behind it.
+    states: Option<&'t str>,
+}
+
+impl Seen<'_> {
+    /// Whether the states behind it are those that were expected.
+    fn fits(&self, m: &Machine, expected: &Taken) -> bool {
+        let (Some(seen), Some(mask)) = (self.states, expected.marked) else {
+            return true;
+        };
+        let marked = |n: &usize| mask >> n & 1 == 1;
+        let names = (0..m.states.len()).filter(marked);
+        names
+            .map(|n| m.states[n].as_str())
+            .eq(seen.split(' ').filter(|s| !s.is_empty()))
+    }
+}
+
+/// All steps of the first conversation, and how many of them it takes while the client waits.
+fn steps(trace: &str) -> (Vec<Seen<'_>>, usize) {
+    let (mut all, mut still) = (Vec::new(), None);
+    for line in trace.lines() {
+        let Some(what) = line.strip_prefix("1 ") else {
+            still = still.or(Some(all.len()));
+            continue;
+        };
+        if what.starts_with("take ") || what.starts_with("timeout ") {
+            all.push(Seen { what, states: None });
+        } else if let Some(states) = what.strip_prefix("states ")
+            && let Some(step) = all.last_mut()
+        {
+            step.states = states.rsplit_once("last=").map(|(states, _)| states);
+        }
+    }
+    let still = still.unwrap_or(all.len());
+    (all, still)
+}
+
+/// The name of a rule before what it took.
+fn label(text: &str) -> &str {
+    text.split_once(" \"").map_or(text, |(name, _)| name)
 }
 
 /// The conversation as the server's commands. A second one begins behind it: what happens before is

@@ -120,6 +120,13 @@ fn what_is_not_allowed_fails_and_is_named() {
         .err_has("stays for ever where the states are DEFAULT")
         .err_has("no action of TIMEOUT in line 4 closes")
         .err_has("a client that does not finish its message stays for ever: readTimeout is none");
+    place.write(
+        "own.nest",
+        "%%\nSTART { $timeout(none); }\n\"a\\n\" { $close(); }\n",
+    );
+    deadlines("own.nest")
+        .with_status(1)
+        .err_has("no TIMEOUT rule, and $timeout takes idleTimeout away (START)");
     place.write("bad.nest", "%%\n\"A\" { $9; }\n");
     place
         .nest(&["check", "--bounds", "bad.nest"])

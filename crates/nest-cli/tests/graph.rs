@@ -181,7 +181,7 @@ fn the_way_to_a_finding() {
         place
             .nest(&["graph", "known.nest", "--replay", n])
             .with_status(2)
-            .err_has(&format!("there is no finding {n}, but 1"));
+            .err_has(&format!("there is no finding {n}: there is one, number 1"));
     }
     place
         .nest(&["graph", "known.nest", "--replay", "1", "--rule", "quit"])

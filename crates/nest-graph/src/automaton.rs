@@ -5,7 +5,7 @@ mod folds;
 
 use crate::conversation::{By, short_name};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
-use crate::text::{bytes, plain, short};
+use crate::text::{bytes, plain, short, title};
 use folds::Run;
 use nest_machine::{Machine, Rule};
 use nest_pattern::{Dfa, Nfa, NfaState};
@@ -77,7 +77,7 @@ pub fn automaton(m: &Machine, rule: usize) -> Option<Automaton> {
         elements: elements.get(*state as usize).cloned().unwrap_or_default(),
     });
     Some(Automaton {
-        title: format!("{}: {}", plain(&m.file), short_name(m, By::Rule(number))),
+        title: format!("{}: {}", title(m), short_name(m, By::Rule(number))),
         pattern: plain(&rule.elements.join(" ")),
         states: states.collect(),
         edges,

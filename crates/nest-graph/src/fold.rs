@@ -5,13 +5,15 @@
 use crate::condition::condition;
 use crate::conversation::{By, Conversation, Place, Steps};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
-use crate::text::{cells, plain, short};
+use crate::text::{cells, plain, short, title};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// As many sets at least share what is drawn once.
 const MANY: usize = 3;
 /// And where it leads from one set to another: the way through a few is better seen.
 const MANY_LEAD: usize = 5;
+/// Lines beneath a picture that tell findings.
+const MOST_FINDINGS: usize = 20;
 /// More nodes that stand for several are no help.
 const MOST_SEVERAL: usize = 4;
 /// With more arrows than this nobody sees where one leads.
@@ -112,7 +114,7 @@ impl Conversation<'_> {
             }
         }
         Some(Graph {
-            title: plain(&self.m.file),
+            title: title(self.m),
             subtitle: self.extent(groups.len()),
             nodes,
             edges,
@@ -158,7 +160,7 @@ impl Conversation<'_> {
         notes
     }
 
-    /// The findings, a line each.
+    /// The findings, a line each; of very many the first.
     pub(crate) fn findings(&self) -> Vec<Note> {
         let line = |mark: &crate::marks::Mark| Note {
             text: format!(
@@ -170,7 +172,18 @@ impl Conversation<'_> {
             ),
             finding: true,
         };
-        self.marks.all.iter().map(line).collect()
+        let all = &self.marks.all;
+        let shown = if all.len() > MOST_FINDINGS {
+            MOST_FINDINGS - 1
+        } else {
+            all.len()
+        };
+        let more = all.len() - shown;
+        let more = (more > 0).then(|| Note {
+            text: format!("and {more} more: nest check lists them"),
+            finding: true,
+        });
+        all[..shown].iter().map(line).chain(more).collect()
     }
 
     pub(crate) fn label(&self, by: By, certain: bool) -> Label {

@@ -5,7 +5,7 @@
 use crate::conversation::{By, Conversation};
 use crate::fold::{count, lines};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
-use crate::text::plain;
+use crate::text::{plain, title};
 use nest_machine::Cond;
 use nest_machine::effects::{Closes, Effect};
 use nest_machine::matching::words::number;
@@ -107,7 +107,7 @@ impl Conversation<'_> {
         }];
         notes.extend(self.findings());
         Graph {
-            title: plain(&m.file),
+            title: title(m),
             subtitle: format!(
                 "{many}, {}, {}",
                 count(numbers.len(), "state"),

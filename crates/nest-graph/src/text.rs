@@ -1,6 +1,15 @@
 //! Text for pictures: nothing in it that a viewer would obey, and not too long.
 
+use nest_machine::Machine;
+use std::path::Path;
 use unicode_width::UnicodeWidthChar;
+
+/// What a picture is of: the file's name, wherever it lies, so that the same specification gives the
+/// same picture.
+pub fn title(m: &Machine) -> String {
+    let name = Path::new(&m.file).file_name();
+    plain(&name.map_or(m.file.as_str().into(), |name| name.to_string_lossy()))
+}
 
 /// One line: runs of blanks are one, what cannot be seen is written as C and Rust write it.
 #[must_use]

@@ -109,6 +109,24 @@ fn beginnings() {
     );
 }
 
+/// Of very many findings the first are told.
+#[test]
+fn findings_are_told_up_to_a_number() {
+    let count = |rules: usize| {
+        let rule = |n| format!("r{n} = \"a{n}\" [0-9]* {{ $reply(\"a\"); }}\n");
+        let rules: String = (100..100 + rules).map(rule).collect();
+        let graph = Spec::new("t.nest", &format!("%%\n{rules}")).graph();
+        let notes = graph.notes.iter().filter(|n| n.finding);
+        notes.map(|n| n.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(count(20).len(), 20);
+    let many = count(257);
+    assert_eq!(
+        (many.len(), many[19].as_str()),
+        (20, "and 238 more: nest check lists them")
+    );
+}
+
 /// What is alike in many sets is drawn once, with the condition that says where.
 #[test]
 fn several_are_one() {

@@ -82,6 +82,10 @@ fn the_same_specification_gives_the_same_bytes() {
     for text in [FOUND.to_owned(), ring(12), flags(7), HOSTILE.to_owned()] {
         let draw = || svg(&Spec::new("t.nest", &text).graph());
         assert_eq!(draw(), draw());
+        assert_eq!(
+            draw(),
+            svg(&Spec::new("/some/folder/t.nest", &text).graph())
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 //! Once such a rule is live, it stays live whatever comes, so no rule at all is decided: until the
 //! client closes, or a limit ends the conversation. That is so whatever other rules do.
 
-use crate::witness::{Act, literal};
+use crate::witness::{Act, Then, literal};
 use crate::{Checker, Finding};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::Framing;
@@ -61,7 +61,7 @@ impl Checker<'_> {
                  or $read in an action",
                 literal(&input)
             );
-            let witness = before.map(|w| w.and(input));
+            let witness = before.map(|w| w.and(input).then(Then::Waits));
             self.say(
                 Diagnostic::new(Code::W0304, rule.span, what).help(help),
                 witness,

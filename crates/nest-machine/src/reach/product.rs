@@ -4,6 +4,8 @@
 use crate::model::Rule;
 use nest_pattern::Dfa;
 use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
 
 /// More states are not looked at.
 const MOST_STATES: usize = 4000;
@@ -25,11 +27,33 @@ pub const BESIDE: usize = usize::MAX;
 /// A rule, by its place in the product, and its state. Rules that are dead are left out.
 pub type At = (u32, u32);
 
+/// Hashes states. They are the specification's own, so nobody chooses them to collide.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u32(u32::from(*b)));
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.0 = (self.0.rotate_left(5) ^ u64::from(n)).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn finish(&self) -> u64 {
+        // The upper bits are the ones that are mixed well.
+        self.0.rotate_left(26)
+    }
+}
+
 /// Rules side by side.
+#[derive(Clone)]
 pub struct Product<'m> {
     rules: Vec<usize>,
     automata: Vec<&'m Dfa>,
-    /// One of each kind of bytes.
+    /// Of each byte, which kind it is of: all automata take bytes of a kind alike.
+    kinds: [u8; 256],
+    /// One of each kind.
     samples: Vec<u8>,
 }
 
@@ -38,31 +62,57 @@ impl<'m> Product<'m> {
     #[must_use]
     pub fn of(rules: &'m [Rule], which: &[usize]) -> Option<Product<'m>> {
         let automata: Option<Vec<&Dfa>> = which.iter().map(|r| rules[*r].dfa.as_ref()).collect();
-        Some(Product::over(which.to_vec(), automata?))
+        let mut product = Product {
+            rules: which.to_vec(),
+            automata: Vec::new(),
+            kinds: [0; 256],
+            samples: Vec::new(),
+        };
+        for automaton in automata? {
+            product.divide(automaton);
+            product.automata.push(automaton);
+        }
+        product.sample();
+        Some(product)
     }
 
     /// The same with one more automaton, whose rule is [`BESIDE`].
     #[must_use]
     pub fn beside(mut self, automaton: &'m Dfa) -> Product<'m> {
+        self.divide(automaton);
         self.rules.push(BESIDE);
         self.automata.push(automaton);
-        Product::over(self.rules, self.automata)
+        self.sample();
+        self
     }
 
-    fn over(rules: Vec<usize>, automata: Vec<&'m Dfa>) -> Product<'m> {
-        let mut met: HashSet<Vec<u8>> = HashSet::new();
-        let mut samples = Vec::new();
-        for byte in readable() {
-            let classes = automata.iter().map(|a| a.classes[usize::from(byte)]);
-            if met.insert(classes.collect()) {
-                samples.push(byte);
-            }
+    /// Divides the kinds of bytes by what one more automaton tells apart.
+    fn divide(&mut self, automaton: &Dfa) {
+        let classes = automaton.class_count as usize;
+        let most = usize::from(self.kinds.iter().copied().max().unwrap_or(0)) + 1;
+        if most == self.kinds.len() {
+            return;
         }
-        Product {
-            rules,
-            automata,
-            samples,
+        let mut known: Vec<Option<u8>> = vec![None; most * classes];
+        let mut count = 0u8;
+        for (kind, class) in self.kinds.iter_mut().zip(automaton.classes) {
+            let at = &mut known[usize::from(*kind) * classes + usize::from(class)];
+            *kind = *at.get_or_insert_with(|| {
+                let new = count;
+                // There are no more of them than bytes.
+                count = count.wrapping_add(1);
+                new
+            });
         }
+    }
+
+    /// Chooses a byte of each kind, one that is easy to read.
+    fn sample(&mut self) {
+        let mut met = [false; 256];
+        let new = |byte: &u8| {
+            !std::mem::replace(&mut met[usize::from(self.kinds[usize::from(*byte)])], true)
+        };
+        self.samples = readable().filter(new).collect();
     }
 
     /// The states before any input.
@@ -72,14 +122,15 @@ impl<'m> Product<'m> {
         all.map(|(rule, a)| (rule, a.start)).collect()
     }
 
-    /// The states after one more byte.
-    fn step(&self, states: &[At], byte: u8) -> Vec<At> {
+    /// The states after one more byte, into `to`.
+    fn step(&self, states: &[At], byte: u8, to: &mut Vec<At>) {
         let on = |(rule, state): &At| {
             let automaton = self.automata[*rule as usize];
             let to = automaton.step(*state, byte);
             (automaton.is_live(to) || automaton.accepts(to)).then_some((*rule, to))
         };
-        states.iter().filter_map(on).collect()
+        to.clear();
+        to.extend(states.iter().filter_map(on));
     }
 
     /// The rules that accept here, in order.
@@ -122,29 +173,31 @@ impl<'m> Product<'m> {
         goes_on: impl Fn(&[At]) -> bool,
         goal: impl Fn(&[At], &dyn Fn() -> Vec<u8>) -> bool,
     ) -> Search {
-        let start = self.start();
-        let mut met: HashSet<Vec<At>> = HashSet::from([start.clone()]);
+        let start: Rc<[At]> = self.start().into();
+        let mut met: HashSet<Rc<[At]>, BuildHasherDefault<Mixed>> = HashSet::default();
+        met.insert(start.clone());
         let mut states = vec![(start, 0usize, 0u8)];
-        let mut at = 0;
+        let (mut at, mut to) = (0, Vec::new());
         while at < states.len() {
             for byte in &self.samples {
                 let Some(left) = steps.checked_sub(states[at].0.len() + 1) else {
                     return Search::TooLong;
                 };
                 *steps = left;
-                let to = self.step(&states[at].0, *byte);
+                self.step(&states[at].0, *byte, &mut to);
                 let input = || spelt(&states, at, *byte);
                 if goal(&to, &input) {
                     return Search::Found(input());
                 }
-                if !goes_on(&to) || met.contains(&to) {
+                if !goes_on(&to) || met.contains(to.as_slice()) {
                     continue;
                 }
                 if states.len() >= MOST_STATES {
                     return Search::TooLong;
                 }
-                met.insert(to.clone());
-                states.push((to, at, *byte));
+                let new: Rc<[At]> = to.as_slice().into();
+                met.insert(new.clone());
+                states.push((new, at, *byte));
             }
             at += 1;
         }
@@ -153,7 +206,7 @@ impl<'m> Product<'m> {
 }
 
 /// The bytes that lead to a state, and one more.
-fn spelt(states: &[(Vec<At>, usize, u8)], mut at: usize, last: u8) -> Vec<u8> {
+fn spelt(states: &[(Rc<[At]>, usize, u8)], mut at: usize, last: u8) -> Vec<u8> {
     let mut bytes = vec![last];
     while at > 0 {
         bytes.push(states[at].2);
