@@ -94,6 +94,10 @@ pub fn width() -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0))
 }
 
+/// What a shell has of a program that ended by SIGPIPE: it is no success, for nobody heard what was
+/// found.
+const UNHEARD: i32 = 128 + 13;
+
 /// Writes a result to standard output, at once. A reader that went away ends the program as it
 /// would end any other; a full disk is said.
 pub fn print(text: impl Display) {
@@ -101,7 +105,7 @@ pub fn print(text: impl Display) {
     let result = write!(out, "{text}").and_then(|()| out.flush());
     match result {
         Ok(()) => {}
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(UNHEARD),
         Err(e) => {
             say(format_args!(
                 "{ERROR}error:{ERROR:#} cannot write to standard output: {}\n",

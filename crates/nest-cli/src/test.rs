@@ -54,17 +54,25 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     if let Some(place) = &place {
         pages.retain(|page| !generate::is_remade(place, page));
     }
-    let mut runner = Runner::new()?;
+    let runner = Runner::new();
     let models = models(&args.model, machine.settings.inetd);
-    let mut servers = build(args, &more, &models)?;
-    if args.generate && !servers.contains_key(SCRIPT) {
-        servers.extend(build(args, &more, &[SCRIPT.to_owned()])?);
+    let mut needed = models.clone();
+    if args.generate && !needed.iter().any(|model| model == SCRIPT) {
+        needed.push(SCRIPT.to_owned());
     }
+    let built = build(args, &more, &needed, &hold);
     if hold.caught() {
-        // Its folder goes first.
+        // What was interrupted has nothing to say. The runner's folder goes first.
         drop(runner);
         hold.release();
         return Err(Failure::Said);
+    }
+    let mut runner = runner?;
+    let (servers, without) = built?;
+    for name in without {
+        term::note(format!(
+            "the C compiler cannot link with -fsanitize={name}: tested without"
+        ));
     }
     let mut report = Report::new(args.format, &args.file, &pages);
     let asked = Asked {
@@ -143,15 +151,20 @@ fn models(named: &[String], inetd: bool) -> Vec<String> {
     std::iter::once(SCRIPT.to_owned()).chain(others).collect()
 }
 
-/// A server of each model, from the cache if it is there.
+/// A server of each model, from the cache if it is there, and the sanitizers that there are none
+/// of.
 fn build(
     args: &Test,
     more: &[PathBuf],
     models: &[String],
-) -> Result<BTreeMap<String, PathBuf>, Failure> {
+    hold: &Hold,
+) -> Result<(BTreeMap<String, PathBuf>, BTreeSet<&'static str>), Failure> {
     let mut servers = BTreeMap::new();
     let mut without = BTreeSet::new();
     for model in models {
+        if hold.caught() {
+            break;
+        }
         let _progress = Progress::start(format!("building the server for {model}"));
         let spec = Spec {
             file: args.file.clone(),
@@ -187,12 +200,7 @@ fn build(
         let server = cached(&recipe, &prepared, &mut BTreeSet::new())?;
         servers.insert(model.clone(), server);
     }
-    for name in without {
-        term::note(format!(
-            "the C compiler cannot link with -fsanitize={name}: tested without"
-        ));
-    }
-    Ok(servers)
+    Ok((servers, without))
 }
 
 /// A path as the user would write it: from the current directory, if it lies in it.
