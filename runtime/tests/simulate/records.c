@@ -39,11 +39,10 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
     }
 }
 
-/* No more than the budget says, which is what all clients may come to. */
-static void record_rooms(const nest_session *s, const struct nest__work *work) {
-    static uint64_t out_most; /* of the limits that there were: rooms do not shrink */
-    uint64_t now = nest__out_most(), arena = 0;
-    out_most = now > out_most ? now : out_most;
+/* No more than the budget says, which is what all clients may come to. `out_most`: of the limits
+ * that there were, for rooms do not shrink. */
+static void record_rooms(const nest_session *s, const struct nest__work *work, uint64_t out_most) {
+    uint64_t arena = 0;
     for (const struct nest__block *block = work->arena; block != NULL; block = block->next) {
         arena += block->size;
     }
@@ -130,6 +129,8 @@ void record_check_all(void) {
     uint64_t ended = 0, going = 0, taken = 0;
     const struct nest__carrier *carrier = nest__carrier();
     bool lent = false;
+    static uint64_t out_most; /* the reserve and spare blocks may be of a limit before */
+    out_most = nest__out_most() > out_most ? nest__out_most() : out_most;
     for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
         const nest_session *s = nest__slot_at(slot);
         if (s->phase == NEST__FREE) {
@@ -142,7 +143,7 @@ void record_check_all(void) {
         record_phase(s);
         if (s->work != NULL) {
             record_work(s, s->work);
-            record_rooms(s, s->work);
+            record_rooms(s, s->work, out_most);
             lent = lent || s->work == carrier->lent;
         }
         going += s->phase != NEST__ENDED;
