@@ -257,9 +257,10 @@ def memory(folder, exe):
         same(f'its message: {server.said()}', found is not None, True)
     with Started(folder, [exe, '--check-config']) as server:
         same('exit status', server.end(), 0)
-        same('its last line', re.fullmatch(r'# 200 clients need at most \d+[KMG] of memory, beside '
-                                           r'what actions allocate',
-                                           server.said(0).split('\n')[-2]) is not None, True)
+        said = server.said(0)
+        need = re.search(r'^# 200 clients need at most \d+[KMG] of memory, beside what actions allocate\n'
+                         r'# in bytes, each of them:\n(#   \d+ [^\n]+\n)+\Z', said, re.M)
+        same(f'the need in {said!r}', need is not None, True)
 
 
 STAMP = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
