@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import smtplib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -241,6 +242,7 @@ def killed(exe, root):
                 for pid in server.family():     # and then all of it
                     kill(pid, exe)
                 kills += 1
+                free(port)
         load.over.set()
     finally:
         load.over.set()
@@ -255,6 +257,20 @@ def killed(exe, root):
     except Failed as error:
         raise Failed(f'seed {load.seed}: {error}') from error
     return f'{kills} kills, {len(load.told)} acknowledged, {again} more stored, {left} unnamed left'
+
+
+def free(port):
+    """Waits for a worker that began while the others were killed: it ends behind its parent."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(('127.0.0.1', port), 10).close()
+        except ConnectionRefusedError:
+            return
+        except OSError:
+            pass                        # it has been reset
+        time.sleep(0.01)
+    raise Failed(f'somebody listens on {port} though all were killed')
 
 
 def kill(pid, exe):
