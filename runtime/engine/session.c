@@ -147,9 +147,14 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
         match = &s->work->match;
     } else {
         match->fed = 0;
-        if (n == 0 && session_stuck(s)) {
-            session_end(s, window, NEST_STUCK);
-            return NEST__NO_MATCH;
+        if (n == 0) {
+            if (session_stuck(s)) {
+                session_end(s, window, NEST_STUCK);
+                return NEST__NO_MATCH;
+            }
+            if (!eof) {
+                return NEST__UNDECIDED;
+            }
         }
     }
     enum nest__verdict verdict =
