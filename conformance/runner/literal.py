@@ -5,6 +5,8 @@ Must not know: what the bytes are for.
 
 import re
 
+MOST = 256 << 20        # bytes; nobody means more
+
 _ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"(?:\s*\*\s*(\d+))?')
 _ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)', re.S)
 _PLAIN = {b'n': b'\n', b'r': b'\r', b't': b'\t', b'a': b'\a', b'b': b'\b', b'f': b'\f',
@@ -36,7 +38,10 @@ def parse(text):
         item = _ITEM.match(text, at)
         if item is None:
             raise ValueError(f'not a string literal: {text[at:].strip()}')
-        out += unescape(item.group(1)) * int(item.group(2) or 1)
+        once, times = unescape(item.group(1)), int(item.group(2) or 1)
+        if len(out) + len(once) * times > MOST:
+            raise ValueError(f'more than {MOST >> 20} MB: {text[at:].strip()}')
+        out += once * times
         at = item.end()
     if at == 0:
         raise ValueError('a string literal is missing')
