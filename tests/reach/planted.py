@@ -21,7 +21,7 @@ SOURCES = 'crates/nest-machine/src'
 PARTS = ('Cargo.toml', 'Cargo.lock', 'conformance', 'crates', 'xtask', 'runtime')
 # What is wrong, where, what stands there, what is put in its place.
 BUGS = (
-    ('DEFAULT is forgotten', 'reach.rs', '(START | DEFAULT, self.lasts', '(START, self.lasts'),
+    ('DEFAULT is forgotten', 'reach.rs', '(START | DEFAULT, lasts.then_some', '(START, lasts.then_some'),
     ('the longest time fires', 'reach.rs', '.min_by_key(|(n, t)| (t.after, *n))',
      '.max_by_key(|(n, t)| (t.after, *n))'),
     ('a later rule wins, too', 'reach/win.rs', 'product.first(states) == Some(rule)',
@@ -83,6 +83,8 @@ def main():
     folder = os.path.join(os.path.abspath(target), 'planted')
     os.makedirs(folder, exist_ok=True)
     copied(folder)
+    for _, name, _, _ in BUGS:      # older than what a run before has made of it with a bug
+        os.utime(os.path.join(folder, SOURCES, name))
     passed, said = tried(folder)
     report.line(passed, 'reach', 'nothing is planted', 'nothing is found', said[-2000:])
     for bug in BUGS if passed else ():
