@@ -255,9 +255,9 @@ pub enum With {
     Docker,
 }
 
-/// What the C compiler is told; `build` and `run` share it.
-#[derive(Debug, Default, Args)]
-pub struct Cc {
+/// Where the C compiler finds what a server needs, and which it is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Link {
     /// Search DIR for #include files
     #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
     pub include: Vec<PathBuf>,
@@ -270,6 +270,13 @@ pub struct Cc {
     /// The C compiler [default: $CC, or cc]
     #[arg(long, value_name = "CC", help_heading = "C options")]
     pub cc: Option<String>,
+}
+
+/// What the C compiler is told; `build` and `run` share it.
+#[derive(Debug, Default, Args)]
+pub struct Cc {
+    #[command(flatten)]
+    pub link: Link,
     /// For a debugger: no optimisation
     #[arg(long, help_heading = "C options")]
     pub debug: bool,
@@ -362,23 +369,6 @@ pub struct Test {
     pub keep: bool,
     #[command(flatten)]
     pub link: Link,
-}
-
-/// What the C compiler is told for servers that are tested.
-#[derive(Debug, Default, Args)]
-pub struct Link {
-    /// Search DIR for #include files
-    #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
-    pub include: Vec<PathBuf>,
-    /// Search DIR for libraries
-    #[arg(short = 'L', value_name = "DIR", help_heading = "C options")]
-    pub library_path: Vec<PathBuf>,
-    /// Link the library LIB
-    #[arg(short = 'l', value_name = "LIB", help_heading = "C options")]
-    pub library: Vec<String>,
-    /// The C compiler [default: $CC, or cc]
-    #[arg(long, value_name = "CC", help_heading = "C options")]
-    pub cc: Option<String>,
 }
 
 /// `nest explain`.

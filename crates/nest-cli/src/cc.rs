@@ -39,7 +39,7 @@ pub struct Units<'a> {
 impl Compiler {
     /// From the arguments and the environment, as make would take it.
     pub fn new(args: &Cc) -> Result<Self, Failure> {
-        let named = args.cc.clone().or_else(|| std::env::var("CC").ok());
+        let named = args.link.cc.clone().or_else(|| std::env::var("CC").ok());
         let words: Vec<String> = named
             .as_deref()
             .unwrap_or("cc")
@@ -52,7 +52,7 @@ impl Compiler {
             ));
         }
         let mut flags: Vec<OsString> = nest_emit::CFLAGS.iter().map(OsString::from).collect();
-        for dir in &args.include {
+        for dir in &args.link.include {
             flags.extend(["-I".into(), dir.into()]);
         }
         if args.debug {
@@ -74,10 +74,15 @@ impl Compiler {
         flags.extend(from_environment("CPPFLAGS"));
         flags.extend(from_environment("CFLAGS"));
         let mut libraries = from_environment("LDFLAGS");
-        for dir in &args.library_path {
+        for dir in &args.link.library_path {
             libraries.extend(["-L".into(), dir.into()]);
         }
-        libraries.extend(args.library.iter().map(|name| format!("-l{name}").into()));
+        libraries.extend(
+            args.link
+                .library
+                .iter()
+                .map(|name| format!("-l{name}").into()),
+        );
         libraries.extend(from_environment("LDLIBS"));
         Ok(Compiler {
             words,

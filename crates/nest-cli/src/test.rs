@@ -174,12 +174,8 @@ fn build(
             "thread" => ("thread", Sanitize::Thread),
             _ => ("address", Sanitize::Address),
         };
-        let link = &args.link;
         let mut cc = Cc {
-            include: link.include.clone(),
-            library_path: link.library_path.clone(),
-            library: link.library.clone(),
-            cc: link.cc.clone(),
+            link: args.link.clone(),
             debug: true,
             sanitize: (!args.quick).then_some(kind),
         };
