@@ -357,6 +357,9 @@ struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, poo
                          neither on a stack nor in thread-local storage */
 /* Crew: the one of this thread; NULL before there is one. */
 struct nest__carrier *nest__carrier(void);
+/* A carrier of one connection has none for now: if memory has ever been short, its pool is freed,
+ * for another carrier may need it. */
+void nest__carrier_rests(struct nest__carrier *);
 void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
 /* Puts by what an action needs that runs when no memory is left, so that one client's unfinished
  * messages are not the end of another whose message is there. Of a carrier that serves many. 0 or

@@ -124,6 +124,7 @@ static void thread_serve(struct thread_seat *seat, const struct nest__arrival *a
     pthread_mutex_unlock(&seat->lock);
     close(arrival->fd);
     nest__released(&seat->session);
+    nest__carrier_rests(seat->carrier);
     seat->session.self.gen++;
     if (atomic_load(&thread_crew.resting) > 0) {
         pthread_cond_signal(&thread_crew.rest);

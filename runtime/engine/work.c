@@ -6,10 +6,13 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { WORK_RESERVE = 64 * 1024 /* most room for output that is put by */ };
+
+static _Atomic bool work_short; /* memory has been: what nobody needs is not kept from then on */
 
 __attribute__((cold, noinline)) static struct nest__work *work_new(void) {
     struct nest__work *work = malloc(sizeof *work);
@@ -97,6 +100,7 @@ static void work_join(struct nest__work *work, struct nest__work *reserve) {
 __attribute__((cold, noinline)) bool nest__lend(nest_session *s) {
     struct nest__carrier *carrier = nest__carrier();
     struct nest__work *reserve = carrier->reserve;
+    atomic_store(&work_short, true);
     if (reserve == NULL || s->phase != NEST__ACTING) {
         return false;
     }
@@ -182,11 +186,23 @@ void nest__released(nest_session *s) {
     s->phase = NEST__FREE;
 }
 
-void nest__carrier_clear(struct nest__carrier *carrier) {
+static void work_pool_free(struct nest__carrier *carrier) {
     for (struct nest__work *work = carrier->spare, *next; work != NULL; work = next) {
         next = work->next;
         work_free(work);
     }
+    carrier->spare = NULL;
+    carrier->spares = 0;
+}
+
+void nest__carrier_rests(struct nest__carrier *carrier) {
+    if (atomic_load_explicit(&work_short, memory_order_relaxed)) {
+        work_pool_free(carrier);
+    }
+}
+
+void nest__carrier_clear(struct nest__carrier *carrier) {
+    work_pool_free(carrier);
     if (carrier->reserve != NULL) {
         work_free(carrier->reserve);
     }
@@ -200,6 +216,7 @@ static int work_rest_grow(struct nest__work *work, uint32_t cap) {
     if (work->rest_cap < cap) {
         uint8_t *rest = realloc(work->rest, cap);
         if (rest == NULL) {
+            atomic_store(&work_short, true);
             return -ENOMEM;
         }
         work->rest = rest;

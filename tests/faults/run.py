@@ -67,8 +67,8 @@ def faults(model):
         # A process serves one connection and is forked anew: who comes in a flood waits behind it.
         'flood': Fault('a flood of connections', 'flood', 1, newcomers=model != 'process'),
         'disk-full': Fault('a disk that is full', 'fills', 1, disk=True),
-        'memory': Fault('RLIMIT_AS reached', 'halves', some, newcomers=False, options=few,
-                        limit='memory'),
+        'memory': Fault('limits of memory reached', 'halves', some, newcomers=False,
+                        options=few, limit='memory'),
         'descriptors': Fault('RLIMIT_NOFILE reached', 'crowd', 250, newcomers=False,
                              limit='descriptors'),
         # A newcomer may be with a worker that is killed. The other models have one worker, which takes
@@ -137,9 +137,13 @@ def confine(server, limit, model):
             most = len(os.listdir(f'/proc/{pid}/fd')) + 20
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
         elif limit == 'memory':
-            with open(f'/proc/{pid}/statm', encoding='ascii') as file:
-                size = int(file.read().split()[0]) * resource.getpagesize()
-            resource.prlimit(pid, resource.RLIMIT_AS, (size + LITTLE[model],) * 2)
+            # Address space alone would not do: the C library reserves it for threads by 64 MB, and
+            # what it makes writable of that later is held to RLIMIT_DATA only.
+            with open(f'/proc/{pid}/status', encoding='ascii') as file:
+                status = file.read()
+            for kind, name in ((resource.RLIMIT_AS, 'VmSize'), (resource.RLIMIT_DATA, 'VmData')):
+                now = int(re.search(rf'{name}:\s+(\d+) kB', status).group(1)) << 10
+                resource.prlimit(pid, kind, (now + LITTLE[model],) * 2)
 
 
 def rounds(attacked, others, fault, server):
