@@ -116,16 +116,22 @@ struct nest__run {
     uint16_t automaton; /* 0: none: no rule is active, or they are matched apart */
     uint16_t state;     /* 0: no rule is live */
     uint16_t best;      /* the rule that takes */
-    uint32_t best_n;    /* so many bytes; 0: none has accepted */
+    uint32_t best_n;    /* so many bytes */
     struct nest__active active;
     uint32_t tags[NEST__TAGS]; /* of best: positions in the message */
     uint32_t registers[NEST__REGISTERS];
 };
-/* Takes bytes [p, end), one at least, of the message that began at `start`. At its first byte it
- * begins, by the states: sets automaton, state, registers, and active as far as they or rules apart
- * depend on it. */
-void nest__spec_run(struct nest__run *, uint64_t states, unsigned last, const uint8_t *start,
-                    const uint8_t *p, const uint8_t *end);
+/* How far bytes have brought it. In registers: where the next message begins does not wait for
+ * memory. */
+struct nest__step {
+    uint64_t state;  /* 0: no rule is live */
+    uint64_t best_n; /* 0: none has accepted */
+};
+/* Takes bytes [p, end), one at least, of the message that began at `start`. At its first byte, with
+ * best_n 0, it begins, by the states: sets automaton, registers, and active as far as they or rules
+ * apart depend on it. What it returns is the caller's to keep in the run. */
+struct nest__step nest__spec_run(struct nest__run *, uint64_t states, unsigned last,
+                                 const uint8_t *start, const uint8_t *p, const uint8_t *end);
 /* actions.c */
 extern const size_t nest__spec_vars_size;              /* 0: none */
 void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */

@@ -121,7 +121,9 @@ enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scra
         if (from == 0) {
             run->best_n = 0;
         }
-        nest__spec_run(run, states, last, p, p + from, p + to);
+        struct nest__step step = nest__spec_run(run, states, last, p, p + from, p + to);
+        run->state = (uint16_t)step.state;
+        run->best_n = (uint32_t)step.best_n;
         if (NEST__APART > 0) { /* behind it: of equals the first written wins */
             if (from == 0) {
                 match_begin_apart(match, *p);

@@ -64,6 +64,11 @@ static inline bool nest__like8(const uint8_t *p, const char text[9], const char 
     return (a | bits) == b;
 }
 
+/* Four bytes as a number, the first the lowest. */
+static inline uint32_t nest__word4(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
 /* -- sets */
 
 enum nest__high { NEST__HIGH_OUT, NEST__HIGH_IN, NEST__HIGH_MIXED };

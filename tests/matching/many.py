@@ -38,7 +38,7 @@ class Counts:
     def __init__(self):
         self.specifications = self.conversations = self.matches = self.unknown = 0
         self.side_by_side = self.apart = self.lists = self.tables = self.automata = 0
-        self.registers = self.bytes = 0
+        self.registers = self.words = self.bytes = 0
 
     def add(self, seen):
         """A specification."""
@@ -49,20 +49,22 @@ class Counts:
         self.tables += seen.tables
         self.automata += seen.automata
         self.registers += seen.registers > 1
+        self.words += seen.words > 0
 
     def describe(self):
         """It, for a report."""
         return (f'{self.specifications} specifications; {self.side_by_side} rules side by side in '
                 f'{self.automata} automata, {self.tables} as tables, {self.registers} times with '
-                f'registers, {self.apart} rules apart, {self.lists} by thread list; '
-                f'{self.conversations} conversations, {self.matches} matches, {self.bytes} bytes '
+                f'registers, {self.words} with choices among words, {self.apart} rules apart, '
+                f'{self.lists} by thread list; {self.conversations} conversations, {self.matches} matches, {self.bytes} bytes '
                 f'one at a time, {self.unknown} without a verdict of libpcre2')
 
     def too_little(self):
         """Whether that shows nothing."""
         return (self.specifications >= LEAST and
                 (min(self.side_by_side, self.apart) * 5 < self.specifications or
-                 min(self.lists, self.tables, self.automata - self.tables, self.registers) == 0 or
+                 min(self.lists, self.tables, self.automata - self.tables, self.registers,
+                     self.words) == 0 or
                  self.matches * 2 < self.conversations or self.unknown * 5 > self.conversations))
 
 

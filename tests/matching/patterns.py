@@ -36,6 +36,10 @@ def _plain(byte, pcre):
     return f'\\x{byte:02x}' if pcre else {10: r'\n', 34: r'\"'}.get(byte, f'\\x{byte:02x}')
 
 
+def _plain_text(text):
+    return ''.join(_plain(byte, True) for byte in text)
+
+
 def _wide(random):
     text = [random.choice(b'ab') for _ in range(random.choice((14, 15, 15, 15, 16, 18)))]
     if random.random() < 0.8:
@@ -59,8 +63,16 @@ class Patterns:
     def _string(self):
         text = bytes(self.random.choice(BYTES) for _ in range(self.random.randint(1, 3)))
         nest = ''.join(chr(b) if chr(b).isalnum() and b < 128 else f'\\{b:03o}' for b in text)
-        return Node(f'"{nest}"', '(?:' + ''.join(_plain(b, True) for b in text) + ')',
+        return Node(f'"{nest}"', '(?:' + _plain_text(text) + ')',
                     lambda r: text, True, len(text))
+
+    def _words(self):
+        """Verbs, as protocols have them: choices among four bytes at once."""
+        texts = [bytes(self.random.choice(b'abcAB1 ') for _ in range(self.random.randint(3, 6)))
+                 for _ in range(self.random.randint(7, 14))]
+        return Node('|'.join(f'"{text.decode()}"' for text in texts),
+                    '|'.join(_plain_text(text) for text in texts),
+                    lambda r: r.choice(texts), True, sum(map(len, texts)))
 
     def _of_set(self, text):
         if text not in self.sets:
@@ -152,6 +164,8 @@ class Patterns:
             node = self._macro()
             node.nest = node.nest[1:-1]
             return self._quantified(node) if self._chance(40) else node
+        if not wide and self._chance(8):
+            return self._words()
         node = self.alt(self.random.choice((1, 2, 2, 2, 3)))
         if wide:
             return Node(f'{node.nest}|"c"{WIDE_NEST}', f'{node.pcre}|c{WIDE_PCRE}',

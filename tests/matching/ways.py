@@ -109,8 +109,9 @@ class Seen:
         def size(name):
             return int(re.search(rf'#define NEST__{name} (\d+)', text)[1])
 
-        self.automata = len(re.findall(r'^static uint16_t automaton_\d+\(', text, re.M))
+        self.automata = len(re.findall(r'^static struct nest__step automaton_\d+\(', text, re.M))
         self.tables = len(re.findall(r'^static const uint32_t automaton_\d+_next\[', text, re.M))
+        self.words = len(re.findall(r'\bswitch \(nest__word4\(', text))
         self.lists = len(re.findall(r'\bNULL, &rule_\d+_nfa\b', text))
         self.rules, self.apart = size('RULES'), size('APART')
         self.registers, self.tags = size('REGISTERS'), size('TAGS')

@@ -13,9 +13,8 @@
 
 size_t bench_at; /* actions.c: where the message begins */
 static struct {
-    const uint8_t *from; /* the same */
-    bool matching;
-    struct nest__match match;
+    const uint8_t *from;      /* the same */
+    struct nest__match match; /* fed: how much of the message that has begun; 0: none */
 } driver;
 static nest_session driver_session; /* its states */
 static struct nest__scratch driver_scratch;
@@ -35,33 +34,30 @@ void bench_begin(const uint8_t *input) {
     memset(&driver_session, 0, sizeof driver_session);
     driver_session.states = 1u << NEST__START_STATE | 1u << NEST__DEFAULT_STATE;
     driver_session.last = NEST_NO_STATE;
-    driver.matching = false;
+    driver.match.fed = 0;
 }
 
 bool bench_feed(uint8_t *piece, size_t n) {
-    const uint8_t *limit = piece + n;
-    while (driver.from < limit) {
-        if (!driver.matching) {
-            driver.match.fed = 0;
-            driver.matching = true;
-        }
-        enum nest__verdict verdict = nest__match_feed(
-            &driver.match, &driver_scratch, driver_session.states, driver_session.last, driver.from,
-            (uint32_t)(limit - driver.from), false);
+    const uint8_t *from = driver.from, *limit = piece + n;
+    while (from < limit) {
+        enum nest__verdict verdict =
+            nest__match_feed(&driver.match, &driver_scratch, driver_session.states,
+                             driver_session.last, from, (uint32_t)(limit - from), false);
         if (verdict == NEST__UNDECIDED) {
-            return true;
+            break;
         }
         if (verdict != NEST__DECIDED) {
             return false;
         }
-        struct nest_message message = {driver.from, driver.match.run.best_n, driver.match.run.tags};
-        driver.matching = false;
-        driver.from += message.n;
+        struct nest_message message = {from, driver.match.run.best_n, driver.match.run.tags};
+        driver.match.fed = 0;
+        from += message.n;
         nest__spec_act(&driver_session, NULL, driver.match.run.best, &message);
     }
+    driver.from = from;
     return true;
 }
 
 bool bench_end(const uint8_t *end) {
-    return driver.from == end && !driver.matching;
+    return driver.from == end && driver.match.fed == 0;
 }

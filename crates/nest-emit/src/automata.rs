@@ -4,6 +4,7 @@
 //! says what a run is. Must not know: why these rules are together.
 
 mod state;
+mod words;
 
 use crate::server::condition;
 use crate::tables::comment;
@@ -22,17 +23,25 @@ pub(crate) struct Emitter<'a> {
     number: usize,
     /// Sets that single bytes are looked up in.
     sets: RefCell<Vec<ByteSet>>,
+    /// Of each class: its only byte, or its only letter and the bit in which the case differs.
+    letter_of: Vec<Option<(u8, u8)>>,
+    /// Of each state whether words may begin there.
+    begins: Vec<bool>,
 }
 
 /// All automata, and the function by which the engine runs them.
 pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     for (number, automaton) in (1..).zip(&matching.automata) {
+        let merged = &automaton.merged;
+        let letter_of = words::letter_of(&merged.classes, merged.class_count);
         let emitter = Emitter {
             matching,
             automaton,
-            merged: &automaton.merged,
+            merged,
             number,
             sets: RefCell::default(),
+            begins: words::begins(merged, &letter_of),
+            letter_of,
         };
         emitter.describe(m, w);
         if automaton.direct {
@@ -46,8 +55,11 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
 
 /// `nest__spec_run`: which automaton, and that.
 fn run(matching: &Matching, w: &mut Writer) {
-    w.line("\nvoid nest__spec_run(struct nest__run *run, uint64_t states, unsigned last,");
-    w.line("                    const uint8_t *start, const uint8_t *p, const uint8_t *end) {");
+    w.line(
+        "\nstruct nest__step nest__spec_run(struct nest__run *run, uint64_t states, unsigned last,",
+    );
+    w.line("                                 const uint8_t *start, const uint8_t *p,");
+    w.line("                                 const uint8_t *end) {");
     w.line("    uint16_t automaton = run->automaton, state = run->state;");
     w.line("    (void)states, (void)last, (void)end;");
     w.line("    if (p == start) {");
@@ -58,14 +70,13 @@ fn run(matching: &Matching, w: &mut Writer) {
     for number in 1..=matching.automata.len() {
         w.line(&format!("    case {number}:"));
         w.line(&format!(
-            "        state = automaton_{number}(run, state, start, p, end);"
+            "        return automaton_{number}(run, state, start, p, end);"
         ));
-        w.line("        break;");
     }
     w.line("    default:");
     w.line("        break;");
     w.line("    }");
-    w.line("    run->state = state;");
+    w.line("    return (struct nest__step){state, run->best_n};");
     w.line("}");
 }
 
@@ -257,7 +268,7 @@ impl Emitter<'_> {
                 }
             };
             w.line(&format!("{inner}run->best = {rule};"));
-            w.line(&format!("{inner}run->best_n = (uint32_t)(p - start);"));
+            w.line(&format!("{inner}best_n = (uint64_t)(p - start);"));
             for (tag, source) in accept.tags.iter().enumerate() {
                 w.line(&format!("{inner}run->tags[{tag}] = {};", value(source)));
             }
@@ -326,7 +337,7 @@ impl Emitter<'_> {
             self.effect(&self.merged.effects[*effect as usize], "            ", w);
             if let Some(none) = looks.and_then(|to| self.nothing_live(to)) {
                 w.line(&format!("            if ({none}) {{"));
-                w.line("                return 0;");
+                w.line("                return (struct nest__step){0, best_n};");
                 w.line("            }");
             }
             w.line("            break;");
@@ -335,18 +346,20 @@ impl Emitter<'_> {
         w.line("            break;");
         w.line("        }");
         w.line("        if (state == 0) {");
-        w.line("            return 0;");
+        w.line("            return (struct nest__step){0, best_n};");
         w.line("        }");
         w.line("    }");
-        w.line("    return (uint16_t)state;");
+        w.line("    return (struct nest__step){state, best_n};");
         w.line("}");
     }
 
     fn head(&self, w: &mut Writer) {
         w.line(&format!(
-            "static uint16_t automaton_{}(struct nest__run *run, uint16_t from, const uint8_t *start,",
+            "static struct nest__step automaton_{}(struct nest__run *run, uint16_t from,",
             self.number
         ));
-        w.line("                            const uint8_t *p, const uint8_t *end) {");
+        w.line("                                      const uint8_t *start, const uint8_t *p,");
+        w.line("                                      const uint8_t *end) {");
+        w.line("    uint64_t best_n = run->best_n;");
     }
 }

@@ -40,12 +40,14 @@ unsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST
     return n;
 }
 
-void nest__spec_run(struct nest__run *run, uint64_t states, unsigned last, const uint8_t *start,
-                    const uint8_t *p, const uint8_t *end) {
-    (void)start, (void)p, (void)end;
-    run->automaton = 0;
-    run->state = 0;
-    nest__spec_active(states, last, &run->active);
+struct nest__step nest__spec_run(struct nest__run *run, uint64_t states, unsigned last,
+                                 const uint8_t *start, const uint8_t *p, const uint8_t *end) {
+    (void)end;
+    if (p == start) {
+        run->automaton = 0;
+        nest__spec_active(states, last, &run->active);
+    }
+    return (struct nest__step){0, run->best_n};
 }
 
 void nest__spec_vars_init(nest_session *s, void *vars) {

@@ -112,7 +112,7 @@ impl Emitter<'_> {
             }
         }
         w.line("        case 0:");
-        w.line("            return 0;");
+        w.line("            return (struct nest__step){0, best_n};");
         w.line("        default:");
         w.line("            break;");
         w.line("        }");
@@ -136,7 +136,7 @@ impl Emitter<'_> {
                     "    run->registers[{register}] = (uint32_t)(r{register} - start);"
                 ));
             }
-            w.line("    return state;");
+            w.line("    return (struct nest__step){state, best_n};");
         }
         w.line("}");
     }
@@ -147,7 +147,7 @@ impl Emitter<'_> {
     }
 
     /// To a state, whose byte is the one at `p`.
-    fn jump(&self, to: u32, indent: &str, w: &mut Writer) {
+    pub(super) fn jump(&self, to: u32, indent: &str, w: &mut Writer) {
         if let Some((n, chain)) = self.merged.chain_of(to) {
             let left = chain.left(to).unwrap_or(0);
             w.line(&format!("{indent}left = {left};"));
@@ -168,7 +168,9 @@ impl Emitter<'_> {
             w.line(&format!("        state = {state};"));
             w.line("        goto suspend;");
         } else {
-            w.line(&format!("        return {state};"));
+            w.line(&format!(
+                "        return (struct nest__step){{{state}, best_n}};"
+            ));
         }
         w.line("    }");
     }
@@ -191,7 +193,8 @@ impl Emitter<'_> {
         } else {
             w.line(&format!("s{state}:"));
             self.run_of(state, &mut ways, w);
-            self.text(state, w);
+            self.text(state, &ways, w);
+            self.words(state, w);
         }
         self.suspend(state, w);
         // The most bytes are what is left when the others are told apart.
@@ -199,7 +202,7 @@ impl Emitter<'_> {
             .iter()
             .max_by_key(|(edge, set)| (set.iter().count(), **edge));
         let Some(most) = most.map(|(edge, _)| *edge) else {
-            w.line("    return 0; /* no byte gets here */");
+            w.line("    return (struct nest__step){0, best_n}; /* no byte gets here */");
             return;
         };
         let others: Vec<_> = ways.iter().filter(|(edge, _)| **edge != most).collect();
@@ -287,8 +290,7 @@ impl Emitter<'_> {
     }
 
     /// The only byte that goes on, with the bit in which its case differs; and its transition.
-    fn letter(&self, state: u32) -> Option<(u8, u8, (u32, u32))> {
-        let ways = self.ways(state);
+    fn letter(&self, state: u32, ways: &Ways) -> Option<(u8, u8, (u32, u32))> {
         let mut on = ways.iter().filter(|(edge, _)| **edge != (0, 0));
         let (Some((edge, set)), None) = (on.next(), on.next()) else {
             return None;
@@ -299,8 +301,8 @@ impl Emitter<'_> {
             [a, b] if b == a | 0x20 => (b, 0x20),
             _ => return None,
         };
-        let other = edge.0 == state || self.nothing_live_behind(state, edge.0).is_some();
-        (!other).then_some((byte, bit, *edge))
+        let on = edge.0 == 0 || self.nothing_live_behind(state, edge.0).is_none();
+        (on && edge.0 != state).then_some((byte, bit, *edge))
     }
 
     /// Whether only a text leads to the state: it begins none, but where bytes ended within it.
@@ -311,7 +313,7 @@ impl Emitter<'_> {
             .filter(|(_, (to, _))| *to == state)
             .map(|(at, _)| u32::try_from(at / classes).unwrap_or(0));
         state != self.merged.start
-            && from.all(|from| matches!(self.letter(from), Some((_, _, (_, 0)))))
+            && from.all(|from| matches!(self.letter(from, &self.ways(from)), Some((_, _, (_, 0)))))
     }
 
     /// As many steps of a chain as there are bytes for.
@@ -343,17 +345,19 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// A text that must come, if it is there whole.
-    fn text(&self, state: u32, w: &mut Writer) {
+    /// A text that must come, if it is there whole; `ways` are those of its first byte.
+    fn text(&self, state: u32, ways: &Ways, w: &mut Writer) {
         let (mut text, mut fold) = (Vec::new(), Vec::new());
         let (mut at, mut effect) = (state, 0);
-        while effect == 0 && text.len() < 64 {
-            let Some((byte, bit, (to, does))) = self.letter(at) else {
-                break;
-            };
+        let mut letter = self.letter(state, ways);
+        while let Some((byte, bit, (to, does))) = letter {
             text.push(byte);
             fold.push(bit);
             (at, effect) = (to, does);
+            if effect != 0 || text.len() == 64 {
+                break;
+            }
+            letter = self.letter(at, &self.ways(at));
         }
         if text.len() < TEXT || self.within_text(state) {
             return;
@@ -390,7 +394,7 @@ impl Emitter<'_> {
         let effects = &self.merged.effects[effect as usize];
         self.effect(effects, "        ", w);
         if at == 0 {
-            w.line("        return 0;");
+            w.line("        return (struct nest__step){0, best_n};");
         } else {
             self.jump(at, "        ", w);
         }
@@ -401,12 +405,14 @@ impl Emitter<'_> {
     fn go(&self, from: u32, to: u32, effect: u32, indent: &str, w: &mut Writer) {
         self.effect(&self.merged.effects[effect as usize], indent, w);
         if to == 0 {
-            w.line(&format!("{indent}return 0;"));
+            w.line(&format!("{indent}return (struct nest__step){{0, best_n}};"));
             return;
         }
         if let Some(none) = self.nothing_live_behind(from, to) {
             w.line(&format!("{indent}if ({none}) {{"));
-            w.line(&format!("{indent}    return 0;"));
+            w.line(&format!(
+                "{indent}    return (struct nest__step){{0, best_n}};"
+            ));
             w.line(&format!("{indent}}}"));
         }
         self.jump(to, indent, w);
@@ -540,7 +546,7 @@ fn literal(byte: u8) -> String {
 }
 
 /// A C string of bytes.
-fn bytes(text: &[u8]) -> String {
+pub(super) fn bytes(text: &[u8]) -> String {
     let all = text.iter().map(|b| match b {
         b'"' | b'\\' => format!("\\{}", char::from(*b)),
         b' '..=b'~' => char::from(*b).to_string(),

@@ -1,0 +1,134 @@
+//! The choice among words of four bytes by one jump: a protocol's verbs, as a rule.
+//!
+//! A word's bytes lead from a state to another and do nothing on the way. They are one number, and a
+//! switch tells which; what is none is left to the choice by one byte. A switch for each byte would cost
+//! as much each time, and one by a hash is guessed wrong more often: its jump has many ends, while
+//! the comparisons of a sparse switch have two each. Must not know: runs, tables.
+
+use super::Emitter;
+use super::state::bytes;
+use crate::writer::Writer;
+use nest_pattern::Merged;
+use std::collections::BTreeSet;
+
+/// Bytes of a word.
+const LENGTH: usize = 4;
+/// So many words are worth a switch.
+const FEWEST: usize = 6;
+/// More are not looked for.
+const MOST: usize = 128;
+
+/// Four bytes that go on; `fold` has the bit in which the case of a letter differs.
+struct Word {
+    text: [u8; LENGTH],
+    fold: [u8; LENGTH],
+    to: u32,
+}
+
+impl Word {
+    /// It as a number, as `nest__word4(p) | mask`.
+    fn key(&self, mask: u32) -> u32 {
+        u32::from_le_bytes(self.text) | mask
+    }
+}
+
+impl Emitter<'_> {
+    /// Takes a word that begins here, if there are several and it is there whole.
+    pub(super) fn words(&self, state: u32, w: &mut Writer) {
+        let Some(words) = self.words_from(state) else {
+            return;
+        };
+        let mask = (words.iter()).fold(0, |mask, word| mask | u32::from_le_bytes(word.fold));
+        let mut keys = BTreeSet::new();
+        let words = words.into_iter().filter(|word| keys.insert(word.key(mask)));
+        w.line(&format!("    if (end - p >= {LENGTH}) {{"));
+        w.line(&format!("        switch (nest__word4(p) | {mask:#x}u) {{"));
+        for word in words {
+            w.line(&format!("        case {:#x}u:", word.key(mask)));
+            let whole = u32::from_le_bytes(word.fold) == mask;
+            if !whole {
+                w.line(&format!(
+                    "            if (!nest__like4(p, {}, {})) {{",
+                    bytes(&word.text),
+                    bytes(&word.fold)
+                ));
+                w.line("                break;");
+                w.line("            }");
+            }
+            w.line(&format!("            p += {LENGTH};"));
+            self.jump(word.to, "            ", w);
+        }
+        w.line("        default:");
+        w.line("            break;");
+        w.line("        }");
+        w.line("    }");
+    }
+
+    /// All words from a state; nothing if they are few, or too many, or begin within other words.
+    fn words_from(&self, state: u32) -> Option<Vec<Word>> {
+        if !self.begins[state as usize] {
+            return None;
+        }
+        let mut found = Vec::new();
+        let whole = self.words_behind(state, &mut Vec::new(), &mut found);
+        (whole && found.len() >= FEWEST).then_some(found)
+    }
+
+    /// Adds the words that begin with what has been `read`; false: they are too many.
+    fn words_behind(&self, state: u32, read: &mut Vec<(u8, u8)>, found: &mut Vec<Word>) -> bool {
+        for (byte, bit, to) in self.letters(state) {
+            read.push((byte, bit));
+            let go = if read.len() < LENGTH {
+                self.merged.chain_of(to).is_some() || self.words_behind(to, read, found)
+            } else {
+                found.push(Word {
+                    text: std::array::from_fn(|at| read[at].0),
+                    fold: std::array::from_fn(|at| read[at].1),
+                    to,
+                });
+                found.len() <= MOST
+            };
+            read.pop();
+            if !go {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The bytes that lead on and do nothing, with the bit in which their case differs.
+    fn letters(&self, state: u32) -> impl Iterator<Item = (u8, u8, u32)> {
+        let row = self.merged.row(state as usize).iter().enumerate();
+        row.filter_map(move |(class, (to, effect))| {
+            let (byte, bit) = self.letter_of[class]?;
+            let on = *to != 0 && *to != state && *effect == 0;
+            (on && self.nothing_live_behind(state, *to).is_none()).then_some((byte, bit, *to))
+        })
+    }
+}
+
+/// For each class its only byte, or the smaller case of its only letter with the bit that differs.
+pub(super) fn letter_of(classes: &[u8; 256], count: usize) -> Vec<Option<(u8, u8)>> {
+    let mut of: Vec<Vec<u8>> = vec![Vec::new(); count];
+    for byte in 0..=255u8 {
+        of[usize::from(classes[usize::from(byte)])].push(byte);
+    }
+    let letter = |bytes: &Vec<u8>| match bytes[..] {
+        [a] => Some((a, 0)),
+        [a, b] if b == a | 0x20 && a != b => Some((b, 0x20)),
+        _ => None,
+    };
+    of.iter().map(letter).collect()
+}
+
+/// For each state whether words may begin there: something else than a letter leads to it.
+pub(super) fn begins(merged: &Merged, letter_of: &[Option<(u8, u8)>]) -> Vec<bool> {
+    let mut begins = vec![false; merged.states()];
+    begins[merged.start as usize] = true;
+    for (at, (to, effect)) in merged.next.iter().enumerate() {
+        if *effect != 0 || letter_of[at % merged.class_count].is_none() {
+            begins[*to as usize] = true;
+        }
+    }
+    begins
+}
