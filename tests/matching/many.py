@@ -56,8 +56,9 @@ class Counts:
         return (f'{self.specifications} specifications; {self.side_by_side} rules side by side in '
                 f'{self.automata} automata, {self.tables} as tables, {self.registers} times with '
                 f'registers, {self.words} with choices among words, {self.apart} rules apart, '
-                f'{self.lists} by thread list; {self.conversations} conversations, {self.matches} matches, {self.bytes} bytes '
-                f'one at a time, {self.unknown} without a verdict of libpcre2')
+                f'{self.lists} by thread list; {self.conversations} conversations, '
+                f'{self.matches} matches, {self.bytes} bytes one at a time, '
+                f'{self.unknown} without a verdict of libpcre2')
 
     def too_little(self):
         """Whether that shows nothing."""
