@@ -3,6 +3,7 @@
 Must not know: models, compilers, sockets.
 """
 
+import difflib
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 
          'stop', 'reload')
 LONGEST = 10_000        # ms that one step may let pass on sockets
 _FENCE = re.compile(r'^```([a-z-]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
+_FENCES = ('nest', 'escaped', 'file', 'client', 'trace', 'exit', 'files-after', 'says', 'diagnostics')
 _FILES = ('file-root', 'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent')
 _META = re.compile(r'<!--\s*(cuts|crowd|skip|missing):\s*(.*?)\s*-->', re.S)
 _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
@@ -20,6 +22,14 @@ _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?
 
 class CaseError(Exception):
     """The file is not a case."""
+
+
+def _at(line, read, *of):
+    """What is read of something that begins in this line of the page."""
+    try:
+        return read(*of)
+    except (CaseError, ValueError) as error:
+        raise CaseError(f'{error} at line {line} of the page') from None
 
 
 class Case:
@@ -47,8 +57,14 @@ class Case:
         self.skips = {}         # listener -> reason
         self.heard = []         # traces of the conversation, whole, that servers have left
         self.given = spec
-        with open(path, encoding='utf-8', newline='') as file:
-            self._read(file.read().replace('\r\n', '\n'))
+        with open(path, 'rb') as file:
+            page = file.read()
+        try:
+            text = page.decode('utf-8')
+        except UnicodeDecodeError as error:
+            raise CaseError(f'not UTF-8 at line {page.count(10, 0, error.start) + 1} of the page'
+                            ) from None
+        self._read(text.replace('\r\n', '\n'))
 
     def _read(self, text):
         if not text.startswith('# '):
@@ -63,6 +79,10 @@ class Case:
         for fence in _FENCE.finditer(text):
             kind, word, body = fence.groups()
             first = text.count('\n', 0, fence.start(3)) + 1
+            if close := difflib.get_close_matches(kind, _FENCES + _FILES, 1, 0.8):
+                if kind not in _FENCES + _FILES:
+                    raise CaseError(f'there is no fence {kind}: is it {close[0]}? '
+                                    f'at line {first - 1} of the page')
             if kind == 'nest':
                 if self.spec is not None:
                     raise CaseError('two ```nest fences; write ```file NAME for another file')
@@ -92,16 +112,19 @@ class Case:
             elif kind == 'says':
                 self.says += self._lines(body)
             elif kind == 'diagnostics':
-                self.diagnostics = [self._diagnostic(line) for line in self._lines(body)]
+                self.diagnostics = [_at(at, self._diagnostic, line)
+                                    for at, line in self._numbered(body, first)]
         given = re.search(r'^arguments:[ \t]*(.+)$', text, re.M)
         self.arguments = shlex.split(given.group(1)) if given else []
-        beside = re.search(r'^spec:\s*(\S+)\s*$', text, re.M)
+        beside = re.findall(r'^spec:[ \t]*(\S+)[ \t]*$', _FENCE.sub('', text), re.M)
+        if len(beside) > 1:
+            raise CaseError(f'it names {len(beside)} specifications: {", ".join(beside)}')
         if self.spec is None and beside:
-            self._beside(beside.group(1))
+            self._beside(beside[0])
         if self.spec is None:
             raise CaseError('no ```nest fence')
         for client, body, first in clients:
-            self.talk += [trace.placed((client,) + self._step(line), at)
+            self.talk += [trace.placed((client,) + _at(at, self._step, line), at)
                           for at, line in self._numbered(body, first)]
             if not self._lines(body):
                 self.talk.append((client, 'open', None))
@@ -182,10 +205,13 @@ class Case:
         if word not in STEPS:
             raise CaseError(f'unknown step: {line}')
         if word in ('send', 'expect', 'expect~'):
-            try:
-                return (word, literal.parse(rest))
-            except ValueError as error:
-                raise CaseError(str(error)) from None
+            data = literal.parse(rest)
+            if word == 'expect~':
+                try:
+                    re.compile(data)
+                except re.error as error:
+                    raise CaseError(f'not a pattern, {error}: {line}') from None
+            return (word, data)
         if word in ('pass', 'after'):
             time = re.fullmatch(r'(\d+)(ms|s|m|h)', rest)
             if not time:
@@ -202,11 +228,8 @@ class Case:
         return (word, None)
 
     def _trace(self, body, first):
-        try:
-            return [trace.placed(trace.parse_line(line, expected=True), at)
-                    for at, line in self._numbered(body, first)]
-        except ValueError as error:
-            raise CaseError(str(error)) from None
+        return [trace.placed(_at(at, trace.parse_line, line, True), at)
+                for at, line in self._numbered(body, first)]
 
     @staticmethod
     def _diagnostic(line):

@@ -153,7 +153,7 @@ pub struct Spec {
     /// The specification; - is standard input
     pub file: PathBuf,
     /// The concurrency model, in place of the specification's
-    #[arg(long, value_name = "MODEL", value_parser = models())]
+    #[arg(long, value_name = "MODEL", value_parser = models(false))]
     pub model: Option<String>,
 }
 
@@ -343,8 +343,8 @@ pub struct Test {
     /// Pages with conversations, in place of all; more C files of the server
     #[arg(value_name = "CASE.md|MORE.c")]
     pub more: Vec<PathBuf>,
-    /// Only in this concurrency model; may be repeated [default: all, and one without sockets]
-    #[arg(long, value_name = "MODEL", value_parser = models())]
+    /// Only in this concurrency model, or as a script, without sockets; may be repeated [default: all]
+    #[arg(long, value_name = "MODEL", value_parser = models(true))]
     pub model: Vec<String>,
     /// Each conversation once in a model, whole; without sanitizers
     #[arg(long)]
@@ -403,11 +403,11 @@ pub struct Man {
     pub all: Option<PathBuf>,
 }
 
-/// The models by name; those that no specification can select are accepted and not shown.
-fn models() -> PossibleValuesParser {
-    PossibleValuesParser::new(nest_machine::MODELS.iter().map(|model| {
+/// The models by name; those that no specification can select are accepted, and `shown` or not.
+fn models(shown: bool) -> PossibleValuesParser {
+    PossibleValuesParser::new(nest_machine::MODELS.iter().map(move |model| {
         PossibleValue::new(model.name)
             .help(model.doc)
-            .hide(model.option.is_empty())
+            .hide(!shown && model.option.is_empty())
     }))
 }

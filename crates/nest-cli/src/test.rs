@@ -55,7 +55,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         pages.retain(|page| !generate::is_remade(place, page));
     }
     let runner = Runner::new();
-    let models = models(&args.model, machine.settings.inetd);
+    let models = models(&args.model, machine.settings.inetd)?;
     let mut needed = models.clone();
     if args.generate && !needed.iter().any(|model| model == SCRIPT) {
         needed.push(SCRIPT.to_owned());
@@ -136,19 +136,25 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
 }
 
 /// The models to test, in order; the one without sockets first, for it finds most soonest.
-fn models(named: &[String], inetd: bool) -> Vec<String> {
+fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
+    if let Some(name) = named.iter().find(|name| inetd && *name != SCRIPT) {
+        return Err(Failure::Usage(format!(
+            "inetd listens in this server's place: it is not tested as {name}, only as {SCRIPT}, \
+             without sockets"
+        )));
+    }
     if !named.is_empty() {
         let mut seen = BTreeSet::new();
         let first = named.iter().filter(|name| seen.insert(*name));
-        return first.cloned().collect();
+        return Ok(first.cloned().collect());
     }
     if inetd {
         term::note("inetd listens in this server's place: it is tested only without sockets");
-        return vec![SCRIPT.to_owned()];
+        return Ok(vec![SCRIPT.to_owned()]);
     }
     let others = nest_machine::MODELS.iter().map(|m| m.name.to_owned());
     let others = others.filter(|name| name != SCRIPT);
-    std::iter::once(SCRIPT.to_owned()).chain(others).collect()
+    Ok(std::iter::once(SCRIPT.to_owned()).chain(others).collect())
 }
 
 /// A server of each model, from the cache if it is there, and the sanitizers that there are none

@@ -174,6 +174,10 @@ fn what_a_machine_lacks_is_said() {
         .with_status(0)
         .err_has("tested only without sockets")
         .out_has("1 passed");
+    place
+        .nest(&["test", "--model", "event", "greet.nest"])
+        .with_status(2)
+        .err_has("not tested as event, only as script");
 }
 
 #[test]
@@ -301,6 +305,22 @@ fn what_is_no_test_is_said() {
         ("# x\n\n```client\ndance\n```\n", "unknown step: dance"),
         ("# x\n\n```nest\n%%\n```\n", "a specification of its own"),
         ("\u{0}\u{1}", "no title"),
+        (
+            "# x\n\n```klient\n```\n",
+            "bad.md:3: page\n    there is no fence klient: is it client?",
+        ),
+        (
+            "# x\nspec: greet.nest\nspec: b\n",
+            "it names 2 specifications: greet.nest, b",
+        ),
+        (
+            "# x\n\n```client\nexpect~ \"(((\"\n```\n",
+            "bad.md:4: page\n    not a pattern",
+        ),
+        (
+            "# x\n\n```trace\nopen\ntaken\n```\n",
+            "bad.md:5: page\n    not a trace line: taken",
+        ),
     ] {
         place.write("bad.md", text);
         place
@@ -309,11 +329,11 @@ fn what_is_no_test_is_said() {
             .out_has("FAILED  bad.md")
             .out_has(said);
     }
-    place.write("bad.md", b"# x \xff\n");
+    place.write("bad.md", b"# x\n\xff\n");
     place
         .nest(&quick(&["greet.nest", "bad.md"]))
         .with_status(1)
-        .out_has("FAILED  bad.md");
+        .out_has("bad.md:2: page\n    not UTF-8");
     place
         .nest(&quick(&["greet.nest", "none.md"]))
         .with_status(1)
