@@ -4,19 +4,11 @@
 use nest_check::{Act, Bounds, For, Silence, bounds, check};
 use nest_machine::{Machine, Overrides, compile};
 use nest_pattern::{Dfa, sim};
-use nest_syntax::Loader;
+use nest_syntax::Alone;
 use std::collections::BTreeSet;
 
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
-
 fn machine(text: &str) -> Machine {
-    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     compiled
         .machine
         .unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))
@@ -103,7 +95,7 @@ fn bounds_of_random_patterns_are_those_of_all_lengths() {
     let (mut seed, mut bounded, mut endless) = (7, 0, 0);
     for _ in 0..600 {
         let text = format!("%%\n\"x\"? {} {{ }}\n", pattern(&mut seed, 4));
-        let compiled = compile("t.nest", &text, &mut Nothing, &Overrides::default());
+        let compiled = compile("t.nest", &text, &mut Alone, &Overrides::default());
         // It may match nothing but the empty string.
         let Some(m) = compiled.machine else { continue };
         let Some(dfa) = &m.rules[0].dfa else { continue };

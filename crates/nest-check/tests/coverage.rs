@@ -4,17 +4,10 @@
 use nest_check::{Coverage, Heard, Share, Talks, words};
 use nest_machine::reach::{Reach, Step};
 use nest_machine::{Machine, Overrides};
-
-struct Nothing;
-
-impl nest_syntax::Loader for Nothing {
-    fn load(&mut self, _: &str, path: &str) -> Result<(String, String), String> {
-        Err(format!("there is no {path}"))
-    }
-}
+use nest_syntax::Alone;
 
 fn machine(text: &str) -> Machine {
-    let compiled = nest_machine::compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = nest_machine::compile("t.nest", text, &mut Alone, &Overrides::default());
     compiled.machine.unwrap()
 }
 

@@ -5,7 +5,8 @@ mod support;
 
 use nest_check::{report, settle};
 use nest_machine::{Overrides, compile};
-use support::{Nothing, WORD, action, draws, found, is_quiet};
+use nest_syntax::Alone;
+use support::{WORD, action, draws, found, is_quiet};
 
 const LINE: &str = r#"[^\n]* "\n""#;
 const NAME: &str = r#"[a-z]{1,8} "\n""#;
@@ -77,7 +78,7 @@ fn parts_that_hold_a_nul_are_strings() {
 fn a_part_that_is_allowed_in_one_line_is_not_in_another() {
     let text = "%%\na = \"b\" [^\\n]* \"\\n\" {\n if (strcmp($2, \"x\")) $close(); // nest: allow W0401 \"harmless\"\n\
                  if (strcmp($2, \"y\")) $close();\n if (strcmp($2, \"z\")) $close();\n}\n";
-    let mut compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let mut compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     let findings = report(compiled.machine.as_ref().expect("it compiles")).findings;
     let sources = &compiled.sources;
     let (found, allowed) = settle(findings, sources, &mut compiled.allows, |_| true);

@@ -3,19 +3,11 @@
 use nest_check::{Report, report};
 use nest_diag::Code;
 use nest_machine::{Overrides, compile};
-use nest_syntax::Loader;
-
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
+use nest_syntax::Alone;
 
 #[track_caller]
 fn untold(text: &str, expected: &[&str]) -> Report {
-    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     let machine = compiled.machine.expect("nothing is wrong with it");
     let report = report(&machine);
     let said: Vec<&str> = report.untold.iter().map(|u| u.why.as_str()).collect();

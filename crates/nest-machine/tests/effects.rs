@@ -2,18 +2,10 @@
 
 use nest_machine::effects::{Closes, Effect, Effects, Path, answers};
 use nest_machine::{Machine, Overrides, compile};
-use nest_syntax::Loader;
-
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
+use nest_syntax::Alone;
 
 fn machine(text: &str) -> Machine {
-    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     compiled
         .machine
         .unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))

@@ -4,19 +4,11 @@
 use nest_machine::effects::Effects;
 use nest_machine::reach::{Move, Reach, Step, Winners};
 use nest_machine::{Machine, Overrides, compile};
-use nest_syntax::Loader;
+use nest_syntax::Alone;
 use std::collections::BTreeSet;
 
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
-
 fn machine(text: &str) -> Machine {
-    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     let machine = compiled.machine;
     machine.unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))
 }

@@ -7,17 +7,9 @@
 
 use nest_machine::reach::{Reach, Step};
 use nest_machine::{Machine, Overrides, compile};
-use nest_syntax::Loader;
+use nest_syntax::Alone;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
 
 /// xorshift64*.
 struct Dice(u64);
@@ -390,7 +382,7 @@ fn specification(seed: u64) {
             body,
         });
     }
-    let compiled = compile("t.nest", &text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", &text, &mut Alone, &Overrides::default());
     let m = compiled
         .machine
         .unwrap_or_else(|| panic!("seed {seed}\n{text}\n{:#?}", compiled.diagnostics));

@@ -2,21 +2,13 @@
 //! functions that have the session.
 
 use nest_machine::{Overrides, compile};
-use nest_syntax::Loader;
-
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
+use nest_syntax::Alone;
 
 /// Messages of W0201 about a specification with the states A and B, the C `before` it.
 #[track_caller]
 fn says(before: &str, rules: &str, expected: &[&str]) {
     let text = format!("%{{\n{before}\n%}}\n%state A B\n%%\n{rules}\n");
-    let found = compile("t.nest", &text, &mut Nothing, &Overrides::default());
+    let found = compile("t.nest", &text, &mut Alone, &Overrides::default());
     let said: Vec<&str> = found
         .diagnostics
         .iter()

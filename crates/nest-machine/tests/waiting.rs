@@ -2,18 +2,10 @@
 
 use nest_diag::Code;
 use nest_machine::{Logging, Machine, Overrides, compile};
-use nest_syntax::Loader;
-
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
+use nest_syntax::Alone;
 
 fn compiled(text: &str) -> (Vec<Code>, Option<Machine>) {
-    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     let codes = compiled.diagnostics.iter().map(|d| d.code).collect();
     (codes, compiled.machine)
 }
@@ -289,7 +281,7 @@ fn a_server_has_what_it_names() {
     let beside = compile(
         "t.nest",
         "%%\n\"a\" { f($self); }\n",
-        &mut Nothing,
+        &mut Alone,
         &overrides,
     );
     assert!(beside.machine.expect("no error").features.timeout);

@@ -2,19 +2,11 @@
 
 use nest_diag::Code;
 use nest_machine::{Overrides, compile};
-use nest_syntax::Loader;
-
-struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
+use nest_syntax::Alone;
 
 #[track_caller]
 fn check(text: &str, expected: &[Code]) {
-    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     let codes: Vec<Code> = compiled
         .diagnostics
         .iter()

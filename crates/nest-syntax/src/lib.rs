@@ -28,6 +28,15 @@ pub trait Loader {
     fn load(&mut self, from: &str, path: &str) -> Result<(String, String), String>;
 }
 
+/// For a specification that stands alone: no file is there.
+pub struct Alone;
+
+impl Loader for Alone {
+    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
+        Err("no file".to_owned())
+    }
+}
+
 /// Parses the specification `name`, whose text is `text`, and what it includes.
 /// All diagnostics of all files come back, in order of position.
 pub fn parse(

@@ -3,18 +3,10 @@
 use nest_check::{Act, check};
 use nest_machine::{Machine, Overrides, compile};
 use nest_pattern::sim;
-use nest_syntax::Loader;
-
-pub struct Nothing;
-
-impl Loader for Nothing {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_string())
-    }
-}
+use nest_syntax::Alone;
 
 pub fn machine(text: &str) -> Machine {
-    let compiled = compile("t.nest", text, &mut Nothing, &Overrides::default());
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
     let machine = compiled.machine;
     machine.unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))
 }
