@@ -7,7 +7,8 @@
 mod chains;
 mod registers;
 
-use crate::dfa::{classes, minimise};
+use crate::dfa::classes::{self, BYTES};
+use crate::dfa::minimise;
 use crate::hash::Table;
 use crate::tagged::{Source, Tagged};
 pub use chains::Chain;
@@ -111,15 +112,26 @@ impl Merged {
         let mut effects = vec![Effect::default()];
         let mut numbers = Table::from_iter([(Effect::default(), 0)]);
         let mut next = Vec::with_capacity(raw.next.len());
-        for (at, (to, parts)) in raw.next.iter().enumerate() {
-            let from = at / raw.weights.len();
-            let effect = places.effect(&raw, from, *to as usize, &raw.parts[*parts as usize]);
-            let fresh = u32::try_from(effects.len()).ok()?;
-            let number = *numbers.entry(effect).or_insert_with_key(|effect| {
-                effects.push(effect.clone());
-                fresh
-            });
-            next.push((*to, number));
+        for (from, row) in raw.next.chunks(raw.weights.len()).enumerate() {
+            let mut known: Table<(u32, u32), u32> = Table::default();
+            for (to, parts) in row {
+                let number = match known.get(&(*to, *parts)) {
+                    _ if *parts == 0 => 0,
+                    Some(number) => *number,
+                    None => {
+                        let does = &raw.parts[*parts as usize];
+                        let effect = places.effect(&raw, from, *to as usize, does);
+                        let fresh = u32::try_from(effects.len()).ok()?;
+                        let number = *numbers.entry(effect).or_insert_with_key(|effect| {
+                            effects.push(effect.clone());
+                            fresh
+                        });
+                        known.insert((*to, *parts), number);
+                        number
+                    }
+                };
+                next.push((*to, number));
+            }
         }
         let live = raw.keys.iter().map(|key| {
             let mut bits: Vec<u32> = key.iter().map(|(m, _)| members[*m as usize].bit).collect();
@@ -164,17 +176,18 @@ impl Merged {
             .collect();
         let targets: Vec<u32> = self.next.iter().map(|(to, _)| *to).collect();
         let block_of = minimise::refine(&targets, self.class_count, &kinds);
-        let mut number = Table::from_iter([(block_of[0], 0u32)]);
+        let mut number = vec![None; self.states()];
+        number[block_of[0]] = Some(0u32);
         let mut order = vec![0];
         if self.start != 0 {
-            number.entry(block_of[1]).or_insert(1);
+            number[block_of[1]].get_or_insert(1);
             order.push(1);
         }
         let (mut next, mut done) = (Vec::new(), 0);
         while done < order.len() {
             for (to, effect) in self.row(order[done]) {
                 let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
-                let at = *number.entry(block_of[*to as usize]).or_insert_with(|| {
+                let at = *number[block_of[*to as usize]].get_or_insert_with(|| {
                     order.push(*to as usize);
                     fresh
                 });
@@ -202,22 +215,21 @@ impl Merged {
 
 /// Bytes that no member tells apart are one class: the class of each byte, one byte of each.
 fn joint_classes(members: &[Member<'_>]) -> ([u8; 256], Vec<u8>) {
-    let one = ([0u8; 256], vec![0u8]);
-    members.iter().fold(one, |(old, _), member| {
-        let mut numbers: Table<(u8, u8), u8> = Table::default();
-        let (mut classes, mut samples) = ([0u8; 256], Vec::new());
-        for b in 0..=255u8 {
-            let pair = (
-                old[usize::from(b)],
-                member.automaton.classes[usize::from(b)],
-            );
-            classes[usize::from(b)] = *numbers.entry(pair).or_insert_with(|| {
-                samples.push(b);
-                u8::try_from(samples.len() - 1).expect("no more classes than bytes")
-            });
+    let mut kinds = [0; 256];
+    divide_all(&mut kinds, &BYTES, members.iter());
+    let mut samples = Vec::new();
+    for (kind, byte) in kinds.iter().zip(BYTES) {
+        if usize::from(*kind) == samples.len() {
+            samples.push(byte);
         }
-        (classes, samples)
-    })
+    }
+    (kinds, samples)
+}
+
+fn divide_all<'m>(kinds: &mut [u8], bytes: &[u8], members: impl Iterator<Item = &'m Member<'m>>) {
+    for a in members.map(|member| member.automaton) {
+        classes::divide(kinds, bytes, &a.classes, a.class_count);
+    }
 }
 
 fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Option<Raw<'a>> {
@@ -237,9 +249,15 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
     let mut part_numbers: Table<Vec<Part>, u32> = Table::from_iter([(Vec::new(), 0)]);
     let (mut next, mut done) = (Vec::new(), 0);
     let (mut to, mut does) = (Key::new(), Vec::new());
+    let mut alike = Alike::default();
     while done < keys.len() {
         let from = keys[done].clone();
-        for sample in &samples {
+        let (row, alike) = (next.len(), alike.of(members, &from, &samples));
+        for (sample, same) in samples.iter().zip(alike) {
+            if let Some(known) = next.get(row + usize::from(*same)) {
+                next.push(*known);
+                continue;
+            }
             step(members, &from, *sample, certain, &mut to, &mut does);
             let what = match part_numbers.get(&does) {
                 Some(&known) => known,
@@ -273,6 +291,36 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
         next,
         parts,
     })
+}
+
+/// Bytes that members take alike, by which of them are live: most states are of few, and many of
+/// the same.
+#[derive(Default)]
+struct Alike {
+    of: Table<Vec<u32>, Vec<u8>>,
+    live: Vec<u32>,
+}
+
+impl Alike {
+    /// For each of `samples`, the first of them that the members in `from` take as they take it.
+    fn of(&mut self, members: &[Member<'_>], from: &Key, samples: &[u8]) -> &[u8] {
+        self.live.clear();
+        self.live.extend(from.iter().map(|(member, _)| *member));
+        if !self.of.contains_key(&self.live) {
+            let mut kinds = vec![0; samples.len()];
+            let live = self.live.iter().map(|member| &members[*member as usize]);
+            divide_all(&mut kinds, samples, live);
+            let mut firsts = Vec::new();
+            for (at, kind) in (0..=u8::MAX).zip(&mut kinds) {
+                if usize::from(*kind) == firsts.len() {
+                    firsts.push(at);
+                }
+                *kind = firsts[usize::from(*kind)];
+            }
+            self.of.insert(self.live.clone(), kinds);
+        }
+        &self.of[&self.live]
+    }
 }
 
 /// All members by one byte: where `to`, and what it `does`.
