@@ -248,18 +248,19 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
     let mut parts: Vec<Vec<Part>> = vec![Vec::new()];
     let mut part_numbers: Table<Vec<Part>, u32> = Table::from_iter([(Vec::new(), 0)]);
     let (mut next, mut done) = (Vec::new(), 0);
-    let (mut to, mut does) = (Key::new(), Vec::new());
+    let mut ways = vec![Way::default(); samples.len()];
     let mut alike = Alike::default();
     while done < keys.len() {
         let from = keys[done].clone();
         let (row, alike) = (next.len(), alike.of(members, &from, &samples));
-        for (sample, same) in samples.iter().zip(alike) {
+        steps(members, &from, &samples, alike, certain, &mut ways);
+        for (way, same) in ways.iter().zip(alike) {
             if let Some(known) = next.get(row + usize::from(*same)) {
                 next.push(*known);
                 continue;
             }
-            step(members, &from, *sample, certain, &mut to, &mut does);
-            let what = match part_numbers.get(&does) {
+            let Way { to, does, .. } = way;
+            let what = match part_numbers.get(does) {
                 Some(&known) => known,
                 None => {
                     let fresh = u32::try_from(parts.len()).ok()?;
@@ -268,7 +269,7 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
                     fresh
                 }
             };
-            let state = if let Some(&known) = numbers.get(&to) {
+            let state = if let Some(&known) = numbers.get(to) {
                 known
             } else {
                 if keys.len() > budget {
@@ -323,36 +324,56 @@ impl Alike {
     }
 }
 
-/// All members by one byte: where `to`, and what it `does`.
-fn step(
+/// All members by one byte.
+#[derive(Clone, Default)]
+struct Way {
+    to: Key,
+    does: Vec<Part>,
+    /// If all are active, the first that accepts is preferred to all behind it.
+    decided: bool,
+}
+
+/// The ways by those of the samples that are the first of their kind, member by member: each has a
+/// table of its own, far from the others'.
+fn steps(
     members: &[Member<'_>],
     from: &Key,
-    byte: u8,
+    samples: &[u8],
+    alike: &[u8],
     certain: bool,
-    to: &mut Key,
-    does: &mut Vec<Part>,
+    ways: &mut [Way],
 ) {
-    to.clear();
-    does.clear();
-    let mut decided = false;
+    let mut firsts: Vec<(u8, &mut Way)> = Vec::with_capacity(samples.len());
+    for (at, way) in ways.iter_mut().enumerate() {
+        if usize::from(alike[at]) == at {
+            way.to.clear();
+            way.does.clear();
+            way.decided = false;
+            firsts.push((samples[at], way));
+        }
+    }
     for (member, state) in from {
         let a = members[*member as usize].automaton;
-        let class = usize::from(a.classes[usize::from(byte)]);
-        let (next, moves) = a.next[*state as usize * a.class_count + class];
-        let live = Tagged::is_live(next);
-        if live {
-            to.push((*member, next));
-        }
-        // If all are active, the first that accepts is preferred to all behind it.
-        let accepts = a.accepts[next as usize] && !(certain && decided);
-        decided |= accepts;
-        if accepts || (live && moves != 0) {
-            does.push(Part {
-                member: *member,
-                moves,
-                accepts,
-                live,
-            });
+        let row = &a.next[*state as usize * a.class_count..][..a.class_count];
+        for (byte, way) in &mut firsts {
+            let (next, moves) = row[usize::from(a.classes[usize::from(*byte)])];
+            if next == 0 {
+                continue;
+            }
+            let live = Tagged::is_live(next);
+            if live {
+                way.to.push((*member, next));
+            }
+            let accepts = a.accepts[next as usize] && !(certain && way.decided);
+            way.decided |= accepts;
+            if accepts || (live && moves != 0) {
+                way.does.push(Part {
+                    member: *member,
+                    moves,
+                    accepts,
+                    live,
+                });
+            }
         }
     }
 }

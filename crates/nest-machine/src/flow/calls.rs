@@ -290,13 +290,20 @@ impl<'a> Walk<'a, '_> {
             _ => None,
         };
         let all = args.iter().flat_map(|a| a.value.verdict());
-        let found = |(origin, about)| match (&bytes, about) {
-            (Some(bytes), About::Content) => bytes
-                .iter()
-                .map(|byte| (origin, About::Sees(*byte)))
-                .collect(),
-            (_, About::Content) if COMPARE.contains(&name) => vec![(origin, About::Equal)],
-            _ => vec![(origin, about)],
+        let compares = COMPARE.contains(&name);
+        let Some(bytes) = bytes else {
+            let found = |(origin, about)| match about {
+                About::Content if compares => (origin, About::Equal),
+                about => (origin, about),
+            };
+            return all.map(found).collect();
+        };
+        let found = |(origin, about)| match about {
+            About::Content => {
+                let sees = bytes.iter().map(|byte| (origin, About::Sees(*byte)));
+                sees.collect()
+            }
+            about => vec![(origin, about)],
         };
         all.flat_map(found).collect()
     }
