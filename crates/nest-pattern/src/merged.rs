@@ -183,7 +183,7 @@ impl Merged {
             number[block_of[1]].get_or_insert(1);
             order.push(1);
         }
-        let (mut next, mut done) = (Vec::new(), 0);
+        let (mut next, mut done) = (Vec::with_capacity(self.next.len()), 0);
         while done < order.len() {
             for (to, effect) in self.row(order[done]) {
                 let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
@@ -195,18 +195,11 @@ impl Merged {
             }
             done += 1;
         }
-        let (joined, samples) = classes::join(&self.classes, self.class_count, |class| {
-            let column = (0..order.len()).map(|s| next[s * self.class_count + class]);
-            column.collect::<Vec<_>>()
-        });
-        let old = |sample: u8| usize::from(self.classes[usize::from(sample)]);
+        let (classes, class_count, next) = classes::join(&self.classes, self.class_count, next);
         Merged {
-            classes: joined,
-            class_count: samples.len(),
-            next: (0..order.len())
-                .flat_map(|s| samples.iter().map(move |b| (s, *b)))
-                .map(|(s, b)| next[s * self.class_count + old(b)])
-                .collect(),
+            classes,
+            class_count,
+            next,
             live: order.iter().map(|s| self.live[*s].clone()).collect(),
             ..self
         }

@@ -125,7 +125,7 @@ impl Tagged {
         for (at, state) in (0u32..).zip(&order) {
             number[block_of[*state]] = Some(at);
         }
-        let mut next = Vec::new();
+        let mut next = Vec::with_capacity(self.next.len());
         let mut done = 0;
         while done < order.len() {
             let from = order[done] * self.class_count;
@@ -139,18 +139,11 @@ impl Tagged {
             }
             done += 1;
         }
-        let (merged, samples) = classes::join(&self.classes, self.class_count, |class| {
-            let column = (0..order.len()).map(|s| next[s * self.class_count + class]);
-            column.collect::<Vec<_>>()
-        });
-        let old = |sample: u8| usize::from(self.classes[usize::from(sample)]);
+        let (classes, class_count, next) = classes::join(&self.classes, self.class_count, next);
         Tagged {
-            classes: merged,
-            class_count: samples.len(),
-            next: (0..order.len())
-                .flat_map(|s| samples.iter().map(move |b| (s, *b)))
-                .map(|(s, b)| next[s * self.class_count + old(b)])
-                .collect(),
+            classes,
+            class_count,
+            next,
             moves: self.moves.clone(),
             start: 2,
             start_registers: self.start_registers,

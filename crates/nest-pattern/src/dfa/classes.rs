@@ -38,30 +38,38 @@ pub(crate) fn of(nfa: &Nfa) -> ([u8; 256], Vec<u8>) {
     (classes, samples)
 }
 
-/// Joins the classes that `key` does not tell apart; numbered by first byte.
-pub(crate) fn join<K: Ord>(
+/// Joins the classes, numbered by first byte, that no row of a table tells apart: which class each
+/// byte is of then, how many there are, the table of these.
+pub(crate) fn join<K: Copy + Ord>(
     old: &[u8; 256],
     count: usize,
-    key: impl Fn(usize) -> K,
-) -> ([u8; 256], Vec<u8>) {
-    let mut numbers: BTreeMap<K, usize> = BTreeMap::new();
-    let joined: Vec<usize> = (0..count)
-        .map(|class| {
-            let next = numbers.len();
-            *numbers.entry(key(class)).or_insert(next)
-        })
-        .collect();
-    let mut samples = Vec::new();
-    let mut classes = [0u8; 256];
-    for b in 0..=255u8 {
-        // Old classes are numbered by first byte, so the joined ones are as well.
-        let class = joined[usize::from(old[usize::from(b)])];
-        if class == samples.len() {
-            add(&mut samples, b);
+    table: Vec<K>,
+) -> ([u8; 256], usize, Vec<K>) {
+    // By class: the first that is like it.
+    let mut first = vec![0; count];
+    let mut kinds = 1;
+    for row in table.chunks(count) {
+        // Soon all are told apart, most often.
+        if kinds == count {
+            break;
         }
-        classes[usize::from(b)] = u8::try_from(class).expect("no more classes than bytes");
+        if (0..count).any(|class| row[class] != row[first[class]]) {
+            let mut known = BTreeMap::new();
+            for (class, entry) in row.iter().enumerate() {
+                first[class] = *known.entry((first[class], *entry)).or_insert(class);
+            }
+            kinds = known.len();
+        }
     }
-    (classes, samples)
+    if kinds == count {
+        return (*old, count, table);
+    }
+    let kept: Vec<usize> = (0..count).filter(|class| first[*class] == *class).collect();
+    let number = |class: u8| kept.partition_point(|k| *k < first[usize::from(class)]);
+    let classes = old.map(|class| u8::try_from(number(class)).expect("no more than before"));
+    let rows = table.chunks(count);
+    let joined = rows.flat_map(|row| kept.iter().map(|class| row[*class]));
+    (classes, kept.len(), joined.collect())
 }
 
 /// Every byte, in order.

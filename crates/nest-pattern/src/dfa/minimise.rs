@@ -22,30 +22,18 @@ pub(super) fn minimise(raw: &Raw) -> Dfa {
     for (n, state) in (0u32..).zip(&order) {
         number[block_of[*state as usize]] = n;
     }
-    let target = |state: u32, class: usize| {
-        let to = raw.next[state as usize * raw.class_count + class];
-        number[block_of[to as usize]]
-    };
-    // States that were merged may leave bytes that nothing tells apart any more.
-    let (merged, samples) = classes::join(&raw.classes, raw.class_count, |class| {
-        order
-            .iter()
-            .map(|s| target(*s, class))
-            .collect::<Vec<u32>>()
-    });
-    let mut next = Vec::with_capacity(order.len() * samples.len());
+    let mut next = Vec::with_capacity(order.len() * raw.class_count);
     for state in &order {
-        for sample in &samples {
-            next.push(target(
-                *state,
-                usize::from(raw.classes[usize::from(*sample)]),
-            ));
-        }
+        let from = *state as usize * raw.class_count;
+        let row = &raw.next[from..from + raw.class_count];
+        next.extend(row.iter().map(|to| number[block_of[*to as usize]]));
     }
+    // States that were merged may leave bytes that nothing tells apart any more.
+    let (merged, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
     let count = |n: usize| u32::try_from(n).expect("state numbers are 32 bits");
     Dfa {
         classes: merged,
-        class_count: count(samples.len()),
+        class_count: count(class_count),
         next,
         start: number[block_of[raw.start as usize]],
         first_silent,
