@@ -6,6 +6,7 @@ use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Cond;
 use nest_machine::effects::Named;
 use nest_machine::reach::Wins;
+use std::cell::LazyCell;
 
 /// DEFAULT's number.
 const DEFAULT: u32 = 1;
@@ -21,7 +22,7 @@ impl Checker<'_> {
         if all.is_empty() {
             return;
         }
-        let marked = Named::of(m).map(|named| named.marked);
+        let marked = LazyCell::new(|| Named::of(m).map(|named| named.marked));
         for (cond, span) in all {
             let unmarked = self.unmarked(cond);
             // W0201 has said what no action marks.

@@ -307,7 +307,7 @@ impl Emitter<'_> {
                 kinds.push(kind);
                 kinds.len() - 1
             });
-            edges.push(format!("{}", *to as usize | what << 16));
+            edges.push(*to as usize | what << 16);
         }
         w.line(&format!(
             "static const uint8_t automaton_{number}_classes[256] = {{"
@@ -317,7 +317,7 @@ impl Emitter<'_> {
         w.line(&format!(
             "static const uint32_t automaton_{number}_next[] = {{"
         ));
-        w.numbers(&edges);
+        w.numbers(edges);
         w.line("};");
         self.head(w);
         w.line("    uint32_t state = from;");

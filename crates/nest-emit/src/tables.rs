@@ -178,7 +178,7 @@ fn emit_dfa(i: usize, dfa: &Dfa, w: &mut Writer) {
     w.numbers(dfa.classes);
     w.line("};");
     w.line(&format!("static const uint16_t rule_{i}_next[] = {{"));
-    w.numbers(&dfa.next);
+    w.numbers(dfa.next.iter().copied());
     w.line("};");
     w.line(&format!(
         "static const struct nest__dfa rule_{i}_dfa = {{rule_{i}_classes, rule_{i}_next, {}, {}, {}, {}}};",
@@ -197,15 +197,15 @@ fn emit_nfa(i: usize, nfa: &Nfa, w: &mut Writer) {
                     sets.push(*set);
                     sets.len() - 1
                 });
-                format!("{{NEST__BYTE, 0, {at}, {next}}}")
+                ("NEST__BYTE", [0, at, *next as usize])
             }
             NfaState::Split(to) => {
                 let first = targets.len();
                 targets.extend(to);
-                format!("{{NEST__SPLIT, 0, {}, {first}}}", to.len())
+                ("NEST__SPLIT", [0, to.len(), first])
             }
-            NfaState::Mark { part, next } => format!("{{NEST__MARK, {part}, 0, {next}}}"),
-            NfaState::Match => "{NEST__MATCH, 0, 0, 0}".to_string(),
+            NfaState::Mark { part, next } => ("NEST__MARK", [*part as usize, 0, *next as usize]),
+            NfaState::Match => ("NEST__MATCH", [0, 0, 0]),
         });
     }
     if targets.is_empty() {
@@ -220,12 +220,12 @@ fn emit_nfa(i: usize, nfa: &Nfa, w: &mut Writer) {
     }
     w.line("};");
     w.line(&format!("static const uint16_t rule_{i}_targets[] = {{"));
-    w.numbers(&targets);
+    w.numbers(targets);
     w.line("};");
     w.line(&format!(
         "static const struct nest__nfa_state rule_{i}_states[] = {{"
     ));
-    w.numbers(&states);
+    w.numbers(states);
     w.line("};");
     w.line(&format!(
         "static const struct nest__nfa rule_{i}_nfa = {{rule_{i}_states, rule_{i}_targets, rule_{i}_sets, {}, {}}};",

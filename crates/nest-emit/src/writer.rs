@@ -3,7 +3,6 @@
 use crate::places::{Piece, Places};
 use crate::replace::Text;
 use nest_machine::Code;
-use std::fmt::Write as _;
 
 /// A C file in the making.
 pub struct Writer {
@@ -11,6 +10,53 @@ pub struct Writer {
     text: String,
     line: usize,
     places: Places,
+}
+
+/// What stands in an initialiser. Tables have many numbers, so these are written without the
+/// generality of formats.
+pub trait Item {
+    /// Appends it.
+    fn put(&self, text: &mut String);
+}
+
+impl Item for usize {
+    fn put(&self, text: &mut String) {
+        if *self > 9 {
+            (self / 10).put(text);
+        }
+        text.push(char::from(b'0' + (self % 10) as u8));
+    }
+}
+
+impl Item for u32 {
+    fn put(&self, text: &mut String) {
+        (*self as usize).put(text);
+    }
+}
+
+impl Item for u8 {
+    fn put(&self, text: &mut String) {
+        usize::from(*self).put(text);
+    }
+}
+
+impl Item for String {
+    fn put(&self, text: &mut String) {
+        text.push_str(self);
+    }
+}
+
+/// `{kind, …}`.
+impl Item for (&str, [usize; 3]) {
+    fn put(&self, text: &mut String) {
+        text.push('{');
+        text.push_str(self.0);
+        for n in self.1 {
+            text.push_str(", ");
+            n.put(text);
+        }
+        text.push('}');
+    }
 }
 
 /// Text that begins far to the right in the specification does not do so in C.
@@ -36,7 +82,8 @@ impl Writer {
     /// One line.
     pub fn line(&mut self, text: &str) {
         self.put(text);
-        self.put("\n");
+        self.text.push('\n');
+        self.line += 1;
     }
 
     /// A comment of words, wrapped.
@@ -83,17 +130,20 @@ impl Writer {
     }
 
     /// Numbers as the inside of an initialiser, wrapped.
-    pub fn numbers<T: std::fmt::Display>(&mut self, numbers: impl IntoIterator<Item = T>) {
+    pub fn numbers<T: Item>(&mut self, numbers: impl IntoIterator<Item = T>) {
         const INDENT: &str = "   ";
-        let (mut row, mut item) = (String::from(INDENT), String::new());
+        let mut row = String::from(INDENT);
         for n in numbers {
-            item.clear();
-            let _ = write!(item, " {n},");
-            if row.len() + item.len() > 100 {
+            let end = row.len();
+            row.push(' ');
+            n.put(&mut row);
+            row.push(',');
+            if row.len() > 100 {
+                let item = row.split_off(end);
                 self.line(&row);
                 row.truncate(INDENT.len());
+                row.push_str(&item);
             }
-            row.push_str(&item);
         }
         self.line(&row);
     }

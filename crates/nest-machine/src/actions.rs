@@ -8,10 +8,11 @@ use crate::blocks;
 use crate::ctext::{self, Kind, Token};
 use crate::directives::{self, DIRECTIVES, Directive, Form};
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
-use crate::scope::{self, Names, Place};
+use crate::scope::{Body, Names};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
 use nest_syntax::ast::CText;
 use std::ops::Range;
+use std::sync::OnceLock;
 use tree_sitter::Parser;
 
 /// What an action is checked against.
@@ -64,7 +65,14 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     let (mut uses, hidden) = (scan.uses, scan.hidden);
     let plain = without_directives(&text.text, &uses);
     blocks::check(cx, text, &tokens, &uses, &plain);
-    for (at, index) in scope::uses(cx.parser, &plain, Place::Body, cx.variables) {
+    let body = OnceLock::new();
+    let found = if cx.variables.is_empty() {
+        Vec::new()
+    } else {
+        let body = body.get_or_init(|| Body::of(cx.parser, &plain));
+        body.uses(cx.variables)
+    };
+    for (at, index) in found {
         let inside = |r: &Range<usize>| r.start <= at.start && at.end <= r.end;
         if !hidden.iter().any(inside) && !uses.iter().any(|u| inside(&u.at)) {
             uses.push(Use {
@@ -78,6 +86,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
         code: Code::at(cx.sources, text.span),
         span: text.span,
         uses,
+        body,
     }
 }
 

@@ -8,6 +8,7 @@ use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 use tree_sitter::Parser;
 
 /// Finds the macros whose bodies name variables.
@@ -104,6 +105,7 @@ fn macro_fix(
             code: Code::at(sources, span),
             span,
             uses,
+            body: OnceLock::new(),
         },
     };
     let named = inner(text.span, &(at.start..at.start + name_len));

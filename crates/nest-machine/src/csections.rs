@@ -7,6 +7,7 @@ use crate::scope::{self, Names, Place, declared};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
 use std::ops::Range;
+use std::sync::OnceLock;
 use tree_sitter::{Node, Parser};
 
 /// Reads the per-connection declarations.
@@ -351,6 +352,7 @@ impl Reader<'_> {
             span: actions_span(text, &at),
             code: self.code(text, at),
             uses: variable_uses(found, 0),
+            body: OnceLock::new(),
         }
     }
 }

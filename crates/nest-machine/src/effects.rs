@@ -16,7 +16,7 @@ mod walk;
 
 use crate::actions;
 use crate::model::{Action, Machine, Use, What};
-use crate::scope;
+use crate::scope::{self, Body};
 use library::{Library, Parsed};
 use std::collections::{BTreeMap, BTreeSet};
 use table::{Key, Table};
@@ -134,25 +134,28 @@ impl Effects {
 
 /// An action, parsed.
 pub(crate) struct Read<'a> {
-    pub(crate) text: String,
-    tree: Option<Tree>,
+    pub(crate) text: &'a str,
+    tree: Option<&'a Tree>,
     pub(crate) uses: BTreeMap<usize, &'a Use>,
 }
 
 impl<'a> Read<'a> {
     pub(crate) fn of(action: &'a Action, parser: &mut Parser) -> Read<'a> {
-        let c = |u: &&Use| !matches!(u.what, What::Variable(_));
-        let uses: Vec<Use> = action.uses.iter().filter(c).cloned().collect();
-        let plain = actions::without_directives(&action.code.text, &uses);
+        let body = action.body.get_or_init(|| {
+            let c = |u: &&Use| !matches!(u.what, What::Variable(_));
+            let uses: Vec<Use> = action.uses.iter().filter(c).cloned().collect();
+            let plain = actions::without_directives(&action.code.text, &uses);
+            Body::of(parser, &plain)
+        });
         Read {
-            tree: scope::body(parser, &plain),
-            text: format!("{}{plain}\n}}", scope::BODY),
+            text: &body.text,
+            tree: body.tree.as_ref(),
             uses: action.uses.iter().map(|u| (u.at.start, u)).collect(),
         }
     }
 
     pub(crate) fn body(&self) -> Option<Node<'_>> {
-        let root = self.tree.as_ref()?.root_node();
+        let root = self.tree?.root_node();
         let only = root.child(0).filter(|_| root.child_count() == 1)?;
         only.child_by_field_name("body")
             .filter(|_| !root.has_error())
@@ -205,7 +208,7 @@ impl Reader<'_, '_> {
 
     fn action(&mut self, action: &Read<'_>) -> Result<Paths, Stop> {
         let text = Text {
-            text: &action.text,
+            text: action.text,
             shift: scope::BODY.len(),
             uses: &action.uses,
             sessions: &BTreeSet::new(),

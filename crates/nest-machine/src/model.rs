@@ -10,10 +10,12 @@
 
 use crate::directives::Directive;
 use crate::options::OptionInfo;
+use crate::scope::Body;
 use nest_diag::{SourceMap, Span};
 use nest_pattern::{Dfa, Nfa};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A checked specification.
 #[derive(Clone, Debug)]
@@ -160,6 +162,8 @@ pub struct Action {
     pub span: Span,
     /// By position; they do not overlap, but a call's arguments lie inside it.
     pub uses: Vec<Use>,
+    /// Parsed as a function's body, once somebody has asked.
+    pub(crate) body: OnceLock<Body>,
 }
 
 /// A place in an action where something else must stand.

@@ -43,6 +43,31 @@ pub fn body(parser: &mut Parser, code: &str) -> Option<tree_sitter::Tree> {
     parser.parse(format!("{BODY}{code}\n}}"), None)
 }
 
+/// The inside of a function's body as the parser reads it, and its tree.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// With what makes it a function.
+    pub text: String,
+    /// None if the parser gave up.
+    pub tree: Option<tree_sitter::Tree>,
+}
+
+impl Body {
+    /// Parses it.
+    pub fn of(parser: &mut Parser, code: &str) -> Body {
+        let text = format!("{BODY}{code}\n}}");
+        let tree = parser.parse(&text, None);
+        Body { text, tree }
+    }
+
+    /// Every use of a name of `names`, by position.
+    pub fn uses(&self, names: &Names) -> Vec<(Range<usize>, usize)> {
+        let inside = BODY.len()..self.text.len() - "\n}".len();
+        let tree = self.tree.as_ref();
+        tree.map_or_else(Vec::new, |tree| found(&self.text, tree, inside, names))
+    }
+}
+
 /// Every use of a name of `names` in `code`, by position.
 pub fn uses(
     parser: &mut Parser,
@@ -53,19 +78,27 @@ pub fn uses(
     if names.is_empty() {
         return Vec::new();
     }
-    let (before, after) = match place {
-        Place::Body => (BODY, "\n}"),
-        Place::Initialiser => ("int f = ", "\n;"),
+    let before = match place {
+        Place::Body => return Body::of(parser, code).uses(names),
+        Place::Initialiser => "int f = ",
     };
-    let text = format!("{before}{code}{after}");
-    let Some(tree) = parser.parse(&text, None) else {
-        return Vec::new();
-    };
-    let (shift, end) = (before.len(), before.len() + code.len());
-    let mut found = walk(&text, names, Step::Visit(tree.root_node()));
-    found.retain(|(r, _)| r.start >= shift && r.end <= end);
+    let text = format!("{before}{code}\n;");
+    let inside = before.len()..before.len() + code.len();
+    let tree = parser.parse(&text, None);
+    tree.map_or_else(Vec::new, |tree| found(&text, &tree, inside, names))
+}
+
+/// The uses that lie `inside`, from its start on.
+fn found(
+    text: &str,
+    tree: &tree_sitter::Tree,
+    inside: Range<usize>,
+    names: &Names,
+) -> Vec<(Range<usize>, usize)> {
+    let mut found = walk(text, names, Step::Visit(tree.root_node()));
+    found.retain(|(r, _)| r.start >= inside.start && r.end <= inside.end);
     for (r, _) in &mut found {
-        *r = r.start - shift..r.end - shift;
+        *r = r.start - inside.start..r.end - inside.start;
     }
     found
 }

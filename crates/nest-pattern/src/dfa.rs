@@ -111,6 +111,10 @@ fn determinise(nfa: &Nfa, state_budget: usize) -> Option<Raw> {
         let accepts = from.pop();
         for sample in &samples {
             let accepts = stepper.step(&from, *sample, &mut list);
+            if list.is_empty() && !accepts {
+                next.push(DEAD);
+                continue;
+            }
             next.push(number_of(&mut list, accepts, &mut keys)?);
         }
         keys[done].extend(accepts);

@@ -19,6 +19,7 @@ mod threads;
 
 pub use cuts::{Cut, Cuts};
 pub use dfa::Dfa;
+pub use dfa::classes::{BYTES, divide};
 pub use hir::Hir;
 pub use lower::lower;
 pub use merged::{Accept, Chain, Effect, Member, Merged};

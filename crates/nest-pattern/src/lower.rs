@@ -65,10 +65,10 @@ fn check(pattern: &Pattern, elements: &[Hir]) -> Option<Diagnostic> {
         );
     }
     // Only building tells the size exactly, and building stops at the limit.
-    if Nfa::build(elements).is_err() {
+    if !Nfa::fits(elements) {
         let alone = elements
             .iter()
-            .position(|e| Nfa::build(std::slice::from_ref(e)).is_err());
+            .position(|e| !Nfa::fits(std::slice::from_ref(e)));
         let span = alone.map_or(pattern.span, |at| pattern.elements[at].span);
         let message = format!(
             "this pattern is too large: macros and counts written out, it needs more than \

@@ -7,7 +7,8 @@
 mod chains;
 mod registers;
 
-use crate::dfa::{classes, minimise};
+use crate::dfa::classes::{self, BYTES};
+use crate::dfa::minimise;
 use crate::hash::Table;
 use crate::tagged::{Source, Tagged};
 pub use chains::Chain;
@@ -111,15 +112,26 @@ impl Merged {
         let mut effects = vec![Effect::default()];
         let mut numbers = Table::from_iter([(Effect::default(), 0)]);
         let mut next = Vec::with_capacity(raw.next.len());
-        for (at, (to, parts)) in raw.next.iter().enumerate() {
-            let from = at / raw.weights.len();
-            let effect = places.effect(&raw, from, *to as usize, &raw.parts[*parts as usize]);
-            let fresh = u32::try_from(effects.len()).ok()?;
-            let number = *numbers.entry(effect).or_insert_with_key(|effect| {
-                effects.push(effect.clone());
-                fresh
-            });
-            next.push((*to, number));
+        for (from, row) in raw.next.chunks(raw.weights.len()).enumerate() {
+            let mut known: Table<(u32, u32), u32> = Table::default();
+            for (to, parts) in row {
+                let number = match known.get(&(*to, *parts)) {
+                    _ if *parts == 0 => 0,
+                    Some(number) => *number,
+                    None => {
+                        let does = &raw.parts[*parts as usize];
+                        let effect = places.effect(&raw, from, *to as usize, does);
+                        let fresh = u32::try_from(effects.len()).ok()?;
+                        let number = *numbers.entry(effect).or_insert_with_key(|effect| {
+                            effects.push(effect.clone());
+                            fresh
+                        });
+                        known.insert((*to, *parts), number);
+                        number
+                    }
+                };
+                next.push((*to, number));
+            }
         }
         let live = raw.keys.iter().map(|key| {
             let mut bits: Vec<u32> = key.iter().map(|(m, _)| members[*m as usize].bit).collect();
@@ -164,17 +176,18 @@ impl Merged {
             .collect();
         let targets: Vec<u32> = self.next.iter().map(|(to, _)| *to).collect();
         let block_of = minimise::refine(&targets, self.class_count, &kinds);
-        let mut number = Table::from_iter([(block_of[0], 0u32)]);
+        let mut number = vec![None; self.states()];
+        number[block_of[0]] = Some(0u32);
         let mut order = vec![0];
         if self.start != 0 {
-            number.entry(block_of[1]).or_insert(1);
+            number[block_of[1]].get_or_insert(1);
             order.push(1);
         }
-        let (mut next, mut done) = (Vec::new(), 0);
+        let (mut next, mut done) = (Vec::with_capacity(self.next.len()), 0);
         while done < order.len() {
             for (to, effect) in self.row(order[done]) {
                 let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
-                let at = *number.entry(block_of[*to as usize]).or_insert_with(|| {
+                let at = *number[block_of[*to as usize]].get_or_insert_with(|| {
                     order.push(*to as usize);
                     fresh
                 });
@@ -182,18 +195,11 @@ impl Merged {
             }
             done += 1;
         }
-        let (joined, samples) = classes::join(&self.classes, self.class_count, |class| {
-            let column = (0..order.len()).map(|s| next[s * self.class_count + class]);
-            column.collect::<Vec<_>>()
-        });
-        let old = |sample: u8| usize::from(self.classes[usize::from(sample)]);
+        let (classes, class_count, next) = classes::join(&self.classes, self.class_count, next);
         Merged {
-            classes: joined,
-            class_count: samples.len(),
-            next: (0..order.len())
-                .flat_map(|s| samples.iter().map(move |b| (s, *b)))
-                .map(|(s, b)| next[s * self.class_count + old(b)])
-                .collect(),
+            classes,
+            class_count,
+            next,
             live: order.iter().map(|s| self.live[*s].clone()).collect(),
             ..self
         }
@@ -202,22 +208,21 @@ impl Merged {
 
 /// Bytes that no member tells apart are one class: the class of each byte, one byte of each.
 fn joint_classes(members: &[Member<'_>]) -> ([u8; 256], Vec<u8>) {
-    let one = ([0u8; 256], vec![0u8]);
-    members.iter().fold(one, |(old, _), member| {
-        let mut numbers: Table<(u8, u8), u8> = Table::default();
-        let (mut classes, mut samples) = ([0u8; 256], Vec::new());
-        for b in 0..=255u8 {
-            let pair = (
-                old[usize::from(b)],
-                member.automaton.classes[usize::from(b)],
-            );
-            classes[usize::from(b)] = *numbers.entry(pair).or_insert_with(|| {
-                samples.push(b);
-                u8::try_from(samples.len() - 1).expect("no more classes than bytes")
-            });
+    let mut kinds = [0; 256];
+    divide_all(&mut kinds, &BYTES, members.iter());
+    let mut samples = Vec::new();
+    for (kind, byte) in kinds.iter().zip(BYTES) {
+        if usize::from(*kind) == samples.len() {
+            samples.push(byte);
         }
-        (classes, samples)
-    })
+    }
+    (kinds, samples)
+}
+
+fn divide_all<'m>(kinds: &mut [u8], bytes: &[u8], members: impl Iterator<Item = &'m Member<'m>>) {
+    for a in members.map(|member| member.automaton) {
+        classes::divide(kinds, bytes, &a.classes, a.class_count);
+    }
 }
 
 fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Option<Raw<'a>> {
@@ -236,12 +241,19 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
     let mut parts: Vec<Vec<Part>> = vec![Vec::new()];
     let mut part_numbers: Table<Vec<Part>, u32> = Table::from_iter([(Vec::new(), 0)]);
     let (mut next, mut done) = (Vec::new(), 0);
-    let (mut to, mut does) = (Key::new(), Vec::new());
+    let mut ways = vec![Way::default(); samples.len()];
+    let mut alike = Alike::default();
     while done < keys.len() {
         let from = keys[done].clone();
-        for sample in &samples {
-            step(members, &from, *sample, certain, &mut to, &mut does);
-            let what = match part_numbers.get(&does) {
+        let (row, alike) = (next.len(), alike.of(members, &from, &samples));
+        steps(members, &from, &samples, alike, certain, &mut ways);
+        for (way, same) in ways.iter().zip(alike) {
+            if let Some(known) = next.get(row + usize::from(*same)) {
+                next.push(*known);
+                continue;
+            }
+            let Way { to, does, .. } = way;
+            let what = match part_numbers.get(does) {
                 Some(&known) => known,
                 None => {
                     let fresh = u32::try_from(parts.len()).ok()?;
@@ -250,7 +262,7 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
                     fresh
                 }
             };
-            let state = if let Some(&known) = numbers.get(&to) {
+            let state = if let Some(&known) = numbers.get(to) {
                 known
             } else {
                 if keys.len() > budget {
@@ -275,36 +287,86 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
     })
 }
 
-/// All members by one byte: where `to`, and what it `does`.
-fn step(
+/// Bytes that members take alike, by which of them are live: most states are of few, and many of
+/// the same.
+#[derive(Default)]
+struct Alike {
+    of: Table<Vec<u32>, Vec<u8>>,
+    live: Vec<u32>,
+}
+
+impl Alike {
+    /// For each of `samples`, the first of them that the members in `from` take as they take it.
+    fn of(&mut self, members: &[Member<'_>], from: &Key, samples: &[u8]) -> &[u8] {
+        self.live.clear();
+        self.live.extend(from.iter().map(|(member, _)| *member));
+        if !self.of.contains_key(&self.live) {
+            let mut kinds = vec![0; samples.len()];
+            let live = self.live.iter().map(|member| &members[*member as usize]);
+            divide_all(&mut kinds, samples, live);
+            let mut firsts = Vec::new();
+            for (at, kind) in (0..=u8::MAX).zip(&mut kinds) {
+                if usize::from(*kind) == firsts.len() {
+                    firsts.push(at);
+                }
+                *kind = firsts[usize::from(*kind)];
+            }
+            self.of.insert(self.live.clone(), kinds);
+        }
+        &self.of[&self.live]
+    }
+}
+
+/// All members by one byte.
+#[derive(Clone, Default)]
+struct Way {
+    to: Key,
+    does: Vec<Part>,
+    /// If all are active, the first that accepts is preferred to all behind it.
+    decided: bool,
+}
+
+/// The ways by those of the samples that are the first of their kind, member by member: each has a
+/// table of its own, far from the others'.
+fn steps(
     members: &[Member<'_>],
     from: &Key,
-    byte: u8,
+    samples: &[u8],
+    alike: &[u8],
     certain: bool,
-    to: &mut Key,
-    does: &mut Vec<Part>,
+    ways: &mut [Way],
 ) {
-    to.clear();
-    does.clear();
-    let mut decided = false;
+    let mut firsts: Vec<(u8, &mut Way)> = Vec::with_capacity(samples.len());
+    for (at, way) in ways.iter_mut().enumerate() {
+        if usize::from(alike[at]) == at {
+            way.to.clear();
+            way.does.clear();
+            way.decided = false;
+            firsts.push((samples[at], way));
+        }
+    }
     for (member, state) in from {
         let a = members[*member as usize].automaton;
-        let class = usize::from(a.classes[usize::from(byte)]);
-        let (next, moves) = a.next[*state as usize * a.class_count + class];
-        let live = Tagged::is_live(next);
-        if live {
-            to.push((*member, next));
-        }
-        // If all are active, the first that accepts is preferred to all behind it.
-        let accepts = a.accepts[next as usize] && !(certain && decided);
-        decided |= accepts;
-        if accepts || (live && moves != 0) {
-            does.push(Part {
-                member: *member,
-                moves,
-                accepts,
-                live,
-            });
+        let row = &a.next[*state as usize * a.class_count..][..a.class_count];
+        for (byte, way) in &mut firsts {
+            let (next, moves) = row[usize::from(a.classes[usize::from(*byte)])];
+            if next == 0 {
+                continue;
+            }
+            let live = Tagged::is_live(next);
+            if live {
+                way.to.push((*member, next));
+            }
+            let accepts = a.accepts[next as usize] && !(certain && way.decided);
+            way.decided |= accepts;
+            if accepts || (live && moves != 0) {
+                way.does.push(Part {
+                    member: *member,
+                    moves,
+                    accepts,
+                    live,
+                });
+            }
         }
     }
 }

@@ -77,6 +77,11 @@ impl Nfa {
         })
     }
 
+    /// Whether [`Nfa::build`] builds it.
+    pub(crate) fn fits(elements: &[Hir]) -> bool {
+        build::build(elements).is_ok()
+    }
+
     /// Of these states, without those from which nothing can match.
     pub(crate) fn pruned(states: &[NfaState], start: u32, parts: u32) -> Nfa {
         let (states, start) = prune::prune(states, start);

@@ -120,16 +120,18 @@ impl Tagged {
         let targets: Vec<u32> = self.next.iter().map(|(to, _)| *to).collect();
         let block_of = minimise::refine(&targets, self.class_count, &kind_of);
         // Breadth first from the start, behind the two that are always there.
-        let mut number: Table<usize, u32> = Table::from_iter([(block_of[0], 0), (block_of[1], 1)]);
         let mut order = vec![0, 1, self.start as usize];
-        number.insert(block_of[self.start as usize], 2);
-        let mut next = Vec::new();
+        let mut number = vec![None; self.accepts.len()];
+        for (at, state) in (0u32..).zip(&order) {
+            number[block_of[*state]] = Some(at);
+        }
+        let mut next = Vec::with_capacity(self.next.len());
         let mut done = 0;
         while done < order.len() {
             let from = order[done] * self.class_count;
             for (to, moves) in &self.next[from..from + self.class_count] {
                 let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
-                let at = *number.entry(block_of[*to as usize]).or_insert_with(|| {
+                let at = *number[block_of[*to as usize]].get_or_insert_with(|| {
                     order.push(*to as usize);
                     fresh
                 });
@@ -137,20 +139,13 @@ impl Tagged {
             }
             done += 1;
         }
-        let (merged, samples) = classes::join(&self.classes, self.class_count, |class| {
-            let column = (0..order.len()).map(|s| next[s * self.class_count + class]);
-            column.collect::<Vec<_>>()
-        });
-        let old = |sample: u8| usize::from(self.classes[usize::from(sample)]);
+        let (classes, class_count, next) = classes::join(&self.classes, self.class_count, next);
         Tagged {
-            classes: merged,
-            class_count: samples.len(),
-            next: (0..order.len())
-                .flat_map(|s| samples.iter().map(move |b| (s, *b)))
-                .map(|(s, b)| next[s * self.class_count + old(b)])
-                .collect(),
+            classes,
+            class_count,
+            next,
             moves: self.moves.clone(),
-            start: number[&block_of[self.start as usize]],
+            start: 2,
             start_registers: self.start_registers,
             accepts: order.iter().map(|s| self.accepts[*s]).collect(),
         }
@@ -189,6 +184,8 @@ struct Builder<'n> {
     values: Vec<Value>,
     /// By value: its new number.
     renamed: Vec<u32>,
+    /// The moves that are being made.
+    made: Moves,
 }
 
 impl<'n> Builder<'n> {
@@ -215,6 +212,7 @@ impl<'n> Builder<'n> {
             stack: Vec::new(),
             values: Vec::new(),
             renamed: Vec::new(),
+            made: Moves::default(),
         }
     }
 
@@ -290,13 +288,18 @@ impl<'n> Builder<'n> {
     /// The state of the list, its registers numbered by first use, and the moves that lead there;
     /// `at`: the boundaries if the rule accepts.
     fn arrive(&mut self, at: Option<usize>) -> Option<(u32, u32)> {
+        if self.list.is_empty() && at.is_none() {
+            return Some((0, 0));
+        }
         let source = |value: Value| match value {
             NEW => Source::Here,
             register => Source::Register(u16::try_from(register).unwrap_or(u16::MAX)),
         };
         let threads = self.list.len() / (self.tags + 1);
         self.threads_left = self.threads_left.checked_sub(threads)?;
-        let mut moves = Moves::default();
+        let moves = &mut self.made;
+        moves.registers.clear();
+        moves.tags.clear();
         self.renamed.clear();
         let mut here = NONE;
         for thread in self.list.chunks_mut(self.tags + 1) {
@@ -322,16 +325,16 @@ impl<'n> Builder<'n> {
         }
         if let Some(at) = at {
             let values = &self.values[at..at + self.tags];
-            moves.tags = values.iter().map(|value| source(*value)).collect();
+            moves.tags.extend(values.iter().map(|v| source(*v)));
         }
         self.list.push(at.is_some().into());
         let state = self.number()?;
-        if let Some(known) = self.move_numbers.get(&moves) {
+        if let Some(known) = self.move_numbers.get(&self.made) {
             return Some((state, *known));
         }
         let fresh = u32::try_from(self.moves.len()).ok()?;
-        self.moves.push(moves.clone());
-        self.move_numbers.insert(moves, fresh);
+        self.moves.push(self.made.clone());
+        self.move_numbers.insert(self.made.clone(), fresh);
         Some((state, fresh))
     }
 

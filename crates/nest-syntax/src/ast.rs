@@ -253,6 +253,15 @@ impl ByteSet {
         self
     }
 
+    /// The bytes that are in both.
+    #[must_use]
+    pub fn both(mut self, other: &ByteSet) -> ByteSet {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a &= b;
+        }
+        self
+    }
+
     /// The bytes that are not in it.
     #[must_use]
     pub fn complement(mut self) -> ByteSet {
@@ -277,6 +286,13 @@ impl ByteSet {
 
     /// Its bytes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255u8).filter(|b| self.contains(*b))
+        [0, 64, 128, 192]
+            .into_iter()
+            .zip(self.0)
+            .flat_map(|(base, word)| {
+                let after = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
+                let words = std::iter::successors(Some(word).filter(|word| *word != 0), after);
+                words.map(move |word| base + word.trailing_zeros() as u8)
+            })
     }
 }

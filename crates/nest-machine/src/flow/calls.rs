@@ -290,13 +290,20 @@ impl<'a> Walk<'a, '_> {
             _ => None,
         };
         let all = args.iter().flat_map(|a| a.value.verdict());
-        let found = |(origin, about)| match (&bytes, about) {
-            (Some(bytes), About::Content) => bytes
-                .iter()
-                .map(|byte| (origin, About::Sees(*byte)))
-                .collect(),
-            (_, About::Content) if COMPARE.contains(&name) => vec![(origin, About::Equal)],
-            _ => vec![(origin, about)],
+        let compares = COMPARE.contains(&name);
+        let Some(bytes) = bytes else {
+            let found = |(origin, about)| match about {
+                About::Content if compares => (origin, About::Equal),
+                about => (origin, about),
+            };
+            return all.map(found).collect();
+        };
+        let found = |(origin, about)| match about {
+            About::Content => {
+                let sees = bytes.iter().map(|byte| (origin, About::Sees(*byte)));
+                sees.collect()
+            }
+            about => vec![(origin, about)],
         };
         all.flat_map(found).collect()
     }
@@ -359,33 +366,32 @@ impl<'a> Walk<'a, '_> {
                 self.write(&to.value, words.clone(), true);
             }
         }
-        let first = args.first().map(|a| a.value.clone()).unwrap_or_default();
-        let about = self.verdict(name, args);
+        let first = || args.first().map(|a| a.value.clone()).unwrap_or_default();
         match row.gives {
             Gives::Nothing => Value::default(),
             Gives::First => {
-                let place = first.place.clone();
-                let now = place.map(|place| self.load(&place));
+                let first = first();
+                let now = first.place.as_ref().map(|place| self.load(place));
                 now.unwrap_or(first)
             }
             Gives::Duplicate => Value {
-                texts: copied(&first.texts),
+                texts: copied(&first().texts),
                 ..Value::default()
             },
             Gives::Inside => Value {
-                about,
-                ..first.inside()
+                about: self.verdict(name, args),
+                ..first().inside()
             },
             Gives::Verdict => Value {
-                about,
+                about: self.verdict(name, args),
                 ..Value::default()
             },
             Gives::Length => {
                 let texts = args.iter().flat_map(|a| &a.value.texts);
-                let number = match first.texts.first() {
-                    Some(t) if first.texts.len() == 1 && t.held == Held::Part => {
-                        Some(Number::Length(t.origin, 0))
-                    }
+                let first = args.first().map(|a| &a.value.texts);
+                let only = first.filter(|texts| texts.len() == 1);
+                let number = match only.and_then(BTreeSet::first) {
+                    Some(t) if t.held == Held::Part => Some(Number::Length(t.origin, 0)),
                     _ => None,
                 };
                 Value {

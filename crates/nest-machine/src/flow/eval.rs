@@ -338,10 +338,16 @@ impl<'a> Walk<'a, '_> {
         let Some(place) = to.place.clone() else {
             return;
         };
-        let mut value = self.env.vars.get(&place).cloned().unwrap_or_default();
-        if replaces && !to.behind {
-            value.texts.clear();
-        }
+        let mut value = match self.env.vars.get(&place) {
+            // What was there may be much.
+            Some(known) if replaces && !to.behind => Value {
+                texts: BTreeSet::new(),
+                about: known.about.clone(),
+                place: known.place.clone(),
+                ..*known
+            },
+            known => known.cloned().unwrap_or_default(),
+        };
         value.texts.extend(texts);
         if place.starts_with('$') {
             value.place = Some(place.clone());

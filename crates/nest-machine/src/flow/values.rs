@@ -125,10 +125,10 @@ impl Value {
     }
 
     /// Something that was found out from it.
-    pub fn verdict(&self) -> BTreeSet<(Origin, About)> {
+    pub fn verdict(&self) -> impl Iterator<Item = (Origin, About)> {
         let texts = self.texts.iter().map(|t| (t.origin, About::Content));
         let about = self.about.iter().map(|(o, a)| (*o, a.used()));
-        texts.chain(about).collect()
+        texts.chain(about)
     }
 
     /// One of its bytes.

@@ -122,7 +122,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     /// An action that the parser understood.
     pub fn action(&mut self, read: &'a Read<'a>) {
         if let Some(body) = read.body() {
-            self.enter(&read.text, Some(&read.uses), "", Vec::new());
+            self.enter(read.text, Some(&read.uses), "", Vec::new());
             self.run(body);
             self.frames.pop();
         }

@@ -48,16 +48,19 @@ impl Size<'_> {
         let classes = self.merged.class_count;
         let mut kinds = BTreeSet::new();
         let mut bytes = LOOP;
-        for (at, (to, effect)) in self.merged.next.iter().enumerate() {
-            let looks = self.looks(at / classes, *to as usize);
-            // A kind is above the 16 bits of the state.
-            let (digits, kind) = if *effect == 0 && !looks {
-                (to.checked_ilog10().map_or(1, |log| log as usize + 1), None)
-            } else {
-                (7, Some((*effect, looks.then_some(*to))))
-            };
-            bytes += digits + 2;
-            kinds.extend(kind);
+        for (from, row) in self.merged.next.chunks(classes).enumerate() {
+            for same in row.chunk_by(|a, b| a == b) {
+                let (to, effect) = same[0];
+                let looks = self.looks(from, to as usize);
+                // A kind is above the 16 bits of the state.
+                let (digits, kind) = if effect == 0 && !looks {
+                    (to.checked_ilog10().map_or(1, |log| log as usize + 1), None)
+                } else {
+                    (7, Some((effect, looks.then_some(to))))
+                };
+                bytes += (digits + 2) * same.len();
+                kinds.extend(kind);
+            }
         }
         let kinds = kinds
             .into_iter()

@@ -2,8 +2,8 @@
 //! somewhere. Must not know: which rules are active when.
 
 use crate::model::Rule;
-use nest_pattern::Dfa;
-use std::collections::HashSet;
+use nest_pattern::{BYTES, Dfa, divide};
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
@@ -89,21 +89,7 @@ impl<'m> Product<'m> {
     /// Divides the kinds of bytes by what one more automaton tells apart.
     fn divide(&mut self, automaton: &Dfa) {
         let classes = automaton.class_count as usize;
-        let most = usize::from(self.kinds.iter().copied().max().unwrap_or(0)) + 1;
-        if most == self.kinds.len() {
-            return;
-        }
-        let mut known: Vec<Option<u8>> = vec![None; most * classes];
-        let mut count = 0u8;
-        for (kind, class) in self.kinds.iter_mut().zip(automaton.classes) {
-            let at = &mut known[usize::from(*kind) * classes + usize::from(class)];
-            *kind = *at.get_or_insert_with(|| {
-                let new = count;
-                // There are no more of them than bytes.
-                count = count.wrapping_add(1);
-                new
-            });
-        }
+        divide(&mut self.kinds, &BYTES, &automaton.classes, classes);
     }
 
     /// Chooses a byte of each kind, one that is easy to read.
@@ -163,7 +149,18 @@ impl<'m> Product<'m> {
         goes_on: impl Fn(&[At]) -> bool,
         goal: impl Fn(&[At]) -> bool,
     ) -> Search {
-        self.find(steps, goes_on, |states, _| goal(states))
+        let all: Rc<[usize]> = (0..self.samples.len()).collect();
+        let mut known = HashMap::new();
+        let alike = |states: &[At]| {
+            if states.len() == self.automata.len() {
+                return Rc::clone(&all);
+            }
+            let live: Vec<u32> = states.iter().map(|(rule, _)| *rule).collect();
+            let kinds = known.entry(live);
+            let kinds = kinds.or_insert_with_key(|live| Rc::from(self.alike(live)));
+            Rc::clone(kinds)
+        };
+        self.follow(steps, alike, goes_on, |states, _| goal(states))
     }
 
     /// The same; `goal` may ask for the input.
@@ -173,19 +170,57 @@ impl<'m> Product<'m> {
         goes_on: impl Fn(&[At]) -> bool,
         goal: impl Fn(&[At], &dyn Fn() -> Vec<u8>) -> bool,
     ) -> Search {
+        let all: Rc<[usize]> = (0..self.samples.len()).collect();
+        self.follow(steps, |_| Rc::clone(&all), goes_on, goal)
+    }
+
+    /// Of the samples, the first of each kind that these automata take alike: where few are live,
+    /// few lead anywhere else.
+    fn alike(&self, automata: &[u32]) -> Vec<usize> {
+        let mut kinds = vec![0; self.samples.len()];
+        for automaton in automata {
+            let a = self.automata[*automaton as usize];
+            divide(
+                &mut kinds,
+                &self.samples,
+                &a.classes,
+                a.class_count as usize,
+            );
+        }
+        let mut count = 0;
+        let new = |at: &usize| {
+            let new = usize::from(kinds[*at]) == count;
+            count += usize::from(new);
+            new
+        };
+        (0..kinds.len()).filter(new).collect()
+    }
+
+    /// The search, by those of the samples that `which` says of each state; the others count as
+    /// steps, too.
+    fn follow(
+        &self,
+        steps: &mut usize,
+        mut which: impl FnMut(&[At]) -> Rc<[usize]>,
+        goes_on: impl Fn(&[At]) -> bool,
+        goal: impl Fn(&[At], &dyn Fn() -> Vec<u8>) -> bool,
+    ) -> Search {
         let start: Rc<[At]> = self.start().into();
         let mut met: HashSet<Rc<[At]>, BuildHasherDefault<Mixed>> = HashSet::default();
         met.insert(start.clone());
         let mut states = vec![(start, 0usize, 0u8)];
         let (mut at, mut to) = (0, Vec::new());
         while at < states.len() {
-            for byte in &self.samples {
-                let Some(left) = steps.checked_sub(states[at].0.len() + 1) else {
-                    return Search::TooLong;
-                };
-                *steps = left;
-                self.step(&states[at].0, *byte, &mut to);
-                let input = || spelt(&states, at, *byte);
+            let (cost, before) = (states[at].0.len() + 1, *steps);
+            let enough = before / cost;
+            for sample in which(&states[at].0).iter() {
+                if *sample >= enough {
+                    break;
+                }
+                *steps = before - cost * (sample + 1);
+                let byte = self.samples[*sample];
+                self.step(&states[at].0, byte, &mut to);
+                let input = || spelt(&states, at, byte);
                 if goal(&to, &input) {
                     return Search::Found(input());
                 }
@@ -197,7 +232,11 @@ impl<'m> Product<'m> {
                 }
                 let new: Rc<[At]> = to.as_slice().into();
                 met.insert(new.clone());
-                states.push((new, at, *byte));
+                states.push((new, at, byte));
+            }
+            *steps = before - cost * enough.min(self.samples.len());
+            if enough < self.samples.len() {
+                return Search::TooLong;
             }
             at += 1;
         }

@@ -17,50 +17,87 @@ pub(crate) fn of(nfa: &Nfa) -> ([u8; 256], Vec<u8>) {
             }
         })
         .collect();
-    let mut classes = [0u8; 256];
-    let mut samples = vec![0];
+    let mut blocks = vec![ByteSet::ALL];
     for set in sets {
-        (classes, samples) = split(&classes, &set);
+        for at in 0..blocks.len() {
+            let (inside, outside) = (blocks[at].both(&set), blocks[at].both(&set.complement()));
+            if inside != ByteSet::EMPTY && outside != ByteSet::EMPTY {
+                blocks[at] = inside;
+                blocks.push(outside);
+            }
+        }
+    }
+    blocks.sort_unstable_by_key(|block| block.iter().next());
+    let (mut classes, mut samples) = ([0u8; 256], Vec::new());
+    for block in blocks {
+        let mut class = None;
+        for byte in block.iter() {
+            classes[usize::from(byte)] = *class.get_or_insert_with(|| add(&mut samples, byte));
+        }
     }
     (classes, samples)
 }
 
-/// Splits each class into the bytes in the set and the others; numbered by first byte.
-fn split(old: &[u8; 256], set: &ByteSet) -> ([u8; 256], Vec<u8>) {
-    let mut numbers = [[None; 2]; 256];
-    let mut samples = Vec::new();
-    let mut classes = [0u8; 256];
-    for b in 0..=255u8 {
-        let number = &mut numbers[usize::from(old[usize::from(b)])][usize::from(set.contains(b))];
-        classes[usize::from(b)] = *number.get_or_insert_with(|| add(&mut samples, b));
-    }
-    (classes, samples)
-}
-
-/// Joins the classes that `key` does not tell apart; numbered by first byte.
-pub(crate) fn join<K: Ord>(
+/// Joins the classes, numbered by first byte, that no row of a table tells apart: which class each
+/// byte is of then, how many there are, the table of these.
+pub(crate) fn join<K: Copy + Ord>(
     old: &[u8; 256],
     count: usize,
-    key: impl Fn(usize) -> K,
-) -> ([u8; 256], Vec<u8>) {
-    let mut numbers: BTreeMap<K, usize> = BTreeMap::new();
-    let joined: Vec<usize> = (0..count)
-        .map(|class| {
-            let next = numbers.len();
-            *numbers.entry(key(class)).or_insert(next)
-        })
-        .collect();
-    let mut samples = Vec::new();
-    let mut classes = [0u8; 256];
-    for b in 0..=255u8 {
-        // Old classes are numbered by first byte, so the joined ones are as well.
-        let class = joined[usize::from(old[usize::from(b)])];
-        if class == samples.len() {
-            add(&mut samples, b);
+    table: Vec<K>,
+) -> ([u8; 256], usize, Vec<K>) {
+    // By class: the first that is like it.
+    let mut first = vec![0; count];
+    let mut kinds = 1;
+    for row in table.chunks(count) {
+        // Soon all are told apart, most often.
+        if kinds == count {
+            break;
         }
-        classes[usize::from(b)] = u8::try_from(class).expect("no more classes than bytes");
+        if (0..count).any(|class| row[class] != row[first[class]]) {
+            let mut known = BTreeMap::new();
+            for (class, entry) in row.iter().enumerate() {
+                first[class] = *known.entry((first[class], *entry)).or_insert(class);
+            }
+            kinds = known.len();
+        }
     }
-    (classes, samples)
+    if kinds == count {
+        return (*old, count, table);
+    }
+    let kept: Vec<usize> = (0..count).filter(|class| first[*class] == *class).collect();
+    let number = |class: u8| kept.partition_point(|k| *k < first[usize::from(class)]);
+    let classes = old.map(|class| u8::try_from(number(class)).expect("no more than before"));
+    let rows = table.chunks(count);
+    let joined = rows.flat_map(|row| kept.iter().map(|class| row[*class]));
+    (classes, kept.len(), joined.collect())
+}
+
+/// Every byte, in order.
+pub const BYTES: [u8; 256] = {
+    let mut bytes = [0; 256];
+    let mut byte = 255;
+    while byte > 0 {
+        bytes[byte as usize] = byte;
+        byte -= 1;
+    }
+    bytes
+};
+
+/// Divides the kinds of some bytes by `count` classes: bytes stay of one kind that are in one class.
+/// Kinds are numbered by first byte.
+pub fn divide(kinds: &mut [u8], bytes: &[u8], classes: &[u8; 256], count: usize) {
+    let most = usize::from(kinds.iter().copied().max().unwrap_or(0)) + 1;
+    if most == kinds.len() {
+        return;
+    }
+    let mut known: Vec<Option<u8>> = vec![None; most * count];
+    let mut new = (0..=u8::MAX).cycle();
+    for (kind, byte) in kinds.iter_mut().zip(bytes) {
+        let class = usize::from(classes[usize::from(*byte)]);
+        let at = &mut known[usize::from(*kind) * count + class];
+        // There are no more of them than bytes.
+        *kind = *at.get_or_insert_with(|| new.next().unwrap_or_default());
+    }
 }
 
 /// A new class whose first byte is `b`.

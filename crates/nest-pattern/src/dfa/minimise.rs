@@ -22,30 +22,18 @@ pub(super) fn minimise(raw: &Raw) -> Dfa {
     for (n, state) in (0u32..).zip(&order) {
         number[block_of[*state as usize]] = n;
     }
-    let target = |state: u32, class: usize| {
-        let to = raw.next[state as usize * raw.class_count + class];
-        number[block_of[to as usize]]
-    };
-    // States that were merged may leave bytes that nothing tells apart any more.
-    let (merged, samples) = classes::join(&raw.classes, raw.class_count, |class| {
-        order
-            .iter()
-            .map(|s| target(*s, class))
-            .collect::<Vec<u32>>()
-    });
-    let mut next = Vec::with_capacity(order.len() * samples.len());
+    let mut next = Vec::with_capacity(order.len() * raw.class_count);
     for state in &order {
-        for sample in &samples {
-            next.push(target(
-                *state,
-                usize::from(raw.classes[usize::from(*sample)]),
-            ));
-        }
+        let from = *state as usize * raw.class_count;
+        let row = &raw.next[from..from + raw.class_count];
+        next.extend(row.iter().map(|to| number[block_of[*to as usize]]));
     }
+    // States that were merged may leave bytes that nothing tells apart any more.
+    let (merged, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
     let count = |n: usize| u32::try_from(n).expect("state numbers are 32 bits");
     Dfa {
         classes: merged,
-        class_count: count(samples.len()),
+        class_count: count(class_count),
         next,
         start: number[block_of[raw.start as usize]],
         first_silent,
@@ -82,21 +70,30 @@ fn order(raw: &Raw, block_of: &[usize]) -> (Vec<u32>, u32) {
 }
 
 /// The block of each state, for `targets[state * class_count + class]`: the coarsest blocks that
-/// keep states of different kinds apart, and states that lead to different blocks.
+/// keep states of different kinds apart, and states that lead to different blocks. State 0 is dead,
+/// and the only one of its kind.
 pub(crate) fn refine(targets: &[u32], class_count: usize, kinds: &[usize]) -> Vec<usize> {
     let sources = Sources::of(targets, class_count);
     let mut partition = Partition::new(kinds.len(), |state| kinds[state as usize]);
     let mut waiting: Vec<bool> = vec![true; partition.blocks.len()];
     let mut work: Vec<usize> = (0..partition.blocks.len()).collect();
+    let mut into: Vec<Vec<u32>> = vec![Vec::new(); class_count];
+    let mut some: Vec<usize> = Vec::new();
     while let Some(splitter) = work.pop() {
         waiting[splitter] = false;
-        // A copy: the splitter may itself be split meanwhile.
-        let members = partition.members(splitter).to_vec();
-        for class in 0..class_count {
-            for state in &members {
-                for source in sources.to(*state, class) {
-                    partition.mark(*source);
+        // By class, all at once: the splitter may itself be split meanwhile.
+        for state in partition.members(splitter) {
+            for (class, source) in sources.to(*state) {
+                let class = usize::from(*class);
+                if into[class].is_empty() {
+                    some.push(class);
                 }
+                into[class].push(*source);
+            }
+        }
+        for class in some.drain(..) {
+            for source in into[class].drain(..) {
+                partition.mark(source);
             }
             partition.split_marked(|old, new, new_is_smaller| {
                 waiting.push(false);
@@ -114,41 +111,38 @@ pub(crate) fn refine(targets: &[u32], class_count: usize, kinds: &[usize]) -> Ve
     partition.block_of
 }
 
-/// Transitions backwards: `list[first[target, class]..first[target, class + 1]]`.
+/// Transitions backwards: `list[first[target]..first[target + 1]]`, each with its class.
+/// Those to state 0 are left out: most are, and what leads to no other block leads there.
 struct Sources {
-    class_count: usize,
     first: Vec<usize>,
-    list: Vec<u32>,
+    list: Vec<(u8, u32)>,
 }
 
 impl Sources {
     fn of(next: &[u32], class_count: usize) -> Sources {
-        let slot = |at: usize| next[at] as usize * class_count + at % class_count;
-        let mut first = vec![0usize; next.len() + 1];
-        for at in 0..next.len() {
-            first[slot(at) + 1] += 1;
+        let states = next.len() / class_count;
+        let mut first = vec![0usize; states + 1];
+        for target in next.iter().filter(|target| **target != DEAD) {
+            first[*target as usize + 1] += 1;
         }
         for at in 1..first.len() {
             first[at] += first[at - 1];
         }
-        let mut list = vec![0u32; next.len()];
+        let mut list = vec![(0, 0); first[states]];
         let mut fill = first.clone();
-        for (state, row) in (0u32..).zip(0..next.len() / class_count) {
-            for at in row * class_count..(row + 1) * class_count {
-                list[fill[slot(at)]] = state;
-                fill[slot(at)] += 1;
+        for (state, row) in (0u32..).zip(next.chunks(class_count)) {
+            for (class, target) in (0..=u8::MAX).zip(row).filter(|(_, to)| **to != DEAD) {
+                let place = &mut fill[*target as usize];
+                list[*place] = (class, state);
+                *place += 1;
             }
         }
-        Sources {
-            class_count,
-            first,
-            list,
-        }
+        Sources { first, list }
     }
 
-    fn to(&self, target: u32, class: usize) -> &[u32] {
-        let slot = target as usize * self.class_count + class;
-        &self.list[self.first[slot]..self.first[slot + 1]]
+    fn to(&self, target: u32) -> &[(u8, u32)] {
+        let target = target as usize;
+        &self.list[self.first[target]..self.first[target + 1]]
     }
 }
 
@@ -223,7 +217,7 @@ impl Partition {
     /// Makes the marked states of each block a block of their own and unmarks them. `split` hears
     /// of each: the old block, the new block, whether the new one is the smaller.
     fn split_marked(&mut self, mut split: impl FnMut(usize, usize, bool)) {
-        for old in std::mem::take(&mut self.touched) {
+        while let Some(old) = self.touched.pop() {
             let new = self.blocks.len();
             let block = &mut self.blocks[old];
             let marked = std::mem::take(&mut block.marked);

@@ -105,6 +105,9 @@ impl Merged {
     /// The same automaton, numbered so that chains are in one piece each; state 0 stays.
     pub(super) fn chained(self) -> Merged {
         let (chains, order) = find(&self);
+        if order.iter().copied().eq(0..order.len()) && chains.is_empty() {
+            return self;
+        }
         let mut number = vec![0u32; order.len()];
         for (new, old) in (0..).zip(&order) {
             number[*old] = new;

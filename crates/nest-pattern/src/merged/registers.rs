@@ -78,18 +78,18 @@ fn edges<'r>(raw: &'r Raw<'_>) -> Vec<Edge<'r>> {
     for from in 0..raw.keys.len() {
         let mut weights: BTreeMap<(u32, u32), usize> = BTreeMap::new();
         for (edge, weight) in raw.next[from * classes..].iter().zip(&raw.weights) {
-            *weights.entry(*edge).or_default() += weight;
+            // The first part list is empty.
+            if edge.1 != 0 {
+                *weights.entry(*edge).or_default() += weight;
+            }
         }
         for ((to, parts), weight) in weights {
-            let parts = &raw.parts[parts as usize];
-            if !parts.is_empty() {
-                edges.push(Edge {
-                    from,
-                    to: to as usize,
-                    parts,
-                    weight,
-                });
-            }
+            edges.push(Edge {
+                from,
+                to: to as usize,
+                parts: &raw.parts[parts as usize],
+                weight,
+            });
         }
     }
     edges
