@@ -181,9 +181,9 @@ class Workshop:
         return (self.link(folder, driver, *objects),
                 {'c': sum(map(os.path.getsize, sources)), 'code': sum(map(size, objects))})
 
-    def make_hand(self, folder, _task, _whole):
+    def make_hand(self, folder, task, _whole):
         """By hand."""
-        code = self.compile(folder, os.path.join(DRIVERS, 'hand.c'))
+        code = self.compile(folder, os.path.join(DRIVERS, f'hand-{task.name}.c'))
         return self.link(folder, code), {'code': size(code)}
 
     def make_memchr(self, folder, _task, _whole):

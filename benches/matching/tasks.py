@@ -70,5 +70,5 @@ MATCHERS = {matcher.name: matcher for matcher in (
     Matcher('memchr', 'memchr of libc, a floor', tasks=('lines',), two=False))}
 if platform.machine() == 'x86_64':      # its vectors
     MATCHERS['hand'] = Matcher('hand', 'a parser of this grammar written by hand, with vectors',
-                               tasks=('heads',), modes=('whole',), two=False,
+                               tasks=('heads', 'ftp'), modes=('whole',), two=False,
                                cannot='cannot resume, and knows this grammar alone')

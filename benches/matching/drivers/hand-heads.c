@@ -1,4 +1,4 @@
-/* hand.c: heads by hand: what one writes who has this grammar alone in mind, vectors included.
+/* hand-heads.c: heads by hand: what one writes who has this grammar alone in mind, vectors included.
  *
  * It takes an input that is whole and never resumes, nothing is asked of it but the parts. What
  * can be gained over a matcher that is made is between it and this. */
