@@ -139,17 +139,18 @@ fn codes_are_explained() {
 }
 
 #[test]
-fn completions_know_every_subcommand() {
+fn completions_know_every_subcommand_and_help_every_model() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish"] {
         let text = place.nest(&["completions", shell]).with_status(0).out;
         for word in ["explain", "watch", "sanitize", "thread"] {
             assert!(text.contains(word), "{shell} has no {word}");
         }
-        assert!(
-            !text.contains("script"),
-            "{shell} shows what is for tests alone"
-        );
+    }
+    // What no specification can select is for tests alone.
+    for (command, shown) in [("build", false), ("run", false), ("test", true)] {
+        let text = place.nest(&[command, "--help"]).with_status(0).out;
+        assert_eq!(text.contains("- script:"), shown, "{command}: {text}");
     }
     place
         .nest(&["completions", "tcsh"])
