@@ -160,18 +160,35 @@ impl Writer {
 }
 
 /// A C string literal.
-pub fn string(text: &str) -> String {
+pub fn string(text: impl AsRef<[u8]>) -> String {
     let mut out = String::from("\"");
-    for b in text.bytes() {
+    let mut before = 0;
+    for b in text.as_ref() {
         match b {
             b'"' | b'\\' => {
                 out.push('\\');
-                out.push(char::from(b));
+                out.push(char::from(*b));
             }
-            b' '..=b'~' => out.push(char::from(b)),
+            b'?' if before == b'?' => out.push_str("\\?"), // no trigraph
+            b' '..=b'~' => out.push(char::from(*b)),
             _ => out.push_str(&format!("\\{b:03o}")),
         }
+        before = *b;
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::string;
+
+    #[test]
+    fn strings_hold_any_bytes() {
+        assert_eq!(string("a\"\\\n"), r#""a\"\\\012""#);
+        assert_eq!(string([0, 255]), r#""\000\377""#);
+        assert_eq!(string("?"), r#""?""#);
+        assert_eq!(string("??/"), r#""?\?/""#);
+        assert_eq!(string("???="), r#""?\?\?=""#);
+    }
 }

@@ -4,7 +4,7 @@
 //! compared by words; what they cannot decide, the choice by one byte does. Must not know: tables.
 
 use super::Emitter;
-use crate::writer::Writer;
+use crate::writer::{Writer, string};
 use nest_pattern::{ByteSet, Chain};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -375,12 +375,12 @@ impl Emitter<'_> {
             .map(|from| {
                 let (text, fold) = (&text[*from..from + width], &fold[*from..from + width]);
                 if fold.iter().all(|bit| *bit == 0) {
-                    format!("nest__same{width}(p + {from}, {})", bytes(text))
+                    format!("nest__same{width}(p + {from}, {})", string(text))
                 } else {
                     format!(
                         "nest__like{width}(p + {from}, {}, {})",
-                        bytes(text),
-                        bytes(fold)
+                        string(text),
+                        string(fold)
                     )
                 }
             })
@@ -543,14 +543,4 @@ fn literal(byte: u8) -> String {
         b'\t' => "'\\t'".to_string(),
         _ => byte.to_string(),
     }
-}
-
-/// A C string of bytes.
-pub(super) fn bytes(text: &[u8]) -> String {
-    let all = text.iter().map(|b| match b {
-        b'"' | b'\\' => format!("\\{}", char::from(*b)),
-        b' '..=b'~' => char::from(*b).to_string(),
-        _ => format!("\\{b:03o}"),
-    });
-    format!("\"{}\"", all.collect::<String>())
 }

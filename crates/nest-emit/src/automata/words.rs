@@ -6,8 +6,7 @@
 //! the comparisons of a sparse switch have two each. Must not know: runs, tables.
 
 use super::Emitter;
-use super::state::bytes;
-use crate::writer::Writer;
+use crate::writer::{Writer, string};
 use nest_pattern::Merged;
 use std::collections::BTreeSet;
 
@@ -15,8 +14,10 @@ use std::collections::BTreeSet;
 const LENGTH: usize = 4;
 /// So many words are worth a switch.
 const FEWEST: usize = 6;
-/// More are not looked for.
+/// More are not looked for,
 const MOST: usize = 128;
+/// nor behind more letters: most may lead to no word.
+const LETTERS: usize = 4096;
 
 /// Four bytes that go on; `fold` has the bit in which the case of a letter differs.
 struct Word {
@@ -49,8 +50,8 @@ impl Emitter<'_> {
             if !whole {
                 w.line(&format!(
                     "            if (!nest__like4(p, {}, {})) {{",
-                    bytes(&word.text),
-                    bytes(&word.fold)
+                    string(word.text),
+                    string(word.fold)
                 ));
                 w.line("                break;");
                 w.line("            }");
@@ -69,17 +70,28 @@ impl Emitter<'_> {
         if !self.begins[state as usize] {
             return None;
         }
-        let mut found = Vec::new();
-        let whole = self.words_behind(state, &mut Vec::new(), &mut found);
+        let (mut found, mut letters) = (Vec::new(), LETTERS);
+        let whole = self.words_behind(state, &mut Vec::new(), &mut found, &mut letters);
         (whole && found.len() >= FEWEST).then_some(found)
     }
 
-    /// Adds the words that begin with what has been `read`; false: they are too many.
-    fn words_behind(&self, state: u32, read: &mut Vec<(u8, u8)>, found: &mut Vec<Word>) -> bool {
+    /// Adds the words that begin with what has been `read`; false: they are too many, or `left` are no
+    /// letters to try.
+    fn words_behind(
+        &self,
+        state: u32,
+        read: &mut Vec<(u8, u8)>,
+        found: &mut Vec<Word>,
+        left: &mut usize,
+    ) -> bool {
         for (byte, bit, to) in self.letters(state) {
+            if *left == 0 {
+                return false;
+            }
+            *left -= 1;
             read.push((byte, bit));
             let go = if read.len() < LENGTH {
-                self.merged.chain_of(to).is_some() || self.words_behind(to, read, found)
+                self.merged.chain_of(to).is_some() || self.words_behind(to, read, found, left)
             } else {
                 found.push(Word {
                     text: std::array::from_fn(|at| read[at].0),
