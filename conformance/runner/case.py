@@ -72,6 +72,7 @@ class Case:
         for kind, value in _META.findall(text):
             self._meta(kind, value)
         clients = []
+        self._fences_are_told(text)
         if self.given:
             self.spec = os.path.basename(self.given)
             if re.search(r'^```(nest|escaped|file)(\s|$)', text, re.M):
@@ -79,10 +80,6 @@ class Case:
         for fence in _FENCE.finditer(text):
             kind, word, body = fence.groups()
             first = text.count('\n', 0, fence.start(3)) + 1
-            if close := difflib.get_close_matches(kind, _FENCES + _FILES, 1, 0.8):
-                if kind not in _FENCES + _FILES:
-                    raise CaseError(f'there is no fence {kind}: is it {close[0]}? '
-                                    f'at line {first - 1} of the page')
             if kind == 'nest':
                 if self.spec is not None:
                     raise CaseError('two ```nest fences; write ```file NAME for another file')
@@ -90,7 +87,7 @@ class Case:
                 self.files[self.spec] = body
             elif kind == 'escaped':
                 self.spec = word or 'case.nest'
-                self.files[self.spec] = literal.parse(body)
+                self.files[self.spec] = _at(first, literal.parse, body)
             elif kind == 'file':
                 if not word or '/' in word:
                     raise CaseError('```file needs a plain name')
@@ -102,20 +99,24 @@ class Case:
                     raise CaseError(f'two traces of client {word or "(no name)"}')
                 self.traces[word or ''] = self._trace(body, first)
             elif kind == 'exit':
-                if not body.strip().isdigit():
-                    raise CaseError('```exit holds one number')
+                if not re.fullmatch('[0-9]+', body.strip()):
+                    raise CaseError(f'```exit holds one number at line {first} of the page')
                 self.exit = int(body)
             elif kind in _FILES:
                 self._beneath(kind, word, body)
             elif kind == 'files-after':
                 self._after(word, body)
             elif kind == 'says':
-                self.says += self._lines(body)
+                self.says += [_at(at, self._pattern, line)
+                              for at, line in self._numbered(body, first)]
             elif kind == 'diagnostics':
                 self.diagnostics = [_at(at, self._diagnostic, line)
                                     for at, line in self._numbered(body, first)]
         given = re.search(r'^arguments:[ \t]*(.+)$', text, re.M)
-        self.arguments = shlex.split(given.group(1)) if given else []
+        try:
+            self.arguments = shlex.split(given.group(1)) if given else []
+        except ValueError as error:
+            raise CaseError(f'arguments: {error}') from None
         beside = re.findall(r'^spec:[ \t]*(\S+)[ \t]*$', _FENCE.sub('', text), re.M)
         if len(beside) > 1:
             raise CaseError(f'it names {len(beside)} specifications: {", ".join(beside)}')
@@ -134,11 +135,39 @@ class Case:
                 raise CaseError('every client needs its trace, every trace its client')
         elif self.talk or self.traces:
             raise CaseError('a conversation beside diagnostics or exit')
+        for client in self.clients():
+            try:
+                re.compile(self.expected(client))
+            except re.error as error:
+                raise CaseError(f'the patterns of client {client or "(no name)"} do not go '
+                                f'together: {error}') from None
         if any(step == 'connect' for name in self.clients() for step, _ in self.steps(name)[1:]):
             raise CaseError('connect is a client\'s first step')
         if 'sockets' not in self.skips and any(
                 argument > LONGEST for _, step, argument in self.talk if step == 'pass'):
             raise CaseError(f'on sockets a step lets at most {LONGEST // 1000}s pass')
+
+    @staticmethod
+    def _fences_are_told(text):
+        """Nothing that looks like a fence of a case is passed over."""
+        kinds = _FENCES + _FILES
+        left = _FENCE.sub(lambda found: '\n' * found[0].count('\n')
+                          if found[1] in kinds or not difflib.get_close_matches(
+                              found[1], kinds, 1, 0.8) else found[0], text)
+        for at, line in enumerate(left.split('\n'), 1):
+            found = re.match(r'[ \t]*(?:`{3,}|~{3,})[ \t]*([A-Za-z-]+)', line)
+            close = found and difflib.get_close_matches(found[1].lower(), kinds, 1, 0.8)
+            if close:
+                raise CaseError(f'not a fence: {line.strip()}; ```{close[0]} begins its line, one '
+                                f'word may follow, and ``` closes it at line {at} of the page')
+
+    @staticmethod
+    def _pattern(text):
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise CaseError(f'not a pattern, {error}: {text}') from None
+        return text
 
     def _beneath(self, kind, path, body):
         if not path or path.startswith('/') or '..' in path.split('/'):
@@ -208,7 +237,7 @@ class Case:
             data = literal.parse(rest)
             if word == 'expect~':
                 try:
-                    re.compile(data)
+                    re.compile(b'(?:' + data + b')')
                 except re.error as error:
                     raise CaseError(f'not a pattern, {error}: {line}') from None
             return (word, data)

@@ -300,14 +300,14 @@ fn what_is_no_test_is_said() {
         ("# x\n\n```client\nsend oops\n```\n", "not a string literal"),
         (
             "# x\n\n```client\nsend \"a\"\n",
-            "every client needs its trace",
+            "bad.md:3: page\n    not a fence: ```client",
         ),
         ("# x\n\n```client\ndance\n```\n", "unknown step: dance"),
         ("# x\n\n```nest\n%%\n```\n", "a specification of its own"),
         ("\u{0}\u{1}", "no title"),
         (
             "# x\n\n```klient\n```\n",
-            "bad.md:3: page\n    there is no fence klient: is it client?",
+            "bad.md:3: page\n    not a fence: ```klient",
         ),
         (
             "# x\nspec: greet.nest\nspec: b\n",
