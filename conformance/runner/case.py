@@ -107,7 +107,7 @@ class Case:
             elif kind == 'files-after':
                 self._after(word, body)
             elif kind == 'says':
-                self.says += [_at(at, self._pattern, line)
+                self.says += [_at(at, literal.pattern, line, line)
                               for at, line in self._numbered(body, first)]
             elif kind == 'diagnostics':
                 self.diagnostics = [_at(at, self._diagnostic, line)
@@ -160,14 +160,6 @@ class Case:
             if close:
                 raise CaseError(f'not a fence: {line.strip()}; ```{close[0]} begins its line, one '
                                 f'word may follow, and ``` closes it at line {at} of the page')
-
-    @staticmethod
-    def _pattern(text):
-        try:
-            re.compile(text)
-        except re.error as error:
-            raise CaseError(f'not a pattern, {error}: {text}') from None
-        return text
 
     def _beneath(self, kind, path, body):
         if not path or path.startswith('/') or '..' in path.split('/'):
@@ -235,12 +227,7 @@ class Case:
             raise CaseError(f'unknown step: {line}')
         if word in ('send', 'expect', 'expect~'):
             data = literal.parse(rest)
-            if word == 'expect~':
-                try:
-                    re.compile(b'(?:' + data + b')')
-                except re.error as error:
-                    raise CaseError(f'not a pattern, {error}: {line}') from None
-            return (word, data)
+            return (word, literal.pattern(data, line) if word == 'expect~' else data)
         if word in ('pass', 'after'):
             time = re.fullmatch(r'(\d+)(ms|s|m|h)', rest)
             if not time:

@@ -48,6 +48,17 @@ def parse(text):
     return out
 
 
+def pattern(data, text):
+    """The same bytes or characters, if they are a regular expression that can stand among others;
+    ValueError otherwise, about `text`."""
+    around = ('(?:', ')') if isinstance(data, str) else (b'(?:', b')')
+    try:
+        re.compile(around[0] + data + around[1])
+    except re.error as error:
+        raise ValueError(f'not a pattern, {error}: {text}') from None
+    return data
+
+
 def escape(data):
     """The literal of some bytes, as `script` reads it and traces show it."""
     out = []

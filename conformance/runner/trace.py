@@ -47,12 +47,7 @@ def parse_line(text, expected=False):
             return ('reply...',)
         return ('reply', literal.parse(rest))
     if word == 'reply~' and expected:
-        pattern = literal.parse(rest)
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f'not a pattern, {error}: {text}') from None
-        return ('reply~', pattern)
+        return ('reply~', literal.pattern(literal.parse(rest), text))
     if word == 'states':
         names = rest.split()
         if names and names[-1].startswith('last='):

@@ -3,7 +3,7 @@
 //! Bytes that lead back to the same state are passed over many at a time, a text that must come is
 //! compared by words; what they cannot decide, the choice by one byte does. Must not know: tables.
 
-use super::Emitter;
+use super::{Emitter, words};
 use crate::writer::{Writer, string};
 use nest_pattern::{ByteSet, Chain};
 use std::collections::{BTreeMap, BTreeSet};
@@ -296,11 +296,7 @@ impl Emitter<'_> {
             return None;
         };
         let bytes: Vec<u8> = set.iter().collect();
-        let (byte, bit) = match bytes[..] {
-            [a] => (a, 0),
-            [a, b] if b == a | 0x20 => (b, 0x20),
-            _ => return None,
-        };
+        let (byte, bit) = words::letter(&bytes)?;
         let on = edge.0 == 0 || self.nothing_live_behind(state, edge.0).is_none();
         (on && edge.0 != state).then_some((byte, bit, *edge))
     }

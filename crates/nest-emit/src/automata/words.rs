@@ -119,18 +119,23 @@ impl Emitter<'_> {
     }
 }
 
-/// For each class its only byte, or the smaller case of its only letter with the bit that differs.
+/// For each class its only byte, or its only letter.
 pub(super) fn letter_of(classes: &[u8; 256], count: usize) -> Vec<Option<(u8, u8)>> {
     let mut of: Vec<Vec<u8>> = vec![Vec::new(); count];
     for byte in 0..=255u8 {
         of[usize::from(classes[usize::from(byte)])].push(byte);
     }
-    let letter = |bytes: &Vec<u8>| match bytes[..] {
-        [a] => Some((a, 0)),
-        [a, b] if b == a | 0x20 && a != b => Some((b, 0x20)),
+    of.iter().map(|bytes| letter(bytes)).collect()
+}
+
+/// The only byte of these, ascending, or the greater of both cases of a letter with the bit in which
+/// they differ.
+pub(super) fn letter(bytes: &[u8]) -> Option<(u8, u8)> {
+    match bytes {
+        [a] => Some((*a, 0)),
+        [a, b] if *b == a | 0x20 => Some((*b, 0x20)),
         _ => None,
-    };
-    of.iter().map(letter).collect()
+    }
 }
 
 /// For each state whether words may begin there: something else than a letter leads to it.
