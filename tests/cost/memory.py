@@ -3,6 +3,8 @@
 Must not know: system calls, instructions.
 """
 
+import contextlib
+import glob
 import mmap
 import os
 import time
@@ -105,12 +107,11 @@ def check_lines(report, servers, folder):
 
 def switches(server):
     """{task: context switches so far} of all its processes and threads."""
+    tasks = (task for pid in server.family() for task in glob.glob(f'/proc/{pid}/task/*/status'))
     out = {}
-    for pid in server.family():
-        for task in os.listdir(f'/proc/{pid}/task'):
-            with open(f'/proc/{pid}/task/{task}/status', encoding='ascii') as file:
-                out[int(task)] = sum(int(line.split()[1]) for line in file
-                                     if 'ctxt_switches' in line)
+    for task in tasks:
+        with contextlib.suppress(OSError), open(task, encoding='latin-1') as file:   # it may end
+            out[task] = sum(int(line.split()[1]) for line in file if 'ctxt_switches' in line)
     return out
 
 

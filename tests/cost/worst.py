@@ -26,15 +26,8 @@ def told(server):
 
 def private(server):
     """{process: bytes of memory that are its own}."""
-    out = {}
-    for pid in server.family():
-        try:
-            with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
-                sizes = re.findall(r'^Private_\w+:\s+(\d+) kB', file.read(), re.MULTILINE)
-        except OSError:
-            continue        # it has ended meanwhile
-        out[pid] = 1024 * sum(int(size) for size in sizes)
-    return out
+    return {pid: 1024 * sum(map(int, re.findall(r'^Private_\w+:\s+(\d+) kB', text, re.MULTILINE)))
+            for pid, text in server.each('smaps_rollup')}
 
 
 def settled(server):

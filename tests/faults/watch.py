@@ -79,14 +79,8 @@ class Others:
 
 def memory(server):
     """Kilobytes that its processes have for themselves: shared pages in proportion."""
-    total = 0
-    for pid in server.family():
-        try:
-            with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
-                total += int(re.search(r'^Pss:\s+(\d+)', file.read(), re.M).group(1))
-        except (OSError, AttributeError):
-            continue        # it has ended meanwhile
-    return total
+    found = (re.search(r'^Pss:\s+(\d+)', text, re.M) for _, text in server.each('smaps_rollup'))
+    return sum(int(pss.group(1)) for pss in found if pss)
 
 
 def descriptors(server):

@@ -74,9 +74,8 @@ def gone(folder, exe):
 def worked(server):
     """Seconds of processor time, of all its processes."""
     total = 0
-    for pid in server.family():
-        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
-            words = file.read().rpartition(')')[2].split()
+    for _, stat in server.each('stat'):
+        words = stat.rpartition(')')[2].split()
         total += int(words[11]) + int(words[12])
     return total / os.sysconf('SC_CLK_TCK')
 

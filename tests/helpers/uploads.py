@@ -4,7 +4,6 @@ Must not know: how the server writes them.
 """
 
 import os
-import signal
 import time
 from checks import (BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, shares_syncs,
                     together)
@@ -79,8 +78,7 @@ def killed(folder, exe):
                 how = b'put' if number % 2 else b'sync'
                 client.send(how + b' up 300000\n' + new)
                 time.sleep(number * 0.002)
-                for pid in server.family():
-                    os.kill(pid, signal.SIGKILL)
+                server.kill()
         if content(folder, 'up') not in (old, new):
             raise Failed('a file that is neither old nor new')
         for name in hidden(folder):

@@ -90,6 +90,24 @@ class Server:
             rest += children.get(pid, [])
         return out
 
+    def each(self, name):
+        """(its id, what is in /proc/ID/`name`) of each of them that is still there."""
+        for pid in self.family():
+            try:
+                with open(f'/proc/{pid}/{name}', encoding='latin-1') as file:
+                    text = file.read()
+            except OSError:
+                continue            # it has ended meanwhile
+            yield pid, text
+
+    def kill(self):
+        """Kills all of them at once."""
+        for pid in reversed(self.family()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass                # it has ended meanwhile
+
     def stop(self, pid=None):
         """Asks it by TERM to end; its exit status. `pid`: whom to tell, if not the first."""
         if self.process.poll() is None:
@@ -102,11 +120,7 @@ class Server:
     def close(self):
         """Ends it at once if it is still there."""
         if self.process.poll() is None:
-            for pid in reversed(self.family()):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            self.kill()
         self.process.wait(STOP)
         self.process.stdout.close()
         self.errors.close()
