@@ -72,9 +72,10 @@ void nest__memory_text(uint64_t bytes, char to[32]) {
     snprintf(to, 32, "%llu%c", (unsigned long long)n, units[unit]);
 }
 
-int nest__memory_budget(uint64_t need) {
+int nest__memory_budget(uint64_t alone, uint64_t most) {
     struct rlimit space;
     char needed[32], allowed[32];
+    bool fits;
     uint64_t limit = memory_group();
     const char *raise = "of its control group";
     if (getrlimit(RLIMIT_AS, &space) != -1 && space.rlim_cur != RLIM_INFINITY &&
@@ -82,16 +83,19 @@ int nest__memory_budget(uint64_t need) {
         limit = space.rlim_cur;
         raise = "ulimit -v";
     }
-    if (need <= limit) {
+    if (most <= limit) {
         return 0;
     }
-    nest__memory_text(need, needed);
+    fits = alone <= limit;
+    nest__memory_text(fits ? most : alone, needed);
     nest__memory_text(limit, allowed);
-    nest__say("%u clients that send as much as they may and read nothing need %s of memory, and "
-              "%s are allowed; lower maxClients, inputBuffer or outputBuffer, or raise the limit "
-              "(%s)",
-              (unsigned)nest__config.max_clients, needed, allowed, raise);
-    return -ENOMEM;
+    nest__say("%u clients %s %s of memory, and %s are allowed; lower maxClients, inputBuffer or "
+              "outputBuffer, or raise the limit (%s)%s",
+              (unsigned)nest__config.max_clients,
+              fits ? "can need" : "that send as much as they may and read nothing need", needed,
+              allowed, raise,
+              fits ? "; it starts, and lets newcomers wait where memory runs short" : "");
+    return fits ? 0 : -ENOMEM;
 }
 
 void *nest__slab(_Atomic(void *) *slab, size_t each) {

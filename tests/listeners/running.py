@@ -246,10 +246,10 @@ def memory(folder, exe):
         within('the first line', ' memory\n', server.said(0))
         same('exit status', server.stop(), 0)
 
-    def little():
-        resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))
+    def allowed(megabytes):
+        return lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
     options = ['--set', 'maxClients=1000', '--set', 'inputBuffer=1M']
-    with Started(folder, [exe, *LOCAL, *options], preexec_fn=little) as server:
+    with Started(folder, [exe, *LOCAL, *options], preexec_fn=allowed(400)) as server:
         same('exit status', server.end(), 1)
         found = re.search(r'1000 clients that send as much as they may and read nothing need '
                           r'(\d+)M of memory, and 400M are allowed; lower maxClients, inputBuffer '
@@ -261,6 +261,12 @@ def memory(folder, exe):
         need = re.search(r'^# 200 clients need at most \d+[KMG] of memory, beside what actions allocate\n'
                          r'# in bytes, each of them:\n(#   \d+ [^\n]+\n)+\Z', said, re.M)
         same(f'the need in {said!r}', need is not None, True)
+    most = int(re.search(r'at most (\d+)M', said)[1])
+    server, _ = begun(folder, exe, preexec_fn=allowed(most - 1))
+    with server:
+        same('exit status', server.stop(), 0)
+        within('what it said', f'200 clients can need {most}M of memory, and {most - 1}M are allowed; ',
+               server.said())
 
 
 STAMP = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
