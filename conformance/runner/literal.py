@@ -5,7 +5,7 @@ Must not know: what the bytes are for.
 
 import re
 
-MOST = 256 << 20        # bytes; nobody means more
+MOST = 64 << 20         # bytes; nobody means more
 
 _ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"(?:\s*\*\s*(\d+))?')
 _ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)', re.S)
@@ -31,32 +31,21 @@ def unescape(text):
 
 def parse(text):
     """The bytes of one or more literals; ValueError if there is anything else."""
-    if text.count('"') == 2 and text[0] == text[-1] == '"':
+    if text.count('"') == 2 and text[0] == text[-1] == '"' and text[-2] != '\\':
         return unescape(text[1:-1])
     out, at = b'', 0
     while at < len(text.rstrip()):
         item = _ITEM.match(text, at)
         if item is None:
-            raise ValueError(f'not a string literal: {text[at:].strip()}')
+            raise ValueError(f'not a string literal: {text[at:].strip()[:100]}')
         once, times = unescape(item.group(1)), int(item.group(2) or 1)
         if len(out) + len(once) * times > MOST:
-            raise ValueError(f'more than {MOST >> 20} MB: {text[at:].strip()}')
+            raise ValueError(f'more than {MOST >> 20} MB: {text[at:].strip()[:100]}')
         out += once * times
         at = item.end()
     if at == 0:
         raise ValueError('a string literal is missing')
     return out
-
-
-def pattern(data, text):
-    """The same bytes or characters, if they are a regular expression that can stand among others;
-    ValueError otherwise, about `text`."""
-    around = ('(?:', ')') if isinstance(data, str) else (b'(?:', b')')
-    try:
-        re.compile(around[0] + data + around[1])
-    except re.error as error:
-        raise ValueError(f'not a pattern, {error}: {text}') from None
-    return data
 
 
 def escape(data):

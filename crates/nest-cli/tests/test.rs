@@ -108,13 +108,90 @@ fn what_differs_is_shown_with_its_line() {
 }
 
 #[test]
+fn groups_belong_to_their_pattern() {
+    let place = greet();
+    let page = KNOWN
+        .replace("I am al", "I am abab")
+        .replace("\"Hello.\\n\"", "~ \"(Hello)\\\\.\\n\"")
+        .replace("expect ~", "expect~")
+        .replace("reply ~", "reply~")
+        .replace(
+            "expect \"You are al.\\n\"",
+            "expect~ \"You are (ab)\\\\1\\\\.\\n\"",
+        )
+        .replace(
+            "reply \"You are al.\\n\"",
+            "reply~ \"(You) are \"\nreply~ \"(?P<two>ab)(?P=two)\\\\.\\n\"",
+        );
+    // A byte-order mark and lines that end as on Windows are no mistakes.
+    place.write(
+        "known.md",
+        format!("\u{feff}{}", page.replace('\n', "\r\n")),
+    );
+    place
+        .nest(&[
+            "test",
+            "--quick",
+            "--model",
+            "script",
+            "--model",
+            "event",
+            "greet.nest",
+        ])
+        .with_status(0)
+        .out_has("2 passed");
+    place.write("known.md", page.replace("(ab)", "(a)"));
+    place
+        .nest(&quick(&["greet.nest"]))
+        .with_status(1)
+        .out_has("known.md:9: script");
+}
+
+#[test]
+fn a_server_that_hangs_is_noticed() {
+    let place = greet();
+    place.write(
+        "greet.nest",
+        GREET.replace("$reply(\"You are %s.\\n\", name);", "for (;;) { }"),
+    );
+    let begun = Instant::now();
+    place
+        .nest(&quick(&["--timeout", "2s", "greet.nest"]))
+        .with_status(1)
+        .out_has("known.md:9: script\n    whole (conversation 1): the server did not come to its end within 2 s")
+        .out_has("- \"You are al.\\n\"");
+    place
+        .nest(&[
+            "test",
+            "--model",
+            "event",
+            "--model",
+            "process",
+            "--timeout",
+            "2s",
+            "greet.nest",
+        ])
+        .with_status(1)
+        .out_has("known.md:9: event tcp4\n    whole: expect: within 2 s it received less")
+        .out_has("skipped 1: a server had already kept this page waiting");
+    assert!(begun.elapsed() < common::LIMIT);
+    assert!(!runs_below(&place));
+    place
+        .nest(&quick(&["--timeout", "0s", "greet.nest"]))
+        .with_status(2)
+        .err_has("write a time, as in 500ms");
+}
+
+#[test]
 fn pages_are_named_or_name_the_specification() {
     let place = greet();
     let nameless = KNOWN.replace("spec: greet.nest\n", "");
     place.write("cases/nameless.md", &nameless);
+    place.write("lost.md", KNOWN.replace("greet.nest", "greeet.nest"));
     place.write("tests/sub.md", KNOWN.replace("spec: ", "spec: ../"));
     let ended = place.nest(&quick(&["greet.nest"])).with_status(0);
     let ended = ended.err_has("cases/nameless.md names no specification");
+    let ended = ended.err_has("lost.md:3: there is no specification ");
     ended
         .out_has("ok      known.md")
         .out_has("ok      tests/sub.md")
@@ -296,15 +373,70 @@ fn what_is_not_reached_is_said() {
 fn what_is_no_test_is_said() {
     let place = greet();
     for (text, said) in [
-        ("", "no title in the first line"),
-        ("# x\n\n```client\nsend oops\n```\n", "not a string literal"),
+        ("", "bad.md:1: page\n    no title in the first line"),
+        (
+            "# x\n\n```client\nsend oops\n```\n",
+            "bad.md:4: page\n    not a string literal",
+        ),
+        (
+            "# x\n\n```files-after a(\n\"x\"\n```\n",
+            "bad.md:3: page\n    not a pattern",
+        ),
+        (
+            "# x\n\n```files-after a\nx\n```\n",
+            "bad.md:4: page\n    not a string literal",
+        ),
+        (
+            "# x\n\n<!-- skip: udp, why -->\n",
+            "bad.md:3: page\n    skip: knows only tcp",
+        ),
+        (
+            "# x\n\n<!-- cuts: none -->\n",
+            "bad.md:3: page\n    cuts: none gives no reason",
+        ),
+        (
+            "# x\n\n<!-- cut: none, why -->\n",
+            "bad.md:3: page\n    not a directive: <!-- cut: none, why -->; there are cuts, crowd, skip and missing",
+        ),
+        (
+            "# x\n\n<!-- timeout: 3s -->\n",
+            "bad.md:3: page\n    not a directive",
+        ),
+        (
+            "# x\n\n<!-- cuts: none, why\n",
+            "bad.md:3: page\n    a comment begins here",
+        ),
+        (
+            "# x\n\nArgument: -x\n",
+            "bad.md:3: page\n    not read: Argument: -x",
+        ),
+        (
+            "# x\n\n```file-root a\n```\n```file-root a/b\n```\n",
+            "bad.md:5: page\n    ```file-root a/b: something else is there",
+        ),
+        (
+            "# x\n\n```client\nhalf-close\nsend \"a\"\n```\n```trace\n```\n",
+            "bad.md:5: page\n    send cannot follow half-close",
+        ),
+        (
+            "# x\n\n```client\nsend \"a\\\"\n```\n",
+            "bad.md:4: page\n    not a string literal",
+        ),
+        (
+            "# x\n\n```client\n```\n",
+            "bad.md:3: page\n    client (no name) has no trace",
+        ),
+        (
+            "# x\n<!--\n```client\n```\n-->\n",
+            "bad.md:1: page\n    it says nothing",
+        ),
         (
             "# x\n\n```client\nsend \"a\"\n",
             "bad.md:3: page\n    not a fence: ```client",
         ),
         ("# x\n\n```client\ndance\n```\n", "unknown step: dance"),
         ("# x\n\n```nest\n%%\n```\n", "a specification of its own"),
-        ("\u{0}\u{1}", "no title"),
+        ("# x\n\u{0}", "bad.md:2: page\n    a byte 0"),
         (
             "# x\n\n```klient\n```\n",
             "bad.md:3: page\n    not a fence: ```klient",
@@ -350,7 +482,7 @@ fn what_is_no_test_is_said() {
     place
         .nest(&quick(&["two.nest", "known.md"]))
         .with_status(2)
-        .err_has("known.md is about ");
+        .err_has("known.md:3: it is about ");
     place.write("wrong.nest", "%%\n\"a\" { $repl(\"x\"); }\n");
     place
         .nest(&quick(&["wrong.nest"]))
@@ -405,6 +537,41 @@ fn runs_below(place: &Place) -> bool {
     })
 }
 
+/// An interrupt takes a second or two; a busy machine some more.
+const PROMPT: Duration = Duration::from_secs(6);
+
+#[test]
+fn an_interrupt_ends_the_compiler() {
+    let place = greet();
+    let script = "#!/bin/sh\nsleep 60 &\necho $! >> began\nwait\n";
+    place.write("cc", script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.path("cc"), mode).unwrap();
+    let cc = place.path("cc").display().to_string();
+    let mut child = place
+        .command(&quick(&["--cc", &cc, "greet.nest"]))
+        .spawn()
+        .unwrap();
+    let limit = Instant::now() + common::LIMIT;
+    let began = || fs::read_to_string(place.path("began")).unwrap_or_default();
+    while began().lines().count() < 2 {
+        assert!(Instant::now() < limit, "it does not come so far");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let begun = Instant::now();
+    common::kill(child.id(), "TERM");
+    assert!(!child.wait().unwrap().success());
+    let runs = |id: &str| {
+        let words = fs::read_to_string(format!("/proc/{id}/cmdline"));
+        words.is_ok_and(|words| words.starts_with("sleep"))
+    };
+    while began().lines().any(runs) {
+        assert!(begun.elapsed() < PROMPT, "a compiler runs on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(begun.elapsed() < PROMPT, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn an_interrupt_leaves_no_server() {
     for signal in ["INT", "TERM", "KILL"] {
@@ -427,9 +594,11 @@ fn an_interrupt_leaves_no_server() {
         };
         until(&|| runs_below(&place));
         common::kill(child.id(), signal);
+        let begun = Instant::now();
         let status = child.wait().unwrap();
         assert!(!status.success());
         until(&|| !runs_below(&place));
+        assert!(begun.elapsed() < PROMPT, "{signal}: {:?}", begun.elapsed());
         if signal != "KILL" {
             assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
         }

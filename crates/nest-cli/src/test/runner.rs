@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
@@ -18,8 +18,10 @@ use serde::{Deserialize, Serialize};
 use crate::signals::{self, ENDING};
 use crate::term::{Failure, Progress};
 
-/// The runner ends its servers within this time when it is told to.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The runner ends its servers within this time when it is told to, or is ended with them.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// What was ended writes nothing any more after this time.
+const LAST: Duration = Duration::from_millis(500);
 
 /// What it is asked.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +38,8 @@ pub struct Asked {
     pub pages: Vec<PathBuf>,
     /// Each conversation once in a model, whole.
     pub quick: bool,
+    /// Seconds that a server may keep a conversation waiting.
+    pub timeout: f64,
     /// Leave what servers wrote.
     pub keep: bool,
     /// Pages at once.
@@ -145,7 +149,11 @@ impl Runner {
         let status = child.wait();
         match result? {
             Followed::Signal(number) => {
-                let _ = std::fs::remove_dir_all(self.folder.path());
+                let limit = Instant::now() + LAST;
+                while std::fs::remove_dir_all(self.folder.path()).is_err() && Instant::now() < limit
+                {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
                 signals::end_by(number);
                 Err(Failure::Said)
             }
