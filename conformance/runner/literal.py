@@ -11,6 +11,8 @@ _ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"(?:\s*\*\s*(\d+))?')
 _ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)', re.S)
 _PLAIN = {b'n': b'\n', b'r': b'\r', b't': b'\t', b'a': b'\a', b'b': b'\b', b'f': b'\f',
           b'v': b'\v', b'\\': b'\\', b'"': b'"', b"'": b"'"}
+_ESCAPED = {byte: f'\\x{byte:02X}' for byte in (*range(32), *range(127, 256))}
+_ESCAPED.update({ord(char): '\\' + word for char, word in zip('\\"\r\n\t', '\\"rnt')})
 
 
 def unescape(text):
@@ -50,15 +52,4 @@ def parse(text):
 
 def escape(data):
     """The literal of some bytes, as `script` reads it and traces show it."""
-    out = []
-    for byte in data:
-        char = chr(byte)
-        if char in '\\"':
-            out.append('\\' + char)
-        elif char in '\r\n\t':
-            out.append({'\r': '\\r', '\n': '\\n', '\t': '\\t'}[char])
-        elif 32 <= byte < 127:
-            out.append(char)
-        else:
-            out.append(f'\\x{byte:02X}')
-    return '"' + ''.join(out) + '"'
+    return '"' + data.decode('latin-1').translate(_ESCAPED) + '"'

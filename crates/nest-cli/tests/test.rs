@@ -8,30 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use common::Place;
-
-const GREET: &str = "%state KNOWN\n%%\nchar name[9];\n\
-    name = \"I am \" [a-z]{1,8} \"\\n\" { nest_strlcpy(name, $2, sizeof name); $seen(KNOWN);\n\
-    $reply(\"Hello.\\n\"); }\n\
-    KNOWN: who = \"Who?\\n\" { $reply(\"You are %s.\\n\", name); }\n\
-    other = [^\\n]* \"\\n\" { $reply(\"What?\\n\"); }\n";
-
-const KNOWN: &str = "# greet: a name is remembered\n\nspec: greet.nest\n\n\
-    ```client\nsend \"I am al\\n\"\nexpect \"Hello.\\n\"\nsend \"Who?\\n\"\nexpect \"You are al.\\n\"\n```\n\n\
-    ```trace\nopen\nstates START DEFAULT last=DEFAULT\ntake name \"I am al\\n\"\nreply \"Hello.\\n\"\n\
-    states START DEFAULT KNOWN last=KNOWN\ntake who \"Who?\\n\"\nreply \"You are al.\\n\"\nend eof\n```\n";
-
-const QUICK: [&str; 4] = ["test", "--quick", "--model", "script"];
-
-fn quick<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&QUICK, more].concat()
-}
-
-fn greet() -> Place {
-    let place = Place::new();
-    place.write("greet.nest", GREET);
-    place.write("known.md", KNOWN);
-    place
-}
+use common::greet::{GREET, KNOWN, greet, quick};
 
 #[test]
 fn a_conversation_is_held_in_every_model() {
@@ -108,100 +85,28 @@ fn what_differs_is_shown_with_its_line() {
 }
 
 #[test]
-fn groups_belong_to_their_pattern() {
-    let place = greet();
-    let page = KNOWN
-        .replace("I am al", "I am abab")
-        .replace("\"Hello.\\n\"", "~ \"(Hello)\\\\.\\n\"")
-        .replace("expect ~", "expect~")
-        .replace("reply ~", "reply~")
-        .replace(
-            "expect \"You are al.\\n\"",
-            "expect~ \"You are (ab)\\\\1\\\\.\\n\"",
-        )
-        .replace(
-            "reply \"You are al.\\n\"",
-            "reply~ \"(You) are \"\nreply~ \"(?P<two>ab)(?P=two)\\\\.\\n\"",
-        );
-    // A byte-order mark and lines that end as on Windows are no mistakes.
-    place.write(
-        "known.md",
-        format!("\u{feff}{}", page.replace('\n', "\r\n")),
-    );
-    place
-        .nest(&[
-            "test",
-            "--quick",
-            "--model",
-            "script",
-            "--model",
-            "event",
-            "greet.nest",
-        ])
-        .with_status(0)
-        .out_has("2 passed");
-    place.write("known.md", page.replace("(ab)", "(a)"));
-    place
-        .nest(&quick(&["greet.nest"]))
-        .with_status(1)
-        .out_has("known.md:9: script");
-}
-
-#[test]
 fn a_server_that_hangs_is_noticed() {
     let place = greet();
     place.write(
         "greet.nest",
         GREET.replace("$reply(\"You are %s.\\n\", name);", "for (;;) { }"),
     );
-    let begun = Instant::now();
+    let hung = ["--timeout", "2s", "--model", "event", "greet.nest"];
     place
-        .nest(&quick(&["--timeout", "2s", "greet.nest"]))
+        .nest(&quick(&hung))
         .with_status(1)
         .out_has("known.md:9: script\n    whole (conversation 1): the server did not come to its end within 2 s")
-        .out_has("- \"You are al.\\n\"");
-    place
-        .nest(&[
-            "test",
-            "--model",
-            "event",
-            "--model",
-            "process",
-            "--timeout",
-            "2s",
-            "greet.nest",
-        ])
-        .with_status(1)
-        .out_has("known.md:9: event tcp4\n    whole: expect: within 2 s it received less")
+        .out_has("- \"You are al.\\n\"")
         .out_has("skipped 1: a server had already kept this page waiting");
-    assert!(begun.elapsed() < common::LIMIT);
+    place
+        .nest(&[&["test", "--quick"], &hung[..]].concat())
+        .with_status(1)
+        .out_has("known.md:9: event tcp4\n    expect: within 2 s it received less");
     assert!(!runs_below(&place));
     place
         .nest(&quick(&["--timeout", "0s", "greet.nest"]))
         .with_status(2)
         .err_has("write a time, as in 500ms");
-}
-
-#[test]
-fn pages_are_named_or_name_the_specification() {
-    let place = greet();
-    let nameless = KNOWN.replace("spec: greet.nest\n", "");
-    place.write("cases/nameless.md", &nameless);
-    place.write("lost.md", KNOWN.replace("greet.nest", "greeet.nest"));
-    place.write("tests/sub.md", KNOWN.replace("spec: ", "spec: ../"));
-    let ended = place.nest(&quick(&["greet.nest"])).with_status(0);
-    let ended = ended.err_has("cases/nameless.md names no specification");
-    let ended = ended.err_has("lost.md:3: there is no specification ");
-    ended
-        .out_has("ok      known.md")
-        .out_has("ok      tests/sub.md")
-        .out_has("2 passed");
-    let named = quick(&["greet.nest", "cases/nameless.md"]);
-    place
-        .nest(&named)
-        .with_status(0)
-        .out_has("ok      cases/nameless.md")
-        .out_has("1 passed");
 }
 
 #[test]
@@ -367,131 +272,6 @@ fn what_is_not_reached_is_said() {
         page.contains("send \"s\\n\"") && !page.contains("send \"c"),
         "{page}"
     );
-}
-
-#[test]
-fn what_is_no_test_is_said() {
-    let place = greet();
-    for (text, said) in [
-        ("", "bad.md:1: page\n    no title in the first line"),
-        (
-            "# x\n\n```client\nsend oops\n```\n",
-            "bad.md:4: page\n    not a string literal",
-        ),
-        (
-            "# x\n\n```files-after a(\n\"x\"\n```\n",
-            "bad.md:3: page\n    not a pattern",
-        ),
-        (
-            "# x\n\n```files-after a\nx\n```\n",
-            "bad.md:4: page\n    not a string literal",
-        ),
-        (
-            "# x\n\n<!-- skip: udp, why -->\n",
-            "bad.md:3: page\n    skip: knows only tcp",
-        ),
-        (
-            "# x\n\n<!-- cuts: none -->\n",
-            "bad.md:3: page\n    cuts: none gives no reason",
-        ),
-        (
-            "# x\n\n<!-- cut: none, why -->\n",
-            "bad.md:3: page\n    not a directive: <!-- cut: none, why -->; there are cuts, crowd, skip and missing",
-        ),
-        (
-            "# x\n\n<!-- timeout: 3s -->\n",
-            "bad.md:3: page\n    not a directive",
-        ),
-        (
-            "# x\n\n<!-- cuts: none, why\n",
-            "bad.md:3: page\n    a comment begins here",
-        ),
-        (
-            "# x\n\nArgument: -x\n",
-            "bad.md:3: page\n    not read: Argument: -x",
-        ),
-        (
-            "# x\n\n```file-root a\n```\n```file-root a/b\n```\n",
-            "bad.md:5: page\n    ```file-root a/b: something else is there",
-        ),
-        (
-            "# x\n\n```client\nhalf-close\nsend \"a\"\n```\n```trace\n```\n",
-            "bad.md:5: page\n    send cannot follow half-close",
-        ),
-        (
-            "# x\n\n```client\nsend \"a\\\"\n```\n",
-            "bad.md:4: page\n    not a string literal",
-        ),
-        (
-            "# x\n\n```client\n```\n",
-            "bad.md:3: page\n    client (no name) has no trace",
-        ),
-        (
-            "# x\n<!--\n```client\n```\n-->\n",
-            "bad.md:1: page\n    it says nothing",
-        ),
-        (
-            "# x\n\n```client\nsend \"a\"\n",
-            "bad.md:3: page\n    not a fence: ```client",
-        ),
-        ("# x\n\n```client\ndance\n```\n", "unknown step: dance"),
-        ("# x\n\n```nest\n%%\n```\n", "a specification of its own"),
-        ("# x\n\u{0}", "bad.md:2: page\n    a byte 0"),
-        (
-            "# x\n\n```klient\n```\n",
-            "bad.md:3: page\n    not a fence: ```klient",
-        ),
-        (
-            "# x\nspec: greet.nest\nspec: b\n",
-            "it names 2 specifications: greet.nest, b",
-        ),
-        (
-            "# x\n\n```client\nexpect~ \"(((\"\n```\n",
-            "bad.md:4: page\n    not a pattern",
-        ),
-        (
-            "# x\n\n```trace\nopen\ntaken\n```\n",
-            "bad.md:5: page\n    not a trace line: taken",
-        ),
-    ] {
-        place.write("bad.md", text);
-        place
-            .nest(&quick(&["greet.nest", "bad.md"]))
-            .with_status(1)
-            .out_has("FAILED  bad.md")
-            .out_has(said);
-    }
-    place.write("bad.md", b"# x\n\xff\n");
-    place
-        .nest(&quick(&["greet.nest", "bad.md"]))
-        .with_status(1)
-        .out_has("bad.md:2: page\n    not UTF-8");
-    place
-        .nest(&quick(&["greet.nest", "none.md"]))
-        .with_status(1)
-        .err_has("cannot read none.md");
-    place
-        .nest(&quick(&["greet.nest", "none.txt"]))
-        .with_status(2)
-        .err_has("neither a page");
-    place.write("two.nest", GREET);
-    place
-        .nest(&quick(&["two.nest"]))
-        .with_status(1)
-        .err_has("to begin: nest test --generate two.nest");
-    place
-        .nest(&quick(&["two.nest", "known.md"]))
-        .with_status(2)
-        .err_has("known.md:3: it is about ");
-    place.write("wrong.nest", "%%\n\"a\" { $repl(\"x\"); }\n");
-    place
-        .nest(&quick(&["wrong.nest"]))
-        .with_status(1)
-        .err_has("E0401");
-    place
-        .nest(&["test", "-"])
-        .with_status(2)
-        .err_has("needs a file");
 }
 
 #[test]
