@@ -165,7 +165,8 @@ class Case:
     def _beneath(self, fence):
         kind, path = fence.kind, fence.word
         if not path or path.startswith('/') or any(
-                part in ('', '.', '..') for part in path.rstrip('/').split('/')):
+                part in ('', '.', '..') or len(part.encode()) > 255
+                for part in path.rstrip('/').split('/')):
             raise CaseError(f'```{kind} needs a path beneath fileRoot, as in docs/page.html')
         where = {'root': self.root, 'after': self.after}.get(kind.split('-')[-1])
         if kind in ('file-root', 'bytes-root', 'file-link'):

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::shown;
 use crate::source;
 use crate::term::{self, Failure};
 
@@ -71,12 +72,12 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
                 Some((line, other)) if !other.exists() && holds_conversations(&path) => {
                     term::note(format!(
                         "{}:{line}: there is no specification {}: the page is left out",
-                        file.display(),
-                        other.display()
+                        shown(&path),
+                        shown(&other)
                     ));
                 }
                 Some(_) => {}
-                None if holds_conversations(&path) => nameless.push(file),
+                None if holds_conversations(&path) => nameless.push(path),
                 None => {}
             }
         }
@@ -84,7 +85,7 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
     for page in nameless {
         term::note(format!(
             "{} names no specification, with a line `spec: {}`: it is left out",
-            page.display(),
+            shown(&page),
             spec.file_name().unwrap_or_default().display()
         ));
     }
