@@ -333,7 +333,7 @@ def paths(base):
 
 def load_all(root, patterns, own=None):
     """All cases below `own`, else below `root`/conformance/cases and `root`/examples, whose name
-    matches a glob."""
+    matches a glob, and what is wrong with those that are none, as (place, reason)."""
     import fnmatch
     found, errors = [], []
     if own is not None:
@@ -349,6 +349,8 @@ def load_all(root, patterns, own=None):
             continue
         try:
             found.append(Case(path, name))
-        except (CaseError, OSError) as error:
-            errors.append((name, str(error)))
+        except CaseError as error:
+            errors.append((f'{name}.md:{error.at or 1}', error.args[0]))
+        except OSError as error:
+            errors.append((f'{name}.md', error.strerror))
     return found, errors
