@@ -6,12 +6,14 @@ When standard input ends, whoever asked has gone, and so does this. Must not kno
 not in runner/.
 """
 
+import faulthandler
 import json
 import os
 import re
 import signal
 import sys
 import threading
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -77,6 +79,14 @@ def follow():
     signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
 
 
+def beat():
+    """Ends this program, "Timeout (" said on standard output, when nothing of it goes on: a pattern that
+    is compared for ever lets no other thread run."""
+    while True:
+        faulthandler.dump_traceback_later(max(5, 2 * patience.seconds()), exit=True, file=1)
+        time.sleep(1)
+
+
 def main():
     """Runs what is asked for; the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -88,6 +98,7 @@ def main():
     temporary = scratch.begin(request['keep'])
     try:
         threading.Thread(target=follow, daemon=True).start()
+        threading.Thread(target=beat, daemon=True).start()
         suite = Told(Given(request['nest'], request['spec'], request['servers']),
                      request['models'], colour=False, quick=request['quick'])
         cases = []

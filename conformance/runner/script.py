@@ -12,6 +12,7 @@ from .process import clean_environment, running, sanitizer_report, unsaid
 
 STOPS = 24      # cuts of a conversation in which the server stops: each needs a script of its own
 ENDLESS = 256 << 20     # bytes of a trace in which no conversation begins or ends
+SHOWN = 1 << 20         # bytes of a trace, or of what a client received, in which is looked for the reason
 _BOUNDARY = re.compile(rb'^\d+ (?:open|end [a-z]+)$', re.M)
 
 
@@ -109,16 +110,22 @@ class _Progress:
 
 def _hung(case, folder, talks, why):
     """Where a script came to a halt: the conversation, what its client waits for, and its trace."""
-    with open(os.path.join(folder, 'out'), 'rb') as file:
-        out = file.read(ENDLESS)
-    read_output(out[:out.rfind(b'\n') + 1], talks)
     traces = {}
-    if os.path.exists(os.path.join(folder, 'trace')):
-        with open(os.path.join(folder, 'trace'), 'rb') as file:
-            lines = file.read(1 << 24)
-        traces = trace.parse_server(lines[:lines.rfind(b'\n') + 1])
+    if os.path.exists(path := os.path.join(folder, 'trace')):
+        with open(path, 'rb') as file:
+            begins = max(0, os.path.getsize(path) - SHOWN)
+            file.seek(begins)
+            lines = file.read(SHOWN).split(b'\n')[1 if begins else 0:-1]
+        traces = trace.parse_server(b'\n'.join(lines))
     begun = [number for number, lines in traces.items() if not trace.finished(lines)]
     number = max(begun, default=min(talks))
+    received, size = [], 0
+    with open(os.path.join(folder, 'out'), 'rb') as file:
+        for line in file:
+            if line.startswith(b'%d ' % number) and line.endswith(b'\n') and size < SHOWN:
+                received.append(line)
+                size += len(line)
+    read_output(b''.join(received), talks)
     talk, lines = talks[number], traces.get(number, [])
     if talk.label == 'whole':
         case.hear([lines])

@@ -103,6 +103,19 @@ fn a_server_that_hangs_is_noticed() {
         .with_status(1)
         .out_has("known.md:9: event tcp4\n    expect: within 2 s it received less");
     assert!(!runs_below(&place));
+    // A pattern that can match in very many ways hangs, too.
+    place.write(
+        "greet.nest",
+        GREET.replace("You are %s", &format!("%s{}", "a".repeat(40))),
+    );
+    place.write(
+        "known.md",
+        KNOWN.replace(" \"You are al.", "~ \"((a|a|l)*)*"),
+    );
+    place
+        .nest(&quick(&["--timeout", "1s", "greet.nest"]))
+        .with_status(1)
+        .err_has("a pattern takes for ever to compare, in known.md: ");
     place
         .nest(&quick(&["--timeout", "0s", "greet.nest"]))
         .with_status(2)
