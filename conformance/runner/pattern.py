@@ -7,6 +7,9 @@ Must not know: what they are held against.
 import re
 import warnings
 
+# What a later Python might read otherwise concerns nobody who runs this one.
+warnings.filterwarnings('ignore', category=FutureWarning)
+
 _REFUSED = (re.error, OverflowError, RecursionError, DeprecationWarning)
 # What may open a group or refer to one, and what hides such a thing.
 _PART = re.compile(rb'''
@@ -23,7 +26,6 @@ def read(data, text):
     around = ('(?:', ')') if isinstance(data, str) else (b'(?:', b')')
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
             warnings.simplefilter('error', DeprecationWarning)      # flags of the whole, inside it
             re.compile(data)
             re.compile(around[0] + data + around[1])

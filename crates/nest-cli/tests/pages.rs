@@ -15,7 +15,7 @@ fn groups_belong_to_their_pattern() {
         .replace("reply ~", "reply~")
         .replace(
             "expect \"You are al.\\n\"",
-            "expect~ \"You are (ab)\\\\1\\\\.\\n\"",
+            "expect~ \"[[Y]ou are (ab)\\\\1\\\\.\\n\"",
         )
         .replace(
             "reply \"You are al.\\n\"",
@@ -26,7 +26,7 @@ fn groups_belong_to_their_pattern() {
         "known.md",
         format!("\u{feff}{}", page.replace('\n', "\r\n")),
     );
-    place
+    let ended = place
         .nest(&[
             "test",
             "--quick",
@@ -38,6 +38,7 @@ fn groups_belong_to_their_pattern() {
         ])
         .with_status(0)
         .out_has("2 passed");
+    assert!(ended.err.is_empty(), "{}", ended.err);
     place.write("known.md", page.replace("(ab)", "(a)"));
     place
         .nest(&quick(&["greet.nest"]))
