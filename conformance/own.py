@@ -6,16 +6,18 @@ When standard input ends, whoever asked has gone, and so does this. Must not kno
 not in runner/.
 """
 
+import faulthandler
 import json
 import os
 import re
 import signal
 import sys
 import threading
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from runner import process, scratch, unread                 # noqa: E402
+from runner import patience, process, scratch, unread       # noqa: E402
 from runner.build import BuildError, bounded                # noqa: E402
 from runner.case import Case, CaseError                     # noqa: E402
 from runner.suite import Suite                              # noqa: E402
@@ -73,7 +75,16 @@ def follow():
     """Ends this program with whoever asked."""
     while os.read(0, 1):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    # Another thread would get it, and leave the main one to wait for what it waits for.
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
+
+
+def beat():
+    """Ends this program, "Timeout (" said on standard output, when nothing of it goes on: a pattern that
+    is compared for ever lets no other thread run."""
+    while True:
+        faulthandler.dump_traceback_later(max(5, 2 * patience.seconds()), exit=True, file=1)
+        time.sleep(1)
 
 
 def main():
@@ -83,9 +94,11 @@ def main():
     if why := unread.wrong():
         say(wrong=f'this machine cannot tell what a server has received: {why}')
         return 2
+    patience.choose(request['timeout'])
     temporary = scratch.begin(request['keep'])
     try:
         threading.Thread(target=follow, daemon=True).start()
+        threading.Thread(target=beat, daemon=True).start()
         suite = Told(Given(request['nest'], request['spec'], request['servers']),
                      request['models'], colour=False, quick=request['quick'])
         cases = []
@@ -93,7 +106,8 @@ def main():
             try:
                 cases.append(Case(page, page, request['spec']))
             except (CaseError, OSError, ValueError) as error:
-                say(page=page, seconds=0, cells=[told('page', 'failed', error)], heard=[])
+                why = getattr(error, 'strerror', None) or error
+                say(page=page, seconds=0, cells=[told('page', 'failed', why)], heard=[])
         good = suite.run(cases, request['jobs']) and len(cases) == len(request['pages'])
         say(kept=temporary if request['keep'] else None)
     except KeyboardInterrupt:

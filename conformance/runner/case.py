@@ -3,33 +3,25 @@
 Must not know: models, compilers, sockets.
 """
 
-import difflib
 import os
 import re
 import shlex
-from . import literal, trace
+from . import literal, pattern, trace
+from .page import CaseError, Page, at
 
 STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
          'expect-cut', 'wait', 'pass', 'after', 'connect', 'refused',
          'stop', 'reload')
 LONGEST = 10_000        # ms that one step may let pass on sockets
-_FENCE = re.compile(r'^```([a-z-]+)(?:[ \t]+(\S+))?[ \t]*\n(.*?)^```[ \t]*$', re.S | re.M)
-_FENCES = ('nest', 'escaped', 'file', 'client', 'trace', 'exit', 'files-after', 'says', 'diagnostics')
-_FILES = ('file-root', 'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent')
-_META = re.compile(r'<!--\s*(cuts|crowd|skip|missing):\s*(.*?)\s*-->', re.S)
+EVER = 100 * 3600_000   # ms that one step may let pass at all
+MOST = 64               # clients
+_BEHIND = {             # what a client cannot do once it has done this
+    'half-close': ('send', 'half-close', 'reset'),
+    'reset': STEPS,
+    'expect-close': ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume'),
+    'expect-cut': ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume'),
+}
 _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
-
-
-class CaseError(Exception):
-    """The file is not a case."""
-
-
-def _at(line, read, *of):
-    """What is read of something that begins in this line of the page."""
-    try:
-        return read(*of)
-    except (CaseError, ValueError) as error:
-        raise CaseError(f'{error} at line {line} of the page') from None
 
 
 class Case:
@@ -57,134 +49,150 @@ class Case:
         self.skips = {}         # listener -> reason
         self.heard = []         # traces of the conversation, whole, that servers have left
         self.given = spec
-        with open(path, 'rb') as file:
-            page = file.read()
-        try:
-            text = page.decode('utf-8')
-        except UnicodeDecodeError as error:
-            raise CaseError(f'not UTF-8 at line {page.count(10, 0, error.start) + 1} of the page'
-                            ) from None
-        self._read(text.replace('\r\n', '\n'))
+        self._read(Page(path))
 
-    def _read(self, text):
-        if not text.startswith('# '):
-            raise CaseError('no title in the first line')
-        for kind, value in _META.findall(text):
-            self._meta(kind, value)
-        clients = []
-        self._fences_are_told(text)
+    def _read(self, page):
+        for line, kind, value in page.directives:
+            at(line, self._meta, kind, value)
         if self.given:
             self.spec = os.path.basename(self.given)
-            if re.search(r'^```(nest|escaped|file)(\s|$)', text, re.M):
-                raise CaseError(f'it has a specification of its own: it tests that, not {self.spec}')
-        for fence in _FENCE.finditer(text):
-            kind, word, body = fence.groups()
-            first = text.count('\n', 0, fence.start(3)) + 1
-            if kind == 'nest':
-                if self.spec is not None:
-                    raise CaseError('two ```nest fences; write ```file NAME for another file')
-                self.spec = word or 'case.nest'
-                self.files[self.spec] = body
-            elif kind == 'escaped':
-                self.spec = word or 'case.nest'
-                self.files[self.spec] = _at(first, literal.parse, body)
-            elif kind == 'file':
-                if not word or '/' in word:
-                    raise CaseError('```file needs a plain name')
-                self.files[word] = body
-            elif kind == 'client':
-                clients.append((word or '', body, first))
-            elif kind == 'trace':
-                if (word or '') in self.traces:
-                    raise CaseError(f'two traces of client {word or "(no name)"}')
-                self.traces[word or ''] = self._trace(body, first)
-            elif kind == 'exit':
-                if not re.fullmatch('[0-9]+', body.strip()):
-                    raise CaseError(f'```exit holds one number at line {first} of the page')
-                self.exit = int(body)
-            elif kind in _FILES:
-                self._beneath(kind, word, body)
-            elif kind == 'files-after':
-                self._after(word, body)
-            elif kind == 'says':
-                self.says += [_at(at, literal.pattern, line, line)
-                              for at, line in self._numbered(body, first)]
-            elif kind == 'diagnostics':
-                self.diagnostics = [_at(at, self._diagnostic, line)
-                                    for at, line in self._numbered(body, first)]
-        given = re.search(r'^arguments:[ \t]*(.+)$', text, re.M)
-        try:
-            self.arguments = shlex.split(given.group(1)) if given else []
-        except ValueError as error:
-            raise CaseError(f'arguments: {error}') from None
-        beside = re.findall(r'^spec:[ \t]*(\S+)[ \t]*$', _FENCE.sub('', text), re.M)
-        if len(beside) > 1:
-            raise CaseError(f'it names {len(beside)} specifications: {", ".join(beside)}')
-        if self.spec is None and beside:
-            self._beside(beside[0])
+        for fence in page.fences:
+            at(fence.line, self._fence, fence)
+        self._header(page)
         if self.spec is None:
-            raise CaseError('no ```nest fence')
-        for client, body, first in clients:
-            self.talk += [trace.placed((client,) + _at(at, self._step, line), at)
-                          for at, line in self._numbered(body, first)]
-            if not self._lines(body):
-                self.talk.append((client, 'open', None))
-        if self.diagnostics is None and self.exit is None:
-            names = {client for client, _, _ in self.talk}
-            if not names or names != set(self.traces):
-                raise CaseError('every client needs its trace, every trace its client')
-        elif self.talk or self.traces:
-            raise CaseError('a conversation beside diagnostics or exit')
+            raise CaseError('no ```nest fence, and no line "spec: PATH.nest"', 1)
+        for fence in page.fences:
+            if fence.kind == 'client':
+                steps = [trace.placed((fence.word or '',) + at(line, self._step, text), line)
+                         for line, text in fence.lines()]
+                self.talk += steps or [trace.placed((fence.word or '', 'open', None), fence.line)]
+        self._is_whole(page)
         for client in self.clients():
+            self._goes_on(client)
+
+    def _fence(self, fence):
+        kind, word, body = fence.kind, fence.word, fence.body
+        if kind in ('nest', 'escaped', 'file') and self.given:
+            raise CaseError(f'it has a specification of its own: it tests that, not {self.spec}')
+        if kind in ('nest', 'escaped'):
+            if self.spec is not None:
+                raise CaseError('two specifications; write ```file NAME for another file')
+            self.spec = word or 'case.nest'
+        if kind == 'nest':
+            self.files[self.spec] = body
+        elif kind == 'escaped':
+            self.files[self.spec] = at(fence.first, literal.parse, body)
+        elif kind == 'file':
+            if not word or '/' in word:
+                raise CaseError('```file needs a plain name')
+            if word in self.files:
+                raise CaseError(f'two files {word}')
+            self.files[word] = body
+        elif kind == 'trace':
+            if (word or '') in self.traces:
+                raise CaseError(f'two traces of client {_who(word)}')
+            self.traces[word or ''] = [trace.placed(at(line, trace.parse_line, text, True), line)
+                                       for line, text in fence.lines()]
+        elif kind == 'exit':
+            if self.exit is not None or not re.fullmatch('[0-9]{1,3}', body.strip()):
+                raise CaseError('```exit holds one number, and there is one of it')
+            self.exit = int(body)
+        elif kind == 'files-after':
+            self._after(fence)
+        elif kind == 'says':
+            self.says += [at(line, pattern.read, text, text) for line, text in fence.lines()]
+        elif kind == 'diagnostics':
+            self.diagnostics = (self.diagnostics or []) + [
+                at(line, self._diagnostic, text) for line, text in fence.lines()]
+        elif kind != 'client':
+            self._beneath(fence)
+
+    def _header(self, page):
+        given = {'spec': [], 'arguments': []}
+        for line, word, text in page.headers:
+            given[word].append((line, text))
+        for word, there in given.items():
+            if len(there) > 1:
+                named = ', '.join(text for _, text in there)
+                what = 'specifications' if word == 'spec' else 'lines of arguments'
+                raise CaseError(f'it names {len(there)} {what}: {named}', there[1][0])
+        for line, text in given['arguments']:
             try:
-                re.compile(self.expected(client))
-            except re.error as error:
-                raise CaseError(f'the patterns of client {client or "(no name)"} do not go '
-                                f'together: {error}') from None
-        if any(step == 'connect' for name in self.clients() for step, _ in self.steps(name)[1:]):
-            raise CaseError('connect is a client\'s first step')
-        if 'sockets' not in self.skips and any(
-                argument > LONGEST for _, step, argument in self.talk if step == 'pass'):
-            raise CaseError(f'on sockets a step lets at most {LONGEST // 1000}s pass')
+                self.arguments = shlex.split(text)
+            except ValueError as error:
+                raise CaseError(f'arguments: {error}', line) from None
+        for line, text in given['spec']:
+            if len(text.split()) > 1:
+                raise CaseError(f'spec: takes one path, without blanks: {text}', line)
+            if self.spec is None:
+                at(line, self._beside, text)
 
-    @staticmethod
-    def _fences_are_told(text):
-        """Nothing that looks like a fence of a case is passed over."""
-        kinds = _FENCES + _FILES
-        left = _FENCE.sub(lambda found: '\n' * found[0].count('\n')
-                          if found[1] in kinds or not difflib.get_close_matches(
-                              found[1], kinds, 1, 0.8) else found[0], text)
-        for at, line in enumerate(left.split('\n'), 1):
-            found = re.match(r'[ \t]*(?:`{3,}|~{3,})[ \t]*([A-Za-z-]+)', line)
-            close = found and difflib.get_close_matches(found[1].lower(), kinds, 1, 0.8)
-            if close:
-                raise CaseError(f'not a fence: {line.strip()}; ```{close[0]} begins its line, one '
-                                f'word may follow, and ``` closes it at line {at} of the page')
+    def _is_whole(self, page):
+        """Every client has its trace, every trace its client; what has neither says something else."""
+        clients = self.clients()
+        if self.diagnostics is not None or self.exit is not None:
+            for fence in page.fences:
+                if fence.kind in ('client', 'trace'):
+                    raise CaseError('a conversation beside diagnostics or exit', fence.line)
+            return
+        for fence in page.fences:
+            name = fence.word or ''
+            if fence.kind == 'client' and name not in self.traces:
+                raise CaseError(f'client {_who(name)} has no trace', fence.line)
+            if fence.kind == 'trace' and name not in clients:
+                raise CaseError(f'this is the trace of client {_who(name)}, and there is none',
+                                fence.line)
+        if not clients:
+            raise CaseError('it says nothing that could be tested: there is no ```client fence', 1)
+        if len(clients) > MOST:
+            raise CaseError(f'it has {len(clients)} clients, and at most {MOST} connect', 1)
 
-    def _beneath(self, kind, path, body):
-        if not path or path.startswith('/') or '..' in path.split('/'):
-            raise CaseError(f'```{kind} needs a path beneath fileRoot')
+    def _goes_on(self, name):
+        """Each step of a client can follow those before it."""
+        mine, done = [entry for entry in self.talk if entry[0] == name], []
+        for entry in mine:
+            _, step, argument = entry
+            if step == 'connect' and entry is not mine[0]:
+                raise CaseError('connect is a client\'s first step', entry.at)
+            barred = next((before for before in done if step in _BEHIND.get(before, ())), None)
+            if barred:
+                raise CaseError(f'{step} cannot follow {barred}', entry.at)
+            if step == 'pass' and argument > LONGEST and 'sockets' not in self.skips:
+                raise CaseError(f'on sockets a step lets at most {LONGEST // 1000}s pass; '
+                                '<!-- skip: sockets, reason --> leaves them out', entry.at)
+            done.append(step)
+
+    def _beneath(self, fence):
+        kind, path = fence.kind, fence.word
+        if not path or path.startswith('/') or any(
+                part in ('', '.', '..') or len(part.encode()) > 255
+                for part in path.rstrip('/').split('/')):
+            raise CaseError(f'```{kind} needs a path beneath fileRoot, as in docs/page.html')
         where = {'root': self.root, 'after': self.after}.get(kind.split('-')[-1])
+        if kind in ('file-root', 'bytes-root', 'file-link'):
+            there = [*self.root, *self.links]
+            if path in there or any(f'{one.rstrip("/")}/'.startswith(f'{other}/')
+                                    for one, other in [(path, t) for t in there if t[-1] != '/']
+                                    + [(t, path) for t in there if path[-1] != '/']):
+                raise CaseError(f'```{kind} {path}: something else is there already')
+        elif where is not None and path in where:
+            raise CaseError(f'two ```{kind} {path}')
         if kind == 'file-link':
-            self.links[path] = body.strip()
+            self.links[path] = fence.body.strip()
         elif kind == 'file-absent':
             self.absent.add(path)
-        elif path in where:
-            raise CaseError(f'two ```{kind} {path}')
         elif kind.startswith('bytes'):
-            try:
-                where[path] = literal.parse(' '.join(self._lines(body)))
-            except ValueError as error:
-                raise CaseError(str(error)) from None
+            where[path] = at(fence.first, literal.parse, fence.literals())
         else:
-            where[path] = body.encode()
+            where[path] = fence.body.encode()
 
-    def _after(self, path, body):
-        try:
-            data = literal.parse(' '.join(self._lines(body)))
-            self.patterns.append((re.compile(path or ''), re.compile(data, re.S)))
-        except (ValueError, re.error) as error:
-            raise CaseError(f'files-after: {error}') from None
+    def _after(self, fence):
+        if not fence.word:
+            raise CaseError('```files-after needs a pattern of paths')
+        path = pattern.read(fence.word, fence.word)
+        data = at(fence.first, literal.parse, fence.literals())
+        at(fence.first, pattern.read, data, fence.literals())
+        self.patterns.append((re.compile(path), re.compile(data, re.S)))
 
     def _beside(self, name):
         """Takes a specification, and the others of its folder, which it may include."""
@@ -198,54 +206,45 @@ class Case:
 
     def _meta(self, kind, value):
         word, _, reason = value.partition(',')
+        word = word.strip()
+        known = {'missing': ('yes',), 'skip': ('tcp', 'unix', 'sockets')}.get(kind, ('none',))
+        if word not in known:
+            raise CaseError(f'{kind}: knows only {" and ".join(known)}, not "{word}"')
         if not reason.strip():
-            raise CaseError(f'{kind}: {value} gives no reason')
+            raise CaseError(f'{kind}: {value} gives no reason; <!-- {kind}: {word}, reason --> does')
         if kind == 'missing':
             self.missing = True
-        elif kind in ('cuts', 'crowd'):
-            if word != 'none':
-                raise CaseError(f'{kind}: knows only none')
-            setattr(self, kind, False)
-        else:
-            if word not in ('tcp', 'unix', 'sockets'):
-                raise CaseError('skip: knows only tcp, unix and sockets')
+        elif kind == 'skip':
             self.skips[word] = reason.strip()
-
-    @staticmethod
-    def _numbered(body, first):
-        return [(at, line.strip()) for at, line in enumerate(body.split('\n'), first)
-                if line.strip() and not line.lstrip().startswith('#')]
-
-    @classmethod
-    def _lines(cls, body):
-        return [line for _, line in cls._numbered(body, 1)]
+        else:
+            setattr(self, kind, False)
 
     @staticmethod
     def _step(line):
-        word, _, rest = line.partition(' ')
+        word, *rest = line.split(None, 1)
+        rest = rest[0] if rest else ''
         if word not in STEPS:
-            raise CaseError(f'unknown step: {line}')
+            raise CaseError(f'unknown step: {line}; there are {", ".join(STEPS)}')
         if word in ('send', 'expect', 'expect~'):
             data = literal.parse(rest)
-            return (word, literal.pattern(data, line) if word == 'expect~' else data)
+            return (word, pattern.read(data, line) if word == 'expect~' else data)
         if word in ('pass', 'after'):
-            time = re.fullmatch(r'(\d+)(ms|s|m|h)', rest)
-            if not time:
-                raise CaseError(f'{word} takes a time, as in 300ms: {line}')
-            return (word, int(time[1]) * {'ms': 1, 's': 1000, 'm': 60_000, 'h': 3600_000}[time[2]])
+            time = re.fullmatch(r'([0-9]{1,9})(ms|s|m|h)', rest)
+            ms = time and int(time[1]) * {'ms': 1, 's': 1000, 'm': 60_000, 'h': 3600_000}[time[2]]
+            if not time or ms > EVER:
+                raise CaseError(f'{word} takes a time, as in 300ms, at most {EVER // 3600_000}h: {line}')
+            return (word, ms)
         if word == 'stop':
             if rest not in ('', '1'):
                 raise CaseError(f'stop takes nothing, or 1, the exit status: {line}')
             return (word, int(rest or 0))
         if word == 'reload':
+            if len(rest.split(None, 1)) < 2:
+                raise CaseError(f'reload takes a line of the configuration, NAME VALUE: {line}')
             return (word, rest)
         if rest:
             raise CaseError(f'{word} stands alone: {line}')
         return (word, None)
-
-    def _trace(self, body, first):
-        return [trace.placed(_at(at, trace.parse_line, line, True), at)
-                for at, line in self._numbered(body, first)]
 
     @staticmethod
     def _diagnostic(line):
@@ -271,20 +270,19 @@ class Case:
 
     def expected(self, client):
         """A regular expression for all bytes a client receives."""
-        return b''.join(re.escape(argument) if step == 'expect' else b'(?:' + argument + b')'
-                        for step, argument in self.steps(client) if step in ('expect', 'expect~'))
+        return pattern.behind(_part(entry) for entry in self._expects(client))
+
+    def _expects(self, client):
+        return [entry for entry in self.talk if entry[0] == client and entry[1] in ('expect', 'expect~')]
 
     def unmet(self, client, received):
         """The first step of a client that what it received does not satisfy, and what was left for
         that; None and the rest, if all do."""
-        pattern, left = b'', received
-        for step in self.talk:
-            name, word, argument = step
-            if name != client or word not in ('expect', 'expect~'):
-                continue
-            pattern += re.escape(argument) if word == 'expect' else b'(?:' + argument + b')'
-            if (found := re.match(pattern, received, re.S)) is None:
-                return step, left
+        parts, left = [], received
+        for entry in self._expects(client):
+            parts.append(_part(entry))
+            if (found := re.match(pattern.behind(parts), received, re.S)) is None:
+                return entry, left
             left = received[found.end():]
         return None, left
 
@@ -318,6 +316,15 @@ class Case:
         return any(step == 'reset' for name, step, _ in self.talk if client in (None, name))
 
 
+def _part(entry):
+    """What a step expects, as a part of a pattern."""
+    return (entry[2],) if entry[1] == 'expect' else entry[2]
+
+
+def _who(name):
+    return name or '(no name)'
+
+
 def paths(base):
     """All pages below a folder that are cases; a README is for people."""
     return [os.path.join(folder, name) for folder, _, names in os.walk(base)
@@ -326,7 +333,7 @@ def paths(base):
 
 def load_all(root, patterns, own=None):
     """All cases below `own`, else below `root`/conformance/cases and `root`/examples, whose name
-    matches a glob."""
+    matches a glob, and what is wrong with those that are none, as (place, reason)."""
     import fnmatch
     found, errors = [], []
     if own is not None:
@@ -343,5 +350,7 @@ def load_all(root, patterns, own=None):
         try:
             found.append(Case(path, name))
         except CaseError as error:
-            errors.append((name, str(error)))
+            errors.append((f'{name}.md:{error.at or 1}', error.args[0]))
+        except OSError as error:
+            errors.append((f'{name}.md', error.strerror))
     return found, errors

@@ -10,10 +10,10 @@ import select
 import socket
 import struct
 import time
-from . import literal, trace
+from . import literal, patience, trace
 from .unread import unread
 
-PATIENCE = 60            # seconds for any one step: it bounds failures, and nobody waits for it else
+MOST = 256 << 20         # bytes that a client takes: one that is sent more is sent it for ever
 SILENCE = 5              # seconds without a byte after which a pattern that does not match won't
 COARSE = 30              # ms by which a server's clock and ours may differ
 _SIOCOUTQ = 0x5411
@@ -22,6 +22,10 @@ _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNABORTED)
 
 class ClientError(Exception):
     """The conversation did not go as the case says."""
+
+
+class Hung(ClientError):
+    """What the case waits for did not come in time."""
 
 
 class Client:
@@ -36,7 +40,7 @@ class Client:
         self.sock = socket.socket(family, socket.SOCK_STREAM)
         if small:                       # a window that a stalled client fills soon
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.sock.settimeout(PATIENCE)
+        self.sock.settimeout(patience.seconds())
         self.spoke = self.heard = time.monotonic()
         try:
             self.sock.connect({'tcp4': ('127.0.0.1', address), 'tcp6': ('::1', address),
@@ -64,6 +68,8 @@ class Client:
             try:
                 chunk = self.sock.recv(1 << 18)
                 self.got += chunk
+                if len(self.got) > MOST:
+                    raise Hung(f'it received more than {MOST >> 20} MB')
                 self.eof = not chunk
             except OSError as error:
                 if error.errno not in _GONE:
@@ -84,16 +90,17 @@ class Client:
     def send(self, data):
         """Sends all of it, unless the server has closed."""
         self.spoke = time.monotonic()
-        until = self.spoke + PATIENCE
+        until = self.spoke + patience.seconds()
         try:
             while data and not self.shut:
                 data = self._turn(until, data)
         except TimeoutError:
-            raise ClientError(f'the server takes no more input ({len(data)} bytes left)') from None
+            raise Hung(f'within {patience.shown()} the server took no more input '
+                       f'({len(data)} bytes left)') from None
 
     def expect(self, want):
         """Waits for exactly these bytes."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience.seconds()
         while True:
             fresh = self.got[self.seen:self.seen + len(want)]
             if fresh == want:
@@ -105,8 +112,8 @@ class Client:
             try:
                 self._turn(until)
             except TimeoutError:
-                raise ClientError(f'within {PATIENCE} s it received less\n  - {short(want)}'
-                                  f'\n  + {short(fresh)}') from None
+                raise Hung(f'within {patience.shown()} it received less\n  - {short(want)}'
+                           f'\n  + {short(fresh)}') from None
 
     def let_pass(self, ms):
         """Does nothing but read for at least that time."""
@@ -129,25 +136,27 @@ class Client:
 
     def expect_pattern(self, pattern):
         """Waits until all that is unseen matches the pattern."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience.seconds()
         while re.fullmatch(pattern, self.got[self.seen:], re.S) is None:
             begun = len(self.got) > self.seen
             try:
                 self._turn(min(until, time.monotonic() + SILENCE) if begun else until)
             except TimeoutError:
-                raise ClientError(f'what it received does not match\n  - {short(pattern)}'
-                                  f'\n  + {short(self.got[self.seen:])}') from None
+                wrong, when = ((ClientError, '') if begun else
+                               (Hung, f'within {patience.shown()} '))
+                raise wrong(f'{when}what it received does not match\n  - {short(pattern)}'
+                            f'\n  + {short(self.got[self.seen:])}') from None
         self.seen = len(self.got)
 
     def expect_close(self):
         """Waits for the server's end of file with nothing unexpected before it."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience.seconds()
         self.stalled = False
         try:
             while not self.eof:
                 self._turn(until)
         except TimeoutError:
-            raise ClientError(f'the server did not close within {PATIENCE} s') from None
+            raise Hung(f'the server did not close within {patience.shown()}') from None
         if self.dead and not self.late:
             raise ClientError('the server reset the connection instead of closing it')
         if len(self.got) != self.seen:
@@ -155,18 +164,18 @@ class Client:
 
     def expect_cut(self):
         """Waits for the server to end the connection, in whatever way and after whatever output."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience.seconds()
         if self.stalled:                # it goes on not to read until it is cut off
             watch = select.poll()
             watch.register(self.sock, select.POLLHUP | select.POLLERR)
-            if not watch.poll(PATIENCE * 1000):
-                raise ClientError(f'the server did not cut it off within {PATIENCE} s')
+            if not watch.poll(patience.seconds() * 1000):
+                raise Hung(f'the server did not cut it off within {patience.shown()}')
             self.stalled = False
         try:
             while not self.eof:
-                self._turn(until + PATIENCE)
+                self._turn(until + patience.seconds())
         except TimeoutError:
-            raise ClientError(f'the server did not end it within {PATIENCE} s') from None
+            raise Hung(f'the server did not end it within {patience.shown()}') from None
         self.dead, self.seen = False, len(self.got)
 
     def half_close(self):
@@ -193,10 +202,10 @@ class Client:
 
     def wait_consumed(self):
         """Returns when the server has received all that was sent. Linux."""
-        end, pause = time.monotonic() + PATIENCE, 0.00005
+        end, pause = time.monotonic() + patience.seconds(), 0.00005
         while self._in_flight():
             if time.monotonic() > end:
-                raise ClientError(f'the server did not receive all input within {PATIENCE} s')
+                raise Hung(f'the server did not receive all input within {patience.shown()}')
             if not (self.eof or self.stalled):
                 try:
                     self._turn(time.monotonic() + pause)
@@ -241,7 +250,7 @@ def converse(case, talk, kind, address, sync, tell=None):
                     _carry_out(client, step, argument, sync)
             except ClientError as error:
                 who = f'client {name}: ' if name else ''
-                raise ClientError(f'{who}{step}{trace.place(entry)}: {error}') from None
+                raise type(error)(f'{who}{step}{trace.place(entry)}: {error}') from None
         for client in clients.values():
             if not client.was_reset:
                 client.half_close()
@@ -250,8 +259,9 @@ def converse(case, talk, kind, address, sync, tell=None):
                 try:
                     client.expect_close()
                 except ClientError as error:
-                    raise ClientError(f'at the end{", client " + name if name else ""}: '
-                                      f'{error}') from None
+                    last = next(entry for entry in reversed(talk) if entry[0] == name)
+                    raise type(error)(f'at the end{", client " + name if name else ""}'
+                                      f'{trace.place(last, "after")}: {error}') from None
         return {name: client.got for name, client in clients.items()}
     finally:
         for client in clients.values():

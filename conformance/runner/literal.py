@@ -5,12 +5,14 @@ Must not know: what the bytes are for.
 
 import re
 
-MOST = 256 << 20        # bytes; nobody means more
+MOST = 64 << 20         # bytes; nobody means more
 
 _ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"(?:\s*\*\s*(\d+))?')
 _ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)', re.S)
 _PLAIN = {b'n': b'\n', b'r': b'\r', b't': b'\t', b'a': b'\a', b'b': b'\b', b'f': b'\f',
           b'v': b'\v', b'\\': b'\\', b'"': b'"', b"'": b"'"}
+_ESCAPED = {byte: f'\\x{byte:02X}' for byte in (*range(32), *range(127, 256))}
+_ESCAPED.update({ord(char): '\\' + word for char, word in zip('\\"\r\n\t', '\\"rnt')})
 
 
 def unescape(text):
@@ -31,16 +33,16 @@ def unescape(text):
 
 def parse(text):
     """The bytes of one or more literals; ValueError if there is anything else."""
-    if text.count('"') == 2 and text[0] == text[-1] == '"':
+    if text.count('"') == 2 and text[0] == text[-1] == '"' and text[-2] != '\\':
         return unescape(text[1:-1])
     out, at = b'', 0
     while at < len(text.rstrip()):
         item = _ITEM.match(text, at)
         if item is None:
-            raise ValueError(f'not a string literal: {text[at:].strip()}')
+            raise ValueError(f'not a string literal: {text[at:].strip()[:100]}')
         once, times = unescape(item.group(1)), int(item.group(2) or 1)
         if len(out) + len(once) * times > MOST:
-            raise ValueError(f'more than {MOST >> 20} MB: {text[at:].strip()}')
+            raise ValueError(f'more than {MOST >> 20} MB: {text[at:].strip()[:100]}')
         out += once * times
         at = item.end()
     if at == 0:
@@ -48,28 +50,6 @@ def parse(text):
     return out
 
 
-def pattern(data, text):
-    """The same bytes or characters, if they are a regular expression that can stand among others;
-    ValueError otherwise, about `text`."""
-    around = ('(?:', ')') if isinstance(data, str) else (b'(?:', b')')
-    try:
-        re.compile(around[0] + data + around[1])
-    except re.error as error:
-        raise ValueError(f'not a pattern, {error}: {text}') from None
-    return data
-
-
 def escape(data):
     """The literal of some bytes, as `script` reads it and traces show it."""
-    out = []
-    for byte in data:
-        char = chr(byte)
-        if char in '\\"':
-            out.append('\\' + char)
-        elif char in '\r\n\t':
-            out.append({'\r': '\\r', '\n': '\\n', '\t': '\\t'}[char])
-        elif 32 <= byte < 127:
-            out.append(char)
-        else:
-            out.append(f'\\x{byte:02X}')
-    return '"' + ''.join(out) + '"'
+    return '"' + data.decode('latin-1').translate(_ESCAPED) + '"'

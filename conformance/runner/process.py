@@ -3,16 +3,15 @@
 Must not know: conversations.
 """
 
+import contextlib
 import os
 import re
 import select
 import signal
 import subprocess
 import time
-from . import files, scratch, trace
+from . import files, patience, scratch, trace
 
-START = 30       # seconds until it must listen
-STOP = 60        # seconds until it must be gone after TERM
 _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
                      rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
 
@@ -40,17 +39,19 @@ def must_exit(case, binary):
     """Whether a server ends by itself with the case's status and never listens; None, or what it did."""
     status = case.exit
     with scratch.folder('exit') as folder:
-        try:
-            done = subprocess.run(case.command(binary), stdin=subprocess.DEVNULL, capture_output=True,
-                                  timeout=START, cwd=folder,
-                                  env=clean_environment(os.path.join(folder, 'trace')))
-        except subprocess.TimeoutExpired:
-            return f'it was still there after {START} s'
-    if b'listening' in done.stdout:
+        process = subprocess.Popen(case.command(binary), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+                                   env=clean_environment(os.path.join(folder, 'trace')))
+        with running(process):
+            try:
+                out, errors = process.communicate(timeout=patience.seconds())
+            except subprocess.TimeoutExpired:
+                return patience.Hung(f'it was still there after {patience.shown()}')
+    if b'listening' in out:
         return 'it listened'
-    if done.returncode != status:
-        return f'exit status {done.returncode}, not {status}'
-    return sanitizer_report(done.stderr) or unsaid(case, done.stderr)
+    if process.returncode != status:
+        return f'exit status {process.returncode}, not {status}'
+    return sanitizer_report(errors) or unsaid(case, errors)
 
 
 def unsaid(case, errors):
@@ -65,6 +66,10 @@ class ServerError(Exception):
     """The server did not start, or did not end as it should."""
 
 
+class Silent(ServerError):
+    """It did not do so in time."""
+
+
 _running = set()
 
 
@@ -72,6 +77,20 @@ def kill_all():
     """Ends every server that still runs; for an interrupted suite."""
     for process in list(_running):
         process.kill()
+
+
+@contextlib.contextmanager
+def running(process):
+    """A process for the time of a block, which it does not survive."""
+    _running.add(process)
+    try:
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+    finally:
+        _running.discard(process)
 
 
 class Server:
@@ -107,13 +126,14 @@ class Server:
             raise
 
     def _started(self, listen):
-        line, end = b'', time.monotonic() + START
+        line, end = b'', time.monotonic() + patience.seconds()
         while b'\n' not in line:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
             chunk = os.read(self.process.stdout.fileno(), 4096) if ready else None
             if not chunk:
-                why = 'ended' if ready else f'said nothing for {START} s'
-                raise ServerError(f'the server {why} before it listened: {self.said()}')
+                if ready:
+                    raise ServerError(f'the server ended before it listened: {self.said()}')
+                raise Silent(f'the server did not listen within {patience.shown()}: {self.said()}')
             line += chunk
         text = line.decode(errors='replace')
         shapes = {'tcp4': r'127\.0\.0\.1:(\d+)', 'tcp6': r'\[::1\]:(\d+)', 'unix': r'unix:()'}
@@ -164,10 +184,10 @@ class Server:
         with open(self.config, 'w', encoding='utf-8') as file:
             file.write(argument + '\n')
         self.process.send_signal(signal.SIGHUP)
-        end = time.monotonic() + START
+        end = time.monotonic() + patience.seconds()
         while '\n' not in self.said(None)[said:]:
             if time.monotonic() > end:
-                raise ServerError(f'reload: it said nothing within {START} s')
+                raise Silent(f'reload: it said nothing within {patience.shown()}')
             time.sleep(0.01)
 
     def stop(self):
@@ -181,11 +201,11 @@ class Server:
             else:
                 self.process.terminate()
             try:
-                self.process.wait(STOP)
+                self.process.wait(patience.seconds())
             except subprocess.TimeoutExpired:
-                wrong = f'the server was still there {STOP} s after TERM'
+                wrong = patience.Hung(f'the server was still there {patience.shown()} after TERM')
                 self.process.kill()
-                self.process.wait(STOP)
+                self.process.wait()
             else:
                 if self.process.returncode != status:
                     wrong = (f'exit status {self.process.returncode} after TERM'
@@ -198,14 +218,14 @@ class Server:
         if report:
             return report
         if wrong:
-            return wrong + '\n' + errors[-2000:].decode(errors='replace')
+            return type(wrong)(wrong + '\n' + errors[-2000:].decode(errors='replace'))
         return None
 
     def kill(self):
         """Ends it at once."""
         if self.alive():
             self.process.kill()
-            self.process.wait(STOP)
+            self.process.wait()
         self._forget()
 
     def _forget(self):

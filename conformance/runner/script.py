@@ -6,11 +6,14 @@ Must not know: sockets, how the server was built.
 import os
 import re
 import subprocess
-from . import files, literal, scratch, trace, variants
-from .process import clean_environment, sanitizer_report, unsaid
+import time
+from . import files, literal, patience, scratch, trace, variants
+from .process import clean_environment, running, sanitizer_report, unsaid
 
-TIME = 120
 STOPS = 24      # cuts of a conversation in which the server stops: each needs a script of its own
+ENDLESS = 256 << 20     # bytes of a trace in which no conversation begins or ends
+SHOWN = 1 << 20         # bytes of a trace, or of what a client received, in which is looked for the reason
+_BOUNDARY = re.compile(rb'^\d+ (?:open|end [a-z]+)$', re.M)
 
 
 class Conversation:
@@ -78,29 +81,104 @@ def run(case, server, quick=False):
     return None
 
 
+class _Progress:
+    """How far a script has come, by its trace: a conversation that begins or ends is progress."""
+
+    def __init__(self, path):
+        self.path, self.read, self.rest = path, 0, b''
+        self.since, self.behind = time.monotonic(), 0
+
+    def wrong(self):
+        """Why the server is not waited for any more; None."""
+        data = b''
+        if os.path.exists(self.path):
+            with open(self.path, 'rb') as file:
+                file.seek(self.read)
+                data = file.read(1 << 24)
+        self.read += len(data)
+        whole, _, self.rest = (self.rest + data).rpartition(b'\n')
+        if _BOUNDARY.search(whole):
+            self.since, self.behind = time.monotonic(), 0
+        self.behind += len(data)
+        self.rest = self.rest[-(1 << 16):]
+        if self.behind > ENDLESS:
+            return f'its trace has more than {ENDLESS >> 20} MB'
+        if time.monotonic() - self.since > patience.seconds():
+            return f'the server did not come to its end within {patience.shown()}'
+        return None
+
+
+def _hung(case, folder, talks, why):
+    """Where a script came to a halt: the conversation, what its client waits for, and its trace."""
+    traces = {}
+    if os.path.exists(path := os.path.join(folder, 'trace')):
+        with open(path, 'rb') as file:
+            begins = max(0, os.path.getsize(path) - SHOWN)
+            file.seek(begins)
+            lines = file.read(SHOWN).split(b'\n')[1 if begins else 0:-1]
+        traces = trace.parse_server(b'\n'.join(lines))
+    begun = [number for number, lines in traces.items() if not trace.finished(lines)]
+    number = max(begun, default=min(talks))
+    received, size = [], 0
+    with open(os.path.join(folder, 'out'), 'rb') as file:
+        for line in file:
+            if line.startswith(b'%d ' % number) and line.endswith(b'\n') and size < SHOWN:
+                received.append(line)
+                size += len(line)
+    read_output(b''.join(received), talks)
+    talk, lines = talks[number], traces.get(number, [])
+    if talk.label == 'whole':
+        case.hear([lines])
+    step, left = case.unmet(talk.client, talk.out)
+    waited = ['and its client waits for the end'] if step is None else [
+        'and its client waits:', f'- {trace.show(("reply", step[2]))[6:]}', f'+ {literal.escape(left)[:400]}']
+    last = step or [entry for entry in case.talk if entry[0] == talk.client][-1]
+    who = f'conversation {number}' + (f', client {talk.client}' if talk.client else '')
+    return patience.Hung('\n  '.join([
+        f'{talk.label} ({who}): {why}{trace.place(last)}', *waited,
+        'the trace so far ends with:', *(trace.show(line, 160) for line in lines[-8:])]))
+
+
 def _run(case, server, cuts):
     commands, talks = write_script(case, cuts)
     status = case.stops() or 0
     with scratch.folder('script') as folder:
-        path = os.path.join(folder, 'trace')
-        try:
-            done = subprocess.run(case.command(server), input=commands, capture_output=True,
-                                  timeout=TIME, cwd=files.make(case, folder), env=clean_environment(path))
-        except subprocess.TimeoutExpired:
-            return f'the script did not end within {TIME} s ({len(talks)} conversations)'
-        report = sanitizer_report(done.stderr)
+        places = {name: os.path.join(folder, name) for name in ('in', 'out', 'errors', 'trace')}
+        with open(places['in'], 'wb') as file:
+            file.write(commands)
+        with open(places['in'], 'rb') as given, open(places['out'], 'wb') as out, \
+                open(places['errors'], 'wb') as errors:
+            process = subprocess.Popen(case.command(server), stdin=given, stdout=out, stderr=errors,
+                                       cwd=files.make(case, folder),
+                                       env=clean_environment(places['trace']))
+        with running(process):
+            progress, pause = _Progress(places['trace']), 0.001
+            while True:
+                try:
+                    process.wait(pause)
+                    break
+                except subprocess.TimeoutExpired:
+                    pause = min(2 * pause, 0.05)
+                if why := progress.wrong():
+                    process.kill()
+                    process.wait()
+                    return _hung(case, folder, talks, why)
+        with open(places['errors'], 'rb') as file:
+            errors = file.read()
+        report = sanitizer_report(errors)
         if report:
             return report
-        if done.returncode != status:
-            return (f'exit status {done.returncode}{f", not {status}" if status else ""}\n'
-                    + done.stderr.decode(errors='replace')[-2000:])
-        wrong = unsaid(case, done.stderr) or files.wrong(case, folder)
+        said = errors.decode(errors='replace')[-2000:]
+        if process.returncode != status:
+            return f'exit status {process.returncode}{f", not {status}" if status else ""}\n{said}'
+        wrong = unsaid(case, errors) or files.wrong(case, folder)
         if wrong:
-            return wrong + '\n' + done.stderr.decode(errors='replace')[-2000:]
+            return f'{wrong}\n{said}'
         try:
-            with open(path, 'rb') as file:
+            with open(places['trace'], 'rb') as file:
                 traces = trace.parse_server(file.read())
-            read_output(done.stdout, talks)
+            with open(places['out'], 'rb') as file:
+                read_output(file.read(), talks)
         except (OSError, ValueError) as error:
             return str(error)
     case.hear(traces.get(number, []) for number, talk in talks.items() if talk.label == 'whole')

@@ -5,15 +5,15 @@ there, each as often as it should. Must not know: how the server was built.
 """
 
 import threading
-from . import client as clients
-from . import trace, variants
-from .client import Client, ClientError, converse
-from .process import Server, ServerError
+from . import patience, trace, variants
+from .case import MOST
+from .client import Client, ClientError, Hung, converse, short
+from .process import Server, ServerError, Silent
 
 CROWD = 16
 CUTS = 4
-MOST = 64        # maxClients where the load does not set it
 SETTLE = 15      # seconds for the server's END actions after the last client left
+TOGETHER = 60    # seconds for all of a crowd to come as far as the first
 
 
 def run(case, binary, kinds, quick=False):
@@ -29,21 +29,28 @@ def run(case, binary, kinds, quick=False):
         for kind in kinds:
             results += _with_server(case, binary, [kind], MOST, [
                 (kind, lambda server, kind=kind: _one(case, server, kind, case.talk))])
-        if case.reloads() or not case.crowd:
+        if case.reloads() or not case.crowd or hung(results):
             return results
         return results + _with_server(case, binary, [first], MOST, [
             ('crowd', lambda server: _crowd(case, server, first))])
     results = _with_server(case, binary, kinds, MOST, [
         (kind, lambda server, kind=kind: _listener(case, server, kind)) for kind in kinds])
-    if not case.crowd:
+    if not case.crowd or hung(results):
         return results
     loads = [('crowd', lambda server: _crowd(case, server, first)),
              ('bystanders', lambda server: _bystanders(case, server, first))]
     results += _with_server(case, binary, [first], MOST, loads)
+    if hung(results):
+        return results
     few = len(case.clients())
     results += _with_server(case, binary, [first], few, [
         ('limit+1', lambda server: _sequence(case, server, first, few + 1))])
     return results
+
+
+def hung(results):
+    """Whether something was waited for in vain; who waits again, learns nothing."""
+    return any(isinstance(wrong, patience.Hung) for _, wrong in results)
 
 
 def _with_server(case, binary, kinds, most, cells):
@@ -51,15 +58,23 @@ def _with_server(case, binary, kinds, most, cells):
     results = []
     try:
         server = Server(case, binary, kinds, most)
+    except Silent as error:
+        return [(name, patience.Hung(error)) for name, _ in cells[:1]]
     except ServerError as error:
         return [(name, str(error)) for name, _ in cells]
     try:
         for name, cell in cells:
             try:
                 wrong = cell(server)
+            except (Hung, Silent) as error:
+                wrong = patience.Hung(error)
             except (ClientError, ServerError, ValueError, OSError) as error:
                 wrong = str(error)
             results.append((name, wrong))
+            if hung(results):
+                said = server.said(500).strip()
+                server.kill()
+                return results[:-1] + [(name, patience.Hung(f'{wrong}\n{said}'.rstrip()))]
             if wrong and not server.alive():
                 break
     except BaseException:
@@ -68,7 +83,7 @@ def _with_server(case, binary, kinds, most, cells):
     unwell = server.stop()
     if unwell:
         name, wrong = results[-1]
-        results[-1] = (name, f'{wrong}\n{unwell}' if wrong else unwell)
+        results[-1] = (name, type(unwell)(f'{wrong}\n{unwell}') if wrong else unwell)
     done = len(results)
     return results + [(name, 'not run: the server had ended') for name, _ in cells[done:]]
 
@@ -81,7 +96,7 @@ def _listener(case, server, kind):
     for label, talk in talks:
         wrong = _one(case, server, kind, talk, sync=label != 'whole' or not case.cuts)
         if wrong:
-            return f'{label}: {wrong}'
+            return type(wrong)(f'{label}: {wrong}')
     return None
 
 
@@ -95,11 +110,15 @@ def _one(case, server, kind, talk, sync=False):
         if talk is case.talk:
             case.hear(new.values())
         shown = [trace.show(line, 160) for lines in new.values() for line in lines][-8:]
-        return '\n  '.join([str(error), 'the trace so far ends with:', *shown])
-    new = _fresh(server, before, len(case.clients()), SETTLE)
+        said = '\n  '.join([str(error), 'the trace so far ends with:', *shown])
+        return patience.Hung(said) if isinstance(error, Hung) else said
+    new = _fresh(server, before, len(case.clients()), min(SETTLE, patience.seconds()))
     if talk is case.talk:
         case.hear(new.values())
-    return _judge(case, list(new.values()), received, 1)
+    wrong = _judge(case, list(new.values()), received, 1)
+    if wrong and not all(trace.finished(lines) for lines in new.values()):
+        return patience.Hung(wrong)
+    return wrong
 
 
 def _fresh(server, before, count, seconds):
@@ -130,8 +149,8 @@ def _judge(case, traces, received, times, strangers=False):
                              if case.traces[n] == case.traces[name]]) == 1 \
                     and trace.output(fits) != received[name]:
                 return ('what was received is not what was replied'
-                        f'\n  replied:  {clients.short(trace.output(fits))}'
-                        f'\n  received: {clients.short(received[name])}')
+                        f'\n  replied:  {short(trace.output(fits))}'
+                        f'\n  received: {short(received[name])}')
     if left and not strangers:
         return 'a connection too many: ' + '; '.join(trace.show(l, 80) for l in left[0])
     for lines in left:
@@ -156,7 +175,7 @@ def _crowd(case, server, kind):
     before = set(server.traces(0, 0))
     wrong = []
     times = max(1, CROWD // len(case.clients()))
-    together = threading.Barrier(times, timeout=clients.PATIENCE)
+    together = threading.Barrier(times, timeout=TOGETHER)
 
     def tell(what, argument):           # once, when all have come so far
         if together.wait() == 0:
@@ -167,7 +186,7 @@ def _crowd(case, server, kind):
         try:
             converse(case, case.talk, kind, server.addresses[kind], not case.cuts, tell)
         except (ClientError, ServerError, OSError) as error:
-            wrong.append(str(error))
+            wrong.append(patience.Hung(error) if isinstance(error, (Hung, Silent)) else str(error))
             together.abort()
         except threading.BrokenBarrierError:
             wrong.append('others did not come so far')
@@ -178,7 +197,7 @@ def _crowd(case, server, kind):
     for thread in threads:
         thread.join()
     if wrong:
-        return f'{len(wrong)} of {times} at once: {wrong[0]}'
+        return type(wrong[0])(f'{len(wrong)} of {times} at once: {wrong[0]}')
     new = _fresh(server, before, times * len(case.clients()), SETTLE)
     return _judge(case, list(new.values()), None, times)
 
@@ -215,7 +234,7 @@ def _drain(client):
     try:
         client.expect_close()
     except ClientError as error:
-        if 'did not close' in str(error):
+        if isinstance(error, Hung):
             raise
     finally:
         client.close()
@@ -226,5 +245,5 @@ def _sequence(case, server, kind, times):
     for turn in range(times):
         wrong = _one(case, server, kind, case.talk, sync=not case.cuts)
         if wrong:
-            return f'client {turn + 1} of {times}: {wrong}'
+            return type(wrong)(f'client {turn + 1} of {times}: {wrong}')
     return None

@@ -6,7 +6,7 @@ Must not know: how a cell works.
 import concurrent.futures
 import sys
 import time
-from . import client, process, script, sockets
+from . import client, patience, process, script, sockets
 from .build import BuildError
 
 WAITING = 12    # at once, beside the others
@@ -57,7 +57,14 @@ class Suite:
                 cells = [('diagnostics', 'failed' if wrong else 'passed', wrong)
                          for wrong in [diagnose(self.builder, case)]]
             else:
-                cells = [cell for model in self.models for cell in self._model(case, model)]
+                cells = []
+                for model in self.models:
+                    if any(isinstance(reason, patience.Hung) for _, _, reason in cells):
+                        cells.append((model, 'skipped', 'a server had already kept this page waiting'))
+                    else:
+                        cells += self._model(case, model)
+        except OSError as error:                         # files that cannot be made, as a rule
+            cells = [('files', 'failed', f'{error.strerror}: {error.filename}')]
         except Exception as error:                       # a fault of the runner is a failure too
             cells = [('runner', 'failed', f'{type(error).__name__}: {error}')]
         return cells, time.monotonic() - start

@@ -9,7 +9,7 @@ Must not know: how the server was run.
 
 import itertools
 import re
-from . import literal
+from . import literal, pattern
 
 _TAKE = re.compile(r'take (.+?) (".*)$')
 
@@ -47,7 +47,7 @@ def parse_line(text, expected=False):
             return ('reply...',)
         return ('reply', literal.parse(rest))
     if word == 'reply~' and expected:
-        return ('reply~', literal.pattern(literal.parse(rest), text))
+        return ('reply~', pattern.read(literal.parse(rest), text))
     if word == 'states':
         names = rest.split()
         if names and names[-1].startswith('last='):
@@ -82,8 +82,8 @@ def normal(lines):
             data = b''.join(line[1] for line in group)
             out += [placed(('reply', data), at)] if data else []
         else:
-            out.append(placed(('reply~', b''.join(
-                re.escape(line[1]) if line[0] == 'reply' else line[1] for line in group)), at))
+            out.append(placed(('reply~', pattern.behind(
+                (line[1],) if line[0] == 'reply' else line[1] for line in group)), at))
     return out
 
 

@@ -5,6 +5,7 @@ Whatever the cut, a server with `framing stream` must do the same. Must not know
 
 PIECES = 64       # sizes tried one by one
 CUTS = 400        # single cuts tried in script; more are sampled evenly
+BYTES = 256 << 20 # that all cuts send together; fewer are tried of what is long
 
 
 def pieces(data, size):
@@ -68,9 +69,11 @@ def all_of(talk, most=CUTS):
     longest = max([len(a) for _, s, a in talk if s == 'send'], default=0)
     sizes = [n for n in range(1, min(longest, PIECES))]
     sizes += [n for n in (100, 255, 256, 1000, 1023, 1024, 4095, 4096, 8191, 8192) if n < longest]
-    if sum(lengths(talk).values()) > 100_000:
+    total = sum(lengths(talk).values())
+    if total > 100_000:
         sizes = [n for n in sizes if n > 100 or n in (7, 64)]
-    for size in sizes:
+    most = min(most, max(2, BYTES // max(1, total)))
+    for size in sample(sizes, most):
         yield f'pieces of {size}', in_pieces(talk, size)
     for client, length in lengths(talk).items():
         for offset in sample(range(1, length), most):

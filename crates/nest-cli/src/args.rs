@@ -3,6 +3,7 @@
 //! Must not know: how anything is done. Completions and manual pages are made from this too.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValue, PossibleValuesParser, Styles};
@@ -189,6 +190,13 @@ pub struct Bounds {
     pub require_deadlines: bool,
 }
 
+/// A time, as options are written.
+fn time(text: &str) -> Result<Duration, String> {
+    let found = nest_machine::options::duration(text).filter(|ms| *ms > 0);
+    let found = found.map(|ms| Duration::from_millis(ms.into()));
+    found.ok_or_else(|| "write a time, as in 500ms, 10s, 2m".to_owned())
+}
+
 /// Bytes, as options are written.
 fn size(text: &str) -> Result<u64, String> {
     let found = nest_machine::options::size(text).filter(|n| *n > 0);
@@ -349,6 +357,9 @@ pub struct Test {
     /// Each conversation once in a model, whole; without sanitizers
     #[arg(long)]
     pub quick: bool,
+    /// How long a server may keep a conversation waiting, in any one step, before it fails
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub timeout: Duration,
     /// Fail if less is covered, in percent
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub min_coverage: Option<u8>,

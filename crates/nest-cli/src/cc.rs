@@ -3,16 +3,27 @@
 //! Its messages are shown as it writes them, but for places that `said` corrects. Must not know: what
 //! the units are for.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use nest_emit::Places;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::args::{Cc, Sanitize};
 use crate::said;
+use crate::signals;
 use crate::term::{self, Failure, Progress};
+
+/// How long a signal may wait to be noticed.
+const LOOK: Duration = Duration::from_millis(50);
+/// Compilers that are ended clean up within this time.
+const LAST: Duration = Duration::from_millis(500);
 
 /// A C compiler and what it is told for one server.
 pub struct Compiler {
@@ -114,8 +125,10 @@ impl Compiler {
             .arg("-o")
             .arg(folder.path().join("main"))
             .arg(source);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
+        let linked = self
+            .start(&mut command)
+            .and_then(|child| finish(vec![child]));
+        linked.is_ok_and(|results| results.iter().all(|r| r.status.success()))
     }
 
     /// Everything that can change what comes out, but for the files.
@@ -150,21 +163,15 @@ impl Compiler {
         let at_once = std::thread::available_parallelism()
             .map_or(1, usize::from)
             .max(2);
-        let mut outputs = Vec::new();
+        let mut results = Vec::new();
         let pairs: Vec<_> = sources.iter().zip(&objects).collect();
         for some in pairs.chunks(at_once) {
             let started: Result<Vec<Child>, Failure> = some
                 .iter()
                 .map(|(source, object)| self.start(&mut self.compile(units, source, object)))
                 .collect();
-            for child in started? {
-                outputs.push(child.wait_with_output());
-            }
+            results.extend(finish(started?)?);
         }
-        let results: Vec<Output> = outputs
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .map_err(|e| Failure::io("cannot wait for the C compiler", &e))?;
         drop(progress);
         self.judge(&results, units.places)?;
         let mut link = self.command();
@@ -174,11 +181,8 @@ impl Compiler {
             .arg(output)
             .args(&objects)
             .args(&self.libraries);
-        let linked = self
-            .start(&mut link)?
-            .wait_with_output()
-            .map_err(|e| Failure::io("cannot wait for the linker", &e))?;
-        self.judge(&[linked], units.places)?;
+        let linked = finish(vec![self.start(&mut link)?])?;
+        self.judge(&linked, units.places)?;
         let mut used = Vec::new();
         for object in &objects {
             let list = std::fs::read_to_string(object.with_extension("d")).unwrap_or_default();
@@ -221,6 +225,9 @@ impl Compiler {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if signals::held() {
+            command.process_group(0); // a compiler runs others; `finish` ends them all
+        }
         command
     }
 
@@ -288,6 +295,38 @@ fn dependencies(rule: &str) -> Vec<PathBuf> {
         files.push(PathBuf::from(name));
     }
     files
+}
+
+/// Waits for compilers, in their order. A signal that is held ends them, and all that they run.
+fn finish(children: Vec<Child>) -> Result<Vec<Output>, Failure> {
+    let groups: Vec<u32> = children.iter().map(Child::id).collect();
+    let (sender, outputs) = channel();
+    for (n, child) in children.into_iter().enumerate() {
+        let sender = sender.clone();
+        std::thread::spawn(move || sender.send((n, child.wait_with_output())));
+    }
+    drop(sender);
+    let mut results = BTreeMap::new();
+    while results.len() < groups.len() {
+        match outputs.recv_timeout(LOOK) {
+            Ok((n, output)) => {
+                let output =
+                    output.map_err(|e| Failure::io("cannot wait for the C compiler", &e))?;
+                results.insert(n, output);
+            }
+            Err(_) if signals::caught() => {
+                let left = (0..).zip(&groups).filter(|(n, _)| !results.contains_key(n));
+                for (_, id) in left {
+                    let group = i32::try_from(*id).ok().and_then(Pid::from_raw);
+                    _ = group.map(|group| kill_process_group(group, Signal::TERM));
+                }
+                while outputs.recv_timeout(LAST).is_ok() {}
+                return Err(Failure::Said);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(results.into_values().collect())
 }
 
 #[cfg(test)]

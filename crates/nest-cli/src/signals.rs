@@ -2,9 +2,9 @@
 //!
 //! Must not know: what runs meanwhile.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, LazyLock};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
@@ -16,31 +16,40 @@ use crate::term::Failure;
 /// Those that ask a program to end.
 pub const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
+/// The one that came last, if a hold caught it.
+static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// Whether they are held, at last.
+static HELD: AtomicBool = AtomicBool::new(false);
+
 /// Keeps ending signals from ending the program while it owns temporary files.
-pub struct Hold {
-    caught: Arc<AtomicUsize>,
+pub struct Hold;
+
+/// Whether ending signals wait: whoever starts a child must end it when one came.
+pub fn held() -> bool {
+    HELD.load(Ordering::SeqCst)
+}
+
+/// Whether one came that is held.
+pub fn caught() -> bool {
+    CAUGHT.load(Ordering::SeqCst) != 0
 }
 
 impl Hold {
     /// From now on they wait.
     pub fn new() -> Result<Self, Failure> {
-        let caught = Arc::new(AtomicUsize::new(0));
-        for signal in ENDING {
-            let number = usize::try_from(signal).unwrap_or(0);
-            signal_hook::flag::register_usize(signal, Arc::clone(&caught), number)
-                .map_err(|e| Failure::io("cannot catch signals", &e))?;
+        if !HELD.swap(true, Ordering::SeqCst) {
+            for signal in ENDING {
+                let number = usize::try_from(signal).unwrap_or(0);
+                signal_hook::flag::register_usize(signal, Arc::clone(&CAUGHT), number)
+                    .map_err(|e| Failure::io("cannot catch signals", &e))?;
+            }
         }
-        Ok(Hold { caught })
-    }
-
-    /// Whether one came.
-    pub fn caught(&self) -> bool {
-        self.caught.load(Ordering::SeqCst) != 0
+        Ok(Hold)
     }
 
     /// Ends the program if one came, as that signal would have.
     pub fn release(self) {
-        end_by(i32::try_from(self.caught.load(Ordering::SeqCst)).unwrap_or(0));
+        end_by(i32::try_from(CAUGHT.load(Ordering::SeqCst)).unwrap_or(0));
     }
 }
 

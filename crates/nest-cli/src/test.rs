@@ -23,7 +23,7 @@ use crate::build::Recipe;
 use crate::cc::Compiler;
 use crate::compile::{compile, compile_again};
 use crate::run::cached;
-use crate::signals::Hold;
+use crate::signals::{self, Hold};
 use crate::source;
 use crate::term::{self, Failure, Progress};
 
@@ -60,8 +60,8 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     if args.generate && !needed.iter().any(|model| model == SCRIPT) {
         needed.push(SCRIPT.to_owned());
     }
-    let built = build(args, &more, &needed, &hold);
-    if hold.caught() {
+    let built = build(args, &more, &needed);
+    if signals::caught() {
         // What was interrupted has nothing to say. The runner's folder goes first.
         drop(runner);
         hold.release();
@@ -83,6 +83,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         servers,
         pages,
         quick: args.quick,
+        timeout: args.timeout.as_secs_f64(),
         keep: args.keep,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
@@ -111,8 +112,8 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
             reach: &reach,
             script: Script {
                 server: asked.servers[SCRIPT].clone(),
+                patience: args.timeout,
             },
-            hold: &hold,
         };
         let acts = report.acts(&machine);
         let made = maker.make(&mut coverage, &place, acts, &asked, &mut runner);
@@ -163,12 +164,11 @@ fn build(
     args: &Test,
     more: &[PathBuf],
     models: &[String],
-    hold: &Hold,
 ) -> Result<(BTreeMap<String, PathBuf>, BTreeSet<&'static str>), Failure> {
     let mut servers = BTreeMap::new();
     let mut without = BTreeSet::new();
     for model in models {
-        if hold.caught() {
+        if signals::caught() {
             break;
         }
         let _progress = Progress::start(format!("building the server for {model}"));

@@ -8,30 +8,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use common::Place;
-
-const GREET: &str = "%state KNOWN\n%%\nchar name[9];\n\
-    name = \"I am \" [a-z]{1,8} \"\\n\" { nest_strlcpy(name, $2, sizeof name); $seen(KNOWN);\n\
-    $reply(\"Hello.\\n\"); }\n\
-    KNOWN: who = \"Who?\\n\" { $reply(\"You are %s.\\n\", name); }\n\
-    other = [^\\n]* \"\\n\" { $reply(\"What?\\n\"); }\n";
-
-const KNOWN: &str = "# greet: a name is remembered\n\nspec: greet.nest\n\n\
-    ```client\nsend \"I am al\\n\"\nexpect \"Hello.\\n\"\nsend \"Who?\\n\"\nexpect \"You are al.\\n\"\n```\n\n\
-    ```trace\nopen\nstates START DEFAULT last=DEFAULT\ntake name \"I am al\\n\"\nreply \"Hello.\\n\"\n\
-    states START DEFAULT KNOWN last=KNOWN\ntake who \"Who?\\n\"\nreply \"You are al.\\n\"\nend eof\n```\n";
-
-const QUICK: [&str; 4] = ["test", "--quick", "--model", "script"];
-
-fn quick<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&QUICK, more].concat()
-}
-
-fn greet() -> Place {
-    let place = Place::new();
-    place.write("greet.nest", GREET);
-    place.write("known.md", KNOWN);
-    place
-}
+use common::greet::{GREET, KNOWN, greet, quick};
 
 #[test]
 fn a_conversation_is_held_in_every_model() {
@@ -108,23 +85,41 @@ fn what_differs_is_shown_with_its_line() {
 }
 
 #[test]
-fn pages_are_named_or_name_the_specification() {
+fn a_server_that_hangs_is_noticed() {
     let place = greet();
-    let nameless = KNOWN.replace("spec: greet.nest\n", "");
-    place.write("cases/nameless.md", &nameless);
-    place.write("tests/sub.md", KNOWN.replace("spec: ", "spec: ../"));
-    let ended = place.nest(&quick(&["greet.nest"])).with_status(0);
-    let ended = ended.err_has("cases/nameless.md names no specification");
-    ended
-        .out_has("ok      known.md")
-        .out_has("ok      tests/sub.md")
-        .out_has("2 passed");
-    let named = quick(&["greet.nest", "cases/nameless.md"]);
+    place.write(
+        "greet.nest",
+        GREET.replace("$reply(\"You are %s.\\n\", name);", "for (;;) { }"),
+    );
+    let hung = ["--timeout", "2s", "--model", "event", "greet.nest"];
     place
-        .nest(&named)
-        .with_status(0)
-        .out_has("ok      cases/nameless.md")
-        .out_has("1 passed");
+        .nest(&quick(&hung))
+        .with_status(1)
+        .out_has("known.md:9: script\n    whole (conversation 1): the server did not come to its end within 2 s")
+        .out_has("- \"You are al.\\n\"")
+        .out_has("skipped 1: a server had already kept this page waiting");
+    place
+        .nest(&[&["test", "--quick"], &hung[..]].concat())
+        .with_status(1)
+        .out_has("known.md:9: event tcp4\n    expect: within 2 s it received less");
+    assert!(!runs_below(&place));
+    // A pattern that can match in very many ways hangs, too.
+    place.write(
+        "greet.nest",
+        GREET.replace("You are %s", &format!("%s{}", "a".repeat(40))),
+    );
+    place.write(
+        "known.md",
+        KNOWN.replace(" \"You are al.", "~ \"((a|a|l)*)*"),
+    );
+    place
+        .nest(&quick(&["--timeout", "1s", "greet.nest"]))
+        .with_status(1)
+        .err_has("a pattern takes for ever to compare, in known.md: ");
+    place
+        .nest(&quick(&["--timeout", "0s", "greet.nest"]))
+        .with_status(2)
+        .err_has("write a time, as in 500ms");
 }
 
 #[test]
@@ -293,76 +288,6 @@ fn what_is_not_reached_is_said() {
 }
 
 #[test]
-fn what_is_no_test_is_said() {
-    let place = greet();
-    for (text, said) in [
-        ("", "no title in the first line"),
-        ("# x\n\n```client\nsend oops\n```\n", "not a string literal"),
-        (
-            "# x\n\n```client\nsend \"a\"\n",
-            "bad.md:3: page\n    not a fence: ```client",
-        ),
-        ("# x\n\n```client\ndance\n```\n", "unknown step: dance"),
-        ("# x\n\n```nest\n%%\n```\n", "a specification of its own"),
-        ("\u{0}\u{1}", "no title"),
-        (
-            "# x\n\n```klient\n```\n",
-            "bad.md:3: page\n    not a fence: ```klient",
-        ),
-        (
-            "# x\nspec: greet.nest\nspec: b\n",
-            "it names 2 specifications: greet.nest, b",
-        ),
-        (
-            "# x\n\n```client\nexpect~ \"(((\"\n```\n",
-            "bad.md:4: page\n    not a pattern",
-        ),
-        (
-            "# x\n\n```trace\nopen\ntaken\n```\n",
-            "bad.md:5: page\n    not a trace line: taken",
-        ),
-    ] {
-        place.write("bad.md", text);
-        place
-            .nest(&quick(&["greet.nest", "bad.md"]))
-            .with_status(1)
-            .out_has("FAILED  bad.md")
-            .out_has(said);
-    }
-    place.write("bad.md", b"# x\n\xff\n");
-    place
-        .nest(&quick(&["greet.nest", "bad.md"]))
-        .with_status(1)
-        .out_has("bad.md:2: page\n    not UTF-8");
-    place
-        .nest(&quick(&["greet.nest", "none.md"]))
-        .with_status(1)
-        .err_has("cannot read none.md");
-    place
-        .nest(&quick(&["greet.nest", "none.txt"]))
-        .with_status(2)
-        .err_has("neither a page");
-    place.write("two.nest", GREET);
-    place
-        .nest(&quick(&["two.nest"]))
-        .with_status(1)
-        .err_has("to begin: nest test --generate two.nest");
-    place
-        .nest(&quick(&["two.nest", "known.md"]))
-        .with_status(2)
-        .err_has("known.md is about ");
-    place.write("wrong.nest", "%%\n\"a\" { $repl(\"x\"); }\n");
-    place
-        .nest(&quick(&["wrong.nest"]))
-        .with_status(1)
-        .err_has("E0401");
-    place
-        .nest(&["test", "-"])
-        .with_status(2)
-        .err_has("needs a file");
-}
-
-#[test]
 fn without_python_it_is_said() {
     let place = greet();
     let output = place
@@ -405,6 +330,41 @@ fn runs_below(place: &Place) -> bool {
     })
 }
 
+/// An interrupt takes a second or two; a busy machine some more.
+const PROMPT: Duration = Duration::from_secs(6);
+
+#[test]
+fn an_interrupt_ends_the_compiler() {
+    let place = greet();
+    let script = "#!/bin/sh\nsleep 60 &\necho $! >> began\nwait\n";
+    place.write("cc", script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.path("cc"), mode).unwrap();
+    let cc = place.path("cc").display().to_string();
+    let mut child = place
+        .command(&quick(&["--cc", &cc, "greet.nest"]))
+        .spawn()
+        .unwrap();
+    let limit = Instant::now() + common::LIMIT;
+    let began = || fs::read_to_string(place.path("began")).unwrap_or_default();
+    while began().lines().count() < 2 {
+        assert!(Instant::now() < limit, "it does not come so far");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let begun = Instant::now();
+    common::kill(child.id(), "TERM");
+    assert!(!child.wait().unwrap().success());
+    let runs = |id: &str| {
+        let words = fs::read_to_string(format!("/proc/{id}/cmdline"));
+        words.is_ok_and(|words| words.starts_with("sleep"))
+    };
+    while began().lines().any(runs) {
+        assert!(begun.elapsed() < PROMPT, "a compiler runs on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(begun.elapsed() < PROMPT, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn an_interrupt_leaves_no_server() {
     for signal in ["INT", "TERM", "KILL"] {
@@ -427,9 +387,11 @@ fn an_interrupt_leaves_no_server() {
         };
         until(&|| runs_below(&place));
         common::kill(child.id(), signal);
+        let begun = Instant::now();
         let status = child.wait().unwrap();
         assert!(!status.success());
         until(&|| !runs_below(&place));
+        assert!(begun.elapsed() < PROMPT, "{signal}: {:?}", begun.elapsed());
         if signal != "KILL" {
             assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
         }

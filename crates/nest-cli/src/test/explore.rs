@@ -13,7 +13,7 @@ use nest_machine::effects::{Closes, Effect, Effects};
 use nest_machine::reach::{Reach, Step, Winners, Wins};
 
 use super::script::{Entry, Ran, Script, Talk};
-use crate::signals::Hold;
+use crate::signals;
 use crate::term::Failure;
 
 /// Longer conversations tell nobody anything.
@@ -53,7 +53,6 @@ pub struct Explorer<'m> {
     talks: Talks<'m>,
     winners: Winners<'m>,
     script: &'m Script,
-    hold: &'m Hold,
     /// What is covered so far.
     covered: BTreeSet<Target>,
     /// How a set was really reached.
@@ -86,7 +85,6 @@ impl<'m> Explorer<'m> {
         reach: &'m Reach,
         coverage: &Coverage,
         script: &'m Script,
-        hold: &'m Hold,
     ) -> Explorer<'m> {
         Explorer {
             m,
@@ -95,7 +93,6 @@ impl<'m> Explorer<'m> {
             talks: Talks::new(m, reach),
             winners: Winners::new(m),
             script,
-            hold,
             covered: coverage.met().clone(),
             ways: BTreeMap::new(),
             edges: BTreeMap::new(),
@@ -163,7 +160,7 @@ impl<'m> Explorer<'m> {
     /// Holds conversations, many in one server, and notes where they came.
     fn hold_many(&mut self, coverage: &Coverage, talks: &[Talk]) -> Result<(), Failure> {
         for some in talks.chunks(AT_ONCE) {
-            if self.hold.caught() {
+            if signals::caught() {
                 return Err(Failure::Said);
             }
             if let Ok(held) = self.script.hold(some)? {
@@ -417,7 +414,7 @@ impl<'m> Explorer<'m> {
     /// Holds one conversation; `Err` has the reason why the server did not go through with it.
     fn hold(&mut self, talk: &Talk) -> Result<Result<Ran, String>, Failure> {
         self.runs += 1;
-        if self.hold.caught() {
+        if signals::caught() {
             return Err(Failure::Said);
         }
         let held = self.script.hold(std::slice::from_ref(talk))?;

@@ -18,7 +18,6 @@ use super::proposal::{Proposal, parting};
 use super::runner::{Asked, Runner};
 use super::script::{Entry, Script, Talk};
 use crate::args::Test;
-use crate::signals::Hold;
 use crate::source;
 use crate::term::{self, FAINT, Failure, Progress, STRONG};
 
@@ -41,7 +40,6 @@ pub struct Maker<'a> {
     pub machine: &'a Machine,
     pub reach: &'a Reach,
     pub script: Script,
-    pub hold: &'a Hold,
 }
 
 /// Where the first page is to be: named, or beside the specification.
@@ -108,8 +106,7 @@ impl Maker<'_> {
                 "the sets of states are too many: no conversation can be proposed",
             ));
         }
-        let mut explorer =
-            Explorer::new(self.machine, self.reach, coverage, &self.script, self.hold);
+        let mut explorer = Explorer::new(self.machine, self.reach, coverage, &self.script);
         let progress = Progress::start("looking for conversations");
         for acts in acts.into_iter().take(LEARNED) {
             explorer.learn(coverage, acts)?;

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::shown;
 use crate::source;
 use crate::term::{self, Failure};
 
@@ -35,9 +36,12 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
         let mut pages = Vec::new();
         for page in named {
             let path = real(page)?;
-            if let Some(other) = specification(&path).filter(|other| *other != own) {
+            if !path.is_file() {
+                return Err(Failure::new(format!("{} is no file", page.display())));
+            }
+            if let Some((line, other)) = specification(&path).filter(|(_, other)| *other != own) {
                 return Err(Failure::Usage(format!(
-                    "{} is about {}, not about {}",
+                    "{}:{line}: it is about {}, not about {}",
                     page.display(),
                     other.display(),
                     spec.display()
@@ -64,9 +68,16 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
         for file in files {
             let path = real(&file)?;
             match specification(&path) {
-                Some(other) if other == own => pages.push(path),
+                Some((_, other)) if other == own => pages.push(path),
+                Some((line, other)) if !other.exists() && holds_conversations(&path) => {
+                    term::note(format!(
+                        "{}:{line}: there is no specification {}: the page is left out",
+                        shown(&path),
+                        shown(&other)
+                    ));
+                }
                 Some(_) => {}
-                None if holds_conversations(&path) => nameless.push(file),
+                None if holds_conversations(&path) => nameless.push(path),
                 None => {}
             }
         }
@@ -74,7 +85,7 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
     for page in nameless {
         term::note(format!(
             "{} names no specification, with a line `spec: {}`: it is left out",
-            page.display(),
+            shown(&page),
             spec.file_name().unwrap_or_default().display()
         ));
     }
@@ -90,15 +101,17 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
     Ok(pages)
 }
 
-/// The specification that a page names, by its real path; one that is not there by its own.
-fn specification(page: &Path) -> Option<PathBuf> {
+/// The specification that a page names, and the line: by its real path; one that is not there by its
+/// own.
+fn specification(page: &Path) -> Option<(usize, PathBuf)> {
     let text = text(page)?;
-    let named = text.lines().find_map(|line| {
+    let (line, named) = (1..).zip(text.lines()).find_map(|(number, line)| {
         let mut words = line.strip_prefix("spec:")?.split_whitespace();
-        words.next().filter(|_| words.next().is_none())
+        let word = words.next().filter(|_| words.next().is_none())?;
+        Some((number, word))
     })?;
     let path = page.parent()?.join(named);
-    Some(std::fs::canonicalize(&path).unwrap_or(path))
+    Some((line, std::fs::canonicalize(&path).unwrap_or(path)))
 }
 
 /// Whether a page without a specification, its own or another, has a client.

@@ -10,16 +10,22 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+use super::shown;
 use crate::signals::{self, ENDING};
 use crate::term::{Failure, Progress};
 
-/// The runner ends its servers within this time when it is told to.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The runner ends its servers within this time when it is told to, or is ended with them.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// What was ended writes nothing any more after this time.
+const LAST: Duration = Duration::from_millis(500);
+
+/// How it begins to say that nothing of it goes on any more.
+const STUCK: &str = "Timeout (";
 
 /// What it is asked.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +42,8 @@ pub struct Asked {
     pub pages: Vec<PathBuf>,
     /// Each conversation once in a model, whole.
     pub quick: bool,
+    /// Seconds that a server may keep a conversation waiting.
+    pub timeout: f64,
     /// Leave what servers wrote.
     pub keep: bool,
     /// Pages at once.
@@ -132,7 +140,7 @@ impl Runner {
         let mut child = self.start(asked, &sender)?;
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let end = |signal| _ = group.map(|group| kill_process_group(group, signal));
-        let result = follow(&events, asked.pages.len(), heard);
+        let result = follow(&events, &asked.pages, heard);
         if !matches!(result, Ok(Followed::Ended(_))) {
             // Its input ends: it ends its servers and then itself.
             drop(child.stdin.take());
@@ -145,7 +153,11 @@ impl Runner {
         let status = child.wait();
         match result? {
             Followed::Signal(number) => {
-                let _ = std::fs::remove_dir_all(self.folder.path());
+                let limit = Instant::now() + LAST;
+                while std::fs::remove_dir_all(self.folder.path()).is_err() && Instant::now() < limit
+                {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
                 signals::end_by(number);
                 Err(Failure::Said)
             }
@@ -213,23 +225,32 @@ enum Followed {
 
 fn follow(
     events: &Receiver<Event>,
-    pages: usize,
+    pages: &[PathBuf],
     heard: &mut dyn FnMut(Page),
 ) -> Result<Followed, Failure> {
     let mut last = None;
-    let mut done = 0;
+    let mut left: Vec<&PathBuf> = pages.iter().collect();
     loop {
-        let progress = Progress::start(format!("holding conversations, {done} of {pages} pages"));
+        let (done, all) = (pages.len() - left.len(), pages.len());
+        let progress = Progress::start(format!("holding conversations, {done} of {all} pages"));
         let event = events.recv();
         drop(progress);
         match event {
             Ok(Event::Line(line)) => match serde_json::from_str(&line) {
                 Ok(Said::Page(page)) => {
-                    done += 1;
+                    left.retain(|other| **other != page.page);
                     heard(page);
                 }
                 Ok(Said::Wrong { wrong }) => return Err(Failure::new(wrong)),
                 Ok(Said::Kept { kept }) => last = Some(kept),
+                Err(_) if line.starts_with(STUCK) => {
+                    let left: Vec<String> = left.into_iter().map(|page| shown(page)).collect();
+                    return Err(Failure::new(format!(
+                        "a pattern takes for ever to compare, in {}: write one that can match in \
+                         fewer ways, such as a* for (a*)*",
+                        left.join(" or ")
+                    )));
+                }
                 Err(_) => return Err(Failure::new(format!("unknown result: {line}"))),
             },
             Ok(Event::Signal(number)) => return Ok(Followed::Signal(number)),

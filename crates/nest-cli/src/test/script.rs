@@ -12,10 +12,9 @@ use std::time::{Duration, Instant};
 use nest_check::{Act, Heard};
 
 use crate::replay::literal;
+use crate::signals;
 use crate::term::Failure;
 
-/// A server that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// What a client takes at most: one that is sent more is sent it for ever.
 const ROOM: usize = 1 << 18;
 /// What the server says behind each step, when it is asked to read its configuration again.
@@ -69,6 +68,8 @@ pub struct Ran {
 /// A server that is ready.
 pub struct Script {
     pub server: PathBuf,
+    /// If it takes longer, it hangs.
+    pub patience: Duration,
 }
 
 /// What came of talks, one after the other, in one server.
@@ -105,14 +106,18 @@ impl Script {
             .stderr(Stdio::from(File::create(place("said")).map_err(failed)?))
             .spawn()
             .map_err(failed)?;
-        let limit = Instant::now() + PATIENCE;
+        let limit = Instant::now() + self.patience;
         let status = loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 break status;
             }
-            if Instant::now() > limit {
+            let interrupted = signals::caught();
+            if interrupted || Instant::now() > limit {
                 let _ = child.kill();
                 let _ = child.wait();
+                if interrupted {
+                    return Err(Failure::Said);
+                }
                 return Ok(Err("the server does not come to an end there".to_owned()));
             }
             std::thread::sleep(Duration::from_millis(1));

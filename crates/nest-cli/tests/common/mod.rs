@@ -1,6 +1,8 @@
 //! A directory of its own for each test, and `nest` run in it, always bounded in time.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod greet;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
