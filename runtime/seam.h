@@ -113,9 +113,9 @@ unsigned nest__spec_apart(const struct nest__active *, uint16_t rules[NEST__RULE
 /* Rules side by side in one automaton, on their way through a message. Those of two automata are
  * never active together; others, matched apart, may be. */
 struct nest__run {
-    uint16_t automaton; /* 0: none: no rule is active, or they are matched apart */
-    uint16_t state;     /* 0: no rule is live */
-    uint16_t best;      /* the rule that takes */
+    uint16_t automaton; /* that waits for more bytes */
+    uint16_t state;     /* 0: none does: no rule is live, or they are matched apart */
+    uint32_t best;      /* the rule that takes */
     uint32_t best_n;    /* so many bytes */
     struct nest__active active;
     uint32_t tags[NEST__TAGS]; /* of best: positions in the message */
@@ -127,9 +127,10 @@ struct nest__step {
     uint64_t state;  /* 0: no rule is live */
     uint64_t best_n; /* 0: none has accepted */
 };
-/* Takes bytes [p, end), one at least, of the message that began at `start`. At its first byte, with
- * best_n 0, it begins, by the states: sets automaton, registers, and active as far as they or rules
- * apart depend on it. What it returns is the caller's to keep in the run. */
+/* Takes bytes [p, end), one at least, of the message that began at `start`. At its first byte it
+ * begins, by the states: sets active as far as automata or rules apart depend on it. Where rules
+ * are still live at the end, it sets automaton and registers, to go on there. What it returns is
+ * the caller's to keep in the run. */
 struct nest__step nest__spec_run(struct nest__run *, uint64_t states, unsigned last,
                                  const uint8_t *start, const uint8_t *p, const uint8_t *end);
 /* actions.c */

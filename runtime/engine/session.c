@@ -174,7 +174,7 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
                                                 : NEST_INPUT);
         return verdict;
     }
-    uint16_t rule = match->run.best;
+    uint16_t rule = (uint16_t)match->run.best;
     uint64_t states = s->states;
     uint8_t last = s->last;
     *taken = match->run.best_n;

@@ -127,15 +127,18 @@ static inline unsigned nest__first16(uint64_t mask) {
 #define NEST__UNTIL(p, end, STOP)                                                                  \
     do {                                                                                           \
         bool nest__found = false;                                                                  \
-        while ((end) - (p) >= NEST__WIDE) {                                                        \
-            const nest__bytes16 v = nest__load16(p);                                               \
-            const uint64_t nest__mask = nest__mask16((nest__which16)(STOP));                       \
-            if (nest__mask != 0) {                                                                 \
-                (p) += nest__first16(nest__mask);                                                  \
-                nest__found = true;                                                                \
-                break;                                                                             \
-            }                                                                                      \
-            (p) += NEST__WIDE;                                                                     \
+        if ((end) - (p) >= NEST__WIDE) {                                                           \
+            const uint8_t *const nest__last = (end)-NEST__WIDE;                                    \
+            do {                                                                                   \
+                const nest__bytes16 v = nest__load16(p);                                           \
+                const uint64_t nest__mask = nest__mask16((nest__which16)(STOP));                   \
+                if (nest__mask != 0) {                                                             \
+                    (p) += nest__first16(nest__mask);                                              \
+                    nest__found = true;                                                            \
+                    break;                                                                         \
+                }                                                                                  \
+                (p) += NEST__WIDE;                                                                 \
+            } while ((p) <= nest__last);                                                           \
         }                                                                                          \
         while (!nest__found && (p) != (end)) {                                                     \
             const uint8_t v = *(p);                                                                \
@@ -148,14 +151,15 @@ static inline unsigned nest__first16(uint64_t mask) {
 
 #if defined(__SSE2__)
 /* W. Muła, http://0x80.pl/articles/simd-byte-lookup.html: a row by the low half of a byte, a bit of
- * it by the high half. */
+ * it by the high half. Of 16 bytes at least. */
 __attribute__((target("ssse3"), noinline, unused)) static const uint8_t *
 scan_among_ssse3(const uint8_t *p, const uint8_t *end, const struct nest__set *set) {
     const __m128i rows = _mm_loadu_si128((const __m128i *)(const void *)set->rows);
     const __m128i bits = _mm_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 0, 0, 0, 0, 0, 0, 0, 0);
     const __m128i half = _mm_set1_epi8(15);
     const unsigned high = set->high == NEST__HIGH_IN ? 0xffffu : 0;
-    while (end - p >= NEST__WIDE) {
+    const uint8_t *const last = end - NEST__WIDE;
+    do {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
         __m128i row = _mm_shuffle_epi8(rows, bytes); /* 0 for bytes from 128 on */
         __m128i bit = _mm_shuffle_epi8(bits, _mm_and_si128(_mm_srli_epi16(bytes, 4), half));
@@ -166,7 +170,7 @@ scan_among_ssse3(const uint8_t *p, const uint8_t *end, const struct nest__set *s
             return p + __builtin_ctz(at);
         }
         p += NEST__WIDE;
-    }
+    } while (p <= last);
     while (p != end && nest__has(set, *p)) {
         p++;
     }

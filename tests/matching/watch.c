@@ -16,15 +16,6 @@ static void watch_turn(const uint8_t *p, uint32_t n) {
     }
 }
 
-/* Where no rule is active the bytes end the conversation, and nobody looks at them. */
-static bool watch_looked(const struct nest__run *run) {
-    uint64_t active = 0;
-    for (unsigned i = 0; NEST__APART > 0 && i < NEST__ACTIVE_WORDS; i++) {
-        active |= run->active.bits[i];
-    }
-    return run->automaton != 0 || active != 0;
-}
-
 enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scratch *scratch,
                                     uint64_t states, unsigned last, const uint8_t *p, uint32_t n,
                                     bool eof) {
@@ -32,7 +23,8 @@ enum nest__verdict nest__match_feed(struct nest__match *match, struct nest__scra
     watch_turn(p, before);
     enum nest__verdict verdict = watch_feed(match, scratch, states, last, p, n, eof);
     watch_turn(p, before);
-    if (watch_looked(&match->run)) {
+    struct nest__active active;
+    if (nest__spec_active(states, last, &active)) { /* else the bytes end the conversation unseen */
         watch_given += match->fed - before;
     }
     return verdict;

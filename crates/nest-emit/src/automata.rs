@@ -3,6 +3,8 @@
 //! Both resume wherever bytes end: what is kept is the state, and the registers. `runtime/seam.h`
 //! says what a run is. Must not know: why these rules are together.
 
+mod kept;
+mod lead;
 mod state;
 mod words;
 
@@ -11,7 +13,7 @@ use crate::tables::comment;
 use crate::writer::Writer;
 use nest_machine::matching::{Active, Automaton, Matching};
 use nest_machine::{Cond, Machine};
-use nest_pattern::{ByteSet, Effect, Merged, Source};
+use nest_pattern::{ByteSet, Merged, Source};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +29,9 @@ pub(crate) struct Emitter<'a> {
     letter_of: Vec<Option<(u8, u8)>>,
     /// Of each state whether words may begin there.
     begins: Vec<bool>,
+    kept: kept::Kept,
+    /// Of each state the one whose run it begins.
+    leads: Vec<Option<u32>>,
 }
 
 /// All automata, and the function by which the engine runs them.
@@ -34,7 +39,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     for (number, automaton) in (1..).zip(&matching.automata) {
         let merged = &automaton.merged;
         let letter_of = words::letter_of(&merged.classes, merged.class_count);
-        let emitter = Emitter {
+        let mut emitter = Emitter {
             matching,
             automaton,
             merged,
@@ -42,9 +47,13 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             sets: RefCell::default(),
             begins: words::begins(merged, &letter_of),
             letter_of,
+            kept: kept::Kept::default(),
+            leads: Vec::new(),
         };
         emitter.describe(m, w);
         if automaton.direct {
+            emitter.kept = kept::Kept::of(merged);
+            emitter.leads = emitter.find_leads();
             emitter.direct(w);
         } else {
             emitter.table(w);
@@ -60,11 +69,13 @@ fn run(matching: &Matching, w: &mut Writer) {
     );
     w.line("                                 const uint8_t *start, const uint8_t *p,");
     w.line("                                 const uint8_t *end) {");
-    w.line("    uint16_t automaton = run->automaton, state = run->state;");
+    w.line("    uint16_t automaton, state;");
     w.line("    (void)states, (void)last, (void)end;");
     w.line("    if (p == start) {");
     begin(matching, w);
-    w.line("        run->automaton = automaton;");
+    w.line("    } else {");
+    w.line("        state = run->state;");
+    w.line("        automaton = state != 0 ? run->automaton : 0;");
     w.line("    }");
     w.line("    switch (automaton) {");
     for number in 1..=matching.automata.len() {
@@ -76,7 +87,7 @@ fn run(matching: &Matching, w: &mut Writer) {
     w.line("    default:");
     w.line("        break;");
     w.line("    }");
-    w.line("    return (struct nest__step){state, run->best_n};");
+    w.line("    return (struct nest__step){0, p == start ? 0 : run->best_n};");
     w.line("}");
 }
 
@@ -123,8 +134,10 @@ fn begin(matching: &Matching, w: &mut Writer) {
         };
         w.line(&format!("{inner}automaton = {number};"));
         w.line(&format!("{inner}state = {};", automaton.merged.start));
-        for register in &automaton.merged.zeroed {
-            w.line(&format!("{inner}run->registers[{register}] = 0;"));
+        if !automaton.direct {
+            for register in &automaton.merged.zeroed {
+                w.line(&format!("{inner}run->registers[{register}] = 0;"));
+            }
         }
         if always {
             if !otherwise.is_empty() {
@@ -239,8 +252,9 @@ impl Emitter<'_> {
         self.nothing_live(to)
     }
 
-    /// What a transition does, `p` being behind its byte.
-    fn effect(&self, effect: &Effect, indent: &str, w: &mut Writer) {
+    /// What a transition to one of the states does, `p` being behind its byte.
+    fn effect(&self, effect: u32, to: &[u32], indent: &str, w: &mut Writer) {
+        let effect = &self.merged.effects[effect as usize];
         // Code has its registers at hand while it runs, as pointers; a table has them in the run.
         let direct = self.automaton.direct;
         let value = |source: &Source| match source {
@@ -284,7 +298,12 @@ impl Emitter<'_> {
         if !otherwise.is_empty() {
             w.line(&format!("{indent}}}"));
         }
-        for (register, source) in &effect.moves {
+        let moves = if direct {
+            self.kept.moves(effect, to)
+        } else {
+            effect.moves.clone()
+        };
+        for (register, source) in &moves {
             w.line(&match source {
                 Source::Here if direct => format!("{indent}r{register} = p;"),
                 Source::Register(from) if direct => format!("{indent}r{register} = r{from};"),
@@ -321,7 +340,7 @@ impl Emitter<'_> {
         w.line("};");
         self.head(w);
         w.line("    uint32_t state = from;");
-        w.line("    (void)start;");
+        self.best_before("    ", w);
         w.line("    while (p != end) {");
         w.line(&format!(
             "        uint32_t edge = automaton_{number}_next[state * {} + automaton_{number}_classes[*p++]];",
@@ -334,7 +353,7 @@ impl Emitter<'_> {
         w.line("        switch (edge >> 16) {");
         for (what, (effect, looks)) in kinds.iter().enumerate().skip(1) {
             w.line(&format!("        case {what}:"));
-            self.effect(&self.merged.effects[*effect as usize], "            ", w);
+            self.effect(*effect, &[], "            ", w);
             if let Some(none) = looks.and_then(|to| self.nothing_live(to)) {
                 w.line(&format!("            if ({none}) {{"));
                 w.line("                return (struct nest__step){0, best_n};");
@@ -349,10 +368,12 @@ impl Emitter<'_> {
         w.line("            return (struct nest__step){0, best_n};");
         w.line("        }");
         w.line("    }");
+        w.line(&format!("    run->automaton = {number};"));
         w.line("    return (struct nest__step){state, best_n};");
         w.line("}");
     }
 
+    /// The function's first lines.
     fn head(&self, w: &mut Writer) {
         w.line(&format!(
             "static struct nest__step automaton_{}(struct nest__run *run, uint16_t from,",
@@ -360,6 +381,17 @@ impl Emitter<'_> {
         ));
         w.line("                                      const uint8_t *start, const uint8_t *p,");
         w.line("                                      const uint8_t *end) {");
-        w.line("    uint64_t best_n = run->best_n;");
+        w.line("    uint64_t best_n = 0;");
+    }
+
+    /// What has accepted before these bytes, if that may be anything: rules apart, or one behind
+    /// whose acceptance something is live.
+    fn best_before(&self, indent: &str, w: &mut Writer) {
+        let merged = self.merged;
+        let accepts = |does: u32| !merged.effects[does as usize].accepts.is_empty();
+        let mut edges = merged.next.iter();
+        if !self.matching.apart.is_empty() || edges.any(|(to, does)| *to != 0 && accepts(*does)) {
+            w.line(&format!("{indent}best_n = p == start ? 0 : run->best_n;"));
+        }
     }
 }

@@ -9,14 +9,14 @@ use nest_pattern::{ByteSet, Chain};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that lead a state back to itself are a run if there are so many different ones.
-const RUN: usize = 4;
+pub(super) const RUN: usize = 4;
 /// Texts as long as this are compared by words.
 const TEXT: usize = 2;
 /// Other sets than the largest are labels of a switch up to this size.
 const LABELS: usize = 24;
 
 /// The bytes that lead to each (state, effect).
-type Ways = BTreeMap<(u32, u32), ByteSet>;
+pub(super) type Ways = BTreeMap<(u32, u32), ByteSet>;
 
 impl Emitter<'_> {
     /// A function with a label for each state.
@@ -78,20 +78,32 @@ impl Emitter<'_> {
             .skip(1)
             .filter_map(|state| u32::try_from(state).ok())
             .collect();
-        for register in 0..merged.registers {
-            w.line(&format!("    const uint8_t *r{register} = start;"));
+        let used = self.kept.all();
+        let first = &self.kept.groups()[self.kept.group(start)];
+        for register in &used {
+            let value = if first.contains(register) {
+                " = start"
+            } else {
+                ""
+            };
+            w.line(&format!("    const uint8_t *r{register}{value};"));
         }
-        if self.keeps() {
-            w.line("    uint16_t state;");
+        for register in self.kept.passing(merged) {
+            w.line(&format!("    const uint8_t *r{register};"));
         }
+        if self.leads.iter().any(Option::is_some) {
+            w.line("    const uint8_t *begun; /* where a run began, if it was in these bytes */");
+        }
+        w.line("    uint16_t state;");
         if !merged.chains.is_empty() {
             w.line("    uint32_t left; /* steps to the end of a chain */");
         }
         w.line("    (void)from, (void)start, (void)p, (void)end;");
         w.line("    if (p != start) {");
-        for register in 0..merged.registers {
+        self.best_before("        ", w);
+        for register in &used {
             w.line(&format!(
-                "        r{register} += run->registers[{register}];"
+                "        r{register} = start + run->registers[{register}];"
             ));
         }
         for (n, chain) in merged.chains.iter().enumerate() {
@@ -111,8 +123,6 @@ impl Emitter<'_> {
                 w.line(&format!("            goto s{state};"));
             }
         }
-        w.line("        case 0:");
-        w.line("            return (struct nest__step){0, best_n};");
         w.line("        default:");
         w.line("            break;");
         w.line("        }");
@@ -129,21 +139,17 @@ impl Emitter<'_> {
         {
             self.state(state, w);
         }
-        if self.keeps() {
-            w.line("suspend:");
-            for register in 0..merged.registers {
+        for (n, registers) in self.kept.groups().iter().enumerate() {
+            w.line(&format!("suspend_{n}:"));
+            for register in registers {
                 w.line(&format!(
                     "    run->registers[{register}] = (uint32_t)(r{register} - start);"
                 ));
             }
+            w.line(&format!("    run->automaton = {};", self.number));
             w.line("    return (struct nest__step){state, best_n};");
         }
         w.line("}");
-    }
-
-    /// Whether more than its state is to be kept of an automaton that waits.
-    fn keeps(&self) -> bool {
-        self.merged.registers > 0
     }
 
     /// To a state, whose byte is the one at `p`.
@@ -158,24 +164,19 @@ impl Emitter<'_> {
     }
 
     /// No byte is left: what the state needs is kept.
-    fn suspend(&self, state: u32, w: &mut Writer) {
+    pub(super) fn suspend(&self, state: u32, w: &mut Writer) {
+        let group = self.kept.group(state);
         let state = match self.merged.chain_of(state) {
             None => state.to_string(),
             Some((_, chain)) => format!("(uint16_t)({}u - left)", chain.first + chain.length),
         };
         w.line("    if (p == end) {");
-        if self.keeps() {
-            w.line(&format!("        state = {state};"));
-            w.line("        goto suspend;");
-        } else {
-            w.line(&format!(
-                "        return (struct nest__step){{{state}, best_n}};"
-            ));
-        }
+        w.line(&format!("        state = {state};"));
+        w.line(&format!("        goto suspend_{group};"));
         w.line("    }");
     }
 
-    fn ways(&self, state: u32) -> Ways {
+    pub(super) fn ways(&self, state: u32) -> Ways {
         let row = self.merged.row(state as usize);
         let mut ways = Ways::new();
         for byte in 0..=255u8 {
@@ -192,9 +193,14 @@ impl Emitter<'_> {
             self.count_down(chain, &mut ways, w);
         } else {
             w.line(&format!("s{state}:"));
-            self.run_of(state, &mut ways, w);
+            if self.is_led(state) {
+                self.led(state, &mut ways, w);
+            } else {
+                self.run_of(state, &mut ways, w);
+            }
             self.text(state, &ways, w);
             self.words(state, w);
+            self.lead(state, &mut ways, w);
         }
         self.suspend(state, w);
         // The most bytes are what is left when the others are told apart.
@@ -250,7 +256,7 @@ impl Emitter<'_> {
     }
 
     /// The bytes that lead back, if they are many and what they do can be done once.
-    fn passed_over(&self, state: u32, ways: &Ways) -> Option<((u32, u32), ByteSet)> {
+    pub(super) fn passed_over(&self, state: u32, ways: &Ways) -> Option<((u32, u32), ByteSet)> {
         let mut back = ways.iter().filter(|((to, effect), set)| {
             *to == state
                 && set.iter().count() >= RUN
@@ -282,8 +288,7 @@ impl Emitter<'_> {
         w.line(&format!("        {scan}"));
         if edge.1 != 0 {
             w.line("        if (p != from) {");
-            let effect = &self.merged.effects[edge.1 as usize];
-            self.effect(effect, "            ", w);
+            self.effect(edge.1, &[state], "            ", w);
             w.line("        }");
         }
         w.line("    }");
@@ -302,7 +307,7 @@ impl Emitter<'_> {
     }
 
     /// Whether only a text leads to the state: it begins none, but where bytes ended within it.
-    fn within_text(&self, state: u32) -> bool {
+    pub(super) fn within_text(&self, state: u32) -> bool {
         let classes = self.merged.class_count;
         let edges = self.merged.next.iter().enumerate();
         let mut from = edges
@@ -331,8 +336,8 @@ impl Emitter<'_> {
         w.line("        left -= (uint32_t)(p - from);");
         if chain.effect != 0 {
             w.line("        if (p != from) {");
-            let effect = &self.merged.effects[chain.effect as usize];
-            self.effect(effect, "            ", w);
+            let to = [chain.first, chain.exit];
+            self.effect(chain.effect, &to, "            ", w);
             w.line("        }");
         }
         w.line("    }");
@@ -387,8 +392,7 @@ impl Emitter<'_> {
             tests.join(" && ")
         ));
         w.line(&format!("        p += {};", text.len()));
-        let effects = &self.merged.effects[effect as usize];
-        self.effect(effects, "        ", w);
+        self.effect(effect, &[at], "        ", w);
         if at == 0 {
             w.line("        return (struct nest__step){0, best_n};");
         } else {
@@ -398,8 +402,8 @@ impl Emitter<'_> {
     }
 
     /// Takes a transition; `p` is behind its byte.
-    fn go(&self, from: u32, to: u32, effect: u32, indent: &str, w: &mut Writer) {
-        self.effect(&self.merged.effects[effect as usize], indent, w);
+    pub(super) fn go(&self, from: u32, to: u32, effect: u32, indent: &str, w: &mut Writer) {
+        self.effect(effect, &[to], indent, w);
         if to == 0 {
             w.line(&format!("{indent}return (struct nest__step){{0, best_n}};"));
             return;
@@ -445,7 +449,7 @@ fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
 const COMPARED: usize = 12;
 
 /// How to pass over a run up to `end`: its last statement, and the set if it needs to be named `set`.
-fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
+pub(super) fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
     let stops = set.complement();
     if ranges(&stops).is_empty() {
         return (None, format!("p = {end};"));
@@ -458,7 +462,7 @@ fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
             format!("p = nest__among(p, {end}, &set);"),
         );
     }
-    let told = if cost <= other {
+    let told = if cost <= other + 1 {
         ends
     } else {
         format!("(({goes}) == 0)")
@@ -480,30 +484,43 @@ fn compared(set: &ByteSet) -> (String, usize) {
             _ => all.push((from, to, Vec::new())),
         }
     }
+    // Modulo 256 what lies at both ends is one.
+    if all.len() > 1 && all[0].0 == 0 && all[all.len() - 1].1 == 255 {
+        let (_, to, mut more) = all.remove(0);
+        if let Some((_, last, holes)) = all.last_mut() {
+            *last = to;
+            holes.append(&mut more);
+        }
+    }
     let mut cost = all.len().saturating_sub(1);
     let tests = all.into_iter().map(|(from, to, holes)| {
         let (test, n) = match (from, to) {
-            _ if from == to => (Some(format!("(v == {})", literal(from))), 1),
-            (0, 255) => (None, 0), // all but the holes, of which there are some
-            (0, _) => (Some(format!("(v <= {})", literal(to))), 2),
-            (_, 255) => (Some(format!("(v >= {})", literal(from))), 2),
+            _ if from == to => (format!("(v == {})", literal(from)), 1),
+            (0, 255) => {
+                // All but the holes, of which there are some; each comparison is inverted.
+                cost += 3 * holes.len();
+                let each = holes
+                    .iter()
+                    .map(|hole| format!("(v != {})", literal(*hole)));
+                return format!("({})", each.collect::<Vec<_>>().join(" & "));
+            }
+            (0, _) => (format!("(v <= {})", literal(to)), 2),
+            (_, 255) => (format!("(v >= {})", literal(from)), 2),
             _ => {
-                let least = literal(from);
-                (
-                    Some(format!("(NEST__LESS(v, {least}) <= {})", to - from)),
-                    3,
-                )
+                let (least, more) = (literal(from), to.wrapping_sub(from));
+                (format!("(NEST__LESS(v, {least}) <= {more})"), 3)
             }
         };
         cost += n + 2 * holes.len();
+        if holes.is_empty() {
+            return test;
+        }
+        // Each is in the range: to be unlike is to be without it, and takes no inversion.
         let holes = holes
             .iter()
-            .map(|hole| format!("(v != {})", literal(*hole)));
-        let all: Vec<String> = test.into_iter().chain(holes).collect();
-        match all.as_slice() {
-            [one] => one.clone(),
-            _ => format!("({})", all.join(" & ")),
-        }
+            .map(|hole| format!("(v == {})", literal(*hole)));
+        let all: Vec<String> = [test].into_iter().chain(holes).collect();
+        format!("({})", all.join(" ^ "))
     });
     let tests: Vec<String> = tests.collect();
     (tests.join(" | "), cost)
@@ -530,7 +547,7 @@ fn bytes_set(set: &ByteSet) -> String {
 }
 
 /// A byte as C reads it best.
-fn literal(byte: u8) -> String {
+pub(super) fn literal(byte: u8) -> String {
     match byte {
         b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
         b' '..=b'~' => format!("'{}'", char::from(byte)),
