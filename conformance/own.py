@@ -110,11 +110,12 @@ def main():
                 say(page=page, seconds=0, cells=[told('page', 'failed', why)], heard=[])
         good = suite.run(cases, request['jobs']) and len(cases) == len(request['pages'])
         say(kept=temporary if request['keep'] else None)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):    # who asked has gone
         process.kill_all()
         scratch.end()
         os._exit(130)                    # threads of the suite may still wait for something
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         scratch.end()
     return 0 if good else 1
 

@@ -218,7 +218,8 @@ int main(int argc, char **argv) {
     if (status >= 0) {
         return status;
     }
-    if (nest__memory_budget(main_memory(false), main_memory(true)) != 0 ||
+    if (nest__memory_budget(main_memory(false), main_memory(true), nest__carrier_processes()) !=
+            0 ||
         nest__files_open() != 0 || nest__crew_prepare() != 0 || nest__listen_open() != 0) {
         return MAIN_FAILED;
     }

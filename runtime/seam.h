@@ -530,6 +530,8 @@ int nest__crew_run(void); /* serves until TERM or INT; exit status: 0 only if no
 enum { NEST__ABANDONED = -1 };
 /* What serving a client needs beside its session: a stack, a buffer. How many. */
 unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]);
+/* Over how many processes maxClients are spread: a limit of a process is its alone. */
+uint32_t nest__carrier_processes(void);
 /* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
 uint64_t nest__cut(void);
 /* HUP: reads the configuration again and sets what may change (nest__option.reload), all or

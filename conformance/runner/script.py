@@ -11,9 +11,9 @@ from . import files, literal, patience, scratch, trace, variants
 from .process import clean_environment, running, sanitizer_report, unsaid
 
 STOPS = 24      # cuts of a conversation in which the server stops: each needs a script of its own
-ENDLESS = 256 << 20     # bytes of a trace in which no conversation begins or ends
+ENDLESS = 256 << 20     # bytes of a trace in which no rule takes a message
 SHOWN = 1 << 20         # bytes of a trace, or of what a client received, in which is looked for the reason
-_BOUNDARY = re.compile(rb'^\d+ (?:open|end [a-z]+)$', re.M)
+_BOUNDARY = re.compile(rb'^\d+ (?:open|take|end)\b', re.M)
 
 
 class Conversation:
@@ -82,7 +82,7 @@ def run(case, server, quick=False):
 
 
 class _Progress:
-    """How far a script has come, by its trace: a conversation that begins or ends is progress."""
+    """How far a script has come, by its trace: a message that a rule takes is progress."""
 
     def __init__(self, path):
         self.path, self.read, self.rest = path, 0, b''

@@ -13,7 +13,6 @@ from .process import Server, ServerError, Silent
 CROWD = 16
 CUTS = 4
 SETTLE = 15      # seconds for the server's END actions after the last client left
-TOGETHER = 60    # seconds for all of a crowd to come as far as the first
 
 
 def run(case, binary, kinds, quick=False):
@@ -175,7 +174,7 @@ def _crowd(case, server, kind):
     before = set(server.traces(0, 0))
     wrong = []
     times = max(1, CROWD // len(case.clients()))
-    together = threading.Barrier(times, timeout=TOGETHER)
+    together = threading.Barrier(times, timeout=patience.seconds() * times)
 
     def tell(what, argument):           # once, when all have come so far
         if together.wait() == 0:
@@ -184,7 +183,8 @@ def _crowd(case, server, kind):
 
     def one():
         try:
-            converse(case, case.talk, kind, server.addresses[kind], not case.cuts, tell)
+            with patience.among(times * len(case.clients())):
+                converse(case, case.talk, kind, server.addresses[kind], not case.cuts, tell)
         except (ClientError, ServerError, OSError) as error:
             wrong.append(patience.Hung(error) if isinstance(error, (Hung, Silent)) else str(error))
             together.abort()
@@ -198,7 +198,7 @@ def _crowd(case, server, kind):
         thread.join()
     if wrong:
         return type(wrong[0])(f'{len(wrong)} of {times} at once: {wrong[0]}')
-    new = _fresh(server, before, times * len(case.clients()), SETTLE)
+    new = _fresh(server, before, times * len(case.clients()), SETTLE * times)
     return _judge(case, list(new.values()), None, times)
 
 
@@ -216,7 +216,8 @@ def _bystanders(case, server, kind):
         resetting = Client(kind, address)
         resetting.send(first)
         resetting.reset()
-        received = converse(case, case.talk, kind, address, not case.cuts)
+        with patience.among(3 + len(case.clients())):
+            received = converse(case, case.talk, kind, address, not case.cuts)
         halves.seen = None
         _drain(halves)
     finally:

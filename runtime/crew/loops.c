@@ -190,6 +190,10 @@ unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]) {
     return 1;
 }
 
+uint32_t nest__carrier_processes(void) {
+    return 1;
+}
+
 int nest__crew_prepare(void) {
     if (nest__supervisor_prepare() != 0) {
         return -ENOMEM;

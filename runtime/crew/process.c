@@ -445,6 +445,10 @@ unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]) {
     return 3;
 }
 
+uint32_t nest__carrier_processes(void) {
+    return nest__config.max_clients;
+}
+
 int nest__crew_prepare(void) {
     size_t shared = sizeof *nest__shared + nest__config.max_clients * sizeof nest__shared->told[0];
     int error = nest__processes_budget();

@@ -284,6 +284,10 @@ unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]) {
     return 4;
 }
 
+uint32_t nest__carrier_processes(void) {
+    return 1;
+}
+
 int nest__crew_prepare(void) {
     uint64_t fixed = NEST__LISTEN_MAX + THREAD_DESCRIPTORS;
     uint64_t clients = nest__config.max_clients;

@@ -5,6 +5,7 @@
 #include "platform.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,13 @@ static uint64_t memory_groups(const char *mount, char *group, const char *name) 
     return least;
 }
 
+/* Whether a line of /proc/self/cgroup is about memory: "4:cpu,memory:/group". */
+static bool memory_is_of(const char *line, const char *group) {
+    const char *at = strstr(line, "memory");
+    return at != NULL && at > line && at < group && strchr(":,", at[-1]) != NULL &&
+           strchr(":,", at[sizeof "memory" - 1]) != NULL;
+}
+
 /* This process's: "0::/group" (version 2), "4:memory:/group" (version 1). */
 static uint64_t memory_group(void) {
     char line[1024];
@@ -50,7 +58,7 @@ static uint64_t memory_group(void) {
         line[strcspn(line, "\n")] = '\0';
         if (group != NULL && strncmp(line, "0::/", 4) == 0) {
             limit = memory_groups("/sys/fs/cgroup", group, "memory.max");
-        } else if (group != NULL && strstr(line, ":memory:/") != NULL) {
+        } else if (group != NULL && memory_is_of(line, group)) {
             limit = memory_groups("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
         }
         least = limit < least ? limit : least;
@@ -72,16 +80,26 @@ void nest__memory_text(uint64_t bytes, char to[32]) {
     snprintf(to, 32, "%llu%c", (unsigned long long)n, units[unit]);
 }
 
-int nest__memory_budget(uint64_t alone, uint64_t most) {
+/* In glibc each thread that allocates takes 64 MB of address space; where it is limited, they
+ * share. */
+static void memory_is_shared(void) {
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes) {
     struct rlimit space;
     char needed[32], allowed[32];
     bool fits;
     uint64_t limit = memory_group();
     const char *raise = "of its control group";
-    if (getrlimit(RLIMIT_AS, &space) != -1 && space.rlim_cur != RLIM_INFINITY &&
-        space.rlim_cur < limit) {
-        limit = space.rlim_cur;
-        raise = "ulimit -v";
+    if (getrlimit(RLIMIT_AS, &space) != -1 && space.rlim_cur != RLIM_INFINITY) {
+        memory_is_shared();
+        if (space.rlim_cur < limit / processes) {
+            limit = space.rlim_cur * processes;
+            raise = "ulimit -v";
+        }
     }
     if (most <= limit) {
         return 0;
@@ -89,12 +107,12 @@ int nest__memory_budget(uint64_t alone, uint64_t most) {
     fits = alone <= limit;
     nest__memory_text(fits ? most : alone, needed);
     nest__memory_text(limit, allowed);
-    nest__say("%u clients %s %s of memory, and %s are allowed; lower maxClients, inputBuffer or "
-              "outputBuffer, or raise the limit (%s)%s",
+    nest__say("%u %s %s %s of memory %s, and %s are allowed; lower maxClients, inputBuffer "
+              "or outputBuffer, or raise the limit (%s)%s",
               (unsigned)nest__config.max_clients,
-              fits ? "can need" : "that send as much as they may and read nothing need", needed,
-              allowed, raise,
-              fits ? "; it starts, and lets newcomers wait where memory runs short" : "");
+              nest__config.max_clients == 1 ? "client" : "clients", fits ? "can need" : "can fill",
+              needed, fits ? "by what actions do" : "by sending much and reading nothing", allowed,
+              raise, fits ? ", lest some be kept waiting or cut" : "");
     return fits ? 0 : -ENOMEM;
 }
 

@@ -33,9 +33,9 @@ uint64_t nest__descriptors_beyond(uint64_t need);
 /* The same for one process a client. */
 int nest__processes_budget(void);
 /* The same for memory in bytes, of all clients: what they need without an action's doing, and the
- * `most`, which may be more than there is, and is then said. What the program has without them is
- * little. */
-int nest__memory_budget(uint64_t alone, uint64_t most);
+ * `most`, which may be more than there is, and is then said. `processes`: that they are spread
+ * over. What the program has without them is little. */
+int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes);
 void nest__memory_text(uint64_t bytes, char to[32]); /* "412M": rounded up */
 /* `each` zeroed bytes for each of maxClients, made by whoever asks first and never freed; they take
  * memory only as far as they are used. NULL: there is none. */

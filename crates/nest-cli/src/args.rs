@@ -194,7 +194,7 @@ pub struct Bounds {
 fn time(text: &str) -> Result<Duration, String> {
     let found = nest_machine::options::duration(text).filter(|ms| *ms > 0);
     let found = found.map(|ms| Duration::from_millis(ms.into()));
-    found.ok_or_else(|| "write a time, as in 500ms, 10s, 2m".to_owned())
+    found.ok_or_else(|| "write a time of at most 24h, as in 500ms, 10s, 2m".to_owned())
 }
 
 /// Bytes, as options are written.

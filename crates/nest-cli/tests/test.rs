@@ -119,7 +119,36 @@ fn a_server_that_hangs_is_noticed() {
     place
         .nest(&quick(&["--timeout", "0s", "greet.nest"]))
         .with_status(2)
-        .err_has("write a time, as in 500ms");
+        .err_has("write a time of at most 24h, as in 500ms");
+}
+
+#[test]
+fn a_server_that_is_slow_does_not_hang() {
+    let place = Place::new();
+    let slow = |ms: u32| {
+        format!(
+            "%{{\n#include <time.h>\n%}}\n%%\ngo = \"go\\n\" {{ nanosleep(&(struct timespec){{.tv_nsec = {ms} * 1000000l}}, NULL); $reply(\"done\\n\"); }}\n"
+        )
+    };
+    let page = |times: usize| {
+        format!(
+            "# It takes its time\n\nspec: slow.nest\n\n```client\nsend \"{}\"\nexpect \"{}\"\n```\n\n```trace\nopen\nstates START DEFAULT last=DEFAULT\n{}end eof\n```\n",
+            "go\\n".repeat(times),
+            "done\\n".repeat(times),
+            "take go \"go\\n\"\nreply \"done\\n\"\n".repeat(times)
+        )
+    };
+    // Three messages together take longer than each may.
+    place.write("slow.nest", slow(800));
+    place.write("slow.md", page(3));
+    place
+        .nest(&quick(&["--timeout", "2s", "slow.nest"]))
+        .with_status(0);
+    // So do sixteen clients of a server that serves one after the other.
+    place.write("slow.nest", slow(200));
+    place.write("slow.md", page(1));
+    let crowd = ["test", "--timeout", "2s", "--model", "event", "slow.nest"];
+    place.nest(&crowd).with_status(0).out_has("passed, 0 failed");
 }
 
 #[test]
