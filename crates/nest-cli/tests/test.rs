@@ -148,7 +148,10 @@ fn a_server_that_is_slow_does_not_hang() {
     place.write("slow.nest", slow(200));
     place.write("slow.md", page(1));
     let crowd = ["test", "--timeout", "2s", "--model", "event", "slow.nest"];
-    place.nest(&crowd).with_status(0).out_has("passed, 0 failed");
+    place
+        .nest(&crowd)
+        .with_status(0)
+        .out_has("passed, 0 failed");
 }
 
 #[test]
