@@ -99,6 +99,14 @@ def plant(folder, mutation):
     return copy
 
 
+def is_sound(folder, arguments):
+    """Whether nothing is found where nothing is planted."""
+    programs = [build(f"{folder}/sound", spec, []) for spec in SPECS]
+    return all(program is not None and
+               simulate(program, arguments.first, SHARE, arguments.conversations) is None
+               for program in programs)
+
+
 def mutate(folder, mutation, arguments):
     """How it went: a line, and whether the bug was found."""
     name, spec = mutation[0], mutation[4] if len(mutation) > 4 else "stream"
@@ -149,6 +157,8 @@ def main():
             chosen = [m for m in mutations.MUTATIONS
                       if m[0] in (arguments.mutations or [m[0]]) and
                       (not arguments.few or m[0] in mutations.FEW)]
+            if not is_sound(folder, arguments):
+                sys.exit("mutations: the runtime fails without them; simulate.py says how")
             with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
                 results = list(pool.map(lambda m: mutate(folder, m, arguments), chosen))
             for line, _ in results:

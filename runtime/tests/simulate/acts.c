@@ -44,10 +44,9 @@ struct nest__step nest__spec_run(struct nest__run *run, uint64_t states, unsigne
                                  const uint8_t *start, const uint8_t *p, const uint8_t *end) {
     (void)end;
     if (p == start) {
-        run->automaton = 0;
         nest__spec_active(states, last, &run->active);
     }
-    return (struct nest__step){0, run->best_n};
+    return (struct nest__step){0, p == start ? 0 : run->best_n};
 }
 
 void nest__spec_vars_init(nest_session *s, void *vars) {
