@@ -240,7 +240,7 @@ def notified(folder, exe):
 
 
 def memory(folder, exe):
-    """What clients can need is said, and refused where it cannot fit."""
+    """What clients can need is said, and refused where it cannot fit; what fits, starts."""
     server, _ = begun(folder, exe)
     with server:
         within('the first line', ' memory\n', server.said(0))
@@ -272,6 +272,13 @@ def memory(folder, exe):
         same('exit status', server.stop(), 0)
         within('what it said', f'200 clients can need {most}M of memory by what actions do, and '
                f'{most - 1}M are allowed; ', server.said())
+    server, address = begun(folder, exe, 'maxClients=400', preexec_fn=allowed(2 * most + 256))
+    with server:
+        for _ in range(40):                             # the more threads, the more space they take
+            with Talk(address) as client:
+                client.line()
+                same('an answer', client.ask('say it'), 'it')
+        same('exit status', server.stop(), 0)
 
 
 STAMP = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
