@@ -1,8 +1,8 @@
 """How much of its work a check does. `cargo xtask check` says it by three variables:
 
-    NEST_SEED=N      the first seed of all that is drawn (default: 1)
-    NEST_ALL=1       everything, in place of a sample
-    NEST_SHARD=I/N   with NEST_ALL: the I-th of N shares
+    CHECK_SEED=N      the first seed of all that is drawn (default: 1)
+    CHECK_ALL=1       everything, in place of a sample
+    CHECK_SHARD=I/N   with CHECK_ALL: the I-th of N shares
 
 Must not know: what is checked.
 """
@@ -11,19 +11,19 @@ import os
 import random
 import re
 
-SEED = int(os.environ.get('NEST_SEED') or 1)
-ALL = os.environ.get('NEST_ALL') == '1'
+SEED = int(os.environ.get('CHECK_SEED') or 1)
+ALL = os.environ.get('CHECK_ALL') == '1'
 
 
 def _shard(text):
     """(which, of how many), counted from 0."""
     found = re.fullmatch(r'([0-9]+)/([0-9]+)', text)
     if not found or not 1 <= int(found[1]) <= int(found[2]):
-        raise SystemExit(f'NEST_SHARD={text}: a shard is written I/N, as in 2/3')
+        raise SystemExit(f'CHECK_SHARD={text}: a shard is written I/N, as in 2/3')
     return int(found[1]) - 1, int(found[2])
 
 
-SHARD = _shard(os.environ.get('NEST_SHARD') or '1/1')
+SHARD = _shard(os.environ.get('CHECK_SHARD') or '1/1')
 
 
 def described():
@@ -40,7 +40,7 @@ def share(items):
 
 
 def some(items, count):
-    """A list of `count` of them, drawn by the seed and in their order; with NEST_ALL those of this
+    """A list of `count` of them, drawn by the seed and in their order; with CHECK_ALL those of this
     shard. The seed's draws in two lists do not depend on each other."""
     items = list(items)
     if ALL:

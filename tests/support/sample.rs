@@ -10,18 +10,18 @@ pub struct Volume {
     pub quick: u64,
     /// In a step of its own, with the seed of the day.
     pub sample: u64,
-    /// With `NEST_ALL`.
+    /// With `CHECK_ALL`.
     pub full: u64,
 }
 
 impl Volume {
-    /// The seeds to try, where each seed is `each` trials: from `NEST_SEED` (default: 1) on, as many as
-    /// `NEST_TRIALS` asks for, else as many as the volume that the variables select, or the share of
-    /// them that `NEST_SHARD` names.
+    /// The seeds to try, where each seed is `each` trials: from `CHECK_SEED` (default: 1) on, as many as
+    /// `CHECK_TRIALS` asks for, else as many as the volume that the variables select, or the share of
+    /// them that `CHECK_SHARD` names.
     pub fn seeds(&self, each: u64) -> Range<u64> {
-        let seed = number("NEST_SEED");
-        let trials = number("NEST_TRIALS").unwrap_or(match seed {
-            _ if std::env::var("NEST_ALL").is_ok_and(|v| v == "1") => self.full,
+        let seed = number("CHECK_SEED");
+        let trials = number("CHECK_TRIALS").unwrap_or(match seed {
+            _ if std::env::var("CHECK_ALL").is_ok_and(|v| v == "1") => self.full,
             Some(_) => self.sample,
             None => self.quick,
         });
@@ -39,7 +39,7 @@ fn number(name: &str) -> Option<u64> {
 
 /// Which share of how many, counted from 0.
 fn shard() -> (u64, u64) {
-    let Ok(text) = std::env::var("NEST_SHARD") else {
+    let Ok(text) = std::env::var("CHECK_SHARD") else {
         return (0, 1);
     };
     let parts = text.split_once('/');
@@ -47,5 +47,5 @@ fn shard() -> (u64, u64) {
         .and_then(|(which, count)| Some((which.parse::<u64>().ok()?, count.parse().ok()?)))
         .filter(|(which, count)| (1..=*count).contains(which))
         .map(|(which, count)| (which - 1, count))
-        .unwrap_or_else(|| panic!("NEST_SHARD={text}: a shard is written I/N, as in 2/3"))
+        .unwrap_or_else(|| panic!("CHECK_SHARD={text}: a shard is written I/N, as in 2/3"))
 }

@@ -8,10 +8,11 @@ use std::process::Command;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-/// Variables by which a step learns it. Nothing else in the environment begins a step's random work.
-const SEED: &str = "NEST_SEED";
-const ALL: &str = "NEST_ALL";
-const SHARD: &str = "NEST_SHARD";
+/// Variables by which a step learns it. They do not begin with `NEST_`: a server takes those for options
+/// and refuses to start with one that it does not know.
+const SEED: &str = "CHECK_SEED";
+const ALL: &str = "CHECK_ALL";
+const SHARD: &str = "CHECK_SHARD";
 
 /// Seeds of one day; a step that draws more than that continues into the next day's.
 const A_DAY: u64 = 1_000_000;

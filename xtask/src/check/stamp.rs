@@ -256,7 +256,14 @@ fn configuration(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> BTreeMap<OsString, OsString> {
     const COMPILERS: &[&str] = &["CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS", "RUSTFLAGS"];
-    const FAMILIES: &[&str] = &["NEST", "CARGO_PROFILE_", "CARGO_BUILD_", "ASAN_", "UBSAN_"];
+    const FAMILIES: &[&str] = &[
+        "NEST",
+        "CHECK_",
+        "CARGO_PROFILE_",
+        "CARGO_BUILD_",
+        "ASAN_",
+        "UBSAN_",
+    ];
     variables
         .filter(|(name, _)| {
             let name = name.to_string_lossy();
@@ -377,7 +384,7 @@ mod tests {
         let folder = Folder::new("stamp");
         let path = folder.0.join("x.stamp");
         assert_eq!(Stamp::read(&path), None);
-        let stamp = Stamp::now(17, "NEST_SEED=7".into());
+        let stamp = Stamp::now(17, "CHECK_SEED=7".into());
         stamp.write(&path).unwrap();
         assert_eq!(Stamp::read(&path), Some(stamp));
         folder.write("x.stamp", "inputs 11\n");

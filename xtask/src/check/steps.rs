@@ -12,9 +12,9 @@ pub struct Step {
     /// What it proves.
     pub about: &'static str,
     pub inputs: Inputs,
-    /// It draws from `NEST_SEED`.
+    /// It draws from `CHECK_SEED`.
     pub draws: bool,
-    /// It does its share of everything when `NEST_SHARD` says so; others belong to one share as a whole.
+    /// It does its share of everything when `CHECK_SHARD` says so; others belong to one share as a whole.
     pub splits: bool,
     /// It measures times, so nothing runs beside it.
     pub alone: bool,
@@ -242,7 +242,8 @@ pub const STEPS: &[Step] = &[
         Paths(&["runtime"]),
         Program(&["python3", "runtime/tests/simulate.py", "--few"]),
     )
-    .draws(),
+    .draws()
+    .splits(),
     Step::new(
         "patterns",
         "random conversations are decided as libpcre2 decides them",
@@ -335,7 +336,8 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/matching", "tests/support", NEST]),
         Program(&["python3", "tests/matching/planted.py"]),
     )
-    .draws(),
+    .draws()
+    .splits(),
     Step::new(
         "reached",
         "generated servers come to no states but those that the checker knows",
@@ -350,14 +352,16 @@ pub const STEPS: &[Step] = &[
         ]),
         Program(&["python3", "tests/reach/servers.py"]),
     )
-    .draws(),
+    .draws()
+    .splits(),
     Step::new(
         "unreached",
         "random conversations find bugs that are planted in what the checker knows of states",
         Crate("nest-machine"),
         Program(&["python3", "tests/reach/planted.py"]),
     )
-    .draws(),
+    .draws()
+    .splits(),
     Step::new(
         "attacks",
         "an attack harms nobody else, and nothing of it is left",

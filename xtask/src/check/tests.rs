@@ -134,7 +134,7 @@ fn a_seed_that_finds_an_old_fault_is_reported_so() {
             "drawn",
             "a test",
             steps::Inputs::Paths(&["in"]),
-            Work::Program(&["sh", "-c", "test \"$NEST_SEED\" = 1"]),
+            Work::Program(&["sh", "-c", "test \"$CHECK_SEED\" = 1"]),
         )
     };
     let mut trial = Trial::new("seed");
@@ -146,7 +146,7 @@ fn a_seed_that_finds_an_old_fault_is_reported_so() {
         panic!("seed 2 passes")
     };
     assert!(why.contains("a new seed has found an old fault"), "{why}");
-    assert!(why.contains("NEST_SEED=1"), "{why}");
+    assert!(why.contains("CHECK_SEED=1"), "{why}");
     assert!(why.contains("make check SEED=2 CHECKFLAGS=drawn"), "{why}");
     // What failed is not skipped afterwards, also not with the seed that passed.
     trial.options.seed = Some(1);

@@ -201,7 +201,7 @@ struct Counts {
 fn try_set(set: u64) -> Result<Counts, String> {
     let mut random = Random::new(set);
     let mut case = generate::rules(&mut random);
-    let replay = format!("again: NEST_SEED={set} NEST_TRIALS={PER_SET}");
+    let replay = format!("again: CHECK_SEED={set} CHECK_TRIALS={PER_SET}");
     let ready = prepare(&case).map_err(|e| format!("{e}\n{}{replay}", case.describe()))?;
     let mut counts = Counts {
         rules: ready.fast.len() as u64,
