@@ -145,12 +145,12 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "runtime/tests/simulate.py", "--few"]),
     },
     Step {
-        name: "crews",
-        about: "crews, listeners and configuration hold, with memory watched",
+        name: "workers",
+        about: "worker models, listeners and configuration hold, with memory watched",
         alone: false,
         work: Work::Program(&[
             "python3",
-            "runtime/tests/crews.py",
+            "runtime/tests/workers.py",
             "--sanitize",
             "address,undefined",
         ]),
@@ -161,7 +161,7 @@ const STEPS: &[Step] = &[
         alone: false,
         work: Work::Program(&[
             "python3",
-            "runtime/tests/crews.py",
+            "runtime/tests/workers.py",
             "--model",
             "thread",
             "--sanitize",
