@@ -95,6 +95,7 @@ files! {
     "platform/files.c" With("files");
     "file/file.h" With("files");
     "file/root.c" With("files");
+    "file/home.c" With("files");
     "file/cache.c" CACHED;
     "null/uncached.c" Both(&With("files"), &Not(&CACHED));
     "file/file.c" With("files");

@@ -11,7 +11,7 @@ PARTS = {
                "engine/output.c", "engine/clock.c", "engine/wait.c", "engine/input.c",
                "engine/session.c", "engine/directives.c", "engine/keep.c",
                "engine/files.c", "engine/uploads.c", "engine/lists.c"],
-    "file": ["file/root.c", "file/cache.c", "file/file.c", "file/upload.c", "file/commit.c",
+    "file": ["file/root.c", "file/home.c", "file/cache.c", "file/file.c", "file/upload.c", "file/commit.c",
              "file/list.c"],
     "helpers": ["loop/helpers.c"],
     "loops": ["fiber/stacks.c", "fiber/fiber.c", "workers/loops.c"],

@@ -37,6 +37,8 @@
 
 #include "../../file/root.c"
 
+#include "../../file/home.c"
+
 #include "../../file/cache.c"
 #include "../../file/file.c"
 #include "../../file/upload.c"
@@ -178,7 +180,7 @@ static int run(uint64_t seed) {
     files_closed();
     files_end();
     reload_end();
-    if (run_descriptors() != descriptors + 1) { /* fileRoot's */
+    if (run_descriptors() != descriptors) {
         sim_broken(NULL, "descriptors are left");
     }
     return 0;
