@@ -445,7 +445,7 @@ void nest__peer_text(const struct nest__chan *, char *to, size_t size);
 
 /* -- files: beneath fileRoot; descriptors and bytes, no session, no model. They may block, unless
  * `cached`: then -EAGAIN rather than wait for a disk. ---------------------------------------- */
-int nest__files_open(void); /* fileRoot, at start; said why; 0 or -errno */
+int nest__files_open(void);   /* fileRoot, at start; said why; 0 or -errno */
 void nest__files_close(void); /* the server ends: nothing of its own is left in fileRoot */
 /* A process of the server has died: removes the unfinished uploads that it left. */
 void nest__files_lost(long process);
