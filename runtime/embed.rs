@@ -8,8 +8,8 @@ pub enum For {
     All,
     /// Servers whose model uses this io.
     Io(&'static str),
-    /// Servers whose model uses this crew.
-    Crew(&'static str),
+    /// Servers whose model uses this workers.
+    Workers(&'static str),
     /// Servers with sockets.
     Sockets,
     /// Servers that select the feature.
@@ -23,17 +23,17 @@ pub enum For {
 }
 
 impl For {
-    /// Whether a server with this io, crew and features needs it.
-    fn holds(&self, io: &str, crew: &str, features: &[&str]) -> bool {
+    /// Whether a server with this io, workers and features needs it.
+    fn holds(&self, io: &str, workers: &str, features: &[&str]) -> bool {
         match *self {
             All => true,
             Io(name) => name == io,
-            Crew(name) => name == crew,
+            Workers(name) => name == workers,
             Sockets => io != "script",
             With(name) => features.contains(&name),
             Without(name) => !features.contains(&name),
-            Both(a, b) => a.holds(io, crew, features) && b.holds(io, crew, features),
-            Not(a) => !a.holds(io, crew, features),
+            Both(a, b) => a.holds(io, workers, features) && b.holds(io, workers, features),
+            Not(a) => !a.holds(io, workers, features),
         }
     }
 }
@@ -44,13 +44,13 @@ const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
 const BLOCKS_STEP: For = Both(&Io("script"), &With("blocks"));
 
 /// One process serves all, and another one watches over it.
-const SUPERVISED: For = Both(&Sockets, &Not(&Crew("process")));
+const SUPERVISED: For = Both(&Sockets, &Not(&Workers("process")));
 
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Io("epoll"), &With("helpers"));
 
 /// Files stay open for the next who asks.
-const CACHED: For = Both(&Crew("loops"), &With("files"));
+const CACHED: For = Both(&Workers("loops"), &With("files"));
 
 /// One file of the runtime.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ macro_rules! files {
     };
 }
 
-use For::{All, Both, Crew, Io, Not, Sockets, With, Without};
+use For::{All, Both, Io, Not, Sockets, With, Without, Workers};
 
 files! {
     "nest.h" All;
@@ -88,13 +88,14 @@ files! {
     "platform/crash.c" All;
     "platform/notify.c" All;
     "platform/memory.c" All;
-    "io/command.h" Io("script");
-    "io/script.h" Io("script");
-    "io/script_faults.c" Io("script"); /* what stands behind it asks the system through it */
+    "poller/command.h" Io("script");
+    "poller/script.h" Io("script");
+    "poller/script_faults.c" Io("script"); /* what stands behind it asks the system through it */
     "platform/files.h" With("files");
     "platform/files.c" With("files");
     "file/file.h" With("files");
     "file/root.c" With("files");
+    "file/home.c" With("files");
     "file/cache.c" CACHED;
     "null/uncached.c" Both(&With("files"), &Not(&CACHED));
     "file/file.c" With("files");
@@ -103,17 +104,17 @@ files! {
     "file/commit.c" With("files");
     "file/list.c" With("lists");
     "null/files.c" Without("files");
-    "null/cache.c" Both(&Crew("loops"), &Without("files"));
-    "feature/trace.h" With("trace");
-    "feature/trace.c" With("trace");
-    "feature/peer.h" With("peer");
-    "feature/peer.c" With("peer");
+    "null/cache.c" Both(&Workers("loops"), &Without("files"));
+    "service/trace.h" With("trace");
+    "service/trace.c" With("trace");
+    "service/peer.h" With("peer");
+    "service/peer.c" With("peer");
     "null/peer.c" Without("peer");
-    "feature/timeout.h" With("timeout");
-    "feature/timeout.c" With("timeout");
+    "service/timeout.h" With("timeout");
+    "service/timeout.c" With("timeout");
     "null/timeout.c" Without("timeout");
-    "feature/log.h" All;
-    "feature/log.c" With("log");
+    "service/log.h" All;
+    "service/log.c" With("log");
     "null/log.c" Without("log");
     "engine/engine.h" All;
     "engine/work.c" All;
@@ -135,30 +136,30 @@ files! {
     "null/keep.c" Without("keep");
     "engine/session.c" All;
     "engine/budget.c" All;
-    "io/peer.c" Sockets;
-    "platform/context.h" Crew("loops");
-    "door/stacks.c" Crew("loops");
-    "door/door.c" Crew("loops");
-    "crew/loops.h" Crew("loops");
-    "io/wheel.h" Crew("loops");
-    "io/wheel.c" Crew("loops");
-    "io/intake.h" Crew("loops");
-    "io/intake.c" Crew("loops");
-    "io/epoll.h" Io("epoll");
-    "io/epoll_bytes.c" Io("epoll");
-    "io/epoll_end.c" Io("epoll");
-    "io/epoll_wait.c" Io("epoll");
-    "io/epoll_accept.c" Io("epoll");
-    "io/epoll_stop.c" Io("epoll");
-    "io/epoll.c" Io("epoll");
-    "io/command.c" Io("script");
-    "io/jobs.c" Io("script");
-    "io/script.c" Io("script");
-    "io/script_steps.c" Io("script");
-    "io/blocking.h" Io("blocking");
-    "io/watch.h" Io("blocking");
-    "io/watch.c" Io("blocking");
-    "io/blocking.c" Io("blocking");
+    "channel/peer.c" Sockets;
+    "platform/context.h" Workers("loops");
+    "fiber/stacks.c" Workers("loops");
+    "fiber/fiber.c" Workers("loops");
+    "workers/loops.h" Workers("loops");
+    "loop/wheel.h" Workers("loops");
+    "loop/wheel.c" Workers("loops");
+    "loop/accept.h" Workers("loops");
+    "loop/accept.c" Workers("loops");
+    "poller/epoll.h" Io("epoll");
+    "poller/epoll_bytes.c" Io("epoll");
+    "poller/epoll_end.c" Io("epoll");
+    "poller/epoll_wait.c" Io("epoll");
+    "poller/epoll_accept.c" Io("epoll");
+    "poller/epoll_stop.c" Io("epoll");
+    "poller/epoll.c" Io("epoll");
+    "poller/command.c" Io("script");
+    "poller/jobs.c" Io("script");
+    "poller/script.c" Io("script");
+    "poller/script_steps.c" Io("script");
+    "blocking/blocking.h" Io("blocking");
+    "blocking/watch.h" Io("blocking");
+    "blocking/watch.c" Io("blocking");
+    "blocking/blocking.c" Io("blocking");
     "listener/endpoint.h" All;
     "listener/endpoint.c" All;
     "listener/listener.h" All;
@@ -169,24 +170,24 @@ files! {
     "null/inetd.c" Without("inetd");
     "null/systemd.c" Io("script");
     "listener/listener.c" Sockets;
-    "crew/supervisor.h" All;
-    "crew/supervisor.c" SUPERVISED;
+    "workers/supervisor.h" All;
+    "workers/supervisor.c" SUPERVISED;
     "null/supervisor.c" Not(&SUPERVISED);
-    "crew/carrier.h" Crew("loops");
-    "crew/helpers.h" Crew("loops");
-    "crew/loops.c" Crew("loops");
-    "crew/blocks.c" BLOCKS_MOVE;
-    "io/script_blocks.c" BLOCKS_STEP;
-    "null/blocks.c" Not(&Both(&Crew("loops"), &With("blocks")));
-    "null/carrier.c" Both(&Crew("loops"), &Not(&BLOCKS_MOVE));
-    "crew/helpers.c" HELPED;
-    "null/helpers.c" Both(&Crew("loops"), &Not(&HELPED));
-    "crew/patience.h" Io("blocking");
-    "crew/patience.c" Io("blocking");
-    "crew/process.h" Crew("process");
-    "crew/worker.c" Crew("process");
-    "crew/process.c" Crew("process");
-    "crew/thread.c" Crew("thread");
+    "workers/context.h" Workers("loops");
+    "loop/helpers.h" Workers("loops");
+    "workers/loops.c" Workers("loops");
+    "loop/blocks.c" BLOCKS_MOVE;
+    "poller/script_blocks.c" BLOCKS_STEP;
+    "null/blocks.c" Not(&Both(&Workers("loops"), &With("blocks")));
+    "null/context.c" Both(&Workers("loops"), &Not(&BLOCKS_MOVE));
+    "loop/helpers.c" HELPED;
+    "null/helpers.c" Both(&Workers("loops"), &Not(&HELPED));
+    "workers/idle_exit.h" Io("blocking");
+    "workers/idle_exit.c" Io("blocking");
+    "workers/process.h" Workers("process");
+    "workers/worker.c" Workers("process");
+    "workers/process.c" Workers("process");
+    "workers/thread.c" Workers("thread");
     "config/config.h" All;
     "config/value.h" All;
     "config/value.c" All;
@@ -196,10 +197,10 @@ files! {
 }
 
 /// The files that a server needs, in order.
-pub fn needed(io: &str, crew: &str, features: &[&str]) -> Vec<&'static File> {
+pub fn needed(io: &str, workers: &str, features: &[&str]) -> Vec<&'static File> {
     FILES
         .iter()
-        .filter(|f| f.needed.holds(io, crew, features))
+        .filter(|f| f.needed.holds(io, workers, features))
         .collect()
 }
 

@@ -1,10 +1,10 @@
 /* main.c: from the arguments to the exit status.
  *
  * The last part of server.c but the tables. State: none of its own. Must not know the model: it
- * asks the crew. */
+ * asks the workers. */
 #include "config/config.h"
-#include "crew/supervisor.h"
-#include "feature/log.h"
+#include "workers/supervisor.h"
+#include "service/log.h"
 #include "listener/listener.h"
 #include "platform/platform.h"
 
@@ -42,7 +42,7 @@ static unsigned main_needs(struct nest__need needs[3 * NEST__NEEDS]) {
     if (limit > 0) {
         needs[n++] = (struct nest__need){"its own idle limit", NULL, limit, 0};
     }
-    return n + nest__carrier_needs(needs + n);
+    return n + nest__worker_needs(needs + n);
 }
 
 /* Of all clients; `most`: whatever their actions do. */
@@ -218,18 +218,20 @@ int main(int argc, char **argv) {
     if (status >= 0) {
         return status;
     }
-    if (nest__memory_budget(main_memory(false), main_memory(true), nest__carrier_processes()) !=
-            0 ||
-        nest__files_open() != 0 || nest__crew_prepare() != 0 || nest__listen_open() != 0) {
+    if (nest__memory_budget(main_memory(false), main_memory(true), nest__worker_processes()) != 0 ||
+        nest__files_open() != 0 || nest__workers_prepare() != 0 || nest__listen_open() != 0) {
         return MAIN_FAILED;
     }
-    fflush(NULL); /* before carriers inherit what start-up code left in its buffers */
+    fflush(NULL); /* before workers inherit what start-up code left in its buffers */
     bool sockets = nest__listener_count > 0;
     if (sockets) {
         main_ready();
     }
-    status = nest__crew_run();
+    status = nest__workers_run();
     nest__listen_close();
+    if (status != NEST__ABANDONED) {
+        nest__files_close();
+    }
     if (sockets) {
         main_stopped();
     }

@@ -1,4 +1,4 @@
-/* seam.h: the one contract between the generated part, the engine, io, crew and listener.
+/* seam.h: the one contract between the generated part, the engine, io, workers and listener.
  *
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
@@ -6,13 +6,13 @@
  *                                                             nest__input_ready, nest__peer_text,
  *                                                             files, platform
  * io/             "io" below                                  engine, platform
- * crew/           "crew" below                                engine, io, listener, platform
+ * workers/           "workers" below                                engine, io, listener, platform
  * listener/       "listener" below                            platform
  * file/           "files" below                               platform
- * feature/x.*     its own functions, called at join points (nest__on_*), or a null/ header
+ * service/x.*     its own functions, called at join points (nest__on_*), or a null/ header
  * One model per binary: direct calls, one translation unit (server.c includes the chosen files).
  * No file here includes another .c; server.c fixes the order: seam.h, hooks, platform, feature,
- * engine, io, listener, crew, config, main. */
+ * engine, io, listener, workers, config, main. */
 #ifndef NEST_SEAM_H
 #define NEST_SEAM_H
 
@@ -29,7 +29,7 @@
  * NEST__TAGS         most tags of any rule (>= 1)
  * NEST__REGISTERS    most registers of any automaton (>= 1)
  * NEST__PARTS        most elements of any rule (>= 1)
- * NEST__THREAD_ROOM  uint16_t words of thread lists a session may have to keep (>= 1)
+ * NEST__THREAD_WORDS  uint16_t words of thread lists a session may have to keep (>= 1)
  * NEST__NFA_STATES   most NFA states of any rule (>= 1)
  * NEST__TIMERS       TIMEOUT rules
  * NEST__PIPES        1: option inetd, a connection may be a pair of pipes; 0
@@ -222,7 +222,7 @@ static inline void nest__chan_sent(struct nest__chan *chan) {
 enum nest__phase {
     NEST__FREE,    /* not a session */
     NEST__READING, /* at a read point */
-    NEST__ACTING,  /* an action runs, or waits at the door */
+    NEST__ACTING,  /* an action runs, or waits in a wait */
     NEST__ENDED,   /* END has run, the reason is counted; output may still leave */
 };
 enum {
@@ -247,8 +247,8 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     uint8_t clock;  /* engine: what `deadline` is the end of; 0: something has happened since */
     uint8_t spare;
     uint8_t last, phase, reason, prio, flags, loop;
-    union {                 /* the crew's own */
-        void *waiter;       /* while NEST__WAITING: who waits at the door */
+    union {                 /* the workers's own */
+        void *waiter;       /* while NEST__WAITING: who waits in a wait */
         uint64_t discarded; /* while it lingers: bytes read and dropped */
     };
 };
@@ -290,7 +290,8 @@ struct nest__arrival {
  *                                         state differ from those of the read point before
  *     nest__on_end(s)                     END has run; s->reason says why */
 
-/* -- engine, called by io and crew. Results: NEST__WANT_* ------------------------------------ */
+/* -- engine, called by io and workers. Results: NEST__WANT_* ------------------------------------
+ */
 enum {
     NEST__WANT_READ = 1,
     NEST__WANT_WRITE = 2 /* output is queued */,
@@ -312,7 +313,7 @@ enum { NEST__LINGER_BYTES = 16 * 1024 * 1024 };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
 /* Bytes of a buffer that is one client's at a time. Where a receive is a message it is not cut
  * sooner than a loop does: what is beyond inputBuffer in it would be another. */
-static inline uint32_t nest__receive_room(void) {
+static inline uint32_t nest__receive_capacity(void) {
     uint32_t room = nest__config.input_buffer;
     return NEST__MESSAGES && room < NEST__VISIT_IN ? NEST__VISIT_IN : room;
 }
@@ -323,21 +324,21 @@ unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 /* While an action runs or waits (phase NEST__ACTING) it only notes the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
 /* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing comes before it; 0: never. io asks
- * when it leaves a session that is not at the door to wait for the client (after its sends), stores
+ * when it leaves a session that is not in a wait to wait for the client (after its sends), stores
  * every answer, 0 too, in s->deadline (the engine has no other memory of it, and answers the same
  * until something has happened), and may be late in looking. Not for lingering, which is io's.
  * While output waits only writeTimeout runs: nothing is read then, so no client is late, and a
  * TIMEOUT rule's clock begins when the output has left. */
 uint32_t nest__deadline(nest_session *);
-/* The idle limit of this connection (feature/timeout.c, null/timeout.c). */
+/* The idle limit of this connection (service/timeout.c, null/timeout.c). */
 uint32_t nest__idle_limit(const nest_session *);
-/* Bytes that features keep of a connection (feature/x.c, null/x.c). */
+/* Bytes that features keep of a connection (service/x.c, null/x.c). */
 uint64_t nest__peer_memory(void);
 uint64_t nest__timeout_memory(void);
 uint64_t nest__log_memory(void);
 uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: use io's buffer */
 /* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
- * its running action reads from (for a door that lets others use the buffer). */
+ * its running action reads from (for a fiber switch that lets others use the buffer). */
 int nest__own(nest_session *, struct nest__window *);
 int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n); /* how many */
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
@@ -358,34 +359,35 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
 uint32_t nest__session_descriptors(bool most);
 void nest__released(nest_session *); /* nothing can name it any more; frees its work block */
 
-/* A carrier runs one action at a time: a process, a thread, a loop. */
-struct nest__carrier; /* engine's scratch of a carrier: parts, thread lists, pools of work blocks.
-                         Zeroed memory is a new one; it may be megabytes, so the crew maps it:
+/* A worker runs one action at a time: a process, a thread, a loop. */
+struct nest__worker; /* engine's scratch of a worker: parts, thread lists, pools of work blocks.
+                         Zeroed memory is a new one; it may be megabytes, so the workers maps it:
                          neither on a stack nor in thread-local storage */
-/* Crew: the one of this thread; NULL before there is one. */
-struct nest__carrier *nest__carrier(void);
-/* A carrier of one connection has none for now: if memory has ever been short, its pool is freed,
- * for another carrier may need it. */
-void nest__carrier_rests(struct nest__carrier *);
-void nest__carrier_clear(struct nest__carrier *); /* frees its pools; it is as new */
+/* Workers: the one of this thread; NULL before there is one. */
+struct nest__worker *nest__worker(void);
+/* A worker of one connection has none for now: if memory has ever been short, its pool is freed,
+ * for another worker may need it. */
+void nest__worker_rests(struct nest__worker *);
+void nest__worker_clear(struct nest__worker *); /* frees its pools; it is as new */
 /* Puts by what an action needs that runs when no memory is left, so that one client's unfinished
- * messages are not the end of another whose message is there. Of a carrier that serves many. 0 or
+ * messages are not the end of another whose message is there. Of a worker that serves many. 0 or
  * -ENOMEM. */
-int nest__carrier_reserve(struct nest__carrier *);
-void *nest__vars(const nest_session *); /* crew: its place in the slab; NULL if there are none */
-/* [NEST_REASONS], crew places it: server scope. [NEST_OPEN] counts who is open, and who was when a
- * crash took them along, so that opened is always the sum of all. */
+int nest__worker_reserve(struct nest__worker *);
+void *nest__vars(const nest_session *); /* workers: its place in the slab; NULL if there are none */
+/* [NEST_REASONS], workers places it: server scope. [NEST_OPEN] counts who is open, and who was when
+ * a crash took them along, so that opened is always the sum of all. */
 extern _Atomic uint64_t *nest__ended;
 /* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* (TIMEOUT: less its
- * number) whose action runs on this carrier; and its session, NULL if none. */
+ * number) whose action runs on this worker; and its session, NULL if none. */
 int nest__current_rule(void);
 nest_session *nest__current_session(void);
-/* Who moves an action to another carrier ($block) takes it off this thread's, and puts it on that
- * of the thread on which it goes on. At most one runs on a carrier. */
+/* Who moves an action to another worker ($block) takes it off this thread's, and puts it on that
+ * of the thread on which it goes on. At most one runs on a worker. */
 struct nest__action *nest__action_take(void); /* NULL: none runs */
 void nest__action_put(struct nest__action *);
 
-/* -- io: the door ---------------------------------------------------------------------------- */
+/* -- io: the fiber switch
+ * ---------------------------------------------------------------------------- */
 /* Time is in milliseconds since an unknown beginning, modulo 2^32. As a deadline 0 is "never", and
  * what would be 0 is 1. */
 uint32_t nest__now(void);   /* of this visit; cheap */
@@ -429,7 +431,7 @@ uint32_t nest__lease(void);
  */
 bool nest__input_ready(const struct nest__chan *);
 /* nest_block_begin, nest_block_end ($block) are of this side too: in loops the action goes on on a
- * helper thread, and comes back; elsewhere it just goes on. The helper has a carrier of its own, on
+ * helper thread, and comes back; elsewhere it just goes on. The helper has a worker of its own, on
  * which this action is the running one. */
 /* Sends now what the kernel takes, without waiting. 0 or -ECONNRESET. */
 int nest__push(nest_session *, struct nest__chan *);
@@ -443,7 +445,10 @@ void nest__peer_text(const struct nest__chan *, char *to, size_t size);
 
 /* -- files: beneath fileRoot; descriptors and bytes, no session, no model. They may block, unless
  * `cached`: then -EAGAIN rather than wait for a disk. ---------------------------------------- */
-int nest__files_open(void); /* fileRoot, at start; said why; 0 or -errno */
+int nest__files_open(void);   /* fileRoot, at start; said why; 0 or -errno */
+void nest__files_close(void); /* the server ends: nothing of its own is left in fileRoot */
+/* A process of the server has died: removes the unfinished uploads that it left. */
+void nest__files_lost(long process);
 /* 0 and all of *file, or -errno. */
 int nest__file_open(const char *path, bool cached, nest_file *file);
 /* Bytes; 0 at its end; -errno. */
@@ -495,10 +500,10 @@ extern unsigned nest__listener_count;
  * never blocks from here on. */
 int nest__listen_open(void);
 void nest__listen_close(void);      /* closes all; removes Unix sockets' files that it made */
-int nest__listen_nonblocking(void); /* for crews that poll: accept never blocks; -errno */
+int nest__listen_nonblocking(void); /* for worker models that poll: accept never blocks; -errno */
 /* A stop: new clients are refused, whoever waits in take or take_any wakes. Who is in the queue of
  * a listener of ours is still to be served: take, take_any hand them out and never wait, and say
- * -EINVAL when there is none left. True: all queues are empty. Where carriers are processes, the
+ * -EINVAL when there is none left. True: all queues are empty. Where workers are processes, the
  * supervisor calls it again whenever one has ended, until it is true: who still waits then needs
  * another worker. */
 bool nest__listen_stop(void);
@@ -506,11 +511,11 @@ bool nest__listen_stop(void);
  * -EINVAL: a stop, and nobody waits here any more; another -errno that ends no listener
  * (ECONNABORTED is retried inside; EINTR is not: the caller has a flag to look at). */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
-/* Waits for a connection of any listener; of several, -EAGAIN says that another carrier was faster.
+/* Waits for a connection of any listener; of several, -EAGAIN says that another worker was faster.
  */
 int nest__take_any(struct nest__arrival *);
 /* inetd's nowait: the one connection that this server is for. True once, and then there are no
- * listeners, and max_clients is 1: the crew serves it where it is, without another process, and
+ * listeners, and max_clients is 1: the workers serves it where it is, without another process, and
  * ends when it has. `nonblocking`: for the connection. */
 bool nest__take_only(struct nest__arrival *, bool nonblocking);
 /* Nobody can be taken, for descriptors or memory are short (-errno): one line a minute, not one a
@@ -518,25 +523,27 @@ bool nest__take_only(struct nest__arrival *, bool nonblocking);
 void nest__scarce(_Atomic uint32_t *said, int error);
 /* inetd's wait: ms that a server without any client waits before it ends as if by TERM; 0: for
  * ever. */
-uint32_t nest__listen_patience(void);
+uint32_t nest__listen_idle_exit(void);
 
-/* -- crew ------------------------------------------------------------------------------------ */
+/* -- workers ------------------------------------------------------------------------------------
+ */
 /* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork)
  * and before a socket opens; says on stderr what cannot fit; 0 or -errno. */
-int nest__crew_prepare(void);
-int nest__crew_run(void); /* serves until TERM or INT; exit status: 0 only if no client was cut */
-/* crew_run, in place of 1: actions still run, so that the process must end without exit handlers,
- * which could wait for them. */
+int nest__workers_prepare(void);
+int nest__workers_run(
+    void); /* serves until TERM or INT; exit status: 0 only if no client was cut */
+/* workers_run, in place of 1: actions still run, so that the process must end without exit
+ * handlers, which could wait for them. */
 enum { NEST__ABANDONED = -1 };
 /* What serving a client needs beside its session: a stack, a buffer. How many. */
-unsigned nest__carrier_needs(struct nest__need needs[NEST__NEEDS]);
+unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]);
 /* Over how many processes maxClients are spread: a limit of a process is its alone. */
-uint32_t nest__carrier_processes(void);
+uint32_t nest__worker_processes(void);
 /* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
 uint64_t nest__cut(void);
 /* HUP: reads the configuration again and sets what may change (nest__option.reload), all or
- * nothing, and says what it did. Crews call it where no action is in the middle of reading a
- * setting, or, with threads, anywhere: what may change is read as it is. */
+ * nothing, and says what it did. Worker models call it where no action is in the middle of reading
+ * a setting, or, with threads, anywhere: what may change is read as it is. */
 void nest__config_reload(void);
 /* Supervisors and other programs: what systemd wants to know (sd_notify(3)); nothing without it.
  * `state`: "READY=1", "STOPPING=1", "WATCHDOG=1", lines of them. */

@@ -6,7 +6,7 @@ Must not know: how a cell works.
 import concurrent.futures
 import sys
 import time
-from . import client, patience, process, script, sockets
+from . import client, process, script, sockets, timeouts
 from .build import BuildError
 
 WAITING = 12    # at once, beside the others
@@ -59,7 +59,7 @@ class Suite:
             else:
                 cells = []
                 for model in self.models(case):
-                    if any(isinstance(reason, patience.Hung) for _, _, reason in cells):
+                    if any(isinstance(reason, timeouts.Hung) for _, _, reason in cells):
                         cells.append((model, 'skipped', 'a server had already kept this page waiting'))
                     else:
                         cells += self._model(case, model)

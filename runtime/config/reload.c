@@ -1,7 +1,7 @@
 /* reload.c: HUP: the configuration is read again, and put in force while the server runs.
  *
- * Called by crews, of one thread. All or nothing: a mistake leaves everything as it was. State: the
- * process's settings. Must not know what an option is for. */
+ * Called by worker models, of one thread. All or nothing: a mistake leaves everything as it was.
+ * State: the process's settings. Must not know what an option is for. */
 #include "../platform/platform.h"
 #include "config.h"
 

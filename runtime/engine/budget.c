@@ -33,7 +33,8 @@ uint64_t nest__given_most(void) {
 unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
     uint64_t input = nest__config.input_buffer, output = nest__config.output_buffer;
     uint64_t record = sizeof(struct nest_session), work = sizeof(struct nest__work);
-    uint64_t variables = (nest__spec_vars_size + 63) / 64 * 64; /* as crews place them, at most */
+    uint64_t variables =
+        (nest__spec_vars_size + 63) / 64 * 64; /* as worker models place them, at most */
     uint64_t files = nest__files_memory(), uploads = nest__uploads_memory();
     const struct nest__need all[] = {
         {"session record", NULL, record, record},

@@ -19,7 +19,7 @@ static nest_bytes part_in_place(nest_session *s, unsigned n) {
         part = (nest_bytes){action->message.p, action->message.n};
         return part;
     }
-    return nest__part(action, &nest__carrier()->scratch, n);
+    return nest__part(action, &nest__worker()->scratch, n);
 }
 
 /* Where the private copy of a part is noted; NULL outside a pattern rule and beyond its parts. */

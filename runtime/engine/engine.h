@@ -1,7 +1,8 @@
 /* engine.h: what the engine's files share: the running action, a busy session's work block, a
- * carrier's scratch.
+ * worker's scratch.
  *
- * Included by engine/ only (crews need the size of struct nest__carrier, nothing else of it). */
+ * Included by engine/ only (worker models need the size of struct nest__worker, nothing else of
+ * it). */
 #ifndef NEST_ENGINE_H
 #define NEST_ENGINE_H
 
@@ -17,7 +18,7 @@ struct nest__match {
         uint16_t rule;
         uint16_t state; /* of its dfa; without one, how many threads it has */
     } rules[NEST__APART > 0 ? NEST__APART : 1];
-    uint16_t threads[NEST__THREAD_ROOM];
+    uint16_t threads[NEST__THREAD_WORDS];
 };
 enum nest__clock {                   /* what s->deadline is the end of */
                    NEST__CLOCK_NONE, /* of nothing: something has happened since it was answered */
@@ -73,7 +74,7 @@ struct nest_upload {                 /* begun by nest_file_create; written by wh
     uint8_t bytes[NEST__GATHERED];
 };
 
-struct nest__work { /* borrowed from the carrier while a session is not idle */
+struct nest__work { /* borrowed from the worker while a session is not idle */
     struct nest__work *next;
     uint8_t *rest; /* owned input: the running action's message if it was kept, then unread bytes */
     uint32_t rest_cap, rest_at, rest_n;
@@ -116,7 +117,7 @@ struct nest__scratch {
     uint32_t marks[2][(size_t)NEST__NFA_STATES * NEST__PARTS];
 };
 enum { NEST__SPARE_WORK = 64, NEST__KEPT = 64 * 1024 /* of what only some actions need */ };
-struct nest__carrier {
+struct nest__worker {
     struct nest__action *action; /* NULL: none runs */
     struct nest__work *spare;
     uint32_t spares;
@@ -226,8 +227,8 @@ uint64_t nest__lists_memory(void);
 
 /* The action of this session, NULL if none runs. */
 static inline struct nest__action *nest__acting(const nest_session *s) {
-    struct nest__carrier *carrier = nest__carrier();
-    struct nest__action *action = carrier == NULL ? NULL : carrier->action;
+    struct nest__worker *worker = nest__worker();
+    struct nest__action *action = worker == NULL ? NULL : worker->action;
     return action != NULL && action->session == s ? action : NULL;
 }
 

@@ -1,7 +1,7 @@
 /* output.c: the output queue, and the directives that fill it.
  *
  * Called by actions (nest_reply and its kin) and by io (nest__out_*). State: the queue's block in
- * the session's work. At most outputBuffer bytes are queued; who has more waits at the door. Must
+ * the session's work. At most outputBuffer bytes are queued; who has more waits in a wait. Must
  * not know how bytes leave. */
 #include "engine.h"
 
@@ -65,7 +65,7 @@ __attribute__((noinline)) static int64_t out_grow(struct nest__work *work, size_
     } else if (work->out_n + n < work->out_cap) {
         memmove(work->out, work->out + work->out_at, work->out_n);
         work->out_at = 0;
-    } else if (!nest__lend(nest__carrier()->action->session) || work->out_n + n >= work->out_cap) {
+    } else if (!nest__lend(nest__worker()->action->session) || work->out_n + n >= work->out_cap) {
         return -ENOMEM;
     }
     return (int64_t)n;

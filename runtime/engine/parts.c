@@ -1,7 +1,7 @@
 /* parts.c: where the elements of a match end: the preferred path over exactly its bytes.
  *
  * Called by directives.c, when an action asks for a part: from what the automaton has left, or else
- * by a pass over the message. State: the carrier's scratch during the call. Must not know io. */
+ * by a pass over the message. State: the worker's scratch during the call. Must not know io. */
 #include "engine.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* session.c: a session's life: START, read points, actions, END.
  *
- * Called by io and crews. State: the session's record. Makes no system call, and enters the layer
- * below nowhere but at the door (wait.c). Must not know where bytes come from. */
+ * Called by io and worker models. State: the session's record. Makes no system call, and enters the
+ * layer below nowhere but in a wait (wait.c). Must not know where bytes come from. */
 #include "engine.h"
 
 #include <errno.h>
@@ -9,26 +9,26 @@
 #include <string.h>
 
 int nest__current_rule(void) {
-    const struct nest__carrier *carrier = nest__carrier();
-    const struct nest__action *action = carrier == NULL ? NULL : carrier->action;
+    const struct nest__worker *worker = nest__worker();
+    const struct nest__action *action = worker == NULL ? NULL : worker->action;
     return action == NULL ? NEST__ACT_NONE : action->rule;
 }
 
 nest_session *nest__current_session(void) {
-    const struct nest__carrier *carrier = nest__carrier();
-    const struct nest__action *action = carrier == NULL ? NULL : carrier->action;
+    const struct nest__worker *worker = nest__worker();
+    const struct nest__action *action = worker == NULL ? NULL : worker->action;
     return action == NULL ? NULL : action->session;
 }
 
 struct nest__action *nest__action_take(void) {
-    struct nest__carrier *carrier = nest__carrier();
-    struct nest__action *action = carrier->action;
-    carrier->action = NULL;
+    struct nest__worker *worker = nest__worker();
+    struct nest__action *action = worker->action;
+    worker->action = NULL;
     return action;
 }
 
 void nest__action_put(struct nest__action *action) {
-    nest__carrier()->action = action;
+    nest__worker()->action = action;
 }
 
 /* Runs one action to its end, however often it waits; `tags`: of its rule, which has some. True: it
@@ -47,7 +47,7 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     action.lost = false;
     action.took = 0;
     s->phase = NEST__ACTING;
-    nest__carrier()->action = &action;
+    nest__worker()->action = &action;
     if (rule >= 0) {
         memcpy(action.tags, tags, sizeof action.tags);
         nest__on_take(s, &nest__rules[rule], p, n);
@@ -58,7 +58,7 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     if (s->work != NULL) {
         nest__files_acted(s);
     }
-    nest__carrier()->action = NULL;
+    nest__worker()->action = NULL;
     s->phase = NEST__READING;
     s->flags &= (uint8_t)~NEST__CUT;
     s->clock = NEST__CLOCK_NONE;
@@ -138,8 +138,8 @@ static bool session_stuck(const nest_session *s) {
 /* Takes one message from the unread bytes and runs its action; or ends the session. DECIDED: an
  * action has run. UNDECIDED: more bytes are needed. Else the session has ended. */
 static enum nest__verdict session_message(nest_session *s, struct nest__window *window,
-                                          struct nest__carrier *carrier, uint32_t *taken) {
-    struct nest__match *match = &carrier->match;
+                                          struct nest__worker *worker, uint32_t *taken) {
+    struct nest__match *match = &worker->match;
     bool eof = (s->c0.state & NEST__CHAN_EOF) != 0;
     uint32_t n;
     const uint8_t *p = nest__unread_bytes(s, window, &n);
@@ -158,7 +158,7 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
         }
     }
     enum nest__verdict verdict =
-        nest__match_feed(match, &carrier->scratch, s->states, s->last, p, n, eof);
+        nest__match_feed(match, &worker->scratch, s->states, s->last, p, n, eof);
     if (verdict == NEST__UNDECIDED) {
         if (match->fed > 0 && session_keep_match(s, match) < 0) {
             session_end(s, window, NEST_GONE);
@@ -237,7 +237,7 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
                                         : session_wants(s) | NEST__WANT_AGAIN;
             }
         }
-        if (session_message(s, window, nest__carrier(), &taken) != NEST__DECIDED) {
+        if (session_message(s, window, nest__worker(), &taken) != NEST__DECIDED) {
             return session_wants(s);
         }
         bytes += taken;

@@ -1,6 +1,6 @@
 /* threads.c: ordered thread lists of an NFA, in Perl's order of preference.
  *
- * Called by matcher.c (rules without a dfa) and parts.c (with marks). State: the carrier's scratch,
+ * Called by matcher.c (rules without a dfa) and parts.c (with marks). State: the worker's scratch,
  * which nobody needs any longer than one call of those. Must not know sessions. */
 #include "engine.h"
 

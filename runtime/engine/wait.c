@@ -1,16 +1,16 @@
 /* wait.c: an action waits: for its client, for a while, for work elsewhere.
  *
  * Called by the engine's directives. State: the session's marks of a wait that was cut short. The
- * only file that goes through the door. Must not know how anybody waits. */
+ * only file that goes through the fiber switch. Must not know how anybody waits. */
 #include "engine.h"
 
 #include <errno.h>
 
-static int wait_at_door(nest_session *s, const struct nest__wait *wait) {
-    struct nest__action *action = nest__carrier()->action;
+static int wait_in_fiber(nest_session *s, const struct nest__wait *wait) {
+    struct nest__action *action = nest__worker()->action;
     (void)nest__lent_long(s);
     int result = nest__wait(s, wait);
-    nest__carrier()->action = action; /* other actions may have run meanwhile */
+    nest__worker()->action = action; /* other actions may have run meanwhile */
     return result;
 }
 
@@ -46,7 +46,7 @@ int nest__await_output(nest_session *s, uint64_t mark) {
     for (;;) {
         struct nest__wait wait = {
             .what = NEST__DRAINED, .chan = &s->c0, .mark = mark, .deadline = nest__out_deadline(s)};
-        int result = wait_at_door(s, &wait);
+        int result = wait_in_fiber(s, &wait);
         if (result == 0) {
             return 0;
         }
@@ -62,13 +62,13 @@ int nest__await_output(nest_session *s, uint64_t mark) {
 int64_t nest__await_input(nest_session *s, uint8_t *into, uint32_t room, uint32_t deadline) {
     struct nest__wait wait = {
         .what = NEST__INPUT, .chan = &s->c0, .into = into, .room = room, .deadline = deadline};
-    int result = wait_at_door(s, &wait);
+    int result = wait_in_fiber(s, &wait);
     return result < 0 ? nest__cut_short(s, result) : result;
 }
 
 int nest__await_work(nest_session *s, int (*work)(void *), void *arg) {
     struct nest__wait wait = {.what = NEST__WORK, .chan = &s->c0, .work = work, .arg = arg};
-    return wait_at_door(s, &wait);
+    return wait_in_fiber(s, &wait);
 }
 
 /* A pause ends early only to see that output is overdue. */
@@ -86,7 +86,7 @@ int nest_sleep(nest_session *s, uint32_t ms) {
             until = due;
         }
         struct nest__wait wait = {.what = NEST__TIME, .chan = &s->c0, .deadline = until};
-        int result = wait_at_door(s, &wait);
+        int result = wait_in_fiber(s, &wait);
         if (result < 0) {
             return nest__cut_short(s, result);
         }

@@ -1,6 +1,6 @@
 /* work.c: what a busy session borrows: its input rest, its queue's block, the memory of its action.
  *
- * Called by the engine's other files. State: a carrier's pool of blocks, with their buffers, so
+ * Called by the engine's other files. State: a worker's pool of blocks, with their buffers, so
  * that a warm request allocates nothing, and a reserve for an action that finds no memory. Must not
  * know rules, nor how bytes come and go. */
 #include "engine.h"
@@ -24,11 +24,11 @@ __attribute__((cold, noinline)) static struct nest__work *work_new(void) {
 
 struct nest__work *nest__borrow(nest_session *s) {
     if (s->work == NULL) {
-        struct nest__carrier *carrier = nest__carrier();
-        struct nest__work *work = carrier->spare;
+        struct nest__worker *worker = nest__worker();
+        struct nest__work *work = worker->spare;
         if (work != NULL) {
-            carrier->spare = work->next;
-            carrier->spares--;
+            worker->spare = work->next;
+            worker->spares--;
         } else {
             work = work_new();
             if (work == NULL) {
@@ -74,9 +74,9 @@ static struct nest__work *work_reserve(void) {
     return work;
 }
 
-int nest__carrier_reserve(struct nest__carrier *carrier) {
-    carrier->reserve = work_reserve();
-    return carrier->reserve == NULL ? -ENOMEM : 0;
+int nest__worker_reserve(struct nest__worker *worker) {
+    worker->reserve = work_reserve();
+    return worker->reserve == NULL ? -ENOMEM : 0;
 }
 
 /* The rooms of the reserve become those of a block that lacks them, as far as they are larger. */
@@ -98,40 +98,40 @@ static void work_join(struct nest__work *work, struct nest__work *reserve) {
 }
 
 __attribute__((cold, noinline)) bool nest__lend(nest_session *s) {
-    struct nest__carrier *carrier = nest__carrier();
-    struct nest__work *reserve = carrier->reserve;
+    struct nest__worker *worker = nest__worker();
+    struct nest__work *reserve = worker->reserve;
     atomic_store(&work_short, true);
     if (reserve == NULL || s->phase != NEST__ACTING) {
         return false;
     }
-    carrier->reserve = NULL;
+    worker->reserve = NULL;
     if (s->work == NULL) {
         s->work = reserve;
     } else {
         work_join(s->work, reserve);
     }
     s->work->apart = true;
-    carrier->lent = s->work;
+    worker->lent = s->work;
     return true;
 }
 
 __attribute__((cold, noinline)) bool nest__lent_long(nest_session *s) {
-    struct nest__carrier *carrier = nest__carrier();
-    if (carrier->lent == NULL || carrier->lent != s->work) {
+    struct nest__worker *worker = nest__worker();
+    if (worker->lent == NULL || worker->lent != s->work) {
         return true;
     }
-    if (nest__carrier_reserve(carrier) < 0) {
+    if (nest__worker_reserve(worker) < 0) {
         return false;
     }
-    carrier->lent->apart = carrier->lent->text_cap > NEST__KEPT;
-    carrier->lent = NULL;
+    worker->lent->apart = worker->lent->text_cap > NEST__KEPT;
+    worker->lent = NULL;
     return true;
 }
 
 /* A block that the pool does not take. */
-__attribute__((cold, noinline)) static void work_apart(struct nest__carrier *carrier,
+__attribute__((cold, noinline)) static void work_apart(struct nest__worker *worker,
                                                        struct nest__work *work) {
-    if (work != carrier->lent) {
+    if (work != worker->lent) {
         work_free(work);
         return;
     }
@@ -142,8 +142,8 @@ __attribute__((cold, noinline)) static void work_apart(struct nest__carrier *car
     work->text = NULL;
     work->text_cap = 0;
     work->apart = false;
-    carrier->reserve = work;
-    carrier->lent = NULL;
+    worker->reserve = work;
+    worker->lent = NULL;
 }
 
 /* -- the pool */
@@ -160,17 +160,17 @@ void nest__settle(nest_session *s) {
         }
         return;
     }
-    struct nest__carrier *carrier = nest__carrier();
+    struct nest__worker *worker = nest__worker();
     s->work = NULL;
     work->rest_at = 0;
     work->out_at = 0;
-    if (carrier->spares >= NEST__SPARE_WORK || work->apart) {
-        work_apart(carrier, work);
+    if (worker->spares >= NEST__SPARE_WORK || work->apart) {
+        work_apart(worker, work);
         return;
     }
-    work->next = carrier->spare;
-    carrier->spare = work;
-    carrier->spares++;
+    work->next = worker->spare;
+    worker->spare = work;
+    worker->spares++;
 }
 
 void nest__released(nest_session *s) {
@@ -186,27 +186,27 @@ void nest__released(nest_session *s) {
     s->phase = NEST__FREE;
 }
 
-static void work_pool_free(struct nest__carrier *carrier) {
-    for (struct nest__work *work = carrier->spare, *next; work != NULL; work = next) {
+static void work_pool_free(struct nest__worker *worker) {
+    for (struct nest__work *work = worker->spare, *next; work != NULL; work = next) {
         next = work->next;
         work_free(work);
     }
-    carrier->spare = NULL;
-    carrier->spares = 0;
+    worker->spare = NULL;
+    worker->spares = 0;
 }
 
-void nest__carrier_rests(struct nest__carrier *carrier) {
+void nest__worker_rests(struct nest__worker *worker) {
     if (atomic_load_explicit(&work_short, memory_order_relaxed)) {
-        work_pool_free(carrier);
+        work_pool_free(worker);
     }
 }
 
-void nest__carrier_clear(struct nest__carrier *carrier) {
-    work_pool_free(carrier);
-    if (carrier->reserve != NULL) {
-        work_free(carrier->reserve);
+void nest__worker_clear(struct nest__worker *worker) {
+    work_pool_free(worker);
+    if (worker->reserve != NULL) {
+        work_free(worker->reserve);
     }
-    memset(carrier, 0, sizeof *carrier);
+    memset(worker, 0, sizeof *worker);
 }
 
 static int work_rest_grow(struct nest__work *work, uint32_t cap) {

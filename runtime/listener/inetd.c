@@ -138,7 +138,7 @@ static void inetd_unblock(int index, int fd) {
     int flags = fcntl(fd, F_GETFL);
     if (flags != -1 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != -1 && inetd.kind == NEST__PIPE) {
         inetd.before[index].flags = flags;
-        inetd.before[index].fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* the crew closes the other */
+        inetd.before[index].fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* the workers closes the other */
     }
 }
 
@@ -167,6 +167,6 @@ void nest__inetd_close(void) {
     }
 }
 
-uint32_t nest__listen_patience(void) {
+uint32_t nest__listen_idle_exit(void) {
     return nest__listener_count > 0 ? nest__config.idle_timeout : 0;
 }

@@ -1,6 +1,6 @@
 /* scarce.c: says that nobody can be taken.
  *
- * Called by whoever takes connections. State: the caller's, where all carriers see it. */
+ * Called by whoever takes connections. State: the caller's, where all workers see it. */
 #include "../platform/platform.h"
 
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /* take.c: connections are taken from listeners, and taking ends.
  *
- * Called by crews and epoll. State: whether a stop has begun, of the process; the descriptor that
- * wakes who waits on given listeners. Carriers may be threads, or processes that inherited the
- * listeners: what they must know of a stop is on the sockets themselves. Must not know sessions or
- * models. */
+ * Called by worker models and epoll. State: whether a stop has begun, of the process; the
+ * descriptor that wakes who waits on given listeners. Workers may be threads, or processes that
+ * inherited the listeners: what they must know of a stop is on the sockets themselves. Must not
+ * know sessions or models. */
 #include "../platform/platform.h"
 #include "listener.h"
 
@@ -73,7 +73,7 @@ static bool take_done(const struct nest__listener *l) {
     return (atomic_load(&take_over) >> (l - nest__listeners) & 1) != 0;
 }
 
-/* No client can get into a queue of ours any more, and carriers no longer block: only then can a
+/* No client can get into a queue of ours any more, and workers no longer block: only then can a
  * queue that is found empty be closed. What is here is on the sockets: other processes see it. */
 static void take_refuse(unsigned index) {
     const struct nest__listener *l = &nest__listeners[index];
@@ -132,7 +132,7 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
         case ENETUNREACH:
         case EPERM: /* a packet filter */
             continue;
-        case EAGAIN: /* a carrier that never polls meets it only once a stop has unblocked */
+        case EAGAIN: /* a worker that never polls meets it only once a stop has unblocked */
             if (take_polled && !atomic_load(&take_stopped)) {
                 return -EAGAIN;
             }

@@ -1,7 +1,7 @@
 /* helpers.c, without files and `$block`: nothing is ever given away.
  *
- * Called by crew/loops.c and the loop's io. No state. */
-#include "../crew/helpers.h"
+ * Called by workers/loops.c and the loop's io. No state. */
+#include "../loop/helpers.h"
 
 #include <errno.h>
 

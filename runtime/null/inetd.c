@@ -20,6 +20,6 @@ bool nest__take_only(struct nest__arrival *arrival, bool nonblocking) {
     return false;
 }
 
-uint32_t nest__listen_patience(void) {
+uint32_t nest__listen_idle_exit(void) {
     return 0;
 }

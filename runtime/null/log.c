@@ -1,5 +1,5 @@
 /* log.c, without the feature: only errors are logged, by who meets them. No state. */
-#include "../feature/log.h"
+#include "../service/log.h"
 
 void nest__log_prepare(void) {
 }

@@ -1,7 +1,7 @@
 /* supervisor.c (null): the main process serves.
  *
- * Called by crew/loops.c and script. State: the counts, of the process. */
-#include "../crew/supervisor.h"
+ * Called by workers/loops.c and script. State: the counts, of the process. */
+#include "../workers/supervisor.h"
 
 static struct nest__counts supervisor_counts;
 struct nest__counts *nest__counts = &supervisor_counts;

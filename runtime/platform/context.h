@@ -1,6 +1,6 @@
 /* context.h: leaving one stack for another, on the same thread.
  *
- * Included by the door. No state but what a sanitizer must be told. Must not know sessions.
+ * Included by the fiber switch. No state but what a sanitizer must be told. Must not know sessions.
  * x86-64 and aarch64 have their own switch, all others (and -DNEST__CONTEXT_UCONTEXT) ucontext's.
  */
 #ifndef NEST_CONTEXT_H

@@ -1,7 +1,7 @@
 /* crash.c: says what crashed, and whose connection it was.
  *
- * Installed by crews. State: two constant texts per process, an alternate stack per thread. The
- * handler uses nothing that is not async-signal-safe: no stdio, no malloc, no lock. It repairs
+ * Installed by worker models. State: two constant texts per process, an alternate stack per thread.
+ * The handler uses nothing that is not async-signal-safe: no stdio, no malloc, no lock. It repairs
  * nothing: the default action follows. Must not know models. */
 #include "platform.h"
 

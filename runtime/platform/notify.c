@@ -1,8 +1,8 @@
 /* notify.c: tells systemd, or whoever started the server in its way, how it is (sd_notify(3)).
  *
- * Called by main, reload.c and crews; a datagram, and nothing without NOTIFY_SOCKET. State: when it
- * was last said that the process lives; else the environment, which start-up code and supervised
- * processes share. No library is needed. */
+ * Called by main, reload.c and worker models; a datagram, and nothing without NOTIFY_SOCKET. State:
+ * when it was last said that the process lives; else the environment, which start-up code and
+ * supervised processes share. No library is needed. */
 #include "platform.h"
 
 #include <errno.h>

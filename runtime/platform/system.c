@@ -1,6 +1,6 @@
 /* system.c: clock, descriptors, parents: calls that differ between systems.
  *
- * Called by main, crews and io. State: whether HUP was ignored at the start. Must not know
+ * Called by main, worker models and io. State: whether HUP was ignored at the start. Must not know
  * sessions. The only place, with its neighbours in platform/, where #if may ask for the system. */
 #include "platform.h"
 

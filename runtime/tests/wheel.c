@@ -1,4 +1,4 @@
-/* wheel.c: io/wheel.c against a list that is searched from end to end.
+/* wheel.c: loop/wheel.c against a list that is searched from end to end.
  *
  * Run by `make wheel`; the argument is a seed, a failure prints it. State: the sessions, and what
  * each one's deadline should be. Time begins shortly before it wraps around. */
@@ -8,12 +8,12 @@
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 1
-#define NEST__THREAD_ROOM 1
+#define NEST__THREAD_WORDS 1
 #define NEST__NFA_STATES 1
 #define NEST__TIMERS 0
 #define NEST__PIPES 0
 #define NEST__MESSAGES 0
-#include "../io/wheel.c"
+#include "../loop/wheel.c"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -231,10 +231,10 @@ def killed(binary):
     """The one worker of a thread or event server is killed: another takes its place; (numbers, what
     is wrong)."""
     with Server([binary]) as server:
-        workers, patience = [], time.monotonic() + 5      # it listens before there is one
+        workers, deadline = [], time.monotonic() + 5      # it listens before there is one
         while not workers:
             workers = [pid for pid in server.family() if pid != server.process.pid]
-            if not workers and time.monotonic() > patience:
+            if not workers and time.monotonic() > deadline:
                 return '', 'nobody serves but the process that listens'
         others, start = watch.Others(server), time.monotonic()
         os.kill(workers[0], signal.SIGKILL)

@@ -39,14 +39,14 @@ fn what_another_model_left_goes() {
     place
         .nest(&["gen", "a.nest", "-o", "out", "--model", "process"])
         .with_status(0);
-    assert!(there(&place.path("out/runtime/crew/process.c")));
+    assert!(there(&place.path("out/runtime/workers/process.c")));
     place.write("out/runtime/mine.c", "/* mine */");
     place
         .nest(&["gen", "a.nest", "-o", "out", "--model", "thread"])
         .with_status(0);
-    assert!(there(&place.path("out/runtime/crew/thread.c")));
+    assert!(there(&place.path("out/runtime/workers/thread.c")));
     assert!(
-        !there(&place.path("out/runtime/crew/process.c")),
+        !there(&place.path("out/runtime/workers/process.c")),
         "a file of the old model is left"
     );
     assert!(

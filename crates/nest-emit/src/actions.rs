@@ -24,7 +24,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> (String, Places) 
     w.line("#undef strlcat");
     w.line("#define strlcpy nest_strlcpy /* not every C library has them */");
     w.line("#define strlcat nest_strlcat");
-    if m.features.blocks && m.settings.model.row().crew == "loops" {
+    if m.features.blocks && m.settings.model.row().workers == "loops" {
         w.line("#undef errno");
         w.line("#define errno (*nest_errno()) /* nest.h says why */");
     }

@@ -46,7 +46,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__TAGS {}", sizes.tags));
     w.line(&format!("#define NEST__REGISTERS {}", sizes.registers));
     w.line(&format!("#define NEST__PARTS {}", sizes.parts));
-    w.line(&format!("#define NEST__THREAD_ROOM {}", sizes.thread_room));
+    w.line(&format!("#define NEST__THREAD_WORDS {}", sizes.thread_room));
     w.line(&format!("#define NEST__NFA_STATES {}", sizes.nfa_states));
     let messages = u8::from(m.settings.framing == Framing::Message);
     w.line(&format!("#define NEST__MESSAGES {messages}"));
@@ -60,7 +60,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     hooks(m, &mut w);
     w.begin("runtime");
     let model = m.settings.model.row();
-    for file in nest_runtime::needed(model.io, model.crew, &features(m)) {
+    for file in nest_runtime::needed(model.io, model.workers, &features(m)) {
         let is_null = file.path.starts_with("null/");
         if file.path.ends_with(".c") || is_null {
             w.line(&format!("#include \"runtime/{}\"", file.path));
@@ -131,7 +131,7 @@ fn hooks(m: &Machine, w: &mut Writer) {
     let selected = || ADVICE.iter().filter(|(feature, _)| on.contains(feature));
     w.begin("join points");
     for (feature, _) in selected() {
-        w.line(&format!("#include \"runtime/feature/{feature}.h\""));
+        w.line(&format!("#include \"runtime/service/{feature}.h\""));
     }
     for (point, parameters, arguments) in POINTS {
         if *point == "file" && !on.contains(&"files") {

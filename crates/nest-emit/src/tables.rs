@@ -19,7 +19,7 @@ pub struct Sizes {
     pub registers: usize,
     /// NEST__PARTS.
     pub parts: usize,
-    /// NEST__THREAD_ROOM.
+    /// NEST__THREAD_WORDS.
     pub thread_room: usize,
     /// NEST__NFA_STATES.
     pub nfa_states: usize,

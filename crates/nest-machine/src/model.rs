@@ -324,10 +324,10 @@ pub struct Model {
     pub option: &'static str,
     /// One line.
     pub doc: &'static str,
-    /// How bytes reach channels: `runtime/io/NAME.c`.
+    /// How bytes reach channels: `runtime/poller/NAME.c`.
     pub io: &'static str,
-    /// Who runs sessions: `runtime/crew/NAME.c`.
-    pub crew: &'static str,
+    /// Who runs sessions: `runtime/workers/NAME.c`.
+    pub workers: &'static str,
     /// Most clients the model is offered for.
     pub most_clients: u32,
     /// Clients when the specification names another model or none.
@@ -342,7 +342,7 @@ pub const MODELS: &[Model] = &[
         option: "processServer",
         doc: "a process for each client, forked ahead",
         io: "blocking",
-        crew: "process",
+        workers: "process",
         most_clients: 32_000,
         clients: 256,
     },
@@ -352,7 +352,7 @@ pub const MODELS: &[Model] = &[
         option: "threadServer",
         doc: "a thread for each client, made ahead",
         io: "blocking",
-        crew: "thread",
+        workers: "thread",
         most_clients: 32_000,
         clients: 256,
     },
@@ -362,7 +362,7 @@ pub const MODELS: &[Model] = &[
         option: "eventServer",
         doc: "one loop for all clients (epoll)",
         io: "epoll",
-        crew: "loops",
+        workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
     },
@@ -372,7 +372,7 @@ pub const MODELS: &[Model] = &[
         option: "",
         doc: "no sockets: conversations from standard input, deterministic, for tests",
         io: "script",
-        crew: "loops",
+        workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
     },

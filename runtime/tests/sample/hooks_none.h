@@ -1,5 +1,5 @@
 /* hooks_none.h: no advice but that of $timeout: what the compiler emits then. */
-#include "../../feature/timeout.h"
+#include "../../service/timeout.h"
 
 static inline void nest__on_open(nest_session *s) {
     nest__timeout_open(s);

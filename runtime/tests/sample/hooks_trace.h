@@ -1,6 +1,6 @@
 /* hooks_trace.h: the trace is enabled beside it: what the compiler emits then. */
-#include "../../feature/timeout.h"
-#include "../../feature/trace.h"
+#include "../../service/timeout.h"
+#include "../../service/trace.h"
 
 static inline void nest__on_open(nest_session *s) {
     nest__timeout_open(s);

@@ -8,7 +8,7 @@
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 6
-#define NEST__THREAD_ROOM 96
+#define NEST__THREAD_WORDS 96
 #define NEST__NFA_STATES 48
 #define NEST__TIMERS 4
 #define NEST__PIPES 0

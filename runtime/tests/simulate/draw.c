@@ -1,4 +1,4 @@
-/* draw.c: what clients do, drawn from a seed; in place of io/command.c.
+/* draw.c: what clients do, drawn from a seed; in place of poller/command.c.
  *
  * Called by io for every command. State: the seed's generator and this run's temper. After each
  * command everything has been done that it leads to, so this is where the server is looked at. */

@@ -1,5 +1,5 @@
 /* hooks.h: the simulation listens at every join point. */
-#include "../../feature/timeout.h"
+#include "../../service/timeout.h"
 #include "simulate.h"
 
 static inline void nest__on_open(nest_session *s) {

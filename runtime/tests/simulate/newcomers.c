@@ -1,7 +1,7 @@
 /* newcomers.c: who waits to be taken is taken as soon as may be, and not tried for all the time.
  *
- * Called by intake.c in place of the listener, and after each step. State: since when it rests. It
- * counts by what it sees from outside: tries, releases, the time. */
+ * Called by accept.c in place of the listener, and after each step. State: since when it
+ * rests. It counts by what it sees from outside: tries, releases, the time. */
 #include "simulate.h"
 
 #include <errno.h>

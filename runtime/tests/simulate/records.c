@@ -34,7 +34,7 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
         work->kept == NULL) {
         record_no(s, "an idle session keeps its work block");
     }
-    if (work == nest__carrier()->lent && work->matching) {
+    if (work == nest__worker()->lent && work->matching) {
         record_no(s, "an unfinished message has the reserve");
     }
 }
@@ -127,7 +127,7 @@ static void record_wheel(void) {
 
 void record_check_all(void) {
     uint64_t ended = 0, going = 0, taken = 0;
-    const struct nest__carrier *carrier = nest__carrier();
+    const struct nest__worker *worker = nest__worker();
     bool lent = false;
     static uint64_t out_most; /* the reserve and spare blocks may be of a limit before */
     out_most = nest__out_most() > out_most ? nest__out_most() : out_most;
@@ -144,7 +144,7 @@ void record_check_all(void) {
         if (s->work != NULL) {
             record_work(s, s->work);
             record_rooms(s, s->work, out_most);
-            lent = lent || s->work == carrier->lent;
+            lent = lent || s->work == worker->lent;
         }
         going += s->phase != NEST__ENDED;
     }
@@ -163,13 +163,13 @@ void record_check_all(void) {
         sim_broken(NULL, "%u slots are taken, and %llu are used", (unsigned)nest__slots_taken(),
                    (unsigned long long)taken);
     }
-    if (carrier->action != NULL && (carrier->action->session->flags & NEST__WAITING) == 0) {
-        sim_broken(NULL, "an action that has ended is left on the carrier");
+    if (worker->action != NULL && (worker->action->session->flags & NEST__WAITING) == 0) {
+        sim_broken(NULL, "an action that has ended is left on the worker");
     }
-    if (carrier->spares > NEST__SPARE_WORK) {
-        sim_broken(NULL, "%u spare work blocks", (unsigned)carrier->spares);
+    if (worker->spares > NEST__SPARE_WORK) {
+        sim_broken(NULL, "%u spare work blocks", (unsigned)worker->spares);
     }
-    if ((carrier->reserve == NULL) == (carrier->lent == NULL) || (carrier->lent != NULL && !lent)) {
+    if ((worker->reserve == NULL) == (worker->lent == NULL) || (worker->lent != NULL && !lent)) {
         sim_broken(NULL, "the reserve is neither there nor lent");
     }
     if ((++sim.checks & 15) == 0) {

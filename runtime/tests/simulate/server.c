@@ -10,7 +10,7 @@
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 6
-#define NEST__THREAD_ROOM 96
+#define NEST__THREAD_WORDS 96
 #define NEST__NFA_STATES 48
 #define NEST__TIMERS 3
 #define NEST__PIPES 0
@@ -31,11 +31,13 @@
 #include "../../platform/system.c"
 #include "../../platform/text.c"
 /* What stands behind this asks the system through it. */
-#include "../../io/script_faults.c"
+#include "../../poller/script_faults.c"
 /* The rest of the server, in the order of model_script.h. */
 #include "../../platform/files.c"
 
 #include "../../file/root.c"
+
+#include "../../file/home.c"
 
 #include "../../file/cache.c"
 #include "../../file/file.c"
@@ -43,10 +45,10 @@
 
 #include "../../file/commit.c"
 
-#include "../../io/script_blocks.c"
+#include "../../poller/script_blocks.c"
 #include "../../null/peer.c"
 
-#include "../../feature/timeout.c"
+#include "../../service/timeout.c"
 
 #include "../../engine/work.c"
 
@@ -74,18 +76,18 @@
 
 #include "../../engine/budget.c"
 
-#include "../../io/wheel.c"
+#include "../../loop/wheel.c"
 
-#include "../../io/jobs.c"
+#include "../../poller/jobs.c"
 /* Every try to take somebody is looked at. */
 #define nest__take newcomers_take
 #define nest__io_arm newcomers_arm
-#include "../../io/intake.c"
+#include "../../loop/accept.c"
 #undef nest__take
 #undef nest__io_arm
-#include "../../io/script.c"
+#include "../../poller/script.c"
 
-#include "../../io/script_steps.c"
+#include "../../poller/script_steps.c"
 
 #include "../../listener/endpoint.c"
 
@@ -93,14 +95,14 @@
 #include "../../null/inetd.c"
 #include "../../null/systemd.c"
 
-#include "../../door/stacks.c"
+#include "../../fiber/stacks.c"
 
-#include "../../door/door.c"
+#include "../../fiber/fiber.c"
 
 #include "../../null/supervisor.c"
 
-#include "../../crew/loops.c"
-#include "../../null/carrier.c"
+#include "../../workers/loops.c"
+#include "../../null/context.c"
 #include "../../null/helpers.c"
 
 #include "../../config/value.c"
@@ -157,10 +159,10 @@ static int run(uint64_t seed) {
     files_begin();
     clearenv(); /* as start-up code may; what it says of the configuration is drawn */
     long held = nest__faults_held - run_texts(); /* for ever; the rest of a configuration too */
-    if (nest__crew_prepare() != 0) {
+    if (nest__workers_prepare() != 0) {
         return 1;
     }
-    int status = nest__crew_run();
+    int status = nest__workers_run();
     bool cut = nest__cut() > 0;
     if (status != (cut ? 1 : 0)) {
         sim_broken(NULL, "the server's exit status is %d, and %llu were cut", status,
@@ -178,7 +180,7 @@ static int run(uint64_t seed) {
     files_closed();
     files_end();
     reload_end();
-    if (run_descriptors() != descriptors + 1) { /* fileRoot's */
+    if (run_descriptors() != descriptors) {
         sim_broken(NULL, "descriptors are left");
     }
     return 0;

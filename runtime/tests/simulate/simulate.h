@@ -1,6 +1,6 @@
 /* simulate.h: what the files of the simulation share.
  *
- * draw.c draws what clients do and stands in place of io/command.c; talk.c knows what a
+ * draw.c draws what clients do and stands in place of poller/command.c; talk.c knows what a
  * conversation has sent and must be answered; acts.c are the server's actions, each checked against
  * it; moments.c knows when things are due; reload.c draws the configuration, and knows what of it
  * has held when; newcomers.c looks at who is taken; records.c at what the engine keeps. All of it
@@ -10,7 +10,7 @@
 
 #include "../../config/config.h"
 #include "../../engine/engine.h"
-#include "../../io/script.h"
+#include "../../poller/script.h"
 
 enum { SIM_MESSAGES = 16, SIM_IN = 160000, SIM_LAWS = 32 };
 

@@ -268,12 +268,12 @@ pub const STEPS: &[Step] = &[
     .draws()
     .splits(),
     Step::new(
-        "crews",
-        "crews, listeners and configuration hold, with memory watched",
+        "workers",
+        "worker models, listeners and configuration hold, with memory watched",
         Paths(&["runtime"]),
         Program(&[
             "python3",
-            "runtime/tests/crews.py",
+            "runtime/tests/workers.py",
             "--sanitize",
             "address,undefined",
         ]),
@@ -284,7 +284,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["runtime"]),
         Program(&[
             "python3",
-            "runtime/tests/crews.py",
+            "runtime/tests/workers.py",
             "--model",
             "thread",
             "--sanitize",

@@ -1,0 +1,436 @@
+/* blocking.c: serves one connection with calls that wait.
+ *
+ * Called by workers/process.c and workers/thread.c; the engine enters at nest__wait and nest__push.
+ * State: the phase of the stop and what wakes, of the process; whether the stop cut this worker's
+ * connection. A warm request costs a receive and a send. Must not know the language, nor who else
+ * is served. */
+#include "blocking.h"
+#include "../platform/platform.h"
+#include "watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { BLOCKING_VECTORS = 16 };
+
+_Atomic int nest__stop;
+int nest__wake_fd = -1;
+static _Thread_local bool blocking_was_cut;
+
+uint32_t nest__now(void) {
+    return (uint32_t)nest__clock_coarse_ms();
+}
+
+uint32_t nest__clock(void) {
+    return nest__now();
+}
+
+bool nest__stopping(void) {
+    return atomic_load(&nest__stop) != NEST__GO_ON;
+}
+
+static bool blocking_cut(void) {
+    return atomic_load(&nest__stop) == NEST__CUT_OFF;
+}
+
+/* -- waiting -------------------------------------------------------------------------------------
+ */
+
+void nest__wake_receiver(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags != -1) {
+        (void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    }
+}
+
+/* Before the worker looks at what it was woken for: later rousing is not lost. */
+static void blocking_settle(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags != -1 && (flags & O_NONBLOCK) != 0) {
+        (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    }
+}
+
+/* Waits until the descriptor has one of `events` (errors always count), at most until the deadline;
+ * 0: none. What it has; 0: the time is over; -EINTR: woken, or for no reason. */
+static int blocking_poll(int fd, short events, uint32_t deadline) {
+    struct pollfd ready[2] = {{.fd = fd, .events = events},
+                              {.fd = nest__wake_fd, .events = POLLIN}};
+    int timeout = -1;
+    if (deadline != 0) {
+        uint32_t now = nest__now();
+        timeout = nest__reached(deadline, now) ? 0 : (int)(deadline - now);
+    }
+    int n = poll(ready, nest__wake_fd == -1 ? 1 : 2, timeout);
+    if (n == 0) {
+        return 0;
+    }
+    if (n > 0 && ready[0].revents != 0) {
+        return ready[0].revents;
+    }
+    if (n > 0) {
+        uint64_t count;
+        (void)!read(nest__wake_fd, &count, sizeof count);
+    }
+    return -EINTR;
+}
+
+/* -- output --------------------------------------------------------------------------------------
+ */
+
+/* As much as goes without waiting. Pipes know no such call: what a ready one takes for certain. */
+static ssize_t blocking_write(const struct nest__chan *chan, const struct nest__out out[], int n) {
+    if (NEST__PIPES && chan->kind == NEST__PIPE) {
+        struct pollfd ready = {.fd = nest__chan_out(chan), .events = POLLOUT};
+        if (poll(&ready, 1, 0) == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        return write(ready.fd, out[0].p, (size_t)(out[0].n < PIPE_BUF ? out[0].n : PIPE_BUF));
+    }
+    int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+    flags |= (chan->state & NEST__CHAN_AHEAD) != 0 ? MSG_MORE : 0;
+    if (n == 1) {
+        return send(chan->fd, out[0].p, (size_t)out[0].n, flags);
+    }
+    struct iovec vectors[BLOCKING_VECTORS];
+    for (int i = 0; i < n; i++) {
+        vectors[i] = (struct iovec){(void *)(uintptr_t)out[i].p, (size_t)out[i].n};
+    }
+    struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)n};
+    return sendmsg(chan->fd, &message, flags);
+}
+
+/* One send of what is queued. 0, -EAGAIN, -ECONNRESET. */
+static int blocking_send(nest_session *s, struct nest__chan *chan) {
+    struct nest__out out[BLOCKING_VECTORS];
+    ssize_t sent;
+    int n = nest__out_next(s, chan, out, BLOCKING_VECTORS);
+    if (n == 0) {
+        return 0;
+    }
+    do {
+        sent = blocking_write(chan, out, n);
+    } while (sent == -1 && errno == EINTR);
+    if (sent == -1) {
+        return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : -ECONNRESET;
+    }
+    nest__chan_sent(chan);
+    nest__out_sent(s, chan, (uint64_t)sent);
+    return 0;
+}
+
+/* Until at most `mark` bytes are queued, within the deadline of the wait, or, without one, of the
+ * session. 0, -ECONNRESET, -ETIMEDOUT, -ECANCELED. */
+static int blocking_drain(nest_session *s, struct nest__chan *chan, uint64_t mark,
+                          const struct nest__wait *wait) {
+    for (;;) {
+        int error = 0;
+        while (error == 0 && nest__out_queued(s, chan) > mark) {
+            error = blocking_send(s, chan);
+        }
+        if (error != -EAGAIN) {
+            return error != 0 && blocking_cut() ? -ECANCELED : error;
+        }
+        if (blocking_cut()) {
+            return -ECANCELED;
+        }
+        uint32_t deadline = wait != NULL ? wait->deadline : (s->deadline = nest__deadline(s));
+        if (blocking_poll(nest__chan_out(chan), POLLOUT, deadline) == 0 &&
+            nest__reached(deadline, nest__now())) {
+            return -ETIMEDOUT;
+        }
+    }
+}
+
+int nest__push(nest_session *s, struct nest__chan *chan) {
+    int error = 0;
+    while (error == 0 && nest__out_queued(s, chan) > 0) {
+        error = blocking_send(s, chan);
+    }
+    return error == -EAGAIN ? 0 : error;
+}
+
+int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    (void)s;
+    if (NEST__PIPES && chan->kind == NEST__PIPE) {
+        return -EAGAIN;
+    }
+    nest__wake_receiver(
+        chan->fd); /* it must not wait; the next receive finds out that nobody has woken */
+    int64_t sent = nest__sendfile(chan->fd, fd, at, n);
+    if (sent > 0) {
+        nest__chan_sent(chan);
+    }
+    return sent;
+}
+
+/* -- input ---------------------------------------------------------------------------------------
+ */
+
+enum blocking_mode { BLOCKING_WAIT, BLOCKING_LOOK };
+
+static ssize_t blocking_read(const struct nest__chan *chan, uint8_t *p, uint32_t room, int flags) {
+    return NEST__PIPES && chan->kind == NEST__PIPE ? read(chan->fd, p, room)
+                                                   : recv(chan->fd, p, room, flags);
+}
+
+/* Of a worker that nobody watches. */
+static ssize_t blocking_minded(const struct nest__chan *chan, uint8_t *p, uint32_t room,
+                               uint32_t deadline, enum blocking_mode mode) {
+    uint32_t now = nest__after(nest__now(), 0);
+    int ready = blocking_poll(chan->fd, POLLIN, mode == BLOCKING_LOOK ? now : deadline);
+    if (ready <= 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return blocking_read(chan, p, room, 0);
+}
+
+/* How many bytes; 0: end of file; -EAGAIN: none yet, woken or late; -ECONNRESET. */
+static int64_t blocking_receive(struct nest__chan *chan, uint8_t *p, uint32_t room,
+                                uint32_t deadline, enum blocking_mode mode) {
+    struct nest__deadline_slot *slot = nest__deadline_slot();
+    ssize_t n;
+    if (slot == NULL) {
+        n = blocking_minded(chan, p, room, deadline, mode);
+    } else if (mode == BLOCKING_LOOK) {
+        n = recv(chan->fd, p, room, MSG_DONTWAIT);
+    } else {
+        nest__watch_begin(slot, deadline);
+        n = recv(chan->fd, p, room, 0);
+        nest__watch_end(slot);
+    }
+    if (n > 0) {
+        nest__chan_received(chan, (uint32_t)n == room);
+        return n;
+    }
+    if (n == 0) {
+        return 0;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        nest__chan_received(chan, false);
+        if (slot != NULL) {
+            blocking_settle(chan->fd);
+        }
+        return -EAGAIN;
+    }
+    return errno == EINTR ? -EAGAIN : -ECONNRESET;
+}
+
+uint32_t nest__lease(void) {
+    return nest__receive_capacity();
+}
+
+bool nest__input_ready(const struct nest__chan *chan) {
+    int n = 0;
+    return ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
+}
+
+/* -- the fiber switch
+ * ------------------------------------------------------------------------------------
+ */
+
+static int blocking_input(const struct nest__wait *wait) {
+    for (;;) {
+        int64_t n =
+            blocking_receive(wait->chan, wait->into, wait->room, wait->deadline, BLOCKING_WAIT);
+        if (n > 0) {
+            return (int)n;
+        }
+        if (blocking_cut()) {
+            return -ECANCELED;
+        }
+        if (n == 0) {
+            wait->chan->state |= NEST__CHAN_EOF;
+        }
+        if (n != -EAGAIN) {
+            return (int)n;
+        }
+        if (wait->deadline != 0 && nest__reached(wait->deadline, nest__now())) {
+            return -ETIMEDOUT;
+        }
+    }
+}
+
+/* Output leaves meanwhile. A client that closed its half is still there. */
+static int blocking_sleep(nest_session *s, const struct nest__wait *wait) {
+    struct nest__chan *chan = wait->chan;
+    for (;;) {
+        bool queued = nest__out_queued(s, chan) > 0;
+        int ready = blocking_poll(nest__chan_out(chan), queued ? POLLOUT : 0, wait->deadline);
+        if (blocking_cut()) {
+            return -ECANCELED;
+        }
+        if (ready == 0) {
+            return 0;
+        }
+        if (ready > 0 && (ready & (POLLERR | POLLHUP)) != 0) {
+            return -ECONNRESET;
+        }
+        if (ready > 0 && nest__push(s, chan) != 0) {
+            return -ECONNRESET;
+        }
+    }
+}
+
+static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
+    int error;
+    switch (wait->what) {
+    case NEST__DRAINED:
+        return blocking_drain(s, wait->chan, wait->mark, wait);
+    case NEST__INPUT:
+        error = blocking_drain(s, wait->chan, 0, wait);
+        return error != 0 ? error : blocking_input(wait);
+    case NEST__TIME:
+        error = nest__push(s, wait->chan);
+        return error != 0 ? error : blocking_sleep(s, wait);
+    case NEST__WORK:
+        (void)nest__push(s, wait->chan); /* its failure is found by the next directive */
+        return wait->work(wait->arg);
+    }
+    return 0;
+}
+
+int nest__wait(nest_session *s, const struct nest__wait *wait) {
+    bool stopping = nest__stopping();
+    int result = blocking_wait(s, wait);
+    if (!stopping && nest__stopping()) { /* it waits for nothing behind this message */
+        (void)nest__event(s, NEST__EVENT_DRAIN);
+    }
+    blocking_was_cut = blocking_was_cut || (wait->what != NEST__WORK && result == -ECANCELED);
+    return result;
+}
+
+/* -- a connection's life -------------------------------------------------------------------------
+ */
+
+static unsigned blocking_told(nest_session *s, int error) {
+    switch (error) {
+    case -ETIMEDOUT:
+        return nest__event(s, NEST__EVENT_EXPIRED);
+    case -ECANCELED:
+        blocking_was_cut = true;
+        return nest__event(s, NEST__EVENT_CUT);
+    default:
+        return nest__event(s, NEST__EVENT_RESET);
+    }
+}
+
+/* The next bytes, behind what the session keeps or into the buffer. The buffer is free: the session
+ * owns what it has not read. */
+static unsigned blocking_next(nest_session *s, struct nest__window *window, uint8_t *buffer,
+                              enum blocking_mode mode, bool *received) {
+    uint32_t room = nest__in_space(s, &s->c0, &window->p);
+    window->lent = room == 0;
+    if (window->lent) {
+        window->p = buffer;
+        room = nest__receive_capacity();
+    }
+    s->deadline = nest__deadline(s);
+    int64_t n = blocking_receive(&s->c0, window->p, room, s->deadline, mode);
+    *received = n > 0;
+    if (n > 0) {
+        window->n = (uint32_t)n;
+        return nest__pump(s, &s->c0, window);
+    }
+    *window = (struct nest__window){0};
+    if (blocking_cut()) {
+        return NEST__WANT_READ; /* an end that the stop has made */
+    }
+    if (n == 0) {
+        return nest__event(s, NEST__EVENT_EOF);
+    }
+    if (n != -EAGAIN) {
+        return nest__event(s, NEST__EVENT_RESET);
+    }
+    return s->deadline != 0 && nest__reached(s->deadline, nest__now())
+               ? nest__event(s, NEST__EVENT_EXPIRED)
+               : NEST__WANT_READ;
+}
+
+/* A last reply must not be destroyed by the reset that unread input causes: says that no more
+ * follows, and discards a bounded rest for a bounded time; without lingerTimeout what is there. */
+static void blocking_linger(int fd, uint8_t *buffer) {
+    uint32_t now = nest__now(), deadline = nest__after(now, nest__config.linger_timeout);
+    size_t discarded = 0;
+    int ready = 1;
+    if (shutdown(fd, SHUT_WR) == -1) {
+        return;
+    }
+    while (ready != 0 && discarded <= NEST__LINGER_BYTES && !blocking_cut()) {
+        ready = blocking_poll(fd, POLLIN, deadline);
+        if (ready > 0) {
+            ssize_t n = recv(fd, buffer, nest__receive_capacity(), MSG_DONTWAIT);
+            if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
+                return;
+            }
+            discarded += n > 0 ? (size_t)n : 0;
+        }
+    }
+}
+
+/* Delivers, and leaves the socket so that close does what is right. */
+static void blocking_finish(nest_session *s, uint8_t *buffer) {
+    int error;
+    while ((error = blocking_drain(s, &s->c0, 0, NULL)) != 0) {
+        (void)blocking_told(s, error);
+    }
+    if (NEST__PIPES && s->c0.kind == NEST__PIPE) {
+        return;
+    }
+    if ((s->c0.state & NEST__CHAN_CUT) != 0) {
+        nest__reset_at_close(s->c0.fd);
+    } else if (nest__unread(s) || nest__input_waits(&s->c0) ||
+               (nest__stopping() && nest__input_ready(&s->c0))) {
+        blocking_linger(s->c0.fd, buffer);
+    }
+}
+
+/* The stop is told once the session is between two calls: what came before it is answered, which a
+ * last look finds out if the session was waiting; what stands behind a message that it found begun
+ * is not. */
+static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
+    if (window->lent && window->n > 0 && nest__own(s, window) != 0) {
+        return nest__event(s, NEST__EVENT_RESET);
+    }
+    return nest__event(s, NEST__EVENT_DRAIN);
+}
+
+bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
+    struct nest__window window = {0};
+    bool answered = false, told = false; /* bytes came since the last wait; of the stop */
+    blocking_was_cut = false;
+    unsigned want = nest__open(s, arrival);
+    while ((want & NEST__WANT_END) == 0) {
+        bool queued = nest__out_queued(s, &s->c0) > 0;
+        int error = blocking_cut() && (told || queued) ? -ECANCELED /* else it may be at rest */
+                    : queued                           ? blocking_drain(s, &s->c0, 0, NULL)
+                                                       : 0;
+        if (error != 0) {
+            window = (struct nest__window){0};
+            want = blocking_told(s, error);
+        } else if (nest__stopping() && answered && !told) {
+            told = true;
+            want = blocking_stop(s, &window);
+            window = (struct nest__window){0};
+        } else if ((want & NEST__WANT_AGAIN) != 0) {
+            want = nest__pump(s, &s->c0, &window);
+        } else if (window.lent && window.n > 0 && nest__own(s, &window) != 0) {
+            window = (struct nest__window){0};
+            want = nest__event(s, NEST__EVENT_RESET);
+        } else {
+            bool look = nest__stopping() && !told;
+            want =
+                blocking_next(s, &window, buffer, look ? BLOCKING_LOOK : BLOCKING_WAIT, &answered);
+            answered = answered || look;
+        }
+    }
+    blocking_finish(s, buffer);
+    return blocking_was_cut;
+}

@@ -1,0 +1,61 @@
+/* watch.h: limits in time for workers that block in a receive, without a system call for each.
+ *
+ * A worker says in its slot when its receive must end, and takes that back after. The watcher is
+ * whoever of the workers sleeps anyway: it sleeps until the earliest deadline that it knows, and
+ * wakes the workers whose deadline has come. A deadline mostly moves later, so that a worker
+ * seldom has to tell the watcher of an earlier one. */
+#ifndef NEST_IO_WATCH_H
+#define NEST_IO_WATCH_H
+
+#include "../seam.h"
+
+#include <stdatomic.h>
+
+struct nest__deadline_slot {   /* of a worker; where both see it: process workers share memory */
+    _Atomic uint32_t deadline; /* 0: none, or not in a receive */
+};
+struct nest__watch {          /* one of the workers, likewise shared */
+    _Atomic uint32_t planned; /* when the watcher is to look next; 0: it need not, or looks now */
+};
+
+/* -- workers supplies */
+extern struct nest__watch *nest__watch;
+struct nest__deadline_slot *nest__deadline_slot(void); /* of this worker; NULL: nobody watches it */
+void nest__watch_wake(void); /* the watcher looks at all slots; a system call */
+
+/* -- for workers */
+static inline bool nest__watch_plan(uint32_t deadline) { /* true: it is the earliest now */
+    uint32_t planned = atomic_load(&nest__watch->planned);
+    do {
+        if (planned != 0 && (int32_t)(deadline - planned) >= 0) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&nest__watch->planned, &planned, deadline));
+    return true;
+}
+static inline void nest__watch_begin(struct nest__deadline_slot *slot, uint32_t deadline) {
+    if (deadline != 0) { /* the watcher clears the plan and looks at slots; here the other way */
+        atomic_store(&slot->deadline, deadline);
+        if (nest__watch_plan(deadline)) {
+            nest__watch_wake();
+        }
+    }
+}
+static inline void nest__watch_end(struct nest__deadline_slot *slot) {
+    atomic_store_explicit(&slot->deadline, 0, memory_order_relaxed);
+}
+
+/* -- for the watcher: a look that is due is begun, goes over all slots, and is ended. */
+struct nest__look {
+    uint32_t now, next; /* next: the earliest that has not come; 0: none */
+    uint32_t before;    /* what was planned */
+};
+/* `asked`: nest__watch_wake was called. False: none is due; *timeout says how long to sleep, -1:
+ * until it is called. */
+bool nest__look_due(bool asked, int *timeout);
+struct nest__look nest__look_begin(void);
+/* True: its time has come; it is reported once, and the worker is to be woken. */
+bool nest__look_at(struct nest__look *, struct nest__deadline_slot *);
+int nest__look_end(const struct nest__look *); /* how long to sleep, as above */
+
+#endif

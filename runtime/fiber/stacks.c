@@ -1,0 +1,42 @@
+/* stacks.c: guarded stacks for the actions that wait.
+ *
+ * Called by door.c. State: the current reservation of this process. 256 KiB of addresses a stack,
+ * the same as a thread of threadServer has; memory only as far as it is used. Stacks are never
+ * unmapped: the fiber switch reuses them. Must not know who runs on them.
+ *
+ * One reservation serves many stacks, and guards are installed inside it where the system can
+ * (Linux 6.13): guards by mprotect split the mapping, and a process may have 65,530 of them. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { NEST__STACK_SIZE = 256 * 1024, STACKS_TOGETHER = 64 };
+enum { STACKS_GUARD_INSTALL = 102 /* MADV_GUARD_INSTALL */ };
+
+static uint8_t *stacks_next;
+static unsigned stacks_left;
+
+/* A stack of NEST__STACK_SIZE bytes whose lowest page is a guard. 0 or -ENOMEM. */
+static int nest__stack_take(void **stack) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (stacks_left == 0) {
+        void *all = mmap(NULL, (size_t)NEST__STACK_SIZE * STACKS_TOGETHER, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+        if (all == MAP_FAILED) {
+            return -ENOMEM;
+        }
+        stacks_next = all;
+        stacks_left = STACKS_TOGETHER;
+    }
+    if (madvise(stacks_next, page, STACKS_GUARD_INSTALL) == -1 &&
+        mprotect(stacks_next, page, PROT_NONE) == -1) {
+        return -ENOMEM;
+    }
+    *stack = stacks_next;
+    stacks_next += NEST__STACK_SIZE;
+    stacks_left--;
+    return 0;
+}

@@ -1,0 +1,182 @@
+/* helpers.c: threads that do what would make a loop wait: files, and `$block`.
+ *
+ * Called by workers/loops.c and the loop's io. State: one pool, of the process's one loop: what
+ * waits to be done, what is done, threads. A thread is made when a job finds none idle, `helpers`
+ * at most, and stays; an idle one sleeps without a limit. Must not know what the work is. */
+#include "helpers.h"
+#include "../platform/platform.h"
+#include "../workers/context.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* For file calls; an action in `$block` has a stack of its own. Thread-local storage is in it. */
+enum { HELPERS_STACK = 128 * 1024 };
+
+struct helpers_list { /* first in, first out */
+    struct nest__job *first, **last;
+};
+
+static struct {
+    pthread_mutex_t lock; /* of all below but done_here */
+    pthread_cond_t wanted;
+    struct helpers_list waiting, done;
+    uint32_t count, idle, queued; /* threads; of them, in wait; jobs waiting */
+    bool ending;
+    struct nest__job *done_here; /* the loop's own: taken from done, not yet returned */
+    pthread_t *threads;          /* nest__config.helpers of them; NULL before prepare */
+    int event;
+} helpers = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .event = -1};
+
+static void helpers_append(struct helpers_list *list, struct nest__job *job) {
+    job->next = NULL;
+    if (list->first == NULL) {
+        list->first = job;
+    } else {
+        *list->last = job;
+    }
+    list->last = &job->next;
+}
+
+static struct nest__job *helpers_take(struct helpers_list *list) {
+    struct nest__job *job = list->first;
+    if (job != NULL) {
+        list->first = job->next;
+    }
+    return job;
+}
+
+/* With the lock held. The loop is told of the first alone: it takes all there are. */
+static void helpers_done(struct nest__job *job) {
+    const uint64_t one = 1;
+    bool first = helpers.done.first == NULL;
+    helpers_append(&helpers.done, job);
+    if (first) {
+        nest__write(helpers.event, &one, sizeof one); /* the counter never fills */
+    }
+}
+
+static void *helpers_main(void *argument) {
+    (void)argument;
+    nest__crash_enter();
+    pthread_mutex_lock(&helpers.lock);
+    for (;;) {
+        struct nest__job *job = helpers_take(&helpers.waiting);
+        if (job != NULL) {
+            helpers.queued--;
+            pthread_mutex_unlock(&helpers.lock);
+            job->result = job->work(job->arg);
+            pthread_mutex_lock(&helpers.lock);
+            helpers_done(job);
+        } else if (helpers.ending) {
+            break;
+        } else {
+            helpers.idle++;
+            pthread_cond_wait(&helpers.wanted, &helpers.lock);
+            helpers.idle--;
+        }
+    }
+    pthread_mutex_unlock(&helpers.lock);
+    nest__worker_leave();
+    nest__crash_leave();
+    return NULL;
+}
+
+int nest__helpers_prepare(void) {
+    if (helpers.threads != NULL) {
+        return 0;
+    }
+    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event == -1) {
+        return -errno;
+    }
+    helpers.threads = calloc(nest__config.helpers, sizeof *helpers.threads);
+    if (helpers.threads == NULL) {
+        close(event);
+        return -ENOMEM;
+    }
+    helpers.event = event;
+    return 0;
+}
+
+int nest__helpers_fd(void) {
+    return helpers.event;
+}
+
+/* One more thread, with the lock held. All signals but its own faults are the loop's. */
+static void helpers_make(void) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (helpers.count >= nest__config.helpers || pthread_attr_init(&attributes) != 0) {
+        return;
+    }
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        sigdelset(&all, faults[i]); /* blocked, they would end the process without a report */
+    }
+    if (pthread_attr_setstacksize(&attributes, HELPERS_STACK) == 0 &&
+        pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
+        helpers.count +=
+            pthread_create(&helpers.threads[helpers.count], &attributes, helpers_main, NULL) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+int nest__help(struct nest__job *job) {
+    int error = 0;
+    pthread_mutex_lock(&helpers.lock);
+    if (helpers.threads != NULL && helpers.queued >= helpers.idle) {
+        helpers_make();
+    }
+    if (helpers.count == 0) {
+        error = -EAGAIN;
+    } else {
+        helpers_append(&helpers.waiting, job);
+        helpers.queued++;
+        pthread_cond_signal(&helpers.wanted);
+    }
+    pthread_mutex_unlock(&helpers.lock);
+    return error;
+}
+
+struct nest__job *nest__helped(void) {
+    if (helpers.done_here == NULL) {
+        uint64_t count; /* read first: what is done from here on tells again */
+        if (read(helpers.event, &count, sizeof count) == -1) {
+            return NULL;
+        }
+        pthread_mutex_lock(&helpers.lock);
+        helpers.done_here = helpers.done.first;
+        helpers.done.first = NULL;
+        pthread_mutex_unlock(&helpers.lock);
+    }
+    struct nest__job *job = helpers.done_here;
+    if (job != NULL) {
+        helpers.done_here = job->next;
+    }
+    return job;
+}
+
+void nest__helpers_end(void) {
+    if (helpers.threads == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&helpers.lock);
+    helpers.ending = true;
+    pthread_cond_broadcast(&helpers.wanted);
+    pthread_mutex_unlock(&helpers.lock);
+    for (uint32_t i = 0; i < helpers.count; i++) {
+        pthread_join(helpers.threads[i], NULL);
+    }
+    free(helpers.threads);
+    helpers.threads = NULL;
+    helpers.count = 0;
+    close(helpers.event);
+    helpers.event = -1;
+}
