@@ -424,13 +424,13 @@ impl Run {
     fn write_times(&self, board: &Board, seconds: f64) -> Result<(), String> {
         let mut times = board.times.clone();
         times.sort_by(|(_, a), (_, b)| b.wall.total_cmp(&a.wall));
-        let mut text = format!("{:14}{:>8}{:>11}\n", "step", "wall s", "processor s");
+        let mut text = format!("{:14}{:>8}{:>13}\n", "step", "wall s", "processor s");
         for (name, spent) in &times {
             let processor = spent.processor.map_or("-".into(), |s| format!("{s:.1}"));
-            text += &format!("{name:14}{:>8.1}{processor:>11}\n", spent.wall);
+            text += &format!("{name:14}{:>8.1}{processor:>13}\n", spent.wall);
         }
         let sum: f64 = times.iter().filter_map(|(_, spent)| spent.processor).sum();
-        text += &format!("{:14}{seconds:>8.1}{sum:>11.1}\n", "all");
+        text += &format!("{:14}{seconds:>8.1}{sum:>13.1}\n", "all");
         let path = self.folder.join("times.txt");
         std::fs::create_dir_all(&self.folder)
             .and_then(|()| std::fs::write(&path, text))

@@ -166,7 +166,9 @@ pub const STEPS: &[Step] = &[
             GENERATED,
         ]),
         Program(&["python3", "tests/servers/run.py"]),
-    ),
+    )
+    .draws()
+    .splits(),
     Step::new(
         "book",
         "every command, specification and conversation of the documentation does what it says",
@@ -373,5 +375,7 @@ pub const STEPS: &[Step] = &[
         ]),
         Program(&["python3", "tests/faults/run.py"]),
     )
+    .draws()
+    .splits()
     .alone(),
 ];
