@@ -19,10 +19,6 @@ enum { STOP_GRACE_MS = 1000 }; /* after the cut, for helpers to finish */
 /* The counter of the eventfd: stops in the lower half, reloads in the upper one. */
 #define STOP_RELOAD (UINT64_C(1) << 32)
 
-uint64_t nest__cut(void) {
-    return atomic_load(&nest__counts->cut);
-}
-
 /* A handler, not a blocked signal: what actions start would inherit the block. */
 static void stop_signal(int number) {
     uint64_t one = number == SIGHUP ? STOP_RELOAD : 1;
@@ -111,7 +107,6 @@ void nest__epoll_signal(void) {
     }
     if (count >= STOP_RELOAD) {
         nest__config_reload();
-        atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
     }
     for (uint32_t stops = (uint32_t)count; stops > 0; stops--) {
         nest__epoll_stop();
@@ -140,7 +135,7 @@ static nest_session *stop_cut(nest_session *s) {
         nest__epoll_release(s);
         return NULL;
     }
-    atomic_fetch_add(&nest__counts->cut, 1);
+    nest__cut_add(1);
     if ((s->flags & NEST__READY) != 0) {
         return NULL; /* seen at its turn */
     }

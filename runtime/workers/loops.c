@@ -19,7 +19,6 @@ static size_t loops_stride;
 static struct nest__worker *loops_worker;
 static uint32_t loops_slots, loops_ever, loops_taken, loops_free = NEST__NO_SLOT;
 static uint32_t loops_ready = NEST__NO_SLOT, loops_ready_last, loops_ready_count;
-_Atomic uint64_t *nest__ended;
 
 void *nest__vars(const nest_session *s) {
     return loops_stride == 0 ? NULL : loops_vars + s->self.slot * loops_stride;
@@ -50,7 +49,7 @@ nest_session *nest__slot_take(void) {
         loops_free = s->next;
     } else if (loops_ever < loops_slots) {
         s = &loops_slab[loops_ever];
-        s->self = (nest__ref){loops_ever++, nest__lives() * NEST__LIFE};
+        s->self = (nest__ref){loops_ever++, 0};
     } else {
         return NULL;
     }
@@ -195,10 +194,9 @@ uint32_t nest__worker_processes(void) {
 }
 
 int nest__workers_prepare(void) {
-    if (nest__supervisor_prepare() != 0) {
+    if (nest__supervisor_prepare(1) != 0) {
         return -ENOMEM;
     }
-    nest__ended = nest__counts->ended;
     loops_slots = nest__io_prepare();
     if (loops_slots == 0) {
         return -EMFILE;
@@ -240,6 +238,16 @@ static int loops_serve(void) {
     return status;
 }
 
+int nest__serve_alone(void) {
+    return loops_serve();
+}
+
+int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
+    (void)worker, (void)mask;
+    nest__serial = (uint16_t)life;
+    return loops_serve();
+}
+
 int nest__workers_run(void) {
-    return nest__supervise(loops_serve);
+    return nest__supervise();
 }
