@@ -43,6 +43,9 @@ const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
 /// In a script they wait for steps in place of threads.
 const BLOCKS_STEP: For = Both(&Io("script"), &With("blocks"));
 
+/// Workers send each other messages.
+const MAILED: For = Both(&Sockets, &With("mailbox"));
+
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Io("epoll"), &With("helpers"));
 
@@ -170,6 +173,9 @@ files! {
     "workers/shared.h" All;
     "workers/supervisor.h" All;
     "workers/shared.c" Sockets;
+    "workers/mailbox.h" MAILED;
+    "workers/mailbox_rings.c" Both(&Workers("loops"), &MAILED);
+    "workers/mailbox_sockets.c" Both(&Io("blocking"), &MAILED);
     "workers/children.h" Sockets;
     "workers/service_process.h" Sockets;
     "workers/service_process.c" Both(&Sockets, &With("tasks"));

@@ -365,9 +365,9 @@ void nest__released(nest_session *); /* nothing can name it any more; frees its 
 struct nest__worker; /* engine's scratch of a worker: parts, thread lists, pools of work blocks.
                          Zeroed memory is a new one; it may be megabytes, so the workers maps it:
                          neither on a stack nor in thread-local storage */
-/* Which worker process this is, counted from 0 in this run of the server, a worker that took the
- * place of a dead one anew. 0 where each connection has a process: its slot is the worker's, and
- * its generation the worker's life. Modulo 2^16. */
+/* Which worker process this is in this run of the server: its life (how many workers had its number
+ * before) times the most workers at once, and its number. 0 where each connection has a process: its
+ * slot is the worker's number, and its generation the life. Modulo 2^16. */
 extern uint16_t nest__serial;
 /* nest_id: the bits from here on are nest__serial; the bits below name the connection in its worker,
  * generation * maxClients + slot + 1. Names return after 65,536 workers, or after 2^28 connections

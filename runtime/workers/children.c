@@ -34,6 +34,10 @@ int nest__children_prepare(uint32_t most) {
     return children.all == NULL ? -ENOMEM : 0;
 }
 
+uint32_t nest__children_most(void) {
+    return children.most;
+}
+
 uint32_t nest__children_live(void) {
     return children.live;
 }

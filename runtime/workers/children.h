@@ -19,6 +19,7 @@ int nest__children_replenish(void);
 void nest__children_hurry(void); /* the next try need not wait */
 void nest__children_reap(void);
 void nest__children_signal(int signal);
+uint32_t nest__children_most(void);
 uint32_t nest__children_live(void);
 uint32_t nest__children_seen(void); /* numbers below this one have been used */
 const struct nest__child *nest__child(uint32_t worker);

@@ -243,8 +243,7 @@ int nest__serve_alone(void) {
 }
 
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
-    (void)worker, (void)mask;
-    nest__serial = (uint16_t)life;
+    (void)worker, (void)life, (void)mask;
     return loops_serve();
 }
 
