@@ -198,7 +198,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "runtime",
         "the engine and its io hold under every cut, stall and failed allocation",
-        Paths(&["runtime"]),
+        Paths(&["runtime", "tests/support"]),
         Program(&[
             "make",
             "-C",
@@ -233,7 +233,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "simulate",
         "drawn conversations, in virtual time, with faults: nothing is ever wrong",
-        Paths(&["runtime"]),
+        Paths(&["runtime", "tests/support"]),
         Program(&["python3", "runtime/tests/simulate.py"]),
     )
     .draws()
@@ -241,7 +241,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "mutations",
         "the simulation finds bugs that are planted",
-        Paths(&["runtime"]),
+        Paths(&["runtime", "tests/support"]),
         Program(&["python3", "runtime/tests/simulate.py", "--few"]),
     )
     .draws()
