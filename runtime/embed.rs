@@ -43,8 +43,8 @@ const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
 /// In a script they wait for steps in place of threads.
 const BLOCKS_STEP: For = Both(&Io("script"), &With("blocks"));
 
-/// One process serves all, and another one watches over it.
-const SUPERVISED: For = Both(&Sockets, &Not(&Workers("process")));
+/// Workers send each other messages.
+const MAILED: For = Both(&Sockets, &With("mailbox"));
 
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Io("epoll"), &With("helpers"));
@@ -185,8 +185,23 @@ files! {
     "null/inetd.c" Without("inetd");
     "null/systemd.c" Io("script");
     "listener/listener.c" Sockets;
-    "workers/supervisor.c" SUPERVISED;
-    "null/supervisor.c" Not(&SUPERVISED);
+    "workers/stop.h" All;
+    "workers/shared.h" All;
+    "workers/supervisor.h" All;
+    "workers/shared.c" Sockets;
+    "workers/mailbox.h" MAILED;
+    "workers/mailbox_rings.c" Both(&Workers("loops"), &MAILED);
+    "workers/mailbox_sockets.c" Both(&Io("blocking"), &MAILED);
+    "workers/children.h" Sockets;
+    "workers/service_process.h" Sockets;
+    "workers/service_process.c" Both(&Sockets, &With("tasks"));
+    "workers/service_process_none.c" Both(&Sockets, &Without("tasks"));
+    "workers/backoff.c" Sockets;
+    "workers/exits.c" Sockets;
+    "workers/children.c" Sockets;
+    "workers/supervisor.c" Sockets;
+    "workers/one.c" Both(&Sockets, &Not(&Workers("process")));
+    "null/supervisor.c" Not(&Sockets);
     "workers/context.h" Workers("loops");
     "workers/loops.c" Workers("loops");
     "loop/blocks.c" BLOCKS_MOVE;
@@ -198,6 +213,7 @@ files! {
     "workers/idle_exit.h" Io("blocking");
     "workers/idle_exit.c" Io("blocking");
     "workers/process.h" Workers("process");
+    "workers/spares.c" Workers("process");
     "workers/worker.c" Workers("process");
     "workers/process.c" Workers("process");
     "workers/thread.c" Workers("thread");

@@ -22,6 +22,8 @@
 
 #include "nest.h"
 
+#include <stdatomic.h>
+
 /* -- sizes the generated part defines before including this -------------------------------------
  * NEST__RULES        pattern rules (>= 1; 1 with no rule active if there is none)
  * NEST__CONDITIONS   different conditions of rules (>= 1)
@@ -366,6 +368,14 @@ void nest__released(nest_session *); /* nothing can name it any more; frees its 
 struct nest__worker; /* engine's scratch of a worker: parts, thread lists, pools of work blocks.
                          Zeroed memory is a new one; it may be megabytes, so the workers maps it:
                          neither on a stack nor in thread-local storage */
+/* Which worker process this is in this run of the server: its life (how many workers had its number
+ * before) times the most workers at once, and its number. 0 where each connection has a process:
+ * its slot is the worker's number, and its generation the life. Modulo 2^16. */
+extern uint16_t nest__serial;
+/* nest_id: the bits from here on are nest__serial; the bits below name the connection in its
+ * worker, generation * maxClients + slot + 1. Names return after 65,536 workers, or after 2^28
+ * connections in one slot. */
+enum { NEST__ID_SERIAL = 48 };
 /* Workers: the one of this thread; NULL before there is one. */
 struct nest__worker *nest__worker(void);
 /* A worker of one connection has none for now: if memory has ever been short, its pool is freed,
@@ -380,6 +390,13 @@ void *nest__vars(const nest_session *); /* workers: its place in the slab; NULL 
 /* [NEST_REASONS], workers places it: server scope. [NEST_OPEN] counts who is open, and who was when
  * a crash took them along, so that opened is always the sum of all. */
 extern _Atomic uint64_t *nest__ended;
+/* The same in the report of a worker to its supervisor, which outlives the worker. */
+extern _Atomic uint64_t *nest__reported;
+/* Both are counted: the report may be spoiled by an action, and the worker may die. */
+static inline void nest__count(enum nest_reason reason, uint64_t by) {
+    atomic_fetch_add_explicit(&nest__ended[reason], by, memory_order_relaxed);
+    atomic_fetch_add_explicit(&nest__reported[reason], by, memory_order_relaxed);
+}
 /* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* (TIMEOUT: less its
  * number) whose action runs on this worker; and its session, NULL if none. */
 int nest__current_rule(void);
@@ -544,10 +561,13 @@ unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]);
 uint32_t nest__worker_processes(void);
 /* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
 uint64_t nest__cut(void);
+void nest__cut_add(uint64_t clients);
 /* HUP: reads the configuration again and sets what may change (nest__option.reload), all or
  * nothing, and says what it did. Worker models call it where no action is in the middle of reading
  * a setting, or, with threads, anywhere: what may change is read as it is. */
 void nest__config_reload(void);
+/* The same, and says nothing: another process says it. */
+void nest__config_follow(void);
 /* Supervisors and other programs: what systemd wants to know (sd_notify(3)); nothing without it.
  * `state`: "READY=1", "STOPPING=1", "WATCHDOG=1", lines of them. */
 void nest__notify(const char *state);

@@ -47,7 +47,7 @@ nest_session *nest__slot_take(void) {
         slots.free = s->next;
     } else if (fresh) {
         s = &slots.records[slots.ever];
-        s->self = (nest__ref){slots.ever++, nest__lives() * NEST__LIFE};
+        s->self = (nest__ref){slots.ever++, 0};
     } else {
         return NULL;
     }

@@ -14,10 +14,6 @@
 
 enum { STOP_GRACE_MS = 1000 }; /* after the cut, for helpers to finish */
 
-uint64_t nest__cut(void) {
-    return atomic_load(&nest__counts->cut);
-}
-
 bool nest__stopping(void) {
     return nest__loop.stopping;
 }
@@ -66,7 +62,6 @@ void nest__stop_begin(void) {
 void nest__stop_requested(int64_t count) {
     if (count >= NEST__RELOAD) {
         nest__config_reload();
-        atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
     }
     for (uint32_t stops = (uint32_t)count; stops > 0; stops--) {
         nest__stop_begin();
@@ -96,7 +91,7 @@ static nest_session *stop_cut(nest_session *s) {
         nest__end_release(s, &s->c0);
         return NULL;
     }
-    atomic_fetch_add(&nest__counts->cut, 1);
+    nest__cut_add(1);
     if ((s->flags & NEST__READY) != 0) {
         return NULL; /* seen at its turn */
     }

@@ -66,6 +66,7 @@ const char *nest__reason_word(enum nest_reason);
 /* -- log.c ------------------------------------------------------------------------------------- */
 /* One line on stderr, "NAME: text", in one write; newlines inside become "\n". For operators. */
 void nest__say(const char *format, ...) NEST_FORMAT(1, 2);
+extern _Thread_local bool nest__muted; /* nest__say says nothing on this thread */
 /* Writes all, waiting if it must, or gives up at the first error. Async-signal-safe. */
 void nest__write(int fd, const void *, size_t);
 /* The same for a line of at most PIPE_BUF bytes, but drops it rather than wait: a reader that has

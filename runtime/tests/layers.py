@@ -24,6 +24,14 @@ PARTS = {
     "system": ["poller/system.c"],
     "script": ["poller/direct.c", "poller/script_faults.c", "poller/command.c", "poller/script_jobs.c",
                "poller/script.c", "poller/script_poller.c", "poller/script_steps.c"],
+    "supervisor": ["workers/service_process_none.c", "workers/shared.c", "workers/backoff.c",
+                   "workers/exits.c", "workers/children.c", "workers/supervisor.c"],
+    "one": ["workers/one.c"],
+    "process": ["workers/idle_exit.c", "workers/spares.c", "workers/worker.c", "workers/process.c"],
+    "thread": ["workers/idle_exit.c", "workers/thread.c"],
+    "service_process": ["workers/service_process.c"],
+    "rings": ["workers/mailbox_rings.c"],
+    "sockets": ["workers/mailbox_sockets.c"],
 }
 SIZES = {"RULES": 19, "CONDITIONS": 2, "APART": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96, "NFA_STATES": 48, "MESSAGES": 0,
          "TIMERS": 1, "PIPES": 0}

@@ -16,7 +16,6 @@
 static uint8_t *loops_vars;
 static size_t loops_stride;
 static struct nest__worker *loops_worker;
-_Atomic uint64_t *nest__ended;
 
 void *nest__vars(const nest_session *s) {
     return loops_stride == 0 ? NULL : loops_vars + s->self.slot * loops_stride;
@@ -49,10 +48,9 @@ uint32_t nest__worker_processes(void) {
 }
 
 int nest__workers_prepare(void) {
-    if (nest__supervisor_prepare() != 0) {
+    if (nest__supervisor_prepare(1) != 0) {
         return -ENOMEM;
     }
-    nest__ended = nest__counts->ended;
     uint32_t most = nest__poller_prepare();
     if (most == 0) {
         return -EMFILE;
@@ -94,6 +92,15 @@ static int loops_serve(void) {
     return status;
 }
 
+int nest__serve_alone(void) {
+    return loops_serve();
+}
+
+int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
+    (void)worker, (void)life, (void)mask;
+    return loops_serve();
+}
+
 int nest__workers_run(void) {
-    return nest__supervise(loops_serve);
+    return nest__supervise();
 }

@@ -24,6 +24,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import scribble                                                     # noqa: E402
 import watch                                                        # noqa: E402
 from support import sample                                          # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
@@ -260,7 +261,7 @@ def killed(binary):
 
 def main():
     """Runs all; the exit status."""
-    names = list(faults('event'))
+    names = [*faults('event'), 'scribble']
     parser = argparse.ArgumentParser(
         description='Attacks servers of every model, and looks at what others notice.',
         epilog='environment: NEST is the compiler to use (default: built by cargo)')
@@ -292,6 +293,11 @@ def main():
                 except Failed as error:
                     numbers, wrong = '', error
                 report.line(wrong is None, model, fault.about, numbers, wrong or '')
+            if not options.only or 'scribble' in options.only:
+                run([nest, 'build', os.path.join(HERE, 'scribble.nest'), '--model', model, '-o',
+                     binary])
+                numbers, wrong = scribble.check(binary, model)
+                report.line(wrong is None, model, 'shared memory overwritten', numbers, wrong or '')
     return report.close()
 
 
