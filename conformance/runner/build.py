@@ -102,7 +102,9 @@ class Builder:
             turn = self.busy.setdefault(key, threading.Lock())
         kept = os.path.join(self.cache, key)
         with turn:
-            if not os.path.exists(kept):
+            try:
+                os.utime(kept)          # for `prune` of another run
+            except FileNotFoundError:
                 near = f'{kept}.{os.getpid()}'
                 try:
                     make(near)

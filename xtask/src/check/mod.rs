@@ -321,15 +321,17 @@ impl Run {
 
     /// Of all that the step's result depends on but the sample; none if it runs always.
     fn digest(&self, step: &Step) -> Result<Option<Digest>, String> {
-        let found;
-        let inputs: Vec<&str> = match step.inputs {
-            steps::Inputs::Any => return Ok(None),
-            steps::Inputs::Paths(paths) => paths.to_vec(),
-            steps::Inputs::Crate(name) => {
-                found = stamp::of_crate(&tool::root(), name)?;
-                found.iter().map(String::as_str).collect()
-            }
+        let steps::Inputs::Paths(paths) = step.inputs else {
+            return Ok(None);
         };
+        let mut inputs = Vec::new();
+        for path in paths {
+            match path.strip_prefix("crate:") {
+                Some(name) => inputs.extend(stamp::of_crate(&tool::root(), name)?),
+                None => inputs.push((*path).to_owned()),
+            }
+        }
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
         self.inputs.digest(&step.work.describe(), &inputs).map(Some)
     }
 

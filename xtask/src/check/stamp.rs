@@ -17,8 +17,9 @@ use crate::tool;
 /// An input that is the built compiler itself.
 pub const NEST: &str = "@nest";
 
-/// An input that is what the compiler makes of all specifications of the project. A step that tests
-/// servers depends on the compiler through this alone.
+/// An input that is what the compiler makes of all specifications of the project: the generated files,
+/// and the commands that compile them. A step that tests servers depends on the compiler through this
+/// alone.
 pub const GENERATED: &str = "@generated";
 
 /// Where specifications are that `GENERATED` is made of.
@@ -171,26 +172,50 @@ impl Inputs {
             .flat_map(|place| tool::files(place).unwrap_or_default())
             .filter(|path| tool::has_extension(path, &["nest"]))
         {
-            for model in MODELS {
+            let mut made: Vec<Vec<&str>> = MODELS
+                .iter()
+                .map(|model| vec!["gen", "--model", model])
+                .collect();
+            made.push(vec!["gen", "--model", MODELS[0], "--trace"]);
+            // A compiler that prints how it is called.
+            made.push(vec!["build", "--model", MODELS[0], "--cc", "echo"]);
+            for words in made {
                 let _ = fs::remove_dir_all(&self.scratch);
+                let temporary = self.scratch.join("tmp");
+                fs::create_dir_all(&temporary)
+                    .map_err(|e| format!("cannot make {}: {e}", temporary.display()))?;
                 let output = Command::new(nest)
-                    .arg("gen")
+                    .args(words)
                     .arg(&spec)
-                    .args(["--model", model, "-o"])
-                    .arg(&self.scratch)
+                    .arg("-o")
+                    .arg(self.scratch.join("out"))
+                    .env("TMPDIR", &temporary)
                     .current_dir(&self.root)
                     .stdin(Stdio::null())
                     .output()
                     .map_err(|e| format!("cannot run {}: {e}", nest.display()))?;
-                add(&mut hash, &output.stderr);
-                if self.scratch.exists() {
-                    add_tree(&mut hash, &self.scratch, ".")?;
+                for said in [output.stdout, output.stderr] {
+                    let said = String::from_utf8_lossy(&said);
+                    add(&mut hash, without_random_names(&said).as_bytes());
                 }
+                add_tree(&mut hash, &self.scratch, ".")?;
             }
         }
         let _ = fs::remove_dir_all(&self.scratch);
         Ok(hash.finish())
     }
+}
+
+/// A text without the random ends of temporary names, as in `nest-a1B2c3`.
+fn without_random_names(text: &str) -> String {
+    let mut parts = text.split("/nest-");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let random = part.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        out += "/nest-";
+        out += &part[if random == 6 { 6 } else { 0 }..];
+    }
+    out
 }
 
 /// The folders of a crate and of all crates of the project that it depends on, and what cargo reads.
@@ -377,6 +402,34 @@ mod tests {
             assert!(all.contains(&part.to_owned()), "{part}");
         }
         assert!(of_crate(&root, "nobody").is_err());
+    }
+
+    #[test]
+    fn random_names_do_not_count() {
+        let said = "-o /t/nest-QMsn47/0.o -I /t/nest-QMsn47 crates/nest-cli";
+        let plain = "-o /t/nest-/0.o -I /t/nest- crates/nest-cli";
+        assert_eq!(without_random_names(said), plain);
+    }
+
+    #[test]
+    fn what_the_compiler_makes_may_be_an_input() {
+        let folder = Folder::new("generated");
+        // A compiler that makes what stands beside it, whatever it is asked for. A process of its own
+        // writes it: what this one writes could not be run while another test starts a process.
+        let made = Command::new("sh")
+            .args(["-c", "echo \"$1\" > \"$0\" && chmod +x \"$0\""])
+            .arg(folder.0.join("nest"))
+            .arg(
+                "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ncat \"${0%nest}text\" > \"$2\"",
+            )
+            .status();
+        assert!(made.unwrap().success());
+        let mut digests = BTreeSet::new();
+        for (text, new) in [("one", true), ("one", false), ("two", true)] {
+            folder.write("text", text);
+            let found = folder.inputs().digest("run", &[GENERATED]).unwrap();
+            assert_eq!(digests.insert(found), new, "{text}");
+        }
     }
 
     #[test]

@@ -25,10 +25,9 @@ pub struct Step {
 pub enum Inputs {
     /// Much of the project; the step is so quick that it runs always.
     Any,
-    /// Files and folders, from the root. Add one when in doubt: what is missing here is not tested.
+    /// Files and folders, from the root; `crate:NAME`, a crate with all crates that it depends on; and
+    /// what `stamp` defines. Add one when in doubt: what is missing here is not tested.
     Paths(&'static [&'static str]),
-    /// A crate with all crates that it depends on.
-    Crate(&'static str),
 }
 
 pub enum Work {
@@ -40,7 +39,7 @@ pub enum Work {
     Task(fn() -> Outcome),
 }
 
-use Inputs::{Any, Crate, Paths};
+use Inputs::{Any, Paths};
 use Work::{Cargo, Program, Task};
 
 impl Step {
@@ -76,8 +75,11 @@ impl Step {
     /// Whether the compiler must have been built before.
     pub fn needs_nest(&self) -> bool {
         match self.inputs {
-            Any | Crate(_) => false,
-            Paths(paths) => paths.iter().any(|path| [NEST, GENERATED].contains(path)),
+            Any => false,
+            Paths(paths) => {
+                let made = [NEST, GENERATED, GENERATOR];
+                paths.iter().any(|path| made.contains(path))
+            }
         }
     }
 }
@@ -92,6 +94,9 @@ impl Work {
         }
     }
 }
+
+/// What turns any specification into C, for steps that draw specifications.
+const GENERATOR: &str = "crate:nest-emit";
 
 /// All that cargo compiles, and the documents and examples that its tests read.
 const RUST: &[&str] = &[
@@ -162,7 +167,6 @@ pub const STEPS: &[Step] = &[
             "tests/support",
             "conformance",
             "examples",
-            "crates/nest-cli/src",
             GENERATED,
         ]),
         Program(&["python3", "tests/servers/run.py"]),
@@ -178,7 +182,13 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "project",
         "generated C builds everywhere, clean, and says where it came from",
-        Paths(&["tests/project", "tests/support", "examples", NEST]),
+        Paths(&[
+            "tests/project",
+            "tests/support",
+            "examples",
+            "crates/nest-cli/src",
+            GENERATED,
+        ]),
         Program(&["python3", "tests/project/run.py"]),
     )
     .draws()
@@ -186,19 +196,13 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "costs",
         "a request costs the system calls, allocations and wake-ups that are published",
-        Paths(&[
-            "tests/cost",
-            "tests/support",
-            "benches/record",
-            "crates/nest-cli/src",
-            GENERATED,
-        ]),
+        Paths(&["tests/cost", "tests/support", "benches/record", GENERATED]),
         Program(&["python3", "tests/cost/run.py"]),
     ),
     Step::new(
         "runtime",
         "the engine and its io hold under every cut, stall and failed allocation",
-        Paths(&["runtime"]),
+        Paths(&["runtime", "tests/support"]),
         Program(&[
             "make",
             "-C",
@@ -216,12 +220,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "helpers",
         "files and blocks hold: paths, cuts, full and failing disks, helper threads",
-        Paths(&[
-            "tests/helpers",
-            "tests/support",
-            "crates/nest-cli/src",
-            GENERATED,
-        ]),
+        Paths(&["tests/helpers", "tests/support", GENERATED]),
         Program(&["python3", "tests/helpers/run.py"]),
     ),
     Step::new(
@@ -233,7 +232,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "simulate",
         "drawn conversations, in virtual time, with faults: nothing is ever wrong",
-        Paths(&["runtime"]),
+        Paths(&["runtime", "tests/support"]),
         Program(&["python3", "runtime/tests/simulate.py"]),
     )
     .draws()
@@ -241,7 +240,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "mutations",
         "the simulation finds bugs that are planted",
-        Paths(&["runtime"]),
+        Paths(&["runtime", "tests/support"]),
         Program(&["python3", "runtime/tests/simulate.py", "--few"]),
     )
     .draws()
@@ -249,7 +248,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "patterns",
         "random conversations are decided as libpcre2 decides them",
-        Crate("nest-pattern"),
+        Paths(&["crate:nest-pattern"]),
         Cargo(&[
             "test",
             "--quiet",
@@ -264,7 +263,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "reach",
         "random conversations come to no states but those that the checker knows",
-        Crate("nest-machine"),
+        Paths(&["crate:nest-machine"]),
         Cargo(&["test", "--quiet", "--workspace", "--test", "reach_random"]),
     )
     .draws()
@@ -308,18 +307,18 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "listeners",
         "systemd's and inetd's clients are served; stops, settings, the log, memory",
-        Paths(&[
-            "tests/listeners",
-            "tests/support",
-            "crates/nest-cli/src",
-            GENERATED,
-        ]),
+        Paths(&["tests/listeners", "tests/support", GENERATED]),
         Program(&["python3", "tests/listeners/run.py"]),
     ),
     Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
-        Paths(&["tests/matching", "tests/support", NEST]),
+        Paths(&[
+            "tests/matching",
+            "tests/support",
+            "crates/nest-cli/src",
+            GENERATOR,
+        ]),
         Program(&["python3", "tests/matching/run.py"]),
     )
     .draws()
@@ -327,7 +326,12 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "matchers",
         "so do those of many small specifications; no byte is looked at twice",
-        Paths(&["tests/matching", "tests/support", NEST]),
+        Paths(&[
+            "tests/matching",
+            "tests/support",
+            "crates/nest-cli/src",
+            GENERATOR,
+        ]),
         Program(&["python3", "tests/matching/many.py"]),
     )
     .draws()
@@ -335,7 +339,12 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "planted",
         "both find bugs that are planted in the engine's matcher",
-        Paths(&["tests/matching", "tests/support", NEST]),
+        Paths(&[
+            "tests/matching",
+            "tests/support",
+            "crates/nest-cli/src",
+            GENERATOR,
+        ]),
         Program(&["python3", "tests/matching/planted.py"]),
     )
     .draws()
@@ -359,7 +368,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "unreached",
         "random conversations find bugs that are planted in what the checker knows of states",
-        Crate("nest-machine"),
+        Paths(&["crate:nest-machine"]),
         Program(&["python3", "tests/reach/planted.py"]),
     )
     .draws()
@@ -367,12 +376,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "attacks",
         "an attack harms nobody else, and nothing of it is left",
-        Paths(&[
-            "tests/faults",
-            "tests/support",
-            "crates/nest-cli/src",
-            GENERATED,
-        ]),
+        Paths(&["tests/faults", "tests/support", GENERATED]),
         Program(&["python3", "tests/faults/run.py"]),
     )
     .draws()
