@@ -58,9 +58,9 @@ fn of_server(wrong: &str) -> Option<String> {
     let near = nearest(name, OF_SERVERS.iter().map(|(name, _)| *name))?;
     let (_, example) = OF_SERVERS.iter().find(|(name, _)| *name == near)?;
     let lead = if near == name {
-        format!("'{near}' is an option of the server: it stands behind --")
+        format!("'{near}' is an option of the server: write it after --")
     } else {
-        format!("did you mean the server's option '{near}'? It stands behind --")
+        format!("did you mean the server's option '{near}'? Write it after --")
     };
     Some(format!("{lead}, as in nest run FILE -- {example}"))
 }

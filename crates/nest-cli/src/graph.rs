@@ -131,7 +131,7 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
             [] => {}
             _ => {
                 return Err(Failure::Usage(format!(
-                    "{} rules begin in line {line}; give the one that is meant a name",
+                    "{} rules begin in line {line}; give the rule you mean a name",
                     all.len()
                 )));
             }

@@ -54,14 +54,14 @@ fn check(pattern: &Pattern, elements: &[Hir]) -> Option<Diagnostic> {
         let message = "nothing can ever match this: it needs a byte out of an empty class";
         return Some(
             Diagnostic::new(Code::E0316, pattern.elements[at].span, message)
-                .help("a class must leave at least one byte, `[^\\x00-\\xff]` leaves none"),
+                .help("a class must contain at least one byte, `[^\\x00-\\xff]` leaves none"),
         );
     }
     if elements.iter().all(|e| *e == Hir::Empty) {
-        let message = "this pattern can match only the empty string, so its rule would never run";
+        let message = "this pattern matches only the empty string, so its rule would never run";
         return Some(
             Diagnostic::new(Code::E0310, pattern.span, message)
-                .help("let it take at least one byte of input"),
+                .help("let it match at least one byte"),
         );
     }
     // Only building tells the size exactly, and building stops at the limit.
@@ -80,7 +80,7 @@ fn check(pattern: &Pattern, elements: &[Hir]) -> Option<Diagnostic> {
 }
 
 const TOO_LARGE_HELP: &str =
-    "use smaller counts or fewer macros; `$read(n)` in the action takes a counted number of bytes";
+    "use smaller counts or fewer macros; `$read(n)` in the action reads a given number of bytes";
 
 /// Why lowering went no further.
 enum Stop {
@@ -110,7 +110,7 @@ fn explain(stop: &Stop, pattern: &Pattern) -> Diagnostic {
         Stop::Undeclared(name) => {
             let message = format!("there is no pattern macro `{}`", name.text);
             Diagnostic::new(Code::E0203, name.span, message)
-                .help("declare it before the first `%%`, or quote it if text is meant")
+                .help("declare it before the first `%%`, or quote it to match text")
         }
         Stop::Recursive(name) => {
             let message = format!("the macro `{}` uses itself", name.text);

@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
                     Code::E0204,
                     at,
                     at + 1,
-                    format!("`{found}` is no operator of conditions"),
+                    format!("`{found}` is not a condition operator"),
                     format!("write `{operator}`"),
                 );
             } else {
@@ -173,7 +173,7 @@ impl Parser<'_, '_> {
                     start,
                     end,
                     format!("a condition needs a state here, not {found}"),
-                    "a condition is made of states, `&&`, `||`, `!`, `( )` and `$LASTSEEN(STATE)`",
+                    "a condition consists of states, `&&`, `||`, `!`, `( )` and `$LASTSEEN(STATE)`",
                 );
                 None
             }
@@ -197,7 +197,7 @@ impl Parser<'_, '_> {
                 start,
                 start + 1,
                 "this parenthesis is not closed",
-                "close it with `)` behind the condition",
+                "close it with `)` after the condition",
             );
         }
         Some(cond)
@@ -217,8 +217,8 @@ impl Parser<'_, '_> {
                 Code::E0204,
                 start,
                 word.max(start + 1),
-                "this is no condition",
-                "the only directive that a condition may hold is `$LASTSEEN(STATE)`",
+                "this is not a condition",
+                "the only directive that a condition may contain is `$LASTSEEN(STATE)`",
             );
             return None;
         }
@@ -248,14 +248,17 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 format!("`{text}` is a pattern macro and cannot stand in a condition"),
-                "a condition is made of states; what is to be matched follows the `:`",
+                "a condition consists of states; write the pattern after the `:`",
             ),
             None if text == "END" || text == "TIMEOUT" => self.r.report(
                 Code::E0204,
                 start,
                 end,
                 format!("`{text}` is not a state"),
-                format!("`{text}` cannot be tested; the states without a declaration are START and DEFAULT"),
+                format!(
+                    "`{text}` cannot be tested; the states that need no declaration are \
+                    START and DEFAULT"
+                ),
             ),
             None => {
                 let fits = |kind| kind == Kind::State || (macros && kind == Kind::Condition);
@@ -279,7 +282,7 @@ impl Parser<'_, '_> {
             start,
             start + 1,
             format!("the condition is nested deeper than {DEEPEST} levels"),
-            "name a part of it as a macro",
+            "define a macro for a part of it",
         );
     }
 }

@@ -98,7 +98,7 @@ impl<'l> Declarations<'l> {
                 Code::E0002,
                 nul,
                 nul + 1,
-                "a specification is text and holds no NUL",
+                "a specification is text and contains no NUL",
                 "write `\\0` in a pattern or string",
             );
         }
@@ -295,7 +295,7 @@ impl Section<'_, '_, '_, '_> {
             {
                 self.not_a_name(
                     &word,
-                    "states are separated by blanks, and nothing ends the line",
+                    "separate states with blanks, and write nothing after the last",
                 );
                 let name = Name {
                     text: text.to_owned(),
@@ -305,7 +305,11 @@ impl Section<'_, '_, '_, '_> {
                     states.push(name);
                 }
             } else if crate::reader::ident_end(text.as_bytes(), 0) != text.len() {
-                self.not_a_name(&word, "names are letters, digits and `_`, no digit first");
+                self.not_a_name(
+                    &word,
+                    "names consist of letters, digits and `_`, and do not \
+                    begin with a digit",
+                );
             } else if self.declare(&word, Kind::State) {
                 states.push(word);
             }
@@ -325,7 +329,7 @@ impl Section<'_, '_, '_, '_> {
         if RESERVED.contains(&name.text.as_str()) {
             let message = format!("`{}` is reserved", name.text);
             let found = Diagnostic::new(Code::E0102, name.span, message)
-                .help("START, END, DEFAULT and TIMEOUT are never declared: take another name");
+                .help("START, END, DEFAULT and TIMEOUT cannot be declared: choose another name");
             self.r.diags.push(found);
             return false;
         }
@@ -334,7 +338,7 @@ impl Section<'_, '_, '_, '_> {
             Err(first) => {
                 let message = format!("`{}` is declared twice", name.text);
                 let mut found = Diagnostic::new(Code::E0103, name.span, message)
-                    .help("a name stands for one state or one macro: rename one, or take it out");
+                    .help("each name can be declared once: rename one of them, or remove it");
                 if let Some(first) = first {
                     found = found.label(first, "first declared here");
                 }
@@ -362,7 +366,7 @@ impl Section<'_, '_, '_, '_> {
                 path.span,
                 Code::E0008,
                 format!("files are included deeper than {DEEPEST} levels"),
-                "include files side by side",
+                "include all files from one file",
             );
             return;
         }
@@ -377,12 +381,7 @@ impl Section<'_, '_, '_, '_> {
                 let chain = self.all.open.iter().skip_while(|open| **open != name);
                 let chain: Vec<&str> = chain.map(String::as_str).chain([name.as_str()]).collect();
                 let message = format!("the files include each other: {}", chain.join(" -> "));
-                self.report_at(
-                    path.span,
-                    Code::E0006,
-                    message,
-                    "take one of the `%include` out",
-                );
+                self.report_at(path.span, Code::E0006, message, "remove one `%include`");
             }
             Ok((name, _)) if self.all.seen.contains(&name) => {}
             Ok((name, text)) => self.all.file(&name, text),
@@ -502,8 +501,9 @@ impl Section<'_, '_, '_, '_> {
                 Code::W0101,
                 start,
                 stop,
-                "the variable is dropped: it stands among the declarations",
-                "write it behind `%%` for one of every client's own, into `%{ %}` for a C global",
+                "the variable is ignored: it is among the declarations",
+                "write it after `%%` for a variable of each connection, or in `%{ %}` for a C \
+                 global",
             );
         }
         true
@@ -542,7 +542,7 @@ impl Section<'_, '_, '_, '_> {
                 start,
                 end.max(start + 1),
                 "not a declaration",
-                "a macro is its name, a blank and its text; names are letters, digits and `_`",
+                "a macro consists of a name, a blank and a text; names are letters, digits and `_`",
             );
         } else if from == text_end {
             self.declare(&name, Kind::Pattern);
@@ -551,7 +551,7 @@ impl Section<'_, '_, '_, '_> {
                 start,
                 end,
                 format!("the macro `{}` has no text", name.text),
-                "write what it stands for behind its name, on the same line",
+                "write its text after its name, on the same line",
             );
         } else if self.declare(&name, Kind::Pattern) {
             self.all.decls.push(Raw::Macro {
@@ -569,9 +569,12 @@ impl Section<'_, '_, '_, '_> {
         let end = start + self.r.bytes[start..line].trim_ascii_end().len();
         let word = self.r.text(start, self.r.ident_end(start + 1));
         let (message, help) = if csource::is_preprocessor_word(word) {
-            ("not a declaration", "preprocessor lines stand in `%{ %}`")
+            ("not a declaration", "write preprocessor lines in `%{ %}`")
         } else if self.r.looking_at("#") {
-            ("`#` begins no comment", "comments are `// …` and `/* … */`")
+            (
+                "`#` does not begin a comment",
+                "comments are `// …` and `/* … */`",
+            )
         } else {
             (
                 "not a declaration",

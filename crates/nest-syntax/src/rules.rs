@@ -97,7 +97,7 @@ impl Parser<'_> {
                 open.brace,
                 open.brace + 1,
                 "this multistate is not closed",
-                "close it with `}` behind its last rule",
+                "close it with `}` after its last rule",
             );
         }
         startup
@@ -107,10 +107,10 @@ impl Parser<'_> {
     fn third_divider(&mut self, second: usize) -> Option<usize> {
         let at = csource::divider(&self.r.bytes[..self.r.end], second + 2)?;
         let found = Diagnostic::new(Code::E0004, self.r.span(at, at + 2), "a third `%%`")
-            .label(self.r.span(second, second + 2), "the second stands here")
+            .label(self.r.span(second, second + 2), "the second is here")
             .help(
-                "a specification has three parts: declarations, `%%`, rules, `%%`, C that runs at \
-                 the start; all rules stand between the first `%%` and the second",
+                "a specification has three sections: declarations, `%%`, rules, `%%`, C that runs \
+                 at the start; all rules are between the first and the second `%%`",
             );
         self.r.diags.push(found);
         Some(at)
@@ -126,7 +126,7 @@ impl Parser<'_> {
                     start,
                     start + 1,
                     "this brace closes nothing",
-                    "take it out; an action ends at the brace that matches its first",
+                    "remove it; an action ends at the brace that matches its first",
                 );
             }
         } else if let Some(brace) = lookahead::special(&self.r) {
@@ -200,9 +200,9 @@ impl Parser<'_> {
                 && !self.r.bytes[end..self.r.at].contains(&b'\n')
             {
                 let at = self.r.at;
-                let what = "nothing stands between TIMEOUT and its action";
-                let help = "it has no pattern: it runs when nothing comes; its condition stands \
-                            before it, as in `LOGIN: TIMEOUT(30s) { action }`";
+                let what = "a TIMEOUT rule has no pattern";
+                let help = "it runs when the client is silent; write its condition before it, as \
+                            in `LOGIN: TIMEOUT(30s) { action }`";
                 self.r.report(Code::E0211, at, at + 1, what, help);
                 self.skip_rule();
                 return;
@@ -307,7 +307,7 @@ impl Parser<'_> {
                 start,
                 end,
                 "the rule has no pattern",
-                "write what is to be matched between the condition and the action",
+                "write a pattern between the condition and the action",
             );
             self.action();
             return;
@@ -320,7 +320,7 @@ impl Parser<'_> {
                 brace,
                 brace + 1,
                 format!("multistates are nested deeper than {DEEPEST} levels"),
-                "join conditions with `&&`",
+                "combine conditions with `&&`",
             );
         }
         self.open.push(Multistate {
@@ -354,7 +354,7 @@ impl Parser<'_> {
         if let Some(name) = name.as_ref().filter(|_| lookahead::timeout(&self.r)) {
             self.r.diags.push(
                 Diagnostic::new(Code::E0211, name.span, "a TIMEOUT rule has no name")
-                    .help("traces and messages call it by its line"),
+                    .help("traces and messages identify it by its line"),
             );
             self.timeout(start, condition);
             return;
@@ -371,7 +371,7 @@ impl Parser<'_> {
                 start,
                 end,
                 "the rule has no pattern",
-                "write what is to be matched in front of the action",
+                "write a pattern before the action",
             );
             if ending == Ending::Action {
                 self.action();
@@ -398,7 +398,7 @@ impl Parser<'_> {
     fn no_action(&mut self, span: Span) {
         let at = self.r.at;
         let mut found = Diagnostic::new(Code::E0205, span, "the rule has no action")
-            .help("write `{ }` behind the pattern if nothing is to be done");
+            .help("write `{ }` after the pattern to do nothing");
         if at < self.r.end && !self.r.looking_at("%%") && !self.r.looking_at("}") {
             let next = self
                 .r

@@ -63,12 +63,7 @@ impl Parser<'_, '_> {
         if let Some(end) = self.posix_end() {
             self.r.at = end;
             let fix = format!("write `[{}]`", self.r.text(start, end));
-            self.refuse(
-                start,
-                Code::E0305,
-                "a POSIX class stands outside a class",
-                &fix,
-            );
+            self.refuse(start, Code::E0305, "a POSIX class is outside a class", &fix);
             return Ok(None);
         }
         self.r.at = start + 1;
@@ -105,7 +100,7 @@ impl Parser<'_, '_> {
                             at,
                             Code::E0305,
                             "a range cannot start with a class",
-                            "write the hyphen last, or `\\-`, if it is meant",
+                            "to match a hyphen, write it last, or `\\-`",
                         );
                     }
                 }
@@ -156,7 +151,7 @@ impl Parser<'_, '_> {
         }
         match high {
             Member::Byte(high) if high < low => {
-                let fix = format!("a range goes upwards: write {:?} first", char::from(high));
+                let fix = format!("begin the range with {:?}", char::from(high));
                 self.refuse(at, Code::E0305, "the range is out of order", &fix);
             }
             Member::Byte(high) => set.insert_range(low, high),
@@ -164,7 +159,7 @@ impl Parser<'_, '_> {
                 at,
                 Code::E0305,
                 "a range cannot end with a class",
-                "write the hyphen last, or `\\-`, if it is meant",
+                "to match a hyphen, write it last, or `\\-`",
             ),
             Member::Nothing => {}
         }
@@ -185,7 +180,7 @@ impl Parser<'_, '_> {
                 class,
                 end,
                 "the class is not terminated",
-                "end it with `]` on the same line; a `]` that is meant stands first or as `\\]`",
+                "end it with `]` on the same line; to match `]`, write it first, or `\\]`",
             );
             self.r.at = class + 1;
             return Err(Abort);
@@ -199,7 +194,7 @@ impl Parser<'_, '_> {
                     Code::E0312,
                     at,
                     end,
-                    format!("`{text}` is more than one byte, and a class holds bytes"),
+                    format!("`{text}` is more than one byte, and a class contains single bytes"),
                     format!("write an alternative: `([…]|\"{text}\")`"),
                 );
             }
@@ -262,8 +257,8 @@ impl Parser<'_, '_> {
             self.refuse(
                 at,
                 Code::E0305,
-                "collating elements do not exist here",
-                "write the bytes that are meant",
+                "collating elements are not supported",
+                "write the bytes themselves",
             );
             return Member::Nothing;
         }
@@ -294,7 +289,7 @@ impl Parser<'_, '_> {
             self.refuse(
                 at,
                 Code::E0305,
-                &format!("`[:^{name}:]` means something else without regard to case"),
+                &format!("`[:^{name}:]` has another meaning when case is ignored"),
                 &format!("write `[^[:{name}:]]`"),
             );
             return Member::Nothing;

@@ -131,7 +131,7 @@ impl Parser<'_, '_> {
             start,
             Code::E0306,
             "the escape is more than one byte",
-            "patterns match bytes: write the bytes that are meant, each as `\\xhh`",
+            "patterns match bytes: write each byte as `\\xhh`",
         );
         Escape::Nothing
     }
@@ -206,7 +206,7 @@ impl Parser<'_, '_> {
                 self.refuse(
                     start,
                     Code::E0315,
-                    &format!("{text} speaks of Unicode, and patterns match bytes"),
+                    &format!("{text} is for Unicode, but patterns match bytes"),
                     "write a class of bytes, such as `[[:alpha:]]`",
                 );
             }
@@ -214,7 +214,7 @@ impl Parser<'_, '_> {
                 start,
                 Code::E0306,
                 &format!("{text} has no meaning in a class"),
-                "leave off the backslash if the letter is meant",
+                "remove the backslash to match the letter",
             ),
             b'b' | b'B' | b'z' | b'Z' | b'G' => {
                 let end = self.r.at;
@@ -224,7 +224,7 @@ impl Parser<'_, '_> {
                 start,
                 Code::E0308,
                 "`\\K` needs backtracking",
-                "write what stands before it as an element of its own: `$1`, `$2`, … are the parts",
+                "write the part before it as a separate element: `$1`, `$2`, … are the parts",
             ),
             b'R' => self.refuse(
                 start,
@@ -241,15 +241,15 @@ impl Parser<'_, '_> {
                 self.refuse(
                     start,
                     Code::E0315,
-                    "`\\N{U+…}` speaks of Unicode, and patterns match bytes",
+                    "`\\N{U+…}` is for Unicode, but patterns match bytes",
                     "write the character in a string",
                 );
             }
             _ => self.refuse(
                 start,
                 Code::E0306,
-                &format!("{text} is no escape"),
-                "leave off the backslash if the letter is meant",
+                &format!("{text} is not an escape"),
+                "remove the backslash to match the letter",
             ),
         }
     }

@@ -23,7 +23,7 @@ impl Parser<'_, '_> {
                 start,
                 start + 1,
                 format!("groups are nested deeper than {DEEPEST} levels"),
-                "name a part of the pattern as a macro",
+                "define a macro for a part of the pattern",
             );
             return Err(Abort);
         }
@@ -66,7 +66,7 @@ impl Parser<'_, '_> {
             start,
             start + 1,
             "this parenthesis is not closed",
-            "close it with `)` before the action; quote it if text is meant: \"(\"",
+            "close it with `)` before the action; quote it to match text: \"(\"",
         );
     }
 
@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
             self.refuse(
                 start,
                 Code::E0309,
-                "`(?|` numbers groups anew, and groups do not number here",
+                "`(?|` renumbers groups, but groups have no numbers here",
                 "write `(?: )`",
             );
             return group;
@@ -138,16 +138,16 @@ impl Parser<'_, '_> {
                     start,
                     Code::E0309,
                     "a named group",
-                    "write `( )`, groups do not number here; `$1`, `$2`, … are the elements",
+                    "write `( )`, groups have no names or numbers; `$1`, `$2`, … are the elements",
                 );
                 Ok(Opening::Group(Flags::default()))
             }
-            (b'P', b'=') => self.refused(start, "a back-reference", "write what is meant again"),
+            (b'P', b'=') => self.refused(start, "a back-reference", "write the text again"),
             (b'P', b'>') | (b'R' | b'&' | b'0'..=b'9', _) | (b'+' | b'-', b'0'..=b'9') => self
                 .refused(
                     start,
                     "a recursion",
-                    "name the part as a macro and write `{NAME}`",
+                    "define a macro for the part and write `{NAME}`",
                 ),
             (b'C', _) => {
                 self.r.at += 1;
@@ -204,7 +204,7 @@ impl Parser<'_, '_> {
                         at,
                         end,
                         "the flag `x` changes what blanks and `#` mean",
-                        "leave it off: blanks do not count inside `( )`, comments are `/* */`",
+                        "remove it: blanks do not count inside `( )`, comments are `/* */`",
                     );
                 }
                 _ => {
@@ -214,7 +214,7 @@ impl Parser<'_, '_> {
                         Code::E0309,
                         start,
                         end,
-                        format!("`{found}` says nothing behind `(?`"),
+                        format!("`{found}` has no meaning after `(?`"),
                         "groups are `( )`, `(?: )` and `(?i: )`, flags `i`, `s`, `U`",
                     );
                     self.r.at = at;
@@ -239,7 +239,7 @@ impl Parser<'_, '_> {
         {
             (
                 Code::E0315,
-                format!("`(*{name}` sets up another matcher"),
+                format!("`(*{name}` configures another matcher"),
                 "leave it off",
             )
         } else {
@@ -247,7 +247,7 @@ impl Parser<'_, '_> {
             (
                 Code::E0308,
                 message,
-                "leave it off; rules compete by length, then by order",
+                "remove it; the longest match wins, then the first rule",
             )
         };
         let end = self.r.at;
@@ -291,8 +291,8 @@ impl Parser<'_, '_> {
         self.refuse(
             start,
             Code::E0307,
-            &format!("a {what} looks outside the match"),
-            "what follows a match stays unread for the next rule: leave it off",
+            &format!("a {what} depends on text outside the match"),
+            "what follows a match stays unread for the next rule: remove it",
         );
     }
 

@@ -108,7 +108,7 @@ impl Parser<'_, '_> {
                     Code::E0306,
                     start,
                     end,
-                    format!("`{found}` is no escape of C's strings"),
+                    format!("`{found}` is not an escape of C strings"),
                     "write `\\\\` for a backslash; pattern escapes stand outside quotes",
                 );
                 return;
@@ -157,8 +157,8 @@ impl Parser<'_, '_> {
                     Code::E0306,
                     start,
                     end,
-                    "the escape is no character",
-                    "write four hexadecimal digits behind `\\u`, eight behind `\\U`",
+                    "the escape is not a character",
+                    "write four hexadecimal digits after `\\u`, eight after `\\U`",
                 );
             }
         }

@@ -141,8 +141,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                 Code::E0207,
                 start,
                 end,
-                "the pattern holds nothing to match",
-                "write what is to be matched behind the flags",
+                "the pattern contains nothing to match",
+                "write a pattern after the flags",
             );
             return Err(Abort);
         }
@@ -216,8 +216,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                 Code::E0309,
                 start,
                 end,
-                "flags as an element of their own hold for nothing",
-                "write them first, for the whole pattern, or `(?i: )` around what they are for",
+                "flags in a separate element apply to nothing",
+                "write them first, for the whole pattern, or `(?i: )` around a part of it",
             );
         }
     }
@@ -325,8 +325,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                         Code::E0205,
                         start,
                         end,
-                        format!("`{word}` stands in a pattern"),
-                        "an action stands in `{ }`",
+                        format!("`{word}` appears in a pattern"),
+                        "write the action in `{ }`",
                     );
                     return Err(Abort);
                 }
@@ -341,7 +341,7 @@ impl<'r, 'a> Parser<'r, 'a> {
                     start,
                     end,
                     "the quantifier has nothing to repeat",
-                    "write it directly behind what it repeats; quote it if text is meant",
+                    "write it directly after what it repeats; quote it to match text",
                 );
                 return Ok(None);
             }
@@ -352,8 +352,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                     Code::E0210,
                     start,
                     start + 1,
-                    "`/` is Lex's trailing context",
-                    "leave it to the next rule; quote it if a slash is meant: \"/\"",
+                    "`/` is Lex syntax for trailing context",
+                    "let the next rule match what follows; quote it to match a slash: \"/\"",
                 );
                 return Ok(None);
             }
@@ -365,7 +365,7 @@ impl<'r, 'a> Parser<'r, 'a> {
             start,
             start + 1,
             message,
-            format!("quote it if text is meant: \"{found}\""),
+            format!("quote it to match text: \"{found}\""),
         );
         Ok(None)
     }
@@ -393,7 +393,7 @@ impl<'r, 'a> Parser<'r, 'a> {
             start,
             start + 1,
             "a macro has no action",
-            "quote the brace if text is meant: \"{\"",
+            "quote the brace to match text: \"{\"",
         );
     }
 
@@ -413,20 +413,20 @@ impl<'r, 'a> Parser<'r, 'a> {
         let text = self.r.text(start, end);
         let (message, fix) = match text {
             "^" | "\\A" if !self.in_rule => (
-                format!("{what} asserts a place, which a macro cannot"),
-                "leave it off: a match always starts at the first unread byte",
+                format!("{what} is an assertion, which a macro cannot contain"),
+                "remove it: a match always starts at the first unread byte",
             ),
             "$" | "\\Z" | "\\z" => (
-                format!("{what} looks outside the match"),
-                "write the line end that is to be matched: \"\\r\\n\", or a macro for it",
+                format!("{what} depends on text outside the match"),
+                "match the line end itself: write \"\\r\\n\", or a macro for it",
             ),
             "\\b" | "\\B" | "[[:<:]]" | "[[:>:]]" => (
-                format!("{what} looks outside the match"),
-                "write the byte that is to follow",
+                format!("{what} depends on text outside the match"),
+                "write the byte that follows",
             ),
             _ => (
-                format!("{what} asserts a place inside the match"),
-                "leave it off: a match always starts at the first unread byte",
+                format!("{what} is an assertion inside the match"),
+                "remove it: a match always starts at the first unread byte",
             ),
         };
         self.r.report(Code::E0307, start, end, message, fix);

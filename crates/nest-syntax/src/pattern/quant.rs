@@ -38,7 +38,7 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 "a possessive quantifier needs backtracking",
-                "leave off the `+`",
+                "remove the `+`",
             );
         }
         let again = self.r.at;
@@ -54,7 +54,7 @@ impl Parser<'_, '_> {
                 again,
                 end,
                 "a quantifier follows a quantifier",
-                "put what is to be repeated into `( )`",
+                "put the repeated part into `( )`",
             );
         }
         Ok(Some(Quant {
@@ -92,7 +92,7 @@ impl Parser<'_, '_> {
                 Code::E0304,
                 start,
                 end,
-                "the count is not one",
+                "the count is invalid",
                 "counts are `{2}`, `{2,}` and `{2,3}`, without blanks",
             );
             return Err(Abort);
@@ -105,7 +105,7 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 message,
-                "leave off the bound: `{1,}`",
+                "remove the upper limit: `{1,}`",
             );
             return Ok((0, None));
         }
@@ -115,7 +115,7 @@ impl Parser<'_, '_> {
                 Code::E0304,
                 start,
                 end,
-                "the count's bounds are out of order",
+                "the limits of the count are out of order",
                 fix,
             );
             return Ok((0, None));
@@ -179,7 +179,7 @@ impl Parser<'_, '_> {
             start,
             inside + 1,
             "the count has nothing to repeat",
-            "write it directly behind what it repeats",
+            "write it directly after what it repeats",
         );
         true
     }

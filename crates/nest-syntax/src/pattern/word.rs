@@ -18,8 +18,8 @@ impl Parser<'_, '_> {
                 Code::E0210,
                 start,
                 end,
-                "`<<EOF>>` is Lex's; a rule matches bytes",
-                "write what is to be done when the client has gone in the END rule",
+                "`<<EOF>>` is Lex syntax; a rule matches bytes",
+                "write an END rule for what happens when the client has gone",
             );
             return Err(Abort);
         }
@@ -44,17 +44,17 @@ impl Parser<'_, '_> {
                     let list = self.r.text(start + 1, end).replace(',', " || ");
                     let help = match list.replace("INITIAL", "DEFAULT") {
                         all if all.contains('*') => {
-                            "leave it out: a rule without a condition is active in every state"
+                            "remove it: a rule without a condition is active in every state"
                                 .to_owned()
                         }
-                        list => format!("write `{list}:` in front of the pattern"),
+                        list => format!("write `{list}:` before the pattern"),
                     };
                     self.r.at = end + 1;
                     self.r.report(
                         Code::E0210,
                         start,
                         end + 1,
-                        "a start condition is written as in Lex",
+                        "this is a Lex start condition",
                         help,
                     );
                     return Ok(());
@@ -85,7 +85,7 @@ impl Parser<'_, '_> {
                 Code::E0205,
                 start,
                 end,
-                format!("the state `{word}` stands in a pattern"),
+                format!("the state `{word}` appears in a pattern"),
                 "if a new rule starts here, the rule above has no action: write `{ }` behind its \
                  pattern; if text is meant, quote it",
             );
@@ -121,8 +121,8 @@ impl Parser<'_, '_> {
                     Code::E0301,
                     start,
                     end,
-                    format!("`{word}` is no macro"),
-                    format!("{help}quote it if text is meant: \"{word}\""),
+                    format!("`{word}` is not a macro"),
+                    format!("{help}quote it to match text: \"{word}\""),
                 );
             }
         }
@@ -141,7 +141,7 @@ impl Parser<'_, '_> {
             start,
             end,
             format!("`{word}` is a condition macro and cannot stand in a pattern"),
-            "a condition stands in front of the pattern, with a `:` between them",
+            "write the condition before the pattern, with a `:` between them",
         );
     }
 
@@ -158,8 +158,8 @@ impl Parser<'_, '_> {
                         Code::E0302,
                         start,
                         end,
-                        format!("the macro `{word}` stands inside a longer element"),
-                        format!("write `{{{word}}}`; quote it if text is meant: \"{word}\""),
+                        format!("the macro `{word}` is inside a longer element"),
+                        format!("write `{{{word}}}`; quote it to match text: \"{word}\""),
                     );
                     return Atom::Macro(self.r.name(start, end));
                 }
@@ -172,7 +172,7 @@ impl Parser<'_, '_> {
                     .any(|w| w.iter().all(u8::is_ascii_alphabetic)) =>
                 {
                     let only = if self.r.text(0, start).ends_with('\'') {
-                        "; a `'` is no quote here"
+                        "; `'` does not quote here"
                     } else {
                         ""
                     };
@@ -180,8 +180,8 @@ impl Parser<'_, '_> {
                         Code::W0301,
                         start,
                         end,
-                        format!("`{word}` stands outside quotes"),
-                        format!("write \"{word}\" if text is meant{only}"),
+                        format!("`{word}` is outside quotes"),
+                        format!("write \"{word}\" to match text{only}"),
                     );
                 }
                 _ => {}
@@ -202,8 +202,8 @@ impl Parser<'_, '_> {
                 Code::E0205,
                 start + 1,
                 end,
-                format!("the state `{}` stands in a pattern", name.text),
-                "a state stands in the condition in front of the pattern",
+                format!("the state `{}` appears in a pattern", name.text),
+                "write the state in the condition before the pattern",
             ),
             None => {
                 let help = self

@@ -67,7 +67,7 @@ impl Parser<'_> {
                 Code::E0201,
                 start,
                 start + 2,
-                "C text stands among the rules",
+                "C text is among the rules",
                 "write it before the first rule, or before the first `%%`",
             );
             fence(&mut self.r);
@@ -77,17 +77,17 @@ impl Parser<'_> {
         let word = self.r.text(start, word_end);
         let (message, help) = if self.r.looking_at("%") && word.len() > 1 {
             (
-                format!("the declaration `{word}` stands among the rules"),
+                format!("the declaration `{word}` is among the rules"),
                 "write it before the first `%%`",
             )
         } else if self.comment_habit(start) {
             (
-                "`#` begins no comment".to_owned(),
+                "`#` does not begin a comment".to_owned(),
                 "comments are `// …` and `/* … */`",
             )
         } else if csource::is_preprocessor_word(word) {
             (
-                format!("the preprocessor line `{word}` stands among the rules"),
+                format!("the preprocessor line `{word}` is among the rules"),
                 "write it into `%{ %}` before the first `%%`",
             )
         } else {
@@ -132,8 +132,8 @@ impl Parser<'_> {
             Code::E0201,
             start,
             end,
-            "a C declaration stands among the rules",
-            "per-connection declarations stand before the first rule",
+            "a C declaration is among the rules",
+            "write per-connection declarations before the first rule",
         );
         true
     }
