@@ -51,7 +51,7 @@ fn more_sets_than_are_looked_at() {
     untold(&many(8), &[]);
     untold(
         &many(13),
-        &["conversations can come to more than 4,096 sets of states"],
+        &["conversations can reach more than 4,096 sets of states"],
     );
 }
 
