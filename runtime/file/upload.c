@@ -1,16 +1,18 @@
-/* upload.c: a file that is being received: beside its place, then in it.
+/* upload.c: a file that is being received and then put in its place.
  *
- * Called by the engine where it may block. State: a counter and what the system can do, of the
- * process. Must not know sessions.
+ * Called by the engine where it may block. State, per process: a counter, and what the system
+ * supports. Must not know sessions.
  *
- * It has no name until it is whole, where the system has files without: who stops in the middle,
- * killed or not, leaves nothing. Elsewhere, and between the two steps of replacing a file, it is
- * called ".nest-upload-PID-NUMBER" beside its place; a server that is killed may leave one, which
- * anybody may delete. The mode is the replaced file's, so that what was private stays so, else 0666
- * less the umask; a link is replaced, not followed.
+ * If the file system supports it, the file has no name until it is complete, so that an interrupted
+ * upload leaves nothing, even if the server is killed. Otherwise, and for a moment when a file is
+ * replaced, it is called ".nest-upload-PID-NUMBER" in the same directory. A server that is killed
+ * may leave such a file, which anyone may delete. The file gets the mode of the file that it
+ * replaces, so that a private file stays private; a new file gets 0666 without the bits of the
+ * umask. A link is replaced, not followed.
  *
- * A guarded one looks again whom it replaces, with its directory locked (flock), so that of several
- * guarded ones the first wins. Others take no lock, nor need to. */
+ * A guarded upload (NEST_UNCHANGED) locks the directory (flock) and compares the old file again
+ * before it replaces it, so that the first of several guarded uploads wins. Other uploads need no
+ * lock. */
 #include "upload.h"
 #include "../platform/files.h"
 #include "../platform/platform.h"
@@ -25,7 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The next name that is not taken, which `make` takes. */
+/* Calls `make` with new temporary names until one does not exist yet. */
 static int upload_beside(struct nest__upload *u, int (*make)(struct nest__upload *)) {
     static _Atomic unsigned long long number;
     for (;;) {
@@ -52,8 +54,8 @@ static int upload_make_name(struct nest__upload *u) {
     return nest__name_nameless(u->fd, u->directory, u->beside);
 }
 
-/* Whether a file without a name can be given one here, which takes /proc on most systems. `fd`: any
- * that is open. */
+/* Whether a file without a name can later get one, which needs /proc on most systems. `fd`: any
+ * open descriptor. */
 static bool upload_nameless(int fd) {
     enum { UNKNOWN, YES, NO };
     static _Atomic int known = UNKNOWN;
@@ -65,7 +67,7 @@ static bool upload_nameless(int fd) {
     return atomic_load(&known) == YES;
 }
 
-/* Opens the new file, with the mode that it will have. */
+/* Opens the new file with its final mode. */
 static int upload_open(struct nest__upload *u) {
     struct stat old, directory;
     bool replaces = fstatat(u->directory, u->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -195,7 +197,8 @@ static int upload_rename_guarded(struct nest__upload *u) {
 int nest__upload_place(struct nest__upload *u) {
     int fd = u->fd;
     u->fd = -1;
-    if (fd != -1 && close(fd) == -1 && errno != EINTR) { /* file systems of networks tell now */
+    if (fd != -1 && close(fd) == -1 &&
+        errno != EINTR) { /* network file systems report errors here */
         return -errno;
     }
     int result = u->guarded ? upload_rename_guarded(u) : upload_rename(u);
