@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What `nest test` runs: the pages of a user, with servers that are built. See README.md.
+"""The program that `nest test` runs: it tests servers that are already built with pages of the user.
 
-The first line of standard input is a request, a JSON object; what happens is said in JSON, a line each.
-When standard input ends, whoever asked has gone, and so does this. Must not know: anything that is
-not in runner/.
+Standard input begins with a request, a JSON object on one line. Results go to standard output as JSON,
+one object per line. At the end of standard input the program exits, because its caller has gone. Must not
+know: anything that is not in runner/. See README.md.
 """
 
 import faulthandler
@@ -72,7 +72,7 @@ def say(**what):
 
 
 def follow():
-    """Ends this program with whoever asked."""
+    """Ends this program when the program that started it has ended."""
     while os.read(0, 1):
         pass
     # Another thread would get it, and leave the main one to wait for what it waits for.

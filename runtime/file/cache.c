@@ -6,10 +6,10 @@
  *
  * Each request asks the kernel what the path refers to now. The cached descriptor is used only if
  * that is the same file and its permissions are unchanged. The metadata comes from this call, so it
- * is always current. So if a file is replaced, removed, moved, or its permissions change, the next
- * request notices it, whoever made the change. The call cannot tell whether the same file is now
- * reached by a path through the outside of fileRoot. Therefore no descriptor is used for longer
- * than NEST__CACHE_LIFE.
+ * is always current. So the next request notices that a file was replaced, removed or moved,
+ * or that its permissions were changed, by any program. The call cannot tell whether the same file
+ * is now reached by a path through the outside of fileRoot. Therefore no descriptor is used for
+ * longer than NEST__CACHE_LIFE.
  *
  * Looking up the path of an open file does not wait for a disk, because the kernel keeps the
  * directories of an open file in memory. Files on network or user-space file systems are not

@@ -36,7 +36,7 @@ static void stop_signal(int number) {
     errno = saved;
 }
 
-/* A block that whoever started the server left behind would make it deaf. */
+/* Unblocks the signals, which the program that started the server may have left blocked. */
 int nest__epoll_hear(void) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
     struct sigaction heard = {.sa_handler = stop_signal, .sa_flags = (int)SA_RESTART};

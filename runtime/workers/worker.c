@@ -135,7 +135,7 @@ static void worker_signals(void) {
  */
 
 /* Gives up the place among the spares; the supervisor is waked only if fewer than half are left. It
- * asks again after whoever counts last, so no shortage goes unnoticed. */
+ * counts again after the last worker, so it notices every shortage. */
 static void worker_leave(unsigned place) {
     atomic_store(&nest__shared->spares[place], 0);
     if (nest__spares() * 2 < nest__spares_target() &&

@@ -11,6 +11,7 @@ mod install;
 mod specification;
 mod tidy;
 mod tool;
+mod wording;
 mod worst;
 
 use std::ffi::OsString;

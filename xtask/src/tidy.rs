@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::tool::{self, Outcome, has_extension};
+use crate::wording;
 
 /// No file is longer.
 const LONGEST: usize = 600;
@@ -26,6 +27,7 @@ pub fn tidy() -> Outcome {
             continue;
         };
         checked += 1;
+        wording::words(path, &text, &mut found);
         if !has_extension(path, &["lock"]) {
             unfinished(path, &text, &mut found);
         }
@@ -41,8 +43,9 @@ pub fn tidy() -> Outcome {
         }
     }
     pages(&mut found)?;
+    let subjects = wording::subjects(&mut found);
     if found.is_empty() {
-        Ok(format!("{checked} files"))
+        Ok(format!("{checked} files, {subjects}"))
     } else {
         Err(format!(
             "{}\n{} breaches of the house rules",

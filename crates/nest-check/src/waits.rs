@@ -1,8 +1,8 @@
 //! Rules whose answer waits for bytes that a client has no reason to send.
 //!
-//! A rule accepts, and it or another could go on: nothing is decided before one more byte comes.
-//! Whoever sent a whole message and waits for the answer waits for ever, and the server for him.
-//! Said only of actions that answer on every way: other rules may well be part of a longer talk.
+//! A rule accepts, but it or another rule could continue, so no rule is selected before another byte
+//! arrives. A client that waits for the answer and the server wait for each other. Reported only for
+//! actions that answer on every path; other rules may be part of a longer conversation.
 
 use crate::Checker;
 use crate::witness::{Then, Witness, literal};

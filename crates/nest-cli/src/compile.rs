@@ -26,8 +26,8 @@ struct Outcome {
     allows: Allows,
     /// How many warnings were allowed.
     allowed: usize,
-    /// What the checker could not tell.
-    untold: Vec<Untold>,
+    /// Which results of the checker are incomplete, and why.
+    incomplete: Vec<Untold>,
 }
 
 impl Outcome {
@@ -43,7 +43,7 @@ impl Outcome {
         let looked_for = |code| report.is_whole(code);
         let (all, allowed) = nest_check::settle(all, &self.sources, &mut self.allows, looked_for);
         self.allowed += allowed;
-        self.untold = report.untold;
+        self.incomplete = report.untold;
         let (said, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
         self.diagnostics = said;
         witnesses
@@ -71,7 +71,7 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
         Format::Json => {
             let found = &outcome.diagnostics;
             term::print(findings::json(&outcome.sources, found, &witnesses));
-            term::print(findings::untold_json(&outcome.untold));
+            term::print(findings::incomplete_json(&outcome.incomplete));
             if let Some(machine) = explained {
                 term::print(matching::json(machine));
             }
@@ -158,7 +158,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
                 machine: None,
                 allows: Allows::default(),
                 allowed: 0,
-                untold: Vec::new(),
+                incomplete: Vec::new(),
             };
         }
     };
@@ -183,7 +183,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
         machine: compiled.machine.filter(|_| !failed),
         allows: compiled.allows,
         allowed: compiled.allowed,
-        untold: Vec::new(),
+        incomplete: Vec::new(),
     }
 }
 
@@ -195,8 +195,8 @@ fn summarise(file: &Path, outcome: &Outcome) {
     } else {
         file.to_string_lossy()
     };
-    for untold in &outcome.untold {
-        term::note(format!("{name}: {}", findings::untold(untold)));
+    for incomplete in &outcome.incomplete {
+        term::note(format!("{name}: {}", findings::incomplete(incomplete)));
     }
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let count = |n: usize, what: &str| match n {

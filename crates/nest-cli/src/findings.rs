@@ -76,22 +76,22 @@ pub fn none(number: usize, count: usize) -> Failure {
     Failure::Usage(what)
 }
 
-/// For people: what could not be told, in a line.
-pub fn untold(untold: &Untold) -> String {
-    let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+/// For humans: which results are incomplete, on one line.
+pub fn incomplete(incomplete: &Untold) -> String {
+    let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
     let listed = match codes.as_slice() {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
         codes => codes.join(", "),
     };
-    format!("{listed} may be missing: {}", untold.why)
+    format!("{listed} may be missing: {}", incomplete.why)
 }
 
-/// For tools: an object a line, behind the findings.
-pub fn untold_json(all: &[Untold]) -> String {
-    let object = |untold: &Untold| {
-        let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+/// For tools: one JSON object per line, after the findings.
+pub fn incomplete_json(all: &[Untold]) -> String {
+    let object = |incomplete: &Untold| {
+        let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
         let object = Missing {
-            untold: &untold.why,
+            untold: &incomplete.why,
             codes,
         };
         serde_json::to_string(&object).expect("strings are JSON") + "\n"
@@ -99,12 +99,12 @@ pub fn untold_json(all: &[Untold]) -> String {
     all.iter().map(object).collect()
 }
 
-/// What could not be told.
+/// A JSON object about incomplete results.
 #[derive(Serialize)]
 struct Missing<'a> {
     /// Why.
     untold: &'a str,
-    /// Of which codes findings may be missing.
+    /// The codes whose findings may be missing.
     codes: Vec<&'a str>,
 }
 

@@ -24,7 +24,7 @@ static HELD: AtomicBool = AtomicBool::new(false);
 /// Keeps ending signals from ending the program while it owns temporary files.
 pub struct Hold;
 
-/// Whether ending signals wait: whoever starts a child must end it when one came.
+/// Whether ending signals are held back: code that starts a child must then end it on such a signal.
 pub fn held() -> bool {
     HELD.load(Ordering::SeqCst)
 }

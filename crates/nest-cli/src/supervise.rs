@@ -21,9 +21,9 @@ use crate::signals::Caught;
 use crate::term::{self, Failure};
 use crate::trace::Printer;
 
-/// A server stops within its drainTimeout, 5 seconds unless it was told otherwise; past this it is
-/// told to leave its clients.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// A server stops within its drainTimeout, 5 seconds by default. After this time it is told to cut its
+/// clients off.
+const DRAIN_LIMIT: Duration = Duration::from_secs(8);
 
 /// A server that was told to stop at once does so; past this it hangs.
 const AT_ONCE: Duration = Duration::from_secs(3);
@@ -86,7 +86,7 @@ impl Server {
 
     /// Ends it: asked first, then told, and killed if it does not hear.
     pub fn stop(&mut self) {
-        if self.stops_within(PATIENCE) {
+        if self.stops_within(DRAIN_LIMIT) {
             return;
         }
         term::note("the old server still serves clients; they are cut off");

@@ -492,7 +492,7 @@ pub struct RunOption {
 /// Features that this machine selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Conversations are told to whoever listens (`--trace`).
+    /// Conversations are traced (`--trace`).
     pub trace: bool,
     /// `$peer()` is used: addresses are kept.
     pub peer: bool,

@@ -464,7 +464,7 @@ fn asked(u: &crate::model::Use) -> Vec<u32> {
     parts.iter().filter_map(|n| n.checked_sub(1)).collect()
 }
 
-/// Whether it is `$self`: whoever has it may ask for any part.
+/// Whether it is `$self`: a function that has it may use any part.
 fn hands_on(u: &crate::model::Use) -> bool {
     matches!(&u.what, What::Directive { directive, .. } if directive.name == "self")
 }

@@ -1,8 +1,8 @@
-//! The conformance suite's runner as a child: what it is asked, what it says, and its end, whatever
-//! comes.
+//! Runs the conformance suite's runner as a child process: sends the request, reads the results, and
+//! always ends it.
 //!
-//! It leads a process group of its own, in which all servers are; when it has ended, or whoever runs
-//! this wants to end, nothing of the group stays. Must not know: what is made of the results.
+//! The runner leads a process group that contains all servers. When it has ended, or this program is
+//! ending, all processes of the group are ended. Must not know: how results are used.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -19,9 +19,9 @@ use super::shown;
 use crate::signals::{self, ENDING};
 use crate::term::{Failure, Progress};
 
-/// The runner ends its servers within this time when it is told to, or is ended with them.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// What was ended writes nothing any more after this time.
+/// How long the runner may take to end its servers when it is told to; then all are killed.
+const END_LIMIT: Duration = Duration::from_secs(1);
+/// A process that was killed writes nothing any more after this time.
 const LAST: Duration = Duration::from_millis(500);
 
 /// How it begins to say that nothing of it goes on any more.
@@ -145,7 +145,7 @@ impl Runner {
             // Its input ends: it ends its servers and then itself.
             drop(child.stdin.take());
             while !matches!(
-                events.recv_timeout(PATIENCE),
+                events.recv_timeout(END_LIMIT),
                 Ok(Event::End) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected)
             ) {}
         }
