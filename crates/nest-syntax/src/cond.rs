@@ -1,6 +1,6 @@
-//! Conditions: booleans over states and condition macros.
+//! Parses conditions: Boolean expressions over states and condition macros.
 //!
-//! Must not know where a condition stands; who called says whether it is one at all.
+//! Must not know where a condition stands. The caller decides whether the text is a condition.
 
 use nest_diag::Code;
 
@@ -8,17 +8,17 @@ use crate::ast::{Cond, Name};
 use crate::names::{Kind, Names};
 use crate::reader::{Reader, Source, is_ident_start, shown};
 
-/// Parentheses and negations may nest this deep.
+/// The deepest nesting of parentheses and negations.
 pub(crate) const DEEPEST: usize = 250;
 
 struct Parser<'r, 'a> {
     r: &'r mut Reader<'a>,
-    /// None: syntax alone is asked for.
+    /// `None`: check only the syntax.
     names: Option<&'r Names>,
     depth: usize,
 }
 
-/// Reads a condition; none if what stands here is none, which is then reported.
+/// Parses a condition. Returns `None` after an error, which is reported.
 pub(crate) fn parse(r: &mut Reader, names: &Names) -> Option<Cond> {
     Parser {
         r,
@@ -28,7 +28,7 @@ pub(crate) fn parse(r: &mut Reader, names: &Names) -> Option<Cond> {
     .or()
 }
 
-/// The condition that the text `start..end` is by its syntax, whatever its names stand for.
+/// Parses the text `start..end` as a condition by its syntax alone, whatever its names stand for.
 pub(crate) fn syntax(source: &Source, start: usize, end: usize) -> Option<Cond> {
     let mut r = Reader::new(source, start, end);
     r.gap(true);
@@ -41,7 +41,7 @@ pub(crate) fn syntax(source: &Source, start: usize, end: usize) -> Option<Cond> 
     (r.diags.is_empty() && r.at == r.end).then_some(cond)
 }
 
-/// Every name of a condition, `$LASTSEEN`'s too.
+/// All names of a condition, including those in `$LASTSEEN`.
 pub(crate) fn names_of<'c>(cond: &'c Cond, all: &mut Vec<&'c Name>) {
     match cond {
         Cond::Or(parts) | Cond::And(parts) => parts.iter().for_each(|p| names_of(p, all)),
@@ -50,8 +50,8 @@ pub(crate) fn names_of<'c>(cond: &'c Cond, all: &mut Vec<&'c Name>) {
     }
 }
 
-/// Whether a rule that starts here starts with a condition; of too many parentheses the first is one,
-/// for a pattern may not open as many either.
+/// Whether the rule that starts here starts with a condition. Too many open parentheses count as a
+/// condition, because a pattern may not open as many either.
 pub(crate) fn starts_here(r: &Reader, names: &Names) -> bool {
     let mut at = r.after_blanks(r.at);
     let mut signs = 0;
@@ -100,7 +100,7 @@ impl Parser<'_, '_> {
         loop {
             self.r.gap(true);
             if self.r.eat(operator) {
-                // The operand follows.
+                // An operand must follow.
             } else if self.r.peek() == Some(sign) || (sign == b'|' && self.r.peek() == Some(b',')) {
                 let at = self.r.at;
                 self.r.at += 1;
@@ -228,7 +228,7 @@ impl Parser<'_, '_> {
         Some(Cond::LastSeen(name))
     }
 
-    /// Reports a name that cannot stand in a condition.
+    /// Reports a name that is not allowed in a condition.
     fn check(&mut self, name: &Name, macros: bool) {
         let Some(names) = self.names else { return };
         let text = &name.text;

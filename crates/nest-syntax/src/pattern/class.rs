@@ -1,4 +1,4 @@
-//! Bracketed classes.
+//! Parses character classes in brackets.
 
 use nest_diag::{Code, nearest};
 
@@ -8,11 +8,11 @@ use crate::ast::{Atom, ByteSet};
 
 /// A member of a class.
 enum Member {
-    /// A byte, which may start or end a range.
+    /// A byte, which may begin or end a range.
     Byte(u8),
-    /// Several, which may not.
+    /// Several bytes, which may not.
     Set(ByteSet),
-    /// Reported, or `\E`.
+    /// Nothing: an error, or `\E`.
     Nothing,
 }
 
@@ -49,7 +49,7 @@ fn posix(name: &str) -> ByteSet {
 }
 
 impl Parser<'_, '_> {
-    /// A class; the parser stands behind its `[`.
+    /// Parses a class; the parser is after its `[`.
     pub(super) fn class(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
         for word in ["[[:<:]]", "[[:>:]]"] {
             if self.r.bytes[start..self.r.end].starts_with(word.as_bytes()) {
@@ -79,7 +79,7 @@ impl Parser<'_, '_> {
                 return Ok(Some(Atom::Class { set, negated }));
             }
             let member = self.member(start, &mut quoting, &mut wide)?;
-            // `\Q` and `\E` are no members: a `]` behind them still is the first.
+            // `\Q` and `\E` are not members: a `]` after them is still the first member.
             let said_nothing = matches!(member, Member::Nothing)
                 && matches!(self.r.bytes.get(at..at + 2), Some(b"\\Q" | b"\\E"));
             first &= said_nothing;
@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// `\E`, and `\Q\E`, say nothing, not even between a byte and its hyphen.
+    /// `\E` and `\Q\E` have no effect, not even between a byte and its hyphen.
     fn skip_empty_quotes(&mut self, quoting: &mut bool) {
         loop {
             if self.r.eat("\\E") {
@@ -120,7 +120,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Whether the hyphen here makes a range: it does not as the last member.
+    /// Whether the hyphen here makes a range. As the last member it does not.
     fn range_follows(&self, quoting: bool) -> bool {
         !quoting
             && self.r.peek() == Some(b'-')
@@ -140,7 +140,7 @@ impl Parser<'_, '_> {
         self.r.at += 1;
         let mut high = Member::Nothing;
         let said = self.r.diags.len();
-        // `\E` and `\Q` may stand between the hyphen and the end.
+        // `\E` and `\Q` may be between the hyphen and the end of the range.
         while matches!(high, Member::Nothing) && self.r.diags.len() == said {
             if !*quoting && self.r.peek() == Some(b']') {
                 set.insert(low);
@@ -227,7 +227,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// One past the `[:…:]`, `[.….]` or `[=…=]` that starts here, told apart as PCRE2 does.
+    /// The position after the `[:…:]`, `[.….]` or `[=…=]` that starts here, recognised as in PCRE2.
     fn posix_end(&self) -> Option<usize> {
         let mark = self.r.peek_at(1)?;
         if self.r.peek() != Some(b'[') || !matches!(mark, b':' | b'.' | b'=') {
@@ -283,8 +283,8 @@ impl Parser<'_, '_> {
             );
             return Member::Nothing;
         }
-        // Without regard to case, PCRE2 takes `[:^upper:]` for "no letter", which no set that is
-        // folded later can say.
+        // When case is ignored, PCRE2 treats `[:^upper:]` as "not a letter". A set that is
+        // case-folded later cannot represent that.
         if negated && matches!(name, "upper" | "lower") {
             self.refuse(
                 at,

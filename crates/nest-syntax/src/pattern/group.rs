@@ -1,4 +1,4 @@
-//! Parentheses: groups, flags, and everything else that PCRE2 writes with them, which is refused.
+//! Parses groups and flags, and refuses everything else that PCRE2 writes with parentheses.
 
 use nest_diag::Code;
 
@@ -6,16 +6,16 @@ use super::{Abort, DEEPEST, Parser};
 use crate::ast::{Atom, Flags};
 use crate::reader::{is_ident, is_ident_start, shown};
 
-/// What the text behind `(?` says.
+/// The meaning of the text after `(?`.
 enum Opening {
     /// A group follows.
     Group(Flags),
-    /// Nothing follows: `(?i)`, or something that was refused as a whole.
+    /// Nothing follows: `(?i)`, or a construct that was refused as a whole.
     Done(Option<Atom>),
 }
 
 impl Parser<'_, '_> {
-    /// A group; the parser stands behind its `(`.
+    /// Parses a group; the parser is after its `(`.
     pub(super) fn group(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
         if self.depth >= DEEPEST {
             self.r.report(
@@ -188,12 +188,13 @@ impl Parser<'_, '_> {
             match byte {
                 b')' => return Ok(Opening::Done(Some(Atom::SetFlags(flags)))),
                 b':' => return Ok(Opening::Group(flags)),
-                // In PCRE2 a letter on both sides of the hyphen is unset, as here.
+                // In PCRE2 too, a letter on both sides of the hyphen is unset.
                 b'-' if on && !caret => on = false,
                 b'i' => flags.caseless = value,
                 b's' => flags.dot_all = value,
                 b'U' => flags.swap_greed = value,
-                // They change what `^` in the middle, numbers and equal names mean: all refused.
+                // They change the meaning of `^` in the middle, of numbers and of equal names,
+                // which are all refused.
                 b'm' | b'n' | b'J' => {}
                 b'x' if !on => {}
                 b'x' => {
@@ -255,7 +256,7 @@ impl Parser<'_, '_> {
         self.close_nested(start)
     }
 
-    /// Skips to behind the `)` that matches, over inner groups.
+    /// Skips past the matching `)`, including inner groups.
     fn close_nested(&mut self, start: usize) -> Result<(), Abort> {
         let mut depth = 1usize;
         while let Some(byte) = self.r.peek() {
@@ -275,7 +276,7 @@ impl Parser<'_, '_> {
         Err(Abort)
     }
 
-    /// Skips to behind the next `)` of this line; whether there is one.
+    /// Skips past the next `)` of this line. Returns whether there is one.
     fn skip_to_close(&mut self) -> bool {
         let line = self.r.line_end(self.r.at);
         let close = self.r.bytes[self.r.at..line]
@@ -306,7 +307,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Refuses what the automata cannot do, from `start` to here.
+    /// Refuses a construct that automata cannot implement, from `start` to here.
     pub(super) fn backtracking(&mut self, start: usize, what: &str, fix: &str) {
         self.refuse(
             start,

@@ -1,4 +1,4 @@
-//! Quantifiers: `*`, `+`, `?` and counts.
+//! Parses quantifiers: `*`, `+`, `?` and counts.
 
 use nest_diag::Code;
 
@@ -10,7 +10,7 @@ use crate::reader::Reader;
 const LARGEST: u32 = 65535;
 
 impl Parser<'_, '_> {
-    /// The quantifier here, if there is one.
+    /// Parses the quantifier here, if there is one.
     pub(super) fn quantifier(&mut self) -> Result<Option<Quant>, Abort> {
         self.blanks_before(|r| {
             matches!(r.peek(), Some(b'*' | b'+' | b'?'))
@@ -64,7 +64,7 @@ impl Parser<'_, '_> {
         }))
     }
 
-    /// Inside a group, skips blanks if `what` stands behind them.
+    /// Inside a group, skips blanks if `what` follows them.
     pub(super) fn blanks_before(&mut self, what: impl Fn(&Reader) -> bool) {
         if self.depth == 0 {
             return;
@@ -123,7 +123,7 @@ impl Parser<'_, '_> {
         Ok((min, max))
     }
 
-    /// The number here, saturated.
+    /// Reads the number here; saturates.
     pub(super) fn digits(&mut self) -> u32 {
         let mut value = 0u32;
         while let Some(digit) = self.r.peek().filter(u8::is_ascii_digit) {
@@ -135,7 +135,7 @@ impl Parser<'_, '_> {
         value
     }
 
-    /// `{,3}` is text in PCRE2, a count in Perl, and would open an action here.
+    /// `{,3}` is text in PCRE2 and a count in Perl, and would begin an action here.
     pub(super) fn open_count(&mut self, start: usize) -> Option<Quant> {
         let mut end = start + 2;
         while end < self.r.end && self.r.bytes[end].is_ascii_digit() {
@@ -160,7 +160,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// A count that follows nothing: no C starts like that, so it is no action either.
+    /// A count that follows nothing. It cannot be an action, because no C code starts like this.
     pub(super) fn stray_count(&mut self) -> bool {
         let start = self.r.at;
         if self.r.peek() != Some(b'{') {
@@ -185,7 +185,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// Whether the byte behind the next is a digit.
+/// Whether the byte after the next is a digit.
 fn digit_follows(r: &Reader) -> bool {
     r.peek_at(1).is_some_and(|b| b.is_ascii_digit())
 }

@@ -1,4 +1,4 @@
-//! Words in a pattern: macros, and what looks like one.
+//! Parses words in a pattern: macros, and text that looks like one.
 
 use nest_diag::Code;
 
@@ -8,7 +8,7 @@ use crate::names::Kind;
 use crate::reader::{is_blank, is_ident_start};
 
 impl Parser<'_, '_> {
-    /// What users of Lex write at the start of a rule.
+    /// Constructs that Lex users write at the start of a rule.
     pub(super) fn lex_habit(&mut self) -> Result<(), Abort> {
         let start = self.r.at;
         if self.r.looking_at("<<EOF>>") {
@@ -64,7 +64,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// An element that is one identifier, with at most a quantifier.
+    /// An element that is a single identifier, with at most a quantifier.
     pub(super) fn bare_word(&mut self) -> Result<Option<Piece>, Abort> {
         let start = self.r.at;
         let end = self.r.ident_end(start);
@@ -145,7 +145,7 @@ impl Parser<'_, '_> {
         );
     }
 
-    /// A character for itself, unless the word that starts with it is a macro's name.
+    /// A literal character, unless the word that starts with it is the name of a macro.
     pub(super) fn character(&mut self, start: usize, byte: u8) -> Atom {
         if start >= self.letters_end && is_ident_start(byte) {
             let end = self.r.ident_end(start);
@@ -190,7 +190,7 @@ impl Parser<'_, '_> {
         Atom::Bytes(vec![byte])
     }
 
-    /// `{NAME}`: the parser stands behind its `{`.
+    /// `{NAME}`; the parser is after its `{`.
     pub(super) fn macro_use(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
         let end = self.r.ident_end(start + 1);
         let name = self.r.name(start + 1, end);
@@ -228,7 +228,7 @@ impl Parser<'_, '_> {
         Ok(Some(Atom::Macro(name)))
     }
 
-    /// Whether `{NAME}` stands here.
+    /// Whether `{NAME}` is here.
     pub(super) fn macro_use_here(&self) -> bool {
         let start = self.r.at + 1;
         let end = self.r.ident_end(start);
