@@ -1,7 +1,7 @@
-//! Findings as `nest check` lists them: their numbers, and how to see those that are about
+//! Findings as listed by `nest check`: their numbers, and how to reproduce those about
 //! conversations.
 //!
-//! Must not know: how findings are made or played.
+//! Must not know: how findings are made or replayed.
 
 use std::path::Path;
 
@@ -12,23 +12,23 @@ use serde::Serialize;
 use crate::source;
 use crate::term::Failure;
 
-/// What a finding's object has beside the diagnostic. The fields are an interface: they may grow,
-/// they are not renamed.
+/// The fields of a finding in addition to the diagnostic. They are an interface: fields may be
+/// added but not renamed.
 #[derive(Serialize)]
 struct Listed {
-    /// Of the list, from 1.
+    /// The number in the list, from 1.
     number: usize,
-    /// What a client does to see it, in order.
+    /// What a client does to reproduce it, in order.
     witness: Option<Vec<Did>>,
 }
 
-/// One thing that a client does.
+/// One act of a client.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Did {
-    /// It sends bytes: each character is one, up to U+00FF.
+    /// Sends bytes: each character is one byte, up to U+00FF.
     Send(String),
-    /// It is silent.
+    /// Is silent.
     SilenceMs(u32),
 }
 
@@ -41,7 +41,7 @@ impl Did {
     }
 }
 
-/// For tools: an object a line.
+/// For tools: one JSON object per line.
 pub fn json(sources: &SourceMap, found: &[Diagnostic], witnesses: &[Option<Witness>]) -> String {
     let numbered = (1..).zip(found.iter().zip(witnesses));
     let listed = numbered.map(|(number, (diagnostic, witness))| {
@@ -52,9 +52,9 @@ pub fn json(sources: &SourceMap, found: &[Diagnostic], witnesses: &[Option<Witne
     render_json_with(sources, listed)
 }
 
-/// For people: each finding that can be seen to happen says how.
+/// For humans: adds to each finding how to reproduce it.
 pub fn number(file: &Path, found: &mut [Diagnostic], witnesses: &[Option<Witness>]) {
-    // Standard input is read once.
+    // Standard input cannot be read twice.
     if source::is_stdin(file) {
         return;
     }
@@ -66,7 +66,7 @@ pub fn number(file: &Path, found: &mut [Diagnostic], witnesses: &[Option<Witness
     }
 }
 
-/// That the list has no finding of this number.
+/// The error that the list has no finding with this number.
 pub fn none(number: usize, count: usize) -> Failure {
     let what = match count {
         0 => "there are no findings".to_owned(),
@@ -108,7 +108,7 @@ struct Missing<'a> {
     codes: Vec<&'a str>,
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -182,7 +182,7 @@ fn a_match_without_bound_is_shown() {
         .nest(&["check", "spec.nest"])
         .with_status(0)
         .out_has("warning[W0304]: a match without a limit")
-        .out_has("behind \"GO\\n\", once a client has sent \"a\", every byte belongs to it");
+        .out_has("after \"GO\\n\", when a client has sent \"a\", every further byte belongs");
     let ended = place
         .nest(&["check", "--replay", "1", "spec.nest"])
         .with_status(0)

@@ -55,7 +55,7 @@ impl Checker<'_> {
             };
             let what = "a match without a limit: nothing that a client sends ends it";
             let help = format!(
-                "{came}after a client has sent {}, every byte belongs to this match, until the \
+                "{came}when a client has sent {}, every further byte belongs to this match, until the \
                  client closes, or until inputBuffer, {most},{or_time} ends the conversation: use a \
                  lazy repetition, such as `*?`, which ends as early as possible; receive data \
                  without an end with $fileReceive or $read in an action",
