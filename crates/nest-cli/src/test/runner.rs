@@ -24,7 +24,7 @@ const END_LIMIT: Duration = Duration::from_secs(1);
 /// A process that was killed writes nothing any more after this time.
 const LAST: Duration = Duration::from_millis(500);
 
-/// The prefix of its messages that a process group has ended.
+/// The prefix of the message that Python prints when the runner itself hangs.
 const STUCK: &str = "Timeout (";
 
 /// The request.
