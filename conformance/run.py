@@ -49,7 +49,7 @@ def target():
 
 
 def compiler():
-    """Builds nest; its path."""
+    """Builds nest and returns its path."""
     done = subprocess.run(['cargo', 'build', '--quiet', '--package', 'nest-cli'], cwd=ROOT,
                           timeout=4 * TIME)
     if done.returncode != 0:
@@ -58,7 +58,7 @@ def compiler():
 
 
 def main():
-    """Runs, reports; the exit status."""
+    """Runs, reports, and returns the exit status."""
     options = arguments()
     cases, errors = load_all(ROOT, options.case, options.own)
     if options.list:
@@ -89,7 +89,7 @@ def main():
         process.kill_all()
         scratch.end()
         print('conformance: interrupted', file=sys.stderr, flush=True)
-        os._exit(130)                    # threads of the suite may still wait for something
+        os._exit(130)                    # threads of the suite may still be waiting
     except BuildError as error:
         sys.exit(f'conformance: {error}')
     finally:

@@ -1,8 +1,10 @@
-"""Servers to test: generates a project for (specification, model), compiles it once, keeps it.
+"""Builds servers to test: generates a project for (specification, model), compiles it once, and
+caches it.
 
-Most specifications differ in their matchers and actions, not in what of the runtime they need: that
-is compiled once for all whose server.c agrees to that point, and kept as an object. The cache is
-keyed by what was generated, the compiler and the flags. Must not know: cases' talk.
+Most specifications differ in their matchers and actions, but need the same parts of the runtime.
+The runtime is compiled once for all servers whose server.c is the same up to that point, and kept
+as an object file. The cache key consists of the generated files, the compiler and the flags. Must
+not know: conversations.
 """
 
 import hashlib
@@ -17,16 +19,16 @@ from . import scratch
 
 MODELS = ('script', 'process', 'thread', 'event')
 SANITIZE = {'thread': 'thread'}     # others: address,undefined
-COMPILER = {'process': 'gcc'}       # others: clang, which needs half as long; so both are met
+COMPILER = {'process': 'gcc'}       # others: clang, which takes half as long; so both compilers are used
 TIME = 300
 
 
 class BuildError(Exception):
-    """The compiler or the C compiler refused, with what it said."""
+    """nest or the C compiler failed, with its output."""
 
 
 def bounded(command, seconds=TIME, **more):
-    """Runs a command that must end in time; (status, output, errors)."""
+    """Runs a command with a time limit. Returns (status, output, errors)."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=seconds, **more)
@@ -36,7 +38,7 @@ def bounded(command, seconds=TIME, **more):
 
 
 def write_files(folder, case):
-    """Writes a case's files; the path of the specification."""
+    """Writes a case's files. Returns the path of the specification."""
     for name, text in case.files.items():
         if name == case.spec and case.missing:
             continue
@@ -46,12 +48,12 @@ def write_files(folder, case):
 
 
 class Builder:
-    """Builds and keeps servers. Its methods may be called from several threads."""
+    """Builds and caches servers. Its methods may be called from several threads."""
 
     def __init__(self, nest, cache, cc=None, optimise='-O0'):
         self.nest, self.cache, self.optimise = nest, cache, optimise
         self.used, self.lock, self.busy = set(), threading.Lock(), {}
-        self.processors = threading.Semaphore(os.cpu_count() or 1)  # more compilers only wait for each other
+        self.processors = threading.Semaphore(os.cpu_count() or 1)  # more compilers would only wait for each other
         os.makedirs(cache, exist_ok=True)
         self.compilers = {model: cc or COMPILER.get(model, 'clang') for model in MODELS}
         self.identity = {}
@@ -62,7 +64,7 @@ class Builder:
                 raise BuildError(f'{name} --version failed: {said}')
 
     def flags(self, model):
-        """How a model's servers are compiled, beside what its own Makefile demands."""
+        """The flags for a model, in addition to those that its own Makefile requires."""
         return [self.optimise, '-g1', '-fno-omit-frame-pointer',
                 '-fsanitize=' + SANITIZE.get(model, 'address,undefined'),
                 '-fno-sanitize-recover=all']
@@ -78,19 +80,19 @@ class Builder:
             if status != 0:
                 raise BuildError('nest gen failed\n' + (out + errors).decode(errors='replace'))
             texts = read_tree(project)
-            # The specification's folder shows in #line; without it the cache would never hit.
+            # The specification's folder appears in #line; without this the cache would never hit.
             texts = {name: text.replace(folder.encode(), b'.') for name, text in texts.items()}
             key = self._key(model, texts, case.files)
             return self._kept(key, lambda: self._link(project, folder, model))
 
     def _key(self, model, *files):
-        """The name of what comes of some {name: text}."""
+        """A cache key for {name: text}."""
         return digest(self.identity[self.compilers[model]], json.dumps(self.flags(model)).encode(),
                       *(part for texts in files for name, text in sorted(texts.items())
                         for part in (name.encode(), text if isinstance(text, bytes) else text.encode())))
 
     def _kept(self, key, make):
-        """The path of what has that name; `make` makes it once."""
+        """The path of the entry with that key; `make` creates it once."""
         with self.lock:
             self.used.add(key)
             turn = self.busy.setdefault(key, threading.Lock())
@@ -106,7 +108,7 @@ class Builder:
         return kept
 
     def _link(self, project, folder, model):
-        """Makes a server of the runtime's object and the rest; its path."""
+        """Links a server from the runtime's object file and the rest. Returns its path."""
         with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
             runtime, rest = halves(file.read())
         texts = {name: text for name, text in read_tree(project).items()
@@ -123,7 +125,7 @@ class Builder:
             self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', 'runtime.o', 'runtime.c'])
             return os.path.join(project, 'runtime.o')
 
-        # The linker goes by the name's end: without one, what is no C is an object.
+        # The linker takes a file without a C suffix for an object file.
         self._compile(model, folder, [
             *flags, '-iquote', project, '-iquote', folder, '-o', made, os.path.join(project, 'rest.c'),
             os.path.join(project, 'actions.c'), self._kept(key, shared), '-lm'])
@@ -136,7 +138,7 @@ class Builder:
             raise BuildError(f'{self.compilers[model]} failed\n' + (out + errors).decode(errors='replace'))
 
     def check(self, case):
-        """What `nest check` says: a list of the JSON objects it prints."""
+        """The findings of `nest check`: a list of its JSON objects."""
         with scratch.folder('case') as folder:
             spec = write_files(folder, case)
             status, out, errors = bounded(
@@ -158,7 +160,7 @@ class Builder:
 
 
 def demanded(project):
-    """The flags that a generated project's Makefile gives whatever CFLAGS say."""
+    """The flags that a generated project's Makefile uses whatever CFLAGS contain."""
     with open(os.path.join(project, 'Makefile'), encoding='utf-8') as file:
         found = re.search(r'^NEST_FLAGS = (.*)$', file.read(), re.M)
     if found is None:
@@ -167,8 +169,8 @@ def demanded(project):
 
 
 def halves(server):
-    """server.c as two units: the runtime with the sizes and join points it is compiled for, and the
-    rest, which needs the sizes and the contract alone."""
+    """Splits server.c into two units: the runtime, with the sizes and join points it is compiled
+    for, and the rest, which needs only the sizes and the interface."""
     try:
         sizes, join = server.index('/* Begin sizes */'), server.index('/* Begin join points */')
         end = server.index('/* End runtime */')
@@ -178,7 +180,7 @@ def halves(server):
 
 
 def digest(*parts):
-    """A name for some content."""
+    """A hash of some content."""
     made = hashlib.sha256()
     for part in parts:
         made.update(len(part).to_bytes(8, 'little'))

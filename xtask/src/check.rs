@@ -1,7 +1,7 @@
-//! `cargo xtask check`: one table of steps, two at a time.
+//! `cargo xtask check`: runs a table of steps, two at a time.
 //!
-//! A step that fails ends no other. The last line, alone: `N passed, M failed`. A step whose program
-//! or script is absent fails; no step is ever skipped in silence.
+//! A step that fails does not stop the others. The last line is `N passed, M failed`. A step whose
+//! program or script is missing fails. No step is skipped silently.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::time::Instant;
 use crate::tool::{self, Outcome};
 use crate::{book, tidy};
 
-/// Steps at once: many of them wait, or keep one processor busy.
+/// The number of parallel steps: many of them wait, or use only one processor.
 const LANES: usize = 2;
 
 /// One check.
@@ -21,22 +21,22 @@ struct Step {
     name: &'static str,
     /// What it proves.
     about: &'static str,
-    /// It measures times: nothing runs beside it.
+    /// It measures times: no other step may run at the same time.
     alone: bool,
     work: Work,
 }
 
 enum Work {
-    /// Arguments of cargo.
+    /// Arguments for cargo.
     Cargo(&'static [&'static str]),
-    /// A program and its arguments, in the root.
+    /// A program and its arguments, run in the root.
     Program(&'static [&'static str]),
-    /// A function here.
+    /// A function of this program.
     Task(fn() -> Outcome),
 }
 
-/// A new check is a new line. They begin in this order: what is quick and finds much stands first, what
-/// waits stands beside what computes, and who is alone comes last.
+/// To add a check, add a row. Steps start in this order: fast steps that find many errors are
+/// first, steps that wait are next to steps that compute, and steps that must run alone are last.
 const STEPS: &[Step] = &[
     Step {
         name: "format",
@@ -266,7 +266,7 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// Runs the steps; all of them, or those that are named.
+/// Runs all steps, or those that are named.
 pub fn check(fail_fast: bool, only: &[String]) -> ExitCode {
     if let Some(unknown) = only
         .iter()
@@ -285,7 +285,7 @@ pub fn check(fail_fast: bool, only: &[String]) -> ExitCode {
     run.close(started)
 }
 
-/// Steps that are carried out.
+/// The steps to run.
 struct Run {
     steps: Vec<&'static Step>,
     fail_fast: bool,
@@ -293,19 +293,19 @@ struct Run {
     changed: Condvar,
 }
 
-/// What has begun and what has ended.
+/// The steps that have started and ended.
 #[derive(Default)]
 struct Board {
     next: usize,
     running: usize,
-    /// The one that runs wants to be alone.
+    /// The running step must run alone.
     alone: bool,
     passed: usize,
     failed: Vec<&'static str>,
 }
 
 impl Run {
-    /// Carries out the steps, several at once.
+    /// Runs the steps, several at a time.
     fn of(steps: Vec<&'static Step>, fail_fast: bool) -> Run {
         let run = Run {
             steps,
@@ -321,7 +321,7 @@ impl Run {
         run
     }
 
-    /// Carries out one step after the other until none is left.
+    /// Runs one step after another until none is left.
     fn lane(&self) {
         while let Some((number, step)) = self.begin() {
             let started = Instant::now();
@@ -357,7 +357,7 @@ impl Run {
         }
     }
 
-    /// Takes the next step as soon as it may run: its place in the list, and itself.
+    /// Takes the next step as soon as it may run. Returns its index and itself.
     fn begin(&self) -> Option<(String, &'static Step)> {
         let mut board = self.lock();
         loop {
@@ -384,7 +384,7 @@ impl Run {
         }
     }
 
-    /// Whether a step's output may be shown as it comes: nobody else says anything meanwhile.
+    /// Whether a step's output may be shown at once, because no other step runs.
     fn live(&self, step: &Step) -> bool {
         step.alone || self.steps.len() == 1
     }
@@ -393,7 +393,7 @@ impl Run {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The closing lines.
+    /// Prints the closing lines.
     fn close(&self, started: Instant) -> ExitCode {
         let board = self.lock();
         if board.next < self.steps.len() {
@@ -415,7 +415,7 @@ impl Run {
     }
 }
 
-/// What a step says while others run, shown when it has ended.
+/// The output of a step while others run; shown when it has ended.
 struct Log {
     path: PathBuf,
     file: File,
@@ -434,7 +434,7 @@ impl Log {
             .map_err(|e| format!("cannot write {}: {e}", path.display()))
     }
 
-    /// For standard output or errors of a program.
+    /// For standard output or standard error of a program.
     fn end(&self) -> Result<Stdio, String> {
         let end = self.file.try_clone();
         Ok(end
@@ -481,7 +481,7 @@ mod tests {
 
     use super::*;
 
-    /// Steps that run now, and how many the alone one has met.
+    /// The number of steps that run now, and the number that an alone step has found running.
     static NOW: AtomicUsize = AtomicUsize::new(0);
     static MET: AtomicUsize = AtomicUsize::new(0);
 
@@ -523,7 +523,7 @@ mod tests {
     fn a_failure_ends_no_other_unless_it_shall() {
         let run = Run::of(vec![&WRONG, &WRONG, &WRONG], false);
         assert_eq!(run.lock().failed.len(), 3);
-        // What the other lane has begun meanwhile is carried out.
+        // The step that the other lane started in the meantime also runs.
         let run = Run::of(vec![&WRONG, &WRONG, &WRONG, &WRONG], true);
         assert!((1..=LANES).contains(&run.lock().failed.len()));
         assert!(run.lock().next < 4);
