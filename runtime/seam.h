@@ -499,8 +499,8 @@ int nest__upload_write(struct nest__upload *, const void *, size_t);
 /* From here on it takes the place only of what was there when it began, or of nothing: else its
  * commit is -ESTALE. Before it is offered. */
 void nest__upload_guard(struct nest__upload *);
-/* It is whole and will be committed with sync: whoever commits before takes it along. Does not
- * wait; nest__upload_commit must follow. */
+/* The file is complete and will be committed with sync: an earlier commit of another upload may
+ * include it. Does not wait; nest__upload_commit must follow. */
 void nest__upload_offer(struct nest__upload *);
 /* Puts it in its place; sync: and on disk, together with others that wait for the same. Frees it.
  */
@@ -521,11 +521,11 @@ extern unsigned nest__listener_count;
 int nest__listen_open(void);
 void nest__listen_close(void);      /* closes all; removes Unix sockets' files that it made */
 int nest__listen_nonblocking(void); /* for worker models that poll: accept never blocks; -errno */
-/* A stop: new clients are refused, whoever waits in take or take_any wakes. Who is in the queue of
- * a listener of ours is still to be served: take, take_any hand them out and never wait, and say
- * -EINVAL when there is none left. True: all queues are empty. Where workers are processes, the
- * supervisor calls it again whenever one has ended, until it is true: who still waits then needs
- * another worker. */
+/* A stop: new clients are refused, and threads that wait in take or take_any wake. Clients in the
+ * queues of our own listeners are still served: take and take_any return them without waiting, and
+ * then -EINVAL. Returns true if all queues are empty. Where workers are processes, the supervisor
+ * calls it again each time a worker has ended, until it returns true, because a client that still
+ * waits needs another worker. */
 bool nest__listen_stop(void);
 /* Accepts one connection into *arrival. `nonblocking`: for the connection. 0; -EAGAIN: none;
  * -EINVAL: a stop, and nobody waits here any more; another -errno that ends no listener

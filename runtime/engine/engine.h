@@ -67,7 +67,7 @@ struct nest__listed { /* in the action's arena */
     size_t size;
 };
 enum { NEST__GATHERED = 16 * 1024 }; /* of an upload, before it is written */
-struct nest_upload {                 /* begun by nest_file_create; written by whoever helps */
+struct nest_upload {                 /* begun by nest_file_create; written by helper threads */
     struct nest__upload *file;       /* NULL: it could not be begun, or was given up for `error` */
     int error;  /* 0 or -errno: the first failure, which all that follows has */
     uint32_t n; /* gathered */

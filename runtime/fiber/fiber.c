@@ -1,29 +1,29 @@
-/* fiber.c: an action that waits keeps its stack, and the loop goes on on another.
+/* fiber.c: an action that waits keeps its stack, while the loop continues on another stack.
  *
  * Called by workers/loops.c. State: the parked loops of this process (one worker). Must not know
- * sessions or io.
+ * sessions or the poller.
  *
- * The loop keeps nothing on its stack, so any stack can run it. When a wait ends, the loop switches
- * to the action's stack, whose frames below the action are a loop's as well: when the action
- * returns, it simply is the loop again. The stack that ran the loop meanwhile is parked, and goes
- * on as the loop at the next wait. */
+ * The loop keeps no data on its stack, so it can run on any stack. When a wait ends, the loop
+ * switches to the action's stack. The frames below the action on that stack belong to the loop too,
+ * so when the action returns, the loop continues there. The stack that ran the loop in the meantime
+ * is parked, and continues as the loop at the next wait. */
 #include "../platform/context.h"
 
 #include <errno.h>
 
 static struct nest__context *fiber_parked;
-static struct nest__context fiber_outside; /* who entered */
-static struct nest__context fiber_first;   /* the stack that the loop begins on */
+static struct nest__context fiber_outside; /* the caller of nest__fiber_run */
+static struct nest__context fiber_first;   /* the stack on which the loop starts */
 static void (*fiber_loop)(void);
 
 static void fiber_entry(void) {
     struct nest__context here;
     nest__context_entered();
     fiber_loop();
-    nest__context_switch(&here, &fiber_outside); /* for good */
+    nest__context_switch(&here, &fiber_outside); /* does not return */
 }
 
-/* A stack that will run the loop. 0 or -ENOMEM. */
+/* Prepares a stack that will run the loop. Returns 0 or -ENOMEM. */
 static int fiber_make(struct nest__context *fresh) {
     void *stack;
     if (nest__stack_take(&stack) < 0 ||
@@ -33,21 +33,21 @@ static int fiber_make(struct nest__context *fresh) {
     return 0;
 }
 
-/* The stack for `loop` to begin on; every new stack calls it, it keeps nothing there. 0 or -ENOMEM.
- */
+/* Prepares the first stack. Every new stack calls `loop`, which must keep no data on its stack.
+ * Returns 0 or -ENOMEM. */
 static int nest__fiber_prepare(void (*loop)(void)) {
     fiber_loop = loop;
     return fiber_make(&fiber_first);
 }
 
-/* Runs the loop until it returns, which it may do on any stack, when no action waits any more. */
+/* Runs the loop until it returns. It may return on any stack, when no action waits any more. */
 static void nest__fiber_run(void) {
     nest__context_switch(&fiber_outside, &fiber_first);
 }
 
-/* Makes sure that there is a stack for the loop to go on on. 0 or -ENOMEM. */
+/* Ensures that there is a stack on which the loop can continue. Returns 0 or -ENOMEM. */
 static int nest__fiber_ready(void) {
-    static struct nest__context fresh; /* used up when the switch to it is done */
+    static struct nest__context fresh; /* free again after the switch to it */
     if (fiber_parked == NULL) {
         if (fiber_make(&fresh) < 0) {
             return -ENOMEM;
@@ -58,16 +58,15 @@ static int nest__fiber_ready(void) {
     return 0;
 }
 
-/* Leaves the caller in *here, on its stack, and runs the loop on another until somebody calls
- * nest__fiber_resume(here). nest__fiber_ready has said yes. */
+/* Saves the caller in *here and runs the loop on another stack until nest__fiber_resume(here) is
+ * called. nest__fiber_ready must have returned 0. */
 static void nest__fiber_leave(struct nest__context *here) {
     struct nest__context *loop = fiber_parked;
     fiber_parked = loop->next;
     nest__context_switch(here, loop);
 }
 
-/* Parks this loop and goes on with an action that waited. Returns when a later wait needs a loop.
- */
+/* Parks this loop and continues an action that waited. Returns when a later wait needs a loop. */
 static void nest__fiber_resume(struct nest__context *action) {
     struct nest__context here;
     here.next = fiber_parked;

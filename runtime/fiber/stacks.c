@@ -1,11 +1,12 @@
-/* stacks.c: guarded stacks for the actions that wait.
+/* stacks.c: guarded stacks for actions that wait.
  *
- * Called by door.c. State: the current reservation of this process. 256 KiB of addresses a stack,
- * the same as a thread of threadServer has; memory only as far as it is used. Stacks are never
- * unmapped: the fiber switch reuses them. Must not know who runs on them.
+ * Called by fiber.c. State: the current reservation of this process. Each stack has 256 KiB of
+ * address space, as much as a thread of threadServer, and uses memory only after it is written.
+ * Stacks are never unmapped, because the fiber switch reuses them. Must not know what runs on them.
  *
- * One reservation serves many stacks, and guards are installed inside it where the system can
- * (Linux 6.13): guards by mprotect split the mapping, and a process may have 65,530 of them. */
+ * One reservation serves many stacks. If the kernel supports it (Linux 6.13), guard pages are
+ * installed inside the reservation. Otherwise mprotect splits the mapping, and a process can have
+ * only 65,530 mappings. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ enum { STACKS_GUARD_INSTALL = 102 /* MADV_GUARD_INSTALL */ };
 static uint8_t *stacks_next;
 static unsigned stacks_left;
 
-/* A stack of NEST__STACK_SIZE bytes whose lowest page is a guard. 0 or -ENOMEM. */
+/* Takes a stack of NEST__STACK_SIZE bytes whose lowest page is a guard page. Returns 0 or -ENOMEM.
+ */
 static int nest__stack_take(void **stack) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (stacks_left == 0) {

@@ -1,19 +1,20 @@
-/* cache.c: files that stay open for a while, so that asking for one again costs a call, not three:
- * descriptors, no content.
+/* cache.c: keeps recently used files open, so that opening one again costs one system call instead
+ * of three. It caches descriptors, not contents.
  *
- * Called by file.c, on the loop's thread alone, and by the loop's io. State: the open files, of the
- * process. Must not know sessions, nor time: io says when it is over.
+ * Called by file.c, only on the loop's thread, and by the loop. State: the open files of the
+ * process. Must not know sessions or time: the loop calls nest__cache_expire.
  *
- * Nothing is taken on trust. Each time the system is asked what the name leads to now, and only if
- * that is the very same file, unchanged in who may read it, its descriptor serves again; what it
- * says of the file is fresh in any case. So a file that was replaced, removed, moved or forbidden
- * is found out by the next who asks, whoever did it and by whatever path. What this look cannot
- * tell is whether the same file is now reached by way of outside; so no descriptor serves for
+ * Each request asks the kernel what the path refers to now. The cached descriptor is used only if
+ * that is the same file and its permissions are unchanged. The metadata comes from this call, so it
+ * is always current. So the next request notices that a file was replaced, removed or moved,
+ * or that its permissions were changed, by any program. The call cannot tell whether the same file
+ * is now reached by a path through the outside of fileRoot. Therefore no descriptor is used for
  * longer than NEST__CACHE_LIFE.
  *
- * A name that is looked up waits for no disk: an open file keeps all that is on its way in memory.
- * Where names are another machine's, or another program's, nothing is kept. Nor is anything closed
- * here that may be a removed file's last descriptor: a disk may have much to free. */
+ * Looking up the path of an open file does not wait for a disk, because the kernel keeps the
+ * directories of an open file in memory. Files on network or user-space file systems are not
+ * cached, because there a lookup could wait. This file also does not close descriptors on the
+ * loop's thread: if one is the last of a removed file, closing it may wait for the disk. */
 #include "file.h"
 #include "../platform/files.h"
 
@@ -23,15 +24,15 @@
 #include <unistd.h>
 
 enum {
-    CACHE_MOST = 1024, /* a power of two; who comes when it is full is not kept */
-    CACHE_PATH = 112   /* with its NUL */
+    CACHE_MOST = 1024, /* a power of two; when it is full, further files are not cached */
+    CACHE_PATH = 112   /* including the NUL */
 };
 
 struct cache_entry {
     int fd; /* -1: free */
     uint32_t hash, users;
-    bool named; /* to be found; else it waits for its users, and then to be closed */
-    uint16_t next_name, next_fd; /* of its chains, and of the free ones: as their heads */
+    bool named;                  /* it can be found; otherwise it is closed when `users` is 0 */
+    uint16_t next_name, next_fd; /* chains by name and by descriptor; free entries use next_name */
     mode_t mode;
     uid_t owner;
     gid_t group;
@@ -43,17 +44,18 @@ struct cache_entry {
 
 static struct {
     struct cache_entry entries[CACHE_MOST];
-    uint16_t names[CACHE_MOST], fds[CACHE_MOST]; /* number of each chain's first; 0: none */
+    uint16_t names[CACHE_MOST],
+        fds[CACHE_MOST]; /* number of the first entry of each chain; 0: none */
     uint16_t free;
     uint32_t ever, count, limit;
-    uint32_t orphans; /* in use, and no longer named */
-    dev_t device;     /* the last that was asked about, and what it is */
+    uint32_t orphans; /* in use, but not named */
+    dev_t device;     /* the device asked about last; `local` is the answer */
     bool asked, local;
-    int closing[CACHE_MOST]; /* handed over to nest__cache_close */
+    int closing[CACHE_MOST]; /* to be closed by nest__cache_close */
     _Atomic uint32_t closing_n;
 } cache;
 
-/* Numbers are from 1. */
+/* Entries are numbered from 1. */
 static struct cache_entry *cache_at(unsigned number) {
     return &cache.entries[number - 1];
 }
@@ -83,7 +85,7 @@ static uint16_t *cache_of_fd(int fd) {
     return &cache.fds[(unsigned)fd % CACHE_MOST];
 }
 
-/* It is found no more. */
+/* Removes an entry from its name chain, so that it cannot be found. */
 static void cache_forget(struct cache_entry *entry) {
     uint16_t *link = cache_of_name(entry->hash);
     while (cache_at(*link) != entry) {
@@ -94,7 +96,7 @@ static void cache_forget(struct cache_entry *entry) {
     cache.orphans += entry->users > 0;
 }
 
-/* Who may read it is part of that: an open descriptor asks no more. */
+/* Compares permissions too, because an open descriptor is not checked again. */
 static bool cache_same(const struct cache_entry *entry, const struct stat *now) {
     return entry->inode == now->st_ino && entry->device == now->st_dev &&
            entry->changed.tv_nsec == now->st_ctim.tv_nsec &&
@@ -176,7 +178,7 @@ bool nest__cache_leave(int fd) {
     return true;
 }
 
-/* Its descriptor is somebody else's from here on. */
+/* Frees an entry; the caller now owns its descriptor. */
 static void cache_free(uint16_t number) {
     struct cache_entry *entry = cache_at(number);
     uint16_t *link = cache_of_fd(entry->fd);

@@ -1,4 +1,4 @@
-/* file.h: what the files of file/ share: finding what is beneath fileRoot. */
+/* file.h: functions shared by the files of file/: finding paths below fileRoot. */
 #ifndef NEST_FILE_H
 #define NEST_FILE_H
 
@@ -6,23 +6,25 @@
 
 #include <sys/stat.h>
 
-/* Opens what `path` names beneath fileRoot, with openat's flags (no O_CREAT). Leading slashes mean
- * fileRoot. A descriptor, or -errno: -EXDEV if it leads outside; `cached`: -EAGAIN rather than wait
- * for a disk. */
+/* Opens `path` below fileRoot, with openat's flags (without O_CREAT). Leading slashes stand for
+ * fileRoot. Returns a descriptor, or -errno: -EXDEV if the path leads outside; with `cached`,
+ * -EAGAIN if the lookup would wait for a disk. */
 int nest__file_find(const char *path, int flags, bool cached);
-/* The directory that the last name of `path` is in, for names to be looked up, and that name, which
- * lies in `path`. A descriptor, or -errno: -EISDIR if there is no such name ("a/", "..", "/"). */
+/* Opens the directory that contains the last component of `path`, only for lookups, and sets *name
+ * to that component, which points into `path`. Returns a descriptor, or -errno: -EISDIR if there is
+ * no such component ("a/", "..", "/"). */
 int nest__file_folder(const char *path, const char **name);
-/* stat(2) of what it names, wherever that is. Waits for no disk if it is open and has not moved. 0
- * or -errno. */
+/* stat(2) of the path, without a check that it is below fileRoot. Does not wait for a disk if the
+ * file is open and has not moved. Returns 0 or -errno. */
 int nest__file_look(const char *path, struct stat *);
 
-/* cache.c, on a loop; null/uncached.c. A descriptor is its caller's until nest__cache_leave. */
-/* What a path leads to, if that is open; -1: it is not. */
+/* cache.c on a loop, otherwise null/uncached.c. The caller uses a descriptor until
+ * nest__cache_leave. */
+/* Returns the open file at a path, or -1 if it is not cached. */
 int nest__cache_find(const char *path, struct stat *now);
-/* Keeps a file open that the caller has opened; or does not. */
+/* Offers an open file to the cache, which may ignore it. */
 void nest__cache_add(const char *path, int fd, const struct stat *about);
-/* False: it is not the cache's, and its caller closes it. */
+/* Returns false if the file is not in the cache; then the caller must close it. */
 bool nest__cache_leave(int fd);
 
 /* -- names that no path of a client leads to: of uploads that are under way */

@@ -1,4 +1,4 @@
-/* listener.h: what the listener's files share, and main's first calls.
+/* listener.h: shared by the files of listener/, and the functions that main calls first.
  *
  * Included by listener/ and main. */
 #ifndef NEST_LISTENER_H
@@ -7,29 +7,30 @@
 #include "../seam.h"
 
 /* -- listener.c */
-/* A connection or listener that somebody else has made: what it is, and its name. */
+/* The kind and name of a connection or listener that another program has created. */
 uint8_t nest__socket_kind(int fd, char *name, size_t size);
-void nest__listener_unlink(unsigned index); /* its file, if this process made it */
+void nest__listener_unlink(unsigned index); /* removes its file if this process created it */
 
-/* -- take.c: when all listeners are open. `given`: some are not ours to shut down, so that who
- * waits for them must be waked in another way. 0 or -errno. */
+/* -- take.c: call it when all listeners are open. `given`: some are inherited and must not be shut
+ * down, so that waiting workers must be woken in another way. Returns 0 or -errno. */
 int nest__take_prepare(bool given);
 void nest__take_close(void);
 
 /* -- systemd.c, null/systemd.c */
-/* Before start-up code: what systemd has passed on to this process; children do not get it. 0;
- * -errno, said why. */
+/* Call it before start-up code: takes the sockets that systemd has passed on; child processes do
+ * not inherit them. Returns 0, or -errno after a message. */
 int nest__systemd_begin(void);
-/* All of it becomes listeners. 0, or -errno and said why. */
+/* Turns all of them into listeners. Returns 0, or -errno after a message. */
 int nest__systemd_listen(void);
 
 /* -- inetd.c, null/inetd.c */
-/* First thing in main: nothing that is said gets into a conversation on descriptor 2. */
+/* main calls it first: from then on, no log line goes into a connection on descriptor 2. */
 void nest__inetd_begin(void);
-/* Before start-up code: takes the conversation, or the listening socket, off the descriptors 0, 1
- * and 2. 0, or -errno and said why. */
+/* Call it before start-up code: moves the connection or the listening socket away from descriptors
+ * 0, 1 and 2. Returns 0, or -errno after a message. */
 int nest__inetd_take(void);
-/* 0: nothing else listens; 1: the option is not selected; -errno, said why. */
+/* Returns 0 if no other addresses may be opened, 1 if the option is not selected, or -errno after a
+ * message. */
 int nest__inetd_listen(void);
 void nest__inetd_close(void);
 

@@ -218,7 +218,7 @@ def listeners(exe, model, folder):
 
 
 def starts(exe, model):
-    """Whoever has read the line may stop the server at once; and what it inherits does not matter."""
+    """The server can be stopped as soon as its first line is read, and ignores what it inherits."""
     for _ in range(20):
         server = Server(exe, "maxClients=5")
         _, status, out, _ = server.stop()

@@ -35,12 +35,13 @@ impl Checker<'_> {
                 _ if self.reach.sets.is_empty() => {
                     "every conversation ends with START's action, which closes it".to_string()
                 }
-                Some(DEFAULT) => "DEFAULT is marked only where START's action marks no other \
-                                  state: name the states that hold here"
+                Some(DEFAULT) => "DEFAULT is set only if START's action sets no other state: \
+                    name the states that are set here"
                     .to_string(),
-                Some(n) => format!("no action marks `{}`", m.states[n as usize]),
-                None => "its condition never holds: no action leads to such states, from START on"
-                    .to_string(),
+                Some(n) => format!("no action sets `{}`", m.states[n as usize]),
+                None => {
+                    "its condition is never true: no conversation reaches such states".to_string()
+                }
             };
             self.say(Diagnostic::new(Code::W0202, span, what).help(help), None);
         }
@@ -84,18 +85,17 @@ impl Checker<'_> {
             let rival = &m.rules[taker];
             let others = (0..m.rules.len()).filter(|r| there[*r] && *r < n).count();
             let shown = literal(&input);
-            let what = "this rule never takes anything: others that are written before it match \
-                        all that it matches";
+            let what = "this rule never matches: rules before it match everything that it matches";
             let before = self.talks.to(first);
             let behind = match &before {
-                Some(w) if !w.acts.is_empty() => format!(" behind {w}"),
+                Some(w) if !w.acts.is_empty() => format!(" after {w}"),
                 _ => String::new(),
             };
-            let label = format!("this rule takes {shown}{behind}");
+            let label = format!("this rule matches {shown}{behind}");
             let help = if others > 1 {
-                "write it before them, or leave it out".to_string()
+                "write it before them, or remove it".to_string()
             } else {
-                "write it before that one, or leave it out".to_string()
+                "write it before that rule, or remove it".to_string()
             };
             let witness = before.map(|w| w.and(input).taken_by(taker));
             let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)

@@ -28,14 +28,15 @@ impl Checker<'_> {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let what = match flow.to {
             Use::Name => format!(
-                "{text} may hold a NUL: {by} takes what stands before it, which the pattern refuses"
+                "{text} may contain a NUL: {by} uses the text before it, which the pattern does \
+                 not match"
             ),
-            _ => format!("{text} may hold a NUL, and {by} sees nothing behind it"),
+            _ => format!("{text} may contain a NUL, and {by} ignores everything after it"),
         };
         let help = match flow.origin {
             Origin::Part { part, .. } => format!(
-                "leave NUL out of the class, as in `[^\\n\\0]`; for bytes there are $ptr({part}) and \
-                 $len({part})"
+                "exclude NUL from the class, as in `[^\\n\\0]`; for binary data use \
+                 $ptr({part}) and $len({part})"
             ),
             Origin::Input(_) => "leave NUL out".to_string(),
         };
@@ -45,29 +46,29 @@ impl Checker<'_> {
     pub(crate) fn format(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let what =
-            format!("{text} comes into the format of {by}: a client reads and writes memory");
+            format!("{text} is used in the format of {by}: a client can read and write memory");
         (
             what,
-            "write \"%s\" as the format, and the text behind it".to_string(),
+            "write \"%s\" as the format, and the text as its argument".to_string(),
         )
     }
 
     pub(crate) fn command(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         if flow.to == Use::Program {
-            let what = format!("{text} says which program {by} runs");
-            let help = "name the program in the action, and give it the text as an argument";
+            let what = format!("{text} determines which program {by} runs");
+            let help = "name the program in the action, and pass the text as an argument";
             return (what, help.to_string());
         }
-        let what = format!("{text} comes into a command that {by} gives to a shell");
-        let help = "start the program without a shell (posix_spawn), or let the pattern admit letters \
-                    and digits alone, as in `[A-Za-z0-9]+`";
+        let what = format!("{text} is used in a command that {by} passes to a shell");
+        let help = "start the program without a shell (posix_spawn), or let the pattern match \
+            only letters and digits, as in `[A-Za-z0-9]+`";
         (what, help.to_string())
     }
 
     pub(crate) fn path(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
-        let what = format!("{text} may lead {by} out of any folder");
+        let what = format!("{text} may lead {by} to any folder");
         let directive = match flow.by.as_str() {
             "unlink" | "unlinkat" | "remove" => "$fileDelete",
             "opendir" | "scandir" => "$fileList",
@@ -78,13 +79,13 @@ impl Checker<'_> {
             _ => "",
         };
         let name = match flow.held {
-            Held::Part | Held::Within | Held::Copy => "no `/`, and not be `..`",
+            Held::Part | Held::Within | Held::Copy => "no `/` and is not `..`",
             Held::Among { .. } => "no `/` or no `..`",
         };
-        let element = format!("let the element hold {name}, as in `[A-Za-z0-9_-]+`");
+        let element = format!("write an element that matches {name}, as in `[A-Za-z0-9_-]+`");
         let help = match directive {
             "" => element,
-            _ => format!("{directive} reaches nothing outside fileRoot; else {element}"),
+            _ => format!("{directive} reaches nothing outside fileRoot; or {element}"),
         };
         (what, help)
     }
@@ -113,16 +114,16 @@ impl Checker<'_> {
             .map_or(most, |cap| most.min(cap));
         let fits = room.saturating_sub(beside);
         if texts > 1 {
-            let what = format!("{by} may put more into `{array}` than its {room} bytes");
-            let help = "write bounds into the pattern, or use snprintf, which is told the room";
+            let what = format!("{by} may write more than the {room} bytes of `{array}`");
+            let help = "limit the length in the pattern, or use snprintf, which knows the size";
             return (what, help.to_string());
         }
         let what = format!(
-            "{text} may have {most} bytes, and {by} puts it into `{array}`, where {fits} fit"
+            "{text} may have {most} bytes, but {by} copies it into `{array}`, where {fits} fit"
         );
         let told = match flow.by.as_str() {
             "sprintf" => format!("write snprintf({array}, sizeof {array}, …)"),
-            "memcpy" | "memmove" | "mempcpy" => "look at its length before".to_string(),
+            "memcpy" | "memmove" | "mempcpy" => "check its length before".to_string(),
             "strcat" | "strncat" | "strlcat" => {
                 format!("write nest_strlcat({array}, …, sizeof {array})")
             }
@@ -132,8 +133,8 @@ impl Checker<'_> {
         let written = written.and_then(|n| self.m.rules[rule].elements.get(n));
         let bounded = written.and_then(|e| bounded(e, least, fits));
         let help = match bounded {
-            Some(element) => format!("put the bound into the pattern, `{element}`, or {told}"),
-            None => format!("let the pattern admit {fits} bytes at most, or {told}"),
+            Some(element) => format!("limit the length in the pattern, `{element}`, or {told}"),
+            None => format!("let the pattern match at most {fits} bytes, or {told}"),
         };
         (what, help)
     }

@@ -39,10 +39,10 @@ impl Checker<'_> {
             let before = self.talks.to(first);
             let mut sent = message.clone();
             sent.push(b'\n');
-            let what = "this rule leaves the end of the line behind, and no rule takes it";
+            let what = "this rule leaves the line end unread, and no rule matches it";
             let help = format!(
-                "behind {} the line feed of {} matches nothing, and the conversation ends: let the \
-                 pattern end in \"\\n\", too",
+                "after {} no rule matches the line feed of {}, and the conversation ends: let \
+                 the pattern end in \"\\n\"",
                 literal(&message),
                 literal(&sent)
             );

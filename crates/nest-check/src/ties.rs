@@ -215,16 +215,19 @@ impl Checker<'_> {
         let (earlier, later) = (&self.m.rules[tie.pair.0], &self.m.rules[tie.pair.1]);
         let before = self.talks.to(tie.set);
         let behind = match &before {
-            Some(w) if !w.acts.is_empty() => format!(" behind {w}"),
+            Some(w) if !w.acts.is_empty() => format!(" after {w}"),
             _ => String::new(),
         };
         let shown = literal(&tie.input);
-        let what = "between this rule and one that is written before it only their order decides";
+        let what = "only their order decides between this rule and an earlier one";
         let alone = shortened(&tie.alone);
-        let label =
-            format!("both match {shown}{behind}, and this rule takes it; it alone matches {alone}");
-        let help = "each also matches what the other does not: let the patterns differ, or states \
-                    choose between them; if the order is meant, allow it with a reason";
+        let label = format!(
+            "both match {shown}{behind}, and this rule runs; only this rule matches \
+                {alone}"
+        );
+        let help = "each also matches input that the other does not: make the patterns \
+            different, or use states to select a rule; if the order is intended, allow the \
+                warning with a reason";
         let diagnostic = Diagnostic::new(Code::W0205, later.span, what)
             .label(earlier.span, label)
             .help(help);

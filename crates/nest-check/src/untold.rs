@@ -34,7 +34,7 @@ impl Checker<'_> {
         let mut all = Vec::new();
         if !self.reach.is_complete() {
             let why = format!(
-                "conversations can come to more than {} sets of states",
+                "conversations can reach more than {} sets of states",
                 number(MOST_SETS)
             );
             let codes = [Code::W0202, Code::W0203, Code::W0204, Code::W0303];
@@ -69,7 +69,7 @@ impl Checker<'_> {
         }
         if !late.is_empty() {
             let codes: Vec<Code> = late.into_keys().collect();
-            let why = "what the rules have in common takes too long to look at".to_string();
+            let why = "comparing the rules would take too long".to_string();
             all.push(Untold::new(&codes, why));
         }
         all

@@ -51,7 +51,7 @@ fn more_sets_than_are_looked_at() {
     untold(&many(8), &[]);
     untold(
         &many(13),
-        &["conversations can come to more than 4,096 sets of states"],
+        &["conversations can reach more than 4,096 sets of states"],
     );
 }
 
@@ -70,7 +70,7 @@ fn automata_that_are_too_large() {
 fn rules_that_have_too_much_in_common() {
     let text = |n| format!("%%\n(a{{97}})+ \"\\n\" {{ }}\n(a{{{n}}})+ \"\\n\" {{ }}\n");
     // Of 97 times 101 bytes.
-    let why = "what the rules have in common takes too long to look at";
+    let why = "comparing the rules would take too long";
     let all = untold(&text(101), &[why]);
     assert!(!all.is_whole(Code::W0205));
     untold(&text(2 * 97), &[]);

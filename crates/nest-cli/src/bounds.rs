@@ -1,8 +1,8 @@
-//! `nest check --bounds`: what a connection can take at most, and whether that is allowed.
+//! `nest check --bounds`: the most that a connection can use, and whether that is allowed.
 //!
-//! Messages and times come of the specification. How much memory it is only the C compiler knows: the
-//! server is built in each model and asked, by `--check-config`, so there is one source for what it
-//! says itself. Must not know: how any of it is found.
+//! Message sizes and times come from the specification. Memory sizes are known only to the C
+//! compiler: nest builds the server in each model and runs it with `--check-config`, so that both
+//! report numbers from one source. Must not know: how the numbers are determined.
 
 mod table;
 
@@ -18,7 +18,7 @@ use crate::build::{Prepared, Recipe};
 use crate::cc::Compiler;
 use crate::term::{self, Failure, Progress};
 
-/// What a connection has in one model.
+/// The memory of a connection in one model.
 #[derive(Serialize)]
 pub struct Memory {
     model: &'static str,
@@ -27,7 +27,7 @@ pub struct Memory {
     clients: u64,
 }
 
-/// One thing that takes memory.
+/// One item of memory.
 #[derive(Clone, Serialize)]
 struct Item {
     what: String,
@@ -35,7 +35,7 @@ struct Item {
     bytes: u64,
 }
 
-/// Says what is asked for; a failure if more is taken than is allowed.
+/// Prints what was requested; a failure if a limit is exceeded.
 pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     let asked = &args.bounds;
     let (most, deadlines) = (asked.max_connection_memory, asked.require_deadlines);
@@ -44,7 +44,7 @@ pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     }
     let bounds = nest_check::bounds(machine);
     let chosen = machine.settings.model;
-    // All models are worth a look; what is allowed is that of the chosen one.
+    // All models are shown; the limit applies to the selected one.
     let wanted = |m: &&Model| {
         let one = m.kind == chosen;
         one || (asked.bounds && args.spec.model.is_none() && !m.option.is_empty())
@@ -80,12 +80,12 @@ pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     Err(Failure::new(last))
 }
 
-/// Builds the server of a model, and asks it.
+/// Builds the server of a model and runs it with `--check-config`.
 fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure> {
     let mut machine = machine.clone();
     machine.settings.model = model.kind;
     machine.settings.max_clients = machine.settings.max_clients.min(model.most_clients);
-    // Sizes are the same however well it is compiled.
+    // The sizes do not depend on the optimisation.
     let cc = Cc {
         debug: true,
         ..Cc::default()
@@ -111,7 +111,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     recipe.make(&prepared, &server)?;
     let mut command = Command::new(&server);
     command.arg("--check-config").current_dir(folder.path());
-    // What counts is what is built in.
+    // Uses the values built into the server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("NEST_") {
             command.env_remove(name);
@@ -137,7 +137,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     })
 }
 
-/// A line `#   N WHAT (OPTION)`.
+/// Parses a line `#   N WHAT (OPTION)`.
 fn item(line: &str) -> Option<Item> {
     let (bytes, rest) = line.strip_prefix("#   ")?.split_once(' ')?;
     let (what, option) = match rest.strip_suffix(')').and_then(|r| r.rsplit_once(" (")) {
@@ -151,7 +151,7 @@ fn item(line: &str) -> Option<Item> {
     })
 }
 
-/// Bytes as a server says them: rounded up.
+/// Formats bytes as a server does, rounded up.
 fn size(bytes: u64) -> String {
     if bytes < 10_000 {
         return bytes.to_string();
@@ -164,7 +164,7 @@ fn size(bytes: u64) -> String {
     format!("{n}{}", ["K", "M", "G", "T"][unit])
 }
 
-/// Milliseconds as durations are written.
+/// Formats milliseconds as a duration of an option.
 fn duration(ms: u64) -> String {
     let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
     let unit = units
@@ -193,7 +193,7 @@ fn too_much(memory: &Memory, most: u64) -> Option<String> {
     ))
 }
 
-/// What lets a client stay for ever, a line each.
+/// The reasons why a client can stay for ever, one per line.
 fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
     let mut wrong = Vec::new();
     for reading in &bounds.reading {
@@ -245,14 +245,14 @@ fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
     wrong
 }
 
-/// The object of `--format json`.
+/// The JSON object of `--format json`.
 #[derive(Serialize)]
 struct All<'a> {
     bounds: Figures<'a>,
 }
 
-/// Times are in milliseconds; `null`: there is no bound, or for `longest` and `held` none but
-/// inputBuffer.
+/// Times are in milliseconds. `null` means no limit; for `longest` and `held` it means no limit
+/// except inputBuffer.
 #[derive(Serialize)]
 struct Figures<'a> {
     input_buffer: u64,
@@ -299,7 +299,7 @@ struct Named<'a> {
     places: &'a [String],
 }
 
-/// The options that bound a wait.
+/// The options that limit a wait.
 fn limits(what: For) -> Vec<&'static str> {
     match what {
         For::Message => vec!["idleTimeout", "readTimeout"],

@@ -1,6 +1,7 @@
-//! A specification compiled and its findings shown: `nest check`, and the first step of the others.
+//! Compiles a specification and prints its findings: `nest check`, and the first step of other
+//! commands.
 //!
-//! Must not know: what is done with the machine.
+//! Must not know: how the machine is used.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,20 +19,21 @@ use crate::replay::replay;
 use crate::source::{self, Files};
 use crate::term::{self, Failure, Progress};
 
-/// What compiling came to, nothing said yet.
+/// The result of compiling, before anything is printed.
 struct Outcome {
     sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
     machine: Option<Machine>,
     allows: Allows,
-    /// How many warnings were allowed.
+    /// The number of allowed warnings.
     allowed: usize,
-    /// What the checker could not tell.
-    untold: Vec<Untold>,
+    /// Which results of the checker are incomplete, and why.
+    incomplete: Vec<Untold>,
 }
 
 impl Outcome {
-    /// Adds the checker's findings, in order. For each of all, what a client does to see it.
+    /// Adds the findings of the checker in order. Returns for each finding what a client does to
+    /// reproduce it.
     fn check(&mut self) -> Vec<Option<Witness>> {
         let Some(machine) = &self.machine else {
             return vec![None; self.diagnostics.len()];
@@ -43,7 +45,7 @@ impl Outcome {
         let looked_for = |code| report.is_whole(code);
         let (all, allowed) = nest_check::settle(all, &self.sources, &mut self.allows, looked_for);
         self.allowed += allowed;
-        self.untold = report.untold;
+        self.incomplete = report.untold;
         let (said, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
         self.diagnostics = said;
         witnesses
@@ -71,7 +73,7 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
         Format::Json => {
             let found = &outcome.diagnostics;
             term::print(findings::json(&outcome.sources, found, &witnesses));
-            term::print(findings::untold_json(&outcome.untold));
+            term::print(findings::incomplete_json(&outcome.incomplete));
             if let Some(machine) = explained {
                 term::print(matching::json(machine));
             }
@@ -92,8 +94,8 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Compiles; findings go to standard error. `more`: C files that belong to the server. `inputs`
-/// gets every file that was read or asked for.
+/// Compiles and prints findings to standard error. `more`: C files of the server. `inputs` receives
+/// every file that was read or looked for.
 pub fn compile(
     spec: &Spec,
     more: &[PathBuf],
@@ -107,15 +109,15 @@ pub fn compile(
     outcome.machine.ok_or(Failure::Said)
 }
 
-/// All findings, on standard error.
+/// Prints all findings to standard error.
 fn say(file: &Path, outcome: &Outcome) {
     let colour = term::colour_err();
     term::say(render_text(&outcome.sources, &outcome.diagnostics, colour));
     summarise(file, outcome);
 }
 
-/// Compiles and checks: the machine, and all findings in the order of `nest check`. Errors go to
-/// standard error.
+/// Compiles and checks. Returns the machine and all findings in the order of `nest check`. Errors
+/// are printed to standard error.
 pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failure> {
     let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
     let witnesses = outcome.check();
@@ -132,7 +134,8 @@ pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failur
     Ok((outcome.sources, machine, findings.collect()))
 }
 
-/// The same of what was compiled before, in another model: its warnings were shown.
+/// The same for a specification that was compiled before, in another model: its warnings have been
+/// printed.
 pub fn compile_again(spec: &Spec, more: &[PathBuf]) -> Result<Machine, Failure> {
     let outcome = outcome(spec, more, true, &mut BTreeSet::new());
     match outcome.machine {
@@ -158,7 +161,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
                 machine: None,
                 allows: Allows::default(),
                 allowed: 0,
-                untold: Vec::new(),
+                incomplete: Vec::new(),
             };
         }
     };
@@ -166,7 +169,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
     let overrides = Overrides {
         model: spec.model.clone(),
         trace,
-        // What cannot be read is the C compiler's to say.
+        // The C compiler reports files that cannot be read.
         beside: more
             .iter()
             .filter_map(|file| std::fs::read(file).ok())
@@ -183,11 +186,11 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
         machine: compiled.machine.filter(|_| !failed),
         allows: compiled.allows,
         allowed: compiled.allowed,
-        untold: Vec::new(),
+        incomplete: Vec::new(),
     }
 }
 
-/// One line that counts.
+/// Prints one line with the number of findings.
 fn summarise(file: &Path, outcome: &Outcome) {
     let diagnostics = &outcome.diagnostics;
     let name = if source::is_stdin(file) {
@@ -195,8 +198,8 @@ fn summarise(file: &Path, outcome: &Outcome) {
     } else {
         file.to_string_lossy()
     };
-    for untold in &outcome.untold {
-        term::note(format!("{name}: {}", findings::untold(untold)));
+    for incomplete in &outcome.incomplete {
+        term::note(format!("{name}: {}", findings::incomplete(incomplete)));
     }
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let count = |n: usize, what: &str| match n {

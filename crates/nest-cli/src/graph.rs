@@ -1,6 +1,6 @@
-//! `nest graph`: pictures of a protocol, to standard output or a file.
+//! `nest graph`: writes pictures of a protocol to standard output or a file.
 //!
-//! Must not know: what is in a picture.
+//! Must not know: the contents of a picture.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -72,7 +72,7 @@ fn drawn(graph: &Graph, format: Picture) -> String {
     }
 }
 
-/// As it was asked for, or as the file is called.
+/// The format that was requested, or that of the file name extension.
 fn format(args: &Args) -> Result<Picture, Failure> {
     if let Some(format) = args.format {
         return Ok(format);
@@ -114,7 +114,7 @@ fn automaton(m: &Machine, name: &str, format: Picture) -> Result<String, Failure
     }
 }
 
-/// The rule of that name, or of that line.
+/// The rule with this name or line.
 fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
     if let Some(n) = m.rules.iter().position(|rule| rule.label == name) {
         return Ok(n);
@@ -131,7 +131,7 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
             [] => {}
             _ => {
                 return Err(Failure::Usage(format!(
-                    "{} rules begin in line {line}; give the one that is meant a name",
+                    "{} rules begin in line {line}; give the rule you mean a name",
                     all.len()
                 )));
             }
@@ -148,7 +148,7 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
     Err(Failure::Usage(format!("there is no rule {name}{hint}")))
 }
 
-/// Writes a file so that a reader sees the old one or the new one; what is no file is written to.
+/// Writes a file atomically. If the path is not a regular file, writes to it directly.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return fs::write(path, bytes);

@@ -1,7 +1,7 @@
-//! `nest`, the command line: from arguments to an exit status.
+//! `nest`, the command line program: from arguments to an exit status.
 //!
-//! The only user of the compiler's crates that does I/O. Exit status: 0 success, 1 findings or
-//! failure, 2 wrong usage; `nest run` passes on the server's.
+//! Only this crate does I/O for the compiler's crates. Exit status: 0 success, 1 findings or
+//! failure, 2 wrong usage. `nest run` passes on the status of the server.
 
 mod advice;
 mod args;
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     result.unwrap_or_else(term::Failure::report)
 }
 
-/// `--color` before anything is parsed, so that help and usage errors obey it too.
+/// Reads `--color` before the arguments are parsed, so that help and usage errors follow it too.
 fn wanted_colour(arguments: &[OsString]) -> Color {
     let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
     let own = texts.iter().position(|t| t == "--").unwrap_or(texts.len());

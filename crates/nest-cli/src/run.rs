@@ -1,7 +1,7 @@
-//! `nest run`: build into the cache, then become the server.
+//! `nest run`: builds into the cache, then runs the server.
 //!
 //! Without `--trace` and `--watch` the server replaces this process, so that signals and the exit
-//! status are its own; with them this process supervises it.
+//! status are its own. With them this process supervises the server.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
@@ -42,7 +42,7 @@ pub fn run(args: &Run) -> Result<ExitCode, Failure> {
     ))
 }
 
-/// The server as a command that is not started yet.
+/// The command that starts the server.
 pub fn command(path: &PathBuf, args: &Run) -> Command {
     let mut command = Command::new(path);
     command.args(&args.arguments);
@@ -52,7 +52,7 @@ pub fn command(path: &PathBuf, args: &Run) -> Command {
     command
 }
 
-/// The built server, from the cache if it is there. `inputs` gets every file it depends on.
+/// The built server, from the cache if possible. `inputs` receives every file it depends on.
 pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Failure> {
     let recipe = Recipe {
         spec: &args.spec,
@@ -64,7 +64,7 @@ pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Fai
     cached(&recipe, &prepared, inputs)
 }
 
-/// The server of a recipe, from the cache if it is there.
+/// The server of a recipe, from the cache if possible.
 pub fn cached(
     recipe: &Recipe,
     prepared: &Prepared,

@@ -1,14 +1,15 @@
-//! What the C compiler said, with places of the specification in it.
+//! Corrects the messages of the C compiler so that they refer to the specification.
 //!
-//! `#line` makes a compiler speak of the specification's lines. Behind a directive its columns are
-//! those of the generated text, and so are the lines that some compilers show: both are corrected
-//! here, nothing else is touched. Must not know: which compiler it was, what was replaced.
+//! With `#line`, a compiler reports the lines of the specification. After a directive, its columns
+//! are those of the generated text, and so are the lines that some compilers print. This file
+//! corrects both and changes nothing else. Must not know: which compiler it is, and what was
+//! replaced.
 
 use std::ops::Range;
 
 use nest_emit::Places;
 
-/// `said` with its places corrected; `colour`: excerpts of our own get colours.
+/// Returns `said` with corrected locations; `colour`: use colours in new excerpts.
 pub fn corrected(said: &str, places: &Places, colour: bool) -> String {
     let lines: Vec<Line> = said.split_inclusive('\n').map(Line::new).collect();
     let mut out = String::with_capacity(said.len());
@@ -21,7 +22,7 @@ pub fn corrected(said: &str, places: &Places, colour: bool) -> String {
             out.push_str(line.raw);
             continue;
         };
-        // A note on C that nobody wrote helps nobody.
+        // A note about generated C code is of no use.
         if nest_emit::UNITS.contains(&head.file) && head.says.starts_with("note:") {
             at += shown;
             continue;
@@ -54,7 +55,7 @@ pub fn corrected(said: &str, places: &Places, colour: bool) -> String {
     out
 }
 
-/// A line as it came, and without what a terminal obeys.
+/// A line as received, and without terminal escape sequences.
 struct Line<'a> {
     raw: &'a str,
     plain: String,
@@ -73,13 +74,13 @@ impl<'a> Line<'a> {
         Line { raw, plain }
     }
 
-    /// Whether it holds nothing but marks, and one that says where.
+    /// Whether it contains only marks, with a caret.
     fn is_mark(&self) -> bool {
         self.plain.contains('^') && self.plain.bytes().all(|b| b" |^~".contains(&b))
     }
 }
 
-/// `FILE:LINE:COLUMN: what is said`.
+/// `FILE:LINE:COLUMN: message`.
 struct Head<'a> {
     file: &'a str,
     line: usize,
@@ -89,7 +90,7 @@ struct Head<'a> {
 
 impl<'a> Head<'a> {
     fn of(plain: &'a str) -> Option<Self> {
-        // The text of a message may hold colons, and a file's name, too.
+        // The message and the file name may contain colons.
         let kinds = ["error:", "warning:", "note:", "fatal error:", "remark:"];
         let (place, says) = kinds
             .iter()
@@ -109,16 +110,16 @@ impl<'a> Head<'a> {
     }
 }
 
-/// How many of the lines behind a message show the place of it.
+/// The number of lines after a message that show its location.
 fn excerpt(behind: &[Line]) -> usize {
     let part = |line: &Line| line.plain.starts_with(' ') || line.plain.starts_with('\t');
-    // Some compilers show the line as it is, without a frame: the marks beneath it tell.
+    // Some compilers print the line without a frame; the marks below it identify it.
     let bare = behind.len() > 1 && behind[1].is_mark() && Head::of(&behind[0].plain).is_none();
     let first = usize::from(bare);
     first + behind[first..].iter().take_while(|line| part(line)).count()
 }
 
-/// How much is marked, from the mark on that says where.
+/// The length of the mark, beginning at the caret.
 fn width(excerpt: &[Line]) -> usize {
     let Some(mark) = excerpt.iter().find(|line| line.is_mark()) else {
         return 1;
@@ -127,7 +128,7 @@ fn width(excerpt: &[Line]) -> usize {
     1 + behind.bytes().take_while(|b| *b == b'~').count()
 }
 
-/// Whether a line of an excerpt is `source`, blanks aside: what is not shows what was generated.
+/// Whether a line of an excerpt is `source`, ignoring blanks. If not, it shows generated text.
 fn shows(line: &Line, source: &str) -> bool {
     let text = match line.plain.split_once(" | ") {
         Some((number, text)) if number.trim().bytes().all(|b| b.is_ascii_digit()) => text,
@@ -137,8 +138,8 @@ fn shows(line: &Line, source: &str) -> bool {
     words(text) == words(source)
 }
 
-/// What to mark of a line: the whole word where only its beginning is known, the whole line where
-/// nothing is. Characters from 0.
+/// What to mark in a line: the whole word if only its beginning is known, the whole line if nothing
+/// is known. In characters, from 0.
 fn marked(text: &str, columns: Option<(usize, usize)>) -> Range<usize> {
     let Some((from, to)) = columns else {
         let indent = text.chars().take_while(|c| c.is_whitespace()).count();

@@ -1,7 +1,7 @@
-//! `nest test`: the conversations that are written beside a specification, held with its servers in
-//! every model, and what of it they cover.
+//! `nest test`: runs the conversation tests beside a specification in every model and measures
+//! their coverage.
 //!
-//! Here servers are built and results are counted; `runner` holds the conversations.
+//! This file builds the servers and counts results; `runner` runs the conversations.
 
 mod explore;
 mod generate;
@@ -62,7 +62,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     }
     let built = build(args, &more, &needed);
     if signals::caught() {
-        // What was interrupted has nothing to say. The runner's folder goes first.
+        // After an interruption nothing is reported. The runner's folder is removed first.
         drop(runner);
         hold.release();
         return Err(Failure::Said);
@@ -136,7 +136,8 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The models to test, in order; the one without sockets first, for it finds most soonest.
+/// The models to test, in order. The model without sockets is first, because it finds most failures
+/// soonest.
 fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
     if let Some(name) = named.iter().find(|name| inetd && *name != SCRIPT) {
         return Err(Failure::Usage(format!(
@@ -158,8 +159,7 @@ fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
     Ok(std::iter::once(SCRIPT.to_owned()).chain(others).collect())
 }
 
-/// A server of each model, from the cache if it is there, and the sanitizers that there are none
-/// of.
+/// A server of each model, from the cache if possible, and the sanitizers that are not available.
 fn build(
     args: &Test,
     more: &[PathBuf],
@@ -205,7 +205,7 @@ fn build(
     Ok((servers, without))
 }
 
-/// A path as the user would write it: from the current directory, if it lies in it.
+/// A path as the user would write it: relative to the current directory if the file is inside it.
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     let short = here

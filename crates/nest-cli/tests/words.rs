@@ -235,7 +235,7 @@ fn names_are_checked() {
 fn a_reader_that_leaves_is_told_nothing() {
     let place = Place::new();
     let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader); // before anything is written, whoever is quicker
+    drop(reader); // before anything is written
     let ended = place.command(&["explain"]).stdout(writer).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
     // As of any program that ends by SIGPIPE: no success, for what was found was not heard.

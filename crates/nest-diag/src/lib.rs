@@ -1,7 +1,7 @@
-//! Diagnostics as data: what is wrong, where, why, and how to mend it.
+//! Diagnostics as data: the problem, its location, the reason, and the fix.
 //!
-//! Knows source text and spans; knows nothing of the language. Every other crate reports through
-//! [`Diagnostic`]; only the command line renders them. Codes are declared once, in [`codes`].
+//! Knows source text and spans, but not the language. All other crates report through
+//! [`Diagnostic`]; only the command line renders diagnostics. The codes are declared in [`codes`].
 
 mod allow;
 mod cells;
@@ -24,9 +24,9 @@ pub struct FileId(pub u32);
 pub struct Span {
     /// The file.
     pub file: FileId,
-    /// First byte.
+    /// The first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The end, exclusive.
     pub end: u32,
 }
 
@@ -42,7 +42,7 @@ impl Span {
         }
     }
 
-    /// The smallest span that holds both; both must be of one file.
+    /// The smallest span that contains both, which must be in one file.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         Span {
@@ -58,16 +58,16 @@ impl Span {
 pub struct SourceFile {
     /// As given on the command line or in `%include`; `<stdin>` for standard input.
     pub name: String,
-    /// The text; it stays as it was added.
+    /// The text, which never changes.
     pub text: String,
-    /// Where each line begins.
+    /// The start of each line.
     starts: Vec<usize>,
 }
 
-/// All files of one compilation; [`FileId`] indexes it.
+/// All files of one compilation, indexed by [`FileId`].
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
-    /// In the order in which they were read; the first is the specification itself.
+    /// In the order of loading; the first is the specification itself.
     pub files: Vec<SourceFile>,
 }
 
@@ -115,34 +115,34 @@ impl SourceMap {
     }
 }
 
-/// A second place that explains the first.
+/// A second location that explains the first.
 #[derive(Clone, Debug)]
 pub struct Label {
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// What is there, e.g. "first declared here".
+    /// The explanation, for example "first declared here".
     pub text: String,
 }
 
-/// One finding.
+/// A finding.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// The stable code; it decides the severity.
+    /// The stable code, which determines the severity.
     pub code: Code,
-    /// The place.
+    /// The location.
     pub span: Span,
-    /// One sentence, no full stop: what is wrong.
+    /// One sentence without a full stop that states the problem.
     pub message: String,
-    /// Other places.
+    /// Further locations.
     pub labels: Vec<Label>,
-    /// What to write instead, if there is a fix.
+    /// The fix, if there is one.
     pub help: Option<String>,
-    /// A command that shows it happen.
+    /// A command that reproduces it.
     pub see: Option<String>,
 }
 
 impl Diagnostic {
-    /// A finding at `span`.
+    /// Creates a finding at `span`.
     #[must_use]
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
@@ -155,7 +155,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds a second place.
+    /// Adds a second location.
     #[must_use]
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label {
@@ -172,17 +172,17 @@ impl Diagnostic {
         self
     }
 
-    /// Whether compilation must not go on to emit.
+    /// Whether it prevents the generation of code.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.code.severity() == Severity::Error
     }
 }
 
-/// Words of a message that are longer came from the source; their beginning tells which they are.
+/// Longer words come from the source and are shortened; their beginning identifies them.
 const LONGEST_WORD: usize = 120;
 
-/// `text` with words that nobody would read to the end cut short.
+/// `text` with very long words shortened.
 fn shortened(text: String) -> String {
     if text.len() <= LONGEST_WORD {
         return text;
@@ -201,17 +201,18 @@ fn shortened(text: String) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Longer names are not compared: the distance takes time and room in proportion to both lengths.
+/// Longer names are not compared, because the time and memory of the comparison are proportional to
+/// both lengths.
 const LONGEST_NAME: usize = 100;
 
-/// The known name nearest to `name`, if it is near enough to be what was meant.
+/// The known name nearest to `name`, if it is near enough for a suggestion.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     if length > LONGEST_NAME {
         return None;
     }
-    // Of one letter nothing but its case may be wrong.
+    // For a single letter only its case may differ.
     let limit = (length / 3).max(usize::from(length > 1));
     known
         .into_iter()

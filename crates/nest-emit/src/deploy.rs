@@ -1,27 +1,27 @@
-//! What runs a server where it is to stay: units of systemd, a Dockerfile.
+//! Generates files for deployment: systemd unit files, a Dockerfile.
 //!
-//! Every value in them comes from the machine. Must not know: files, the command line. Same machine,
-//! same bytes.
+//! Every value in them comes from the machine. Must not know: files, the command line. The same
+//! machine gives the same bytes.
 
 use nest_machine::{Machine, ModelKind};
 
 use crate::OutFile;
 
-/// Why a machine cannot be deployed so; said after "--with NAME: ".
+/// Why a machine cannot be deployed in this way; printed after "--with NAME: ".
 pub type Unfit = &'static str;
 
-/// Descriptors beside the clients': listeners, helpers, libraries.
+/// Descriptors in addition to those of the clients: listeners, helpers, libraries.
 const DESCRIPTORS: u64 = 512;
-/// What the kernel allows a process unless its administrator says more (fs.nr_open).
+/// The kernel's default limit of descriptors per process (fs.nr_open).
 const MOST_DESCRIPTORS: u64 = 1 << 20;
-/// Processes and threads beside the clients': the supervisor, helpers, libraries.
+/// Processes and threads in addition to those of the clients: the supervisor, helpers, libraries.
 const TASKS: u64 = 128;
-/// The port where nobody names one.
+/// The default port.
 const USUAL: u16 = 8080;
-/// What a stop takes beyond `drainTimeout`: seconds.
+/// The time in seconds that a stop needs in addition to `drainTimeout`.
 const STOP: u64 = 5;
 
-/// What an option starts with; empty if it is not set.
+/// The initial value of an option; empty if it is not set.
 fn initial<'m>(m: &'m Machine, name: &str) -> &'m str {
     let option = m
         .settings
@@ -31,8 +31,8 @@ fn initial<'m>(m: &'m Machine, name: &str) -> &'m str {
     option.map_or("", |option| option.initial.as_str())
 }
 
-/// Where the server listens, a word each: the addresses of `listen`, or all interfaces. A server of
-/// inetd's knows of no port.
+/// The addresses on which the server listens: those of `listen`, or all interfaces. A server for
+/// inetd has no port of its own.
 fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     if m.settings.inetd {
         return Ok(vec![format!("*:{USUAL}")]);
@@ -52,13 +52,13 @@ fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     }
 }
 
-/// The port of an address; none if it is a path.
+/// The port of an address; `None` for a path.
 fn port(address: &str) -> Option<&str> {
     let tcp = (!address.starts_with("unix:")).then_some(address)?;
     tcp.rsplit_once(':').map(|(_, port)| port)
 }
 
-/// Text of the specification in a comment or a value of one line.
+/// Text of the specification for a comment or a one-line value.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -68,7 +68,7 @@ fn plain(text: &str) -> String {
 /// `NAME.socket`, which owns the port, and `NAME.service`, which systemd starts with it.
 ///
 /// # Errors
-/// If the specification leaves open where the server listens.
+/// If the specification does not determine where the server listens.
 pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     let name = &m.name;
     let banner = format!(
@@ -107,7 +107,7 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
             .strip_prefix("unix:")
             .or_else(|| address.strip_prefix("*:"))
             .unwrap_or(address);
-        // % begins a specifier.
+        // % begins a systemd specifier.
         text += &format!("ListenStream={}\n", stream.replace('%', "%%"));
     }
     if addresses.iter().any(|address| port(address).is_none()) {
@@ -124,7 +124,7 @@ fn service(m: &Machine) -> String {
     let name = &m.name;
     let clients = u64::from(m.settings.max_clients);
     let (start, kind, input) = if m.settings.inetd {
-        // The socket is descriptor 0, as inetd hands it over with `wait`.
+        // The socket is descriptor 0, as inetd passes it with `wait`.
         (
             format!("/usr/local/bin/{name}"),
             "exec",
@@ -146,9 +146,9 @@ fn service(m: &Machine) -> String {
     };
     let drain = match nest_machine::options::duration(initial(m, "drainTimeout")) {
         Some(ms) if ms > 0 => (u64::from(ms).div_ceil(1000) + STOP).to_string(),
-        _ => "infinity".to_owned(), // none
+        _ => "infinity".to_owned(), // unlimited
     };
-    // What the server asks for when it starts, or room for a file of the user's own.
+    // What the server needs when it starts, with a reserve for files that actions open.
     let each = if m.features.files { 3 } else { 2 };
     let tasks = match m.settings.model {
         ModelKind::Process | ModelKind::Thread => clients + TASKS,
@@ -222,7 +222,7 @@ fn service(m: &Machine) -> String {
     )
 }
 
-/// Where the server runs and what it may write: a directory of its own, and `fileRoot`.
+/// The working directory and what the server may write: a directory of its own, and `fileRoot`.
 fn place(m: &Machine) -> String {
     let name = &m.name;
     let root = plain(initial(m, "fileRoot"));
@@ -237,7 +237,7 @@ fn place(m: &Machine) -> String {
         }
     );
     if root.starts_with('/') {
-        // A blank divides paths there, and % begins a specifier.
+        // A blank separates paths there, and % begins a specifier.
         let quoted = root
             .replace('\\', "\\\\")
             .replace('"', "\\\"")
@@ -250,8 +250,8 @@ fn place(m: &Machine) -> String {
     text
 }
 
-/// What has a container listen on all of its addresses, if the specification names one: that is the
-/// host's, or reaches nobody outside of the container.
+/// An option that makes the server listen on all addresses of the container, if the specification
+/// names one: that address belongs to the host, or cannot be reached from outside of the container.
 fn everywhere(addresses: &[String]) -> String {
     let all = |address: &str| match port(address) {
         Some(port) => format!("*:{port}"),
@@ -265,10 +265,11 @@ fn everywhere(addresses: &[String]) -> String {
     format!(" --set 'listen={}'", wider.join(" "))
 }
 
-/// `Dockerfile` and `.dockerignore`: the project built in one image, the server alone in another.
+/// `Dockerfile` and `.dockerignore`: the project is built in one image, and the server is copied
+/// into another.
 ///
 /// # Errors
-/// If inetd is to start the server, or it leaves open where it listens.
+/// If inetd starts the server, or the specification does not determine where it listens.
 pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     if m.settings.inetd {
         return Err("inetd starts this server; without %option inetd it listens itself");

@@ -1,4 +1,4 @@
-//! What stands in the place of each use: the one mapping from directives and variables to C.
+//! Replaces directives and variables in the user's C code: the only mapping from them to C.
 
 use crate::names;
 use nest_machine::directives::{Directive, Form};
@@ -6,26 +6,27 @@ use nest_machine::{ArgKind, Args, Machine, Use, What};
 use nest_pattern::{Cut, Cuts};
 use std::ops::Range;
 
-/// Where the text stands.
+/// The context of the text.
 #[derive(Clone, Copy)]
 pub enum Context<'a> {
-    /// In a function that has `nest_v`; in a rule's action with `nest_m`, whose elements end there.
+    /// In a function that has `nest_v`; in a rule's action also `nest_m`, with the ends of its
+    /// elements.
     Evaluated(Option<&'a Cuts>),
-    /// At file scope, inside `sizeof`: a variable is known by its type alone.
+    /// At file scope, inside `sizeof`: only the type of a variable is known.
     Unevaluated,
 }
 
-/// C in place of the user's own text: where it is not the same, what of the user's it stands for.
+/// Replaced C text; where it differs, the original text that it stands for.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    /// The C.
+    /// The C text.
     pub text: String,
-    /// Ranges of it, in order, and the range of the user's text that each stands for.
+    /// Ranges of it, in order, each with the range of the original text.
     pub stands: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl Text {
-    /// The user's text as it is.
+    /// The unchanged text of the user.
     pub fn same(text: &str) -> Text {
         Text {
             text: text.to_string(),
@@ -33,7 +34,7 @@ impl Text {
         }
     }
 
-    /// C that stands for the whole of the user's `old`.
+    /// C text that stands for the whole of the user's `old`.
     pub fn whole(text: String, old: &str) -> Text {
         Text {
             stands: vec![(0..text.len(), 0..old.len())],
@@ -41,7 +42,7 @@ impl Text {
         }
     }
 
-    /// The same between more C; `length`: of the user's text.
+    /// The same with C text around it; `length`: that of the user's text.
     pub fn between(mut self, before: &str, after: &str, length: usize) -> Text {
         for (new, _) in &mut self.stands {
             *new = new.start + before.len()..new.end + before.len();
@@ -55,17 +56,17 @@ impl Text {
     }
 }
 
-/// What `$block` becomes. A macro of C may hide a `return`, which no parser of ours sees: so the
-/// block ends with its scope, and no action ends on a helper.
+/// The replacement for `$block`. A C macro may hide a `return` that nest's parser does not see.
+/// Therefore the block ends with its scope, so that no action ends on a helper thread.
 const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(nest_block_left), \
                      __unused__)) nest_session *const nest_in_block = nest_self;";
 
-/// `text` with every use replaced; the number of lines stays.
+/// `text` with every use replaced; the number of lines does not change.
 pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context<'_>) -> Text {
     all_edits(m, text, uses, context).apply(text)
 }
 
-/// The same, and `name` in place of what stands at `hole`.
+/// The same, with `name` instead of the text at `hole`.
 pub fn replace_and_name(
     m: &Machine,
     text: &str,
@@ -190,7 +191,7 @@ fn call(
     }
 }
 
-/// A part's length or place from what is known of the message without a call.
+/// The length or position of a part, computed from the message without a call.
 fn in_place(cuts: &Cuts, c: &str, n: u32) -> Option<String> {
     let parts = cuts.cuts.len() + 1;
     let place = |at: usize| match at {
@@ -215,7 +216,7 @@ fn in_place(cuts: &Cuts, c: &str, n: u32) -> Option<String> {
     }
 }
 
-/// Strings in turn.
+/// A list of strings.
 fn reply(head: &Range<usize>, args: &Args, edits: &mut Edits) {
     if let [arg] = args.args.as_slice()
         && arg.kind == ArgKind::Expression
@@ -241,9 +242,9 @@ fn reply(head: &Range<usize>, args: &Args, edits: &mut Edits) {
     edits.insert(args.close, "}");
 }
 
-/// Replacements and insertions, applied at once.
+/// Replacements and insertions, applied together.
 struct Edits {
-    /// Range, text, and the order in which it came (for insertions at one place).
+    /// The range, the text, and the order of creation (for insertions at one position).
     list: Vec<(Range<usize>, String)>,
 }
 
@@ -256,7 +257,7 @@ impl Edits {
         self.list.push((at..at, text.to_string()));
     }
 
-    /// Whether the range lies in something replaced already.
+    /// Whether the range is inside something that has been replaced.
     fn covered(&self, at: &Range<usize>) -> bool {
         self.list
             .iter()
@@ -264,9 +265,10 @@ impl Edits {
     }
 
     fn apply(mut self, text: &str) -> Text {
-        // Stable: of several insertions at one place the one of the enclosing call comes first
-        // where arguments begin; where they end, the innermost was inserted last and must come
-        // first, which only `)` and `}` at one offset could show, and they never share one.
+        // A stable sort. Among insertions at one position, that of the enclosing call comes first
+        // where arguments begin. Where they end, the innermost was inserted last and would have to
+        // come first; this would matter only if `)` and `}` had the same offset, which is
+        // impossible.
         self.list.sort_by_key(|(r, _)| (r.start, r.end));
         let mut out = String::with_capacity(text.len() + 64 * self.list.len());
         let mut stands = Vec::with_capacity(self.list.len());

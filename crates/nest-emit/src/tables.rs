@@ -1,11 +1,11 @@
-//! The matchers' tables: `runtime/seam.h` says what each field means.
+//! Generates the tables of the matchers; `runtime/seam.h` documents their fields.
 
 use crate::writer::{Writer, string};
 use nest_machine::matching::Matching;
 use nest_machine::{Machine, Rule};
 use nest_pattern::{ByteSet, Cut, Cuts, Dfa, Nfa, NfaState};
 
-/// Sizes that the runtime takes from the tables.
+/// Sizes for the runtime that depend on the tables.
 pub struct Sizes {
     /// NEST__RULES.
     pub rules: usize,
@@ -25,7 +25,7 @@ pub struct Sizes {
     pub nfa_states: usize,
 }
 
-/// What a rule needs at run time besides an automaton that it shares.
+/// What a rule needs at run time besides the automaton that it shares.
 struct Needs {
     dfa: bool,
     nfa: bool,
@@ -41,7 +41,7 @@ fn needs(m: &Machine, matching: &Matching, i: usize) -> Needs {
     }
 }
 
-/// Words for the thread list of a rule.
+/// The number of words for the thread list of a rule.
 fn room(rule: &Rule, apart: bool) -> usize {
     if !apart || rule.dfa.is_some() {
         return 0;
@@ -132,7 +132,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     w.line("};");
 }
 
-/// The cuts of a rule that are of use.
+/// The boundaries of a rule that are used.
 fn asked_cuts(matching: &Matching, i: usize) -> Option<&Cuts> {
     let cuts = matching.cuts[i].as_ref()?;
     cuts.cuts.iter().any(|c| *c != Cut::Unused).then_some(cuts)
@@ -148,7 +148,7 @@ fn cut(cut: Cut) -> String {
     }
 }
 
-/// For each byte, words of a bit for each rule: whether it is live behind that byte.
+/// For each byte, words with a bit for each rule: whether the rule is live after that byte.
 fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
     if matching.apart.is_empty() {
         return vec![0];
@@ -168,7 +168,7 @@ fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
     bits
 }
 
-/// Text that may stand in a comment.
+/// Makes text safe for a comment.
 pub(crate) fn comment(text: &str) -> String {
     text.replace("*/", "* /")
 }

@@ -102,15 +102,15 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
         let directive = directives::find(&word[1..]).filter(|d| !d.c.is_empty());
         out.push(match directive {
             Some(d) if d.form == Form::Block => said.help(
-                "call nest_block_begin(self) and nest_block_end(self) of nest.h in a function that an \
-                 action gave $self",
+                "in a function that an action passes $self to, call nest_block_begin(self) and \
+                 nest_block_end(self) of nest.h",
             ),
             Some(d) if d.form == Form::Global => said.help(format!("call {}() of nest.h", d.c)),
             Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => said.help(format!(
-                "call {}(self, …) of nest.h in a function that an action gave $self",
+                "in a function that an action passes $self to, call {}(self, …) of nest.h",
                 d.c
             )),
-            _ => said.help("directives belong into actions"),
+            _ => said.help("write directives in actions"),
         });
     }
 }
@@ -220,8 +220,8 @@ impl Scan<'_, '_> {
                 return; // said at the first
             }
             if beside(i + 1, at.end) {
-                let help = "an action gives no value: a per-connection variable holds what is to \
-                            stay, `$0`, `$1`, … are what matched";
+                let help = "an action returns no value: store values in per-connection \
+                    variables; `$0`, `$1`, … are the matched texts";
                 let at = at.start..at.end + 1;
                 return self.say(Diag::E0401, &at, "`$$` is Yacc's".to_string(), help);
             }
@@ -287,7 +287,7 @@ impl Scan<'_, '_> {
             .get_or_insert_with(|| ctext::pairs(self.tokens, b'{', b'}').0);
         let Some(close) = braces.get(i + 1).copied().flatten() else {
             let what = "$block lacks its braces".to_string();
-            let help = "it is written $block { … }";
+            let help = "write $block { … }";
             return self.say(Diag::E0403, at, what, help);
         };
         // Where only a value may stand; the C compiler would point at what became of the block.
@@ -298,7 +298,7 @@ impl Scan<'_, '_> {
         });
         if value {
             let what = "$block gives no value".to_string();
-            let help = "it is a statement: let it set a variable, and use that behind it";
+            let help = "it is a statement: set a variable in it, and use the variable after it";
             return self.say(Diag::E0403, at, what, help);
         }
         self.uses.push(Use {
@@ -320,7 +320,7 @@ impl Scan<'_, '_> {
             }
             Owner::Rule(parts) if n as usize > parts => {
                 let what = format!("there is no part {digits}: the pattern has {parts}");
-                let help = "blanks separate the parts; $0 is the whole match";
+                let help = "blanks separate the elements; $0 is the whole match";
                 self.say(Diag::E0402, at, what, help);
                 None
             }
@@ -469,8 +469,8 @@ impl Scan<'_, '_> {
         if word == "END" || word == "TIMEOUT" || (word == "START" && marks) {
             let what = format!("{word} cannot be used in ${}", directive.name);
             let help = match word {
-                "START" => "START holds from the connection on",
-                _ => "END and TIMEOUT say when a rule runs; they are no states",
+                "START" => "START is always set",
+                _ => "END and TIMEOUT are kinds of rules, not states",
             };
             self.say(Diag::E0407, at, what, help);
             return None;

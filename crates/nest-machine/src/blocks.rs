@@ -41,8 +41,8 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                         "this may run on another thread",
                     )
                     .help(
-                        "leave the result in a variable, and go on with it behind the block; $1 and \
-                         its like, $len, $ptr, $log, $id and $peer may stand in it",
+                        "store the result in a variable, and use it after the block; the block may \
+                         use $1 and other parts, $len, $ptr, $log, $id and $peer",
                     ),
             );
         }
@@ -67,7 +67,7 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                         inner(text.span, &block.head),
                         "the block ends only at its brace",
                     )
-                    .help("note in a variable what is to happen, and do it behind the block"),
+                    .help("store in a variable what shall happen, and do it after the block"),
             );
         }
     }

@@ -35,8 +35,8 @@ pub fn fixes(
         // Which definition holds is known to the preprocessor alone.
         if !met.insert(&fix.name) && fixed[fix.name.as_str()] > 0 {
             let what = format!("the macro `{}` is defined twice", fix.name);
-            let help = "one that names per-connection variables has one definition: \
-                        let it use a second macro that differs";
+            let help = "a macro that names per-connection variables can have only one \
+                definition: let it use a second macro that differs";
             out.push(Diagnostic::new(Diag::E0103, *span, what).help(help));
         }
     }

@@ -156,9 +156,9 @@ impl Reader<'_> {
             return;
         };
         if let Some(at) = first_error(tree.root_node()) {
-            let what = "this cannot be read as C declarations".to_string();
-            let help = "before the first rule stand per-connection declarations, each with its `;`; \
-                        %{ %} around them if they do not begin with a type";
+            let what = "these are not valid C declarations".to_string();
+            let help = "only per-connection declarations, each with its `;`, may precede the \
+                first rule; put %{ %} around them if they do not begin with a type";
             return self.say(Diag::E0502, text, at, what, help);
         }
         for node in children(tree.root_node()) {
@@ -178,9 +178,9 @@ impl Reader<'_> {
                 }
                 _ if is_type_only(node) => self.no_variable(text, node),
                 _ => {
-                    let what = "this is no declaration".to_string();
-                    let help = "before the first rule stand per-connection declarations; \
-                                statements belong into START's action";
+                    let what = "this is not a declaration".to_string();
+                    let help = "only per-connection declarations may precede the first rule; \
+                        write statements in START's action";
                     self.say(Diag::E0502, text, at, what, help);
                 }
             }
@@ -215,7 +215,7 @@ impl Reader<'_> {
         if let Some((at, word)) = storage(node, &text.text) {
             let what = format!("a per-connection variable cannot be `{word}`");
             let help = match word.as_str() {
-                "static" => "what all connections share belongs into %{ %}",
+                "static" => "declare what all connections share in %{ %}",
                 _ => "remove the word",
             };
             return self.say(Diag::E0501, text, at.byte_range(), what, help);
@@ -276,12 +276,12 @@ impl Reader<'_> {
                 text,
                 name_node.byte_range(),
                 what,
-                "declare it apart",
+                "declare it separately",
             );
             return None;
         }
         if name.starts_with("nest_") {
-            let what = format!("`{name}`: names that begin with nest_ are nest's");
+            let what = format!("`{name}`: names that begin with nest_ are reserved");
             self.say(
                 Diag::E0504,
                 text,
@@ -394,13 +394,10 @@ pub fn startup(
         };
         if let Some(at) = first_error(tree.root_node()) {
             out.push(
-                Diagnostic::new(
-                    Diag::E0502,
-                    actions_span(text, &at),
-                    "this cannot be read as C",
-                )
-                .help("behind the second `%%` stands C that runs once, at the start: rules stand before \
-                     it, what only a preprocessor can read in %{ %}"),
+                Diagnostic::new(Diag::E0502, actions_span(text, &at), "this is not valid C").help(
+                    "the C code after the second `%%` runs once, at the start: write rules \
+                    before it, and code that needs the preprocessor in %{ %}",
+                ),
             );
             continue;
         }
@@ -428,8 +425,15 @@ fn startup_item(
             if name.is_some_and(|n| &text.text[n.byte_range()] == "main") {
                 let span = actions_span(text, &name.map_or(at, |n| n.byte_range()));
                 out.push(
-                    Diagnostic::new(Diag::E0503, span, "a main in the start-up section").help(
-                        "the section itself is main's beginning: write the statements without it",
+                    Diagnostic::new(
+                        Diag::E0503,
+                        span,
+                        "`main` is defined in the start-up \
+                        section",
+                    )
+                    .help(
+                        "the section is the beginning of main: write the statements without a \
+                         function",
                     ),
                 );
                 return;

@@ -340,7 +340,7 @@ pub const MODELS: &[Model] = &[
         kind: ModelKind::Process,
         name: "process",
         option: "processServer",
-        doc: "a process for each client, forked ahead",
+        doc: "one process per client, forked in advance",
         io: "blocking",
         workers: "process",
         most_clients: 32_000,
@@ -350,7 +350,7 @@ pub const MODELS: &[Model] = &[
         kind: ModelKind::Thread,
         name: "thread",
         option: "threadServer",
-        doc: "a thread for each client, made ahead",
+        doc: "one thread per client, created in advance",
         io: "blocking",
         workers: "thread",
         most_clients: 32_000,
@@ -360,7 +360,7 @@ pub const MODELS: &[Model] = &[
         kind: ModelKind::Event,
         name: "event",
         option: "eventServer",
-        doc: "one loop for all clients (epoll)",
+        doc: "one event loop for all clients (epoll)",
         io: "epoll",
         workers: "loops",
         most_clients: 1_000_000,
@@ -492,7 +492,7 @@ pub struct RunOption {
 /// Features that this machine selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Conversations are told to whoever listens (`--trace`).
+    /// Conversations are traced (`--trace`).
     pub trace: bool,
     /// `$peer()` is used: addresses are kept.
     pub peer: bool,

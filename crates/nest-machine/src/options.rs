@@ -102,21 +102,21 @@ pub const OPTIONS: &[OptionInfo] = &[
         Value::Model(ModelKind::Process),
         "",
         false,
-        "a process for each client, at most N at once",
+        "one process per client, at most N at a time",
     ),
     o(
         "threadServer",
         Value::Model(ModelKind::Thread),
         "",
         false,
-        "a thread for each client, at most N at once",
+        "one thread per client, at most N at a time",
     ),
     o(
         "eventServer",
         Value::Model(ModelKind::Event),
         "",
         false,
-        "one loop for all clients, at most N at once",
+        "one event loop for all clients, at most N at a time",
     ),
     o(
         "standAlone",
@@ -135,7 +135,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         run: true,
         reload: false,
         spec: false,
-        doc: "most simultaneous clients; more wait until one leaves",
+        doc: "maximum number of clients; further clients wait until one leaves",
     },
     live(
         "serverName",
@@ -151,14 +151,14 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "8080",
         true,
-        "the TCP port, on all interfaces; 0 lets the system choose",
+        "the TCP port, on all interfaces; 0: the system chooses one",
     ),
     o(
         "listen",
         Value::Addresses,
         "",
         true,
-        "addresses in place of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd",
+        "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd",
     ),
     o(
         "inputBuffer",
@@ -168,7 +168,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "8K",
         true,
-        "most bytes of one message; beyond it the connection ends",
+        "maximum size of a message; a longer one ends the connection",
     ),
     live(
         "outputBuffer",
@@ -186,21 +186,22 @@ pub const OPTIONS: &[OptionInfo] = &[
             most: 1024 * M,
         },
         "64K",
-        "bytes a connection may $keep",
+        "bytes that a connection may allocate with $keep",
     ),
     o(
         "framing",
         Value::Word(&["stream", "message"]),
         "stream",
         false,
-        "stream: matching goes on until decided; message: what one receive brought is a message",
+        "stream: patterns determine messages; message: the bytes of one receive call are a message",
     ),
     o(
         "matching",
         Value::Word(&["auto", "code", "table", "apart"]),
         "auto",
         false,
-        "rules side by side in an automaton, as code or as a table; or apart; the result is the same",
+        "code, table: one automaton for all rules; apart: one for each rule; the result is the \
+         same",
     ),
     o(
         "matchingStates",
@@ -210,7 +211,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "4096",
         false,
-        "rules whose automaton has more states are matched apart",
+        "rules whose automaton has more states are matched separately",
     ),
     o(
         "matchingCode",
@@ -220,27 +221,27 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "256K",
         false,
-        "rules whose automaton takes more bytes of C are matched apart",
+        "rules whose automaton needs more bytes of C code are matched separately",
     ),
     o(
         "caseless",
         Value::Flag,
         "",
         false,
-        "patterns match letters of both cases",
+        "patterns ignore the case of letters",
     ),
     o(
         "inetd",
         Value::Flag,
         "",
         false,
-        "inetd or its like listens, and hands over connections or its socket",
+        "inetd or a similar program listens, and passes connections or its socket",
     ),
     live(
         "readTimeout",
         Value::Duration,
         "30s",
-        "from the first byte of a message until it is whole",
+        "from the first byte of a message until it is complete",
     ),
     live(
         "writeTimeout",
@@ -264,28 +265,28 @@ pub const OPTIONS: &[OptionInfo] = &[
         "drainTimeout",
         Value::Duration,
         "5s",
-        "how long a server that stops lets its clients finish",
+        "how long a stopping server lets its clients finish",
     ),
     o(
         "helpers",
         Value::Number { least: 1, most: 64 },
         "4",
         true,
-        "most threads of an event server for files and $block",
+        "maximum number of threads of an event server for files and $block",
     ),
     o(
         "fileRoot",
         Value::Text,
         "",
         true,
-        "the directory beneath which files are; \"\": the working directory",
+        "the directory that contains all files; \"\": the working directory",
     ),
     o(
         "logging",
         Value::Word(&["errors", "connections", "requests"]),
         "errors",
         false,
-        "what is logged: errors; a line for each connection too; and one for each message",
+        "what is logged: errors; also a line per connection; also a line per message",
     ),
     o("preforkServer", Value::Later, "", false, ""),
     o("uringServer", Value::Later, "", false, ""),
@@ -336,10 +337,10 @@ pub fn settle(
             continue;
         }
         if !info.spec {
-            let what = format!("`{}` is not written in a specification", info.name);
+            let what = format!("`{}` cannot be set in a specification", info.name);
             out.push(
                 Diagnostic::new(Code::E0601, decl.name.span, what)
-                    .help("write the number behind the model, as in `%option eventServer 1000`"),
+                    .help("write the number after the model, as in `%option eventServer 1000`"),
             );
             continue;
         }
@@ -434,10 +435,10 @@ fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnos
                     Diagnostic::new(
                         Code::E0604,
                         other.name.span,
-                        format!("`{name}` beside `inetd`"),
+                        format!("`{name}` and `inetd` exclude each other"),
                     )
-                    .label(inetd.name.span, "inetd listens in the server's place")
-                    .help("write addresses into inetd's own configuration"),
+                    .label(inetd.name.span, "inetd listens instead of the server")
+                    .help("write addresses in the configuration of inetd"),
                 );
             }
         }
@@ -450,10 +451,10 @@ fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnos
             Diagnostic::new(
                 Code::E0604,
                 listen.name.span,
-                "`listen` beside `serverPort`",
+                "`listen` and `serverPort` exclude each other",
             )
             .label(port.name.span, "the port is given here")
-            .help("write the port into the address, as in `%option listen *:8080`"),
+            .help("write the port in the address, as in `%option listen *:8080`"),
         );
     }
 }

@@ -214,7 +214,7 @@ fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
                         name.span,
                         format!("more than {} states", MOST_STATES - 2),
                     )
-                    .help("keep numbers and modes in per-connection variables"),
+                    .help("store numbers and modes in per-connection variables"),
                 );
             }
             if !states.contains(&name.text) {
@@ -246,7 +246,7 @@ fn assignments(sources: &SourceMap, spec: &Spec, out: &mut Vec<Diagnostic>) {
             let what = format!("the macro `{}` begins with an equals sign", m.name.text);
             out.push(
                 Diagnostic::new(Diag::W0103, p.span, what)
-                    .help("leave the sign off, or quote it if it is meant"),
+                    .help("remove the sign, or quote it to match it"),
             );
         }
     }
@@ -354,7 +354,7 @@ impl Resolver<'_> {
         let Some(ms) = options::duration(&after.text).filter(|ms| *ms > 0) else {
             let what = match after.text.as_str() {
                 "" => "TIMEOUT lacks its time".to_string(),
-                text => format!("`{text}` is no time to wait"),
+                text => format!("`{text}` is not a valid time"),
             };
             cx.out.push(
                 Diagnostic::new(Diag::E0211, after.span, what)
@@ -464,7 +464,7 @@ fn asked(u: &crate::model::Use) -> Vec<u32> {
     parts.iter().filter_map(|n| n.checked_sub(1)).collect()
 }
 
-/// Whether it is `$self`: whoever has it may ask for any part.
+/// Whether it is `$self`: a function that has it may use any part.
 fn hands_on(u: &crate::model::Use) -> bool {
     matches!(&u.what, What::Directive { directive, .. } if directive.name == "self")
 }

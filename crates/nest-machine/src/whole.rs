@@ -20,7 +20,7 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
                 out.push(
                     Diagnostic::new(Code::E0206, rule.span, format!("a second {special} rule"))
                         .label(first, "the first is here")
-                        .help("write all of it into one action"),
+                        .help("combine both in one action"),
                 );
             }
         }
@@ -31,7 +31,7 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
                 out.push(
                     Diagnostic::new(Code::E0208, name.span, what)
                         .label(first, "the first is here")
-                        .help("names are for traces and messages: each names one rule"),
+                        .help("names identify rules in traces and messages: choose another name"),
                 );
             }
         }
@@ -44,12 +44,12 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
                 let start = startup.start as usize;
                 let second = Span::new(startup.file, start.saturating_sub(2), start);
                 Diagnostic::new(Code::E0209, second, what).help(
-                    "rules stand between the first `%%` and the second; behind the second stands C \
-                     that runs once, at the start",
+                    "rules are between the first and the second `%%`; the C code after the \
+                     second runs once, at the start",
                 )
             }
             None => Diagnostic::new(Code::E0209, Span::new(FileId(0), 0, 0), what)
-                .help("write one behind `%%`, such as `\"QUIT\" \\r?\\n { $close(); }`"),
+                .help("write one after `%%`, such as `\"QUIT\" \\r?\\n { $close(); }`"),
         });
     }
 }

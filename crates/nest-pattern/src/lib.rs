@@ -1,7 +1,7 @@
-//! From a pattern's syntax tree to the automata that run it.
+//! Compiles a pattern's syntax tree into automata.
 //!
 //! `ast::Pattern` → [`lower`] → [`Hir`] → [`Nfa`] (ordered choices, pruned) → [`Dfa`] (ordered
-//! subset construction, up to a budget); [`sim`] runs them. Must not know: states, conditions,
+//! subset construction, up to a budget). [`sim`] runs them. Must not know: states, conditions,
 //! actions, C.
 
 mod cuts;

@@ -1,7 +1,7 @@
-//! One automaton for all rules that may be active together: their product, on the way.
+//! The product automaton of all rules that may be active together.
 //!
-//! A state stands for one state of every rule that is live; what is not active when it runs is
-//! masked by its condition's bit. Acceptance and the boundaries of elements are on the transitions.
+//! A state stands for one state of every live rule. Rules that are not active at run time are
+//! masked by the bits of their conditions. Acceptance and element boundaries belong to transitions.
 //! Must not know: what a condition is, how the automaton is run.
 
 mod chains;
@@ -13,7 +13,7 @@ use crate::hash::Table;
 use crate::tagged::{Source, Tagged};
 pub use chains::Chain;
 
-/// A rule on its way into the product.
+/// A rule that becomes a member of the product.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
     /// Its automaton.
@@ -22,26 +22,26 @@ pub struct Member<'a> {
     pub bit: u32,
 }
 
-/// What a rule that accepts leaves behind.
+/// The result of a rule that accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Accept {
-    /// Which member.
+    /// The member.
     pub member: usize,
-    /// The value of each of its tags, from the registers as they were before the byte.
+    /// The value of each of its tags, from the registers before the byte.
     pub tags: Vec<Source>,
 }
 
-/// What a transition does, in this order.
+/// The effects of a transition, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Effect {
-    /// The members that accept, the preferred first: the first that is active counts.
+    /// The members that accept, in order of preference: the first active one counts.
     pub accepts: Vec<Accept>,
-    /// Registers and their new values, one after the other.
+    /// Assignments to registers, to be executed in order.
     pub moves: Vec<(u16, Source)>,
 }
 
 impl Effect {
-    /// Whether it leaves the same behind if it is done for the last of several bytes alone.
+    /// Whether applying it once, for the last of several bytes, has the same result.
     #[must_use]
     pub fn at_once(&self) -> bool {
         let set: Vec<u16> = self.moves.iter().map(|(register, _)| *register).collect();
@@ -55,30 +55,30 @@ impl Effect {
     }
 }
 
-/// The product. State 0 is dead: nothing is live.
+/// The product automaton. State 0 is dead: nothing is live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// Byte to class.
+    /// Maps a byte to its class.
     pub classes: [u8; 256],
     /// Number of classes.
     pub class_count: usize,
-    /// `next[state * class_count + class]`: where to, and which of `effects`.
+    /// `next[state * class_count + class]`: the next state, and an index into `effects`.
     pub next: Vec<(u32, u32)>,
-    /// What transitions do; the first does nothing.
+    /// The effects of transitions; the first does nothing.
     pub effects: Vec<Effect>,
     /// The state before any byte.
     pub start: u32,
-    /// The bits of the conditions whose rules are live, ascending, for each state.
+    /// For each state, the bits of the conditions whose rules are live, ascending.
     pub live: Vec<Vec<u32>>,
     /// Number of registers.
     pub registers: usize,
-    /// These are 0 at the start.
+    /// The registers that are 0 at the start.
     pub zeroed: Vec<u16>,
     /// States that count.
     pub chains: Vec<Chain>,
 }
 
-/// The members that are live, and their states.
+/// The live members and their states.
 type Key = Vec<(u32, u32)>;
 
 /// What one member does on a transition.
@@ -90,21 +90,21 @@ struct Part {
     live: bool,
 }
 
-/// The product before its registers have places.
+/// The product before its registers are allocated.
 struct Raw<'a> {
     members: &'a [Member<'a>],
     classes: [u8; 256],
-    /// How many bytes each class has.
+    /// The number of bytes in each class.
     weights: Vec<usize>,
     keys: Vec<Key>,
-    /// Where to, and which of `parts`.
+    /// The next state, and an index into `parts`.
     next: Vec<(u32, u32)>,
     parts: Vec<Vec<Part>>,
 }
 
 impl Merged {
-    /// The product of the members, in the order of preference; `certain`: all are active whenever
-    /// it runs. `None` if that takes more than `state_budget` states.
+    /// Builds the product of the members, in order of preference. `certain`: all are active
+    /// whenever it runs. Returns `None` if it needs more than `state_budget` states.
     #[must_use]
     pub fn build(members: &[Member<'_>], certain: bool, state_budget: usize) -> Option<Merged> {
         let raw = product(members, certain, state_budget)?;
@@ -159,7 +159,7 @@ impl Merged {
         self.live.len()
     }
 
-    /// The transitions of a state: for each of the different ones, its bytes.
+    /// The different transitions of a state, each with its bytes.
     #[must_use]
     pub fn row(&self, state: usize) -> &[(u32, u32)] {
         &self.next[state * self.class_count..(state + 1) * self.class_count]
@@ -206,7 +206,8 @@ impl Merged {
     }
 }
 
-/// Bytes that no member tells apart are one class: the class of each byte, one byte of each.
+/// Bytes that no member distinguishes are one class. Returns the class of each byte, and one byte
+/// of each class.
 fn joint_classes(members: &[Member<'_>]) -> ([u8; 256], Vec<u8>) {
     let mut kinds = [0; 256];
     divide_all(&mut kinds, &BYTES, members.iter());
@@ -287,8 +288,8 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
     })
 }
 
-/// Bytes that members take alike, by which of them are live: most states are of few, and many of
-/// the same.
+/// Caches which bytes are equivalent for each set of live members: most states have few live
+/// members, and often the same.
 #[derive(Default)]
 struct Alike {
     of: Table<Vec<u32>, Vec<u8>>,
@@ -296,7 +297,7 @@ struct Alike {
 }
 
 impl Alike {
-    /// For each of `samples`, the first of them that the members in `from` take as they take it.
+    /// For each of `samples`, the first of them that is equivalent for the members in `from`.
     fn of(&mut self, members: &[Member<'_>], from: &Key, samples: &[u8]) -> &[u8] {
         self.live.clear();
         self.live.extend(from.iter().map(|(member, _)| *member));
@@ -317,17 +318,17 @@ impl Alike {
     }
 }
 
-/// All members by one byte.
+/// Steps all members by one byte.
 #[derive(Clone, Default)]
 struct Way {
     to: Key,
     does: Vec<Part>,
-    /// If all are active, the first that accepts is preferred to all behind it.
+    /// If all are active, the first that accepts is preferred to all after it.
     decided: bool,
 }
 
-/// The ways by those of the samples that are the first of their kind, member by member: each has a
-/// table of its own, far from the others'.
+/// Computes the transitions for one sample of each kind, member by member, because each member has
+/// a table of its own, far away from the others.
 fn steps(
     members: &[Member<'_>],
     from: &Key,

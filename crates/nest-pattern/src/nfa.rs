@@ -1,4 +1,4 @@
-//! The ordered NFA of one rule: states, and what builds and prunes them.
+//! The ordered NFA of one rule.
 //!
 //! Must not know: notation, determinisation, how it is run.
 
@@ -9,47 +9,49 @@ use crate::hir::Hir;
 use nest_syntax::ast::ByteSet;
 use std::fmt;
 
-/// Most states a rule may have: a state number fits 16 bits, with room for marks of a table.
+/// The maximum number of states of a rule: a state number fits 16 bits, with space for flags of a
+/// table.
 pub const STATE_LIMIT: usize = 65_000;
 
-/// One state of the ordered NFA. Numbers index [`Nfa::states`].
+/// One state of the ordered NFA. Numbers are indexes into [`Nfa::states`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NfaState {
-    /// Consumes one byte of `set`, goes to `next`.
+    /// Consumes one byte of `set` and goes to `next`.
     Byte {
-        /// Which bytes.
+        /// The bytes.
         set: ByteSet,
-        /// Where to.
+        /// The next state.
         next: u32,
     },
-    /// Tries each in order. (Pruned: every target can still reach Match.)
+    /// Tries each in order. (Pruned: every target can reach Match.)
     Split(Vec<u32>),
-    /// The boundary behind element `part` (0-based; the last element has none: it ends at Match).
+    /// The boundary after element `part` (from 0; the last element has none, because it ends at
+    /// Match).
     Mark {
-        /// Index of the element that ends here.
+        /// The element that ends here.
         part: u32,
-        /// Where to.
+        /// The next state.
         next: u32,
     },
     /// Matched.
     Match,
 }
 
-/// Thompson NFA with preference order; states from which Match cannot be reached are not in it.
+/// A Thompson NFA with order of preference, without states from which Match cannot be reached.
 ///
-/// No cycle is without a [`NfaState::Byte`], so following Splits and Marks always ends. If nothing
+/// Every cycle contains a [`NfaState::Byte`], so following Splits and Marks always ends. If nothing
 /// can match (which [`crate::lower`] refuses), the only state is a Split without targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nfa {
-    /// States, numbered in the order in which a reader of the pattern meets them.
+    /// The states, numbered in the order of the pattern.
     pub states: Vec<NfaState>,
-    /// Where to begin.
+    /// The start.
     pub start: u32,
-    /// Number of elements.
+    /// The number of elements.
     pub parts: u32,
 }
 
-/// The pattern needs more than [`STATE_LIMIT`] states, or nests too deep.
+/// The pattern needs more than [`STATE_LIMIT`] states, or is nested too deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
@@ -62,10 +64,10 @@ impl fmt::Display for TooLarge {
 impl std::error::Error for TooLarge {}
 
 impl Nfa {
-    /// Builds the NFA of the elements, one after another.
+    /// Builds the NFA of a sequence of elements.
     ///
     /// # Errors
-    /// [`TooLarge`], found before more than [`STATE_LIMIT`] states exist.
+    /// [`TooLarge`], detected before more than [`STATE_LIMIT`] states exist.
     pub fn build(elements: &[Hir]) -> Result<Nfa, TooLarge> {
         let (states, start) = build::build(elements)?;
         let (states, start) = prune::prune(&states, start);
@@ -77,12 +79,12 @@ impl Nfa {
         })
     }
 
-    /// Whether [`Nfa::build`] builds it.
+    /// Whether [`Nfa::build`] would succeed.
     pub(crate) fn fits(elements: &[Hir]) -> bool {
         build::build(elements).is_ok()
     }
 
-    /// Of these states, without those from which nothing can match.
+    /// Built from these states, without those from which nothing can match.
     pub(crate) fn pruned(states: &[NfaState], start: u32, parts: u32) -> Nfa {
         let (states, start) = prune::prune(states, start);
         Nfa {
@@ -92,7 +94,7 @@ impl Nfa {
         }
     }
 
-    /// The same without an element (from 0), to see how much of an automaton is its own.
+    /// The same without an element (from 0), to see how much of an automaton it causes.
     #[must_use]
     pub fn without(&self, element: u32) -> Nfa {
         let mut nfa = self.clone();
@@ -119,7 +121,7 @@ impl Nfa {
         nfa
     }
 
-    /// The state of that number.
+    /// The state with this number.
     #[must_use]
     pub fn state(&self, id: u32) -> &NfaState {
         &self.states[id as usize]

@@ -1,7 +1,7 @@
-//! Runs the automata in Rust, as the language defines it: for tests and checkers.
+//! Runs the automata in Rust, as the language defines matching: for tests and checkers.
 //!
-//! [`Runner`] steps one rule over its DFA or its thread list; [`parts`] finds the parts of a
-//! match; [`Engine`] decides between rules. Plain rather than fast. Must not know: conditions,
+//! [`Runner`] steps one rule over its DFA or its thread list, [`parts`] finds the parts of a match,
+//! and [`Engine`] selects between rules. It is simple rather than fast. Must not know: conditions,
 //! actions, sockets.
 
 mod engine;
@@ -38,7 +38,7 @@ impl<'n> Threads<'n> {
         }
     }
 
-    /// T(r, i) to T(r, i + 1).
+    /// From T(r, i) to T(r, i + 1).
     pub fn step(&mut self, byte: u8) {
         self.accepts = self.stepper.step(&self.list, byte, &mut self.spare);
         std::mem::swap(&mut self.list, &mut self.spare);
@@ -63,7 +63,7 @@ impl<'n> Threads<'n> {
     }
 }
 
-/// One rule on its way through a message, by either automaton.
+/// The state of one rule within a message, in either automaton.
 #[derive(Clone, Debug)]
 pub enum Runner<'r> {
     /// By DFA: the automaton and its state.
@@ -73,7 +73,7 @@ pub enum Runner<'r> {
 }
 
 impl Runner<'_> {
-    /// Takes one byte.
+    /// Steps by one byte.
     pub fn step(&mut self, byte: u8) {
         match self {
             Runner::Dfa(dfa, state) => *state = dfa.step(*state, byte),
@@ -106,13 +106,14 @@ struct Boundary {
     before: Option<usize>,
 }
 
-/// The parts of a match: the highest-priority path over exactly `bytes`, `None` if there is none.
+/// The parts of a match: the preferred path over exactly `bytes`; `None` if there is none.
 ///
-/// One range per element, in order, without gaps. A Match before the end ends no path and cuts
-/// nothing off: only what reaches the end counts.
+/// One range per element, in order, without gaps. A Match before the end neither ends a path nor
+/// cuts anything off: only paths that reach the end count.
 #[must_use]
 pub fn parts(nfa: &Nfa, bytes: &[u8]) -> Option<Vec<Range<usize>>> {
-    // A thread is a state and the last boundary it passed; every path passes them in order.
+    // A thread is a state and the last boundary it passed; every path passes the boundaries in
+    // order.
     let mut passed: Vec<Boundary> = Vec::new();
     let mut seen = vec![usize::MAX; nfa.states.len()];
     let mut entries: Vec<(u32, Option<usize>)> = vec![(nfa.start, None)];

@@ -1,7 +1,8 @@
-//! From the text of a specification to its syntax tree.
+//! Parses the text of a specification into its syntax tree.
 //!
-//! One function: [`parse`]. It never fails; it returns what it understood and what was wrong.
-//! Must not know: files (a [`Loader`] brings them), what names resolve to beyond their kind.
+//! The only entry point is [`parse`]. It never fails: it returns what it understood, and
+//! diagnostics. Must not know: files (a [`Loader`] reads them), and what names stand for beyond
+//! their kind.
 
 pub mod ast;
 mod cond;
@@ -18,17 +19,17 @@ mod rules;
 use nest_diag::{Diagnostic, FileId, REMARK, SourceMap, Span};
 use std::collections::BTreeMap;
 
-/// Brings the text of an `%include`; the compiler itself does no I/O.
+/// Loads the text of an `%include`. The compiler itself does no I/O.
 pub trait Loader {
-    /// `path` as written, `from`: the name of the including file. The new file's name and text,
-    /// or why there is none.
+    /// `path` is as written, and `from` is the name of the including file. Returns the new file's
+    /// name and text.
     ///
     /// # Errors
-    /// One sentence for the user.
+    /// One sentence for the user that gives the reason.
     fn load(&mut self, from: &str, path: &str) -> Result<(String, String), String>;
 }
 
-/// For a specification that stands alone: no file is there.
+/// A loader for a specification without includes: it finds no file.
 pub struct Alone;
 
 impl Loader for Alone {
@@ -37,8 +38,8 @@ impl Loader for Alone {
     }
 }
 
-/// Parses the specification `name`, whose text is `text`, and what it includes.
-/// All diagnostics of all files come back, in order of position.
+/// Parses the specification `name` with the text `text`, and the files it includes. Returns the
+/// diagnostics of all files, ordered by position.
 pub fn parse(
     name: &str,
     text: &str,
@@ -71,7 +72,7 @@ pub fn parse(
     (sources, spec, diags)
 }
 
-/// Gathers the comments that speak to the compiler: what the parsers met, and those of C.
+/// Collects the comments for the compiler: those that the parsers found, and those in C code.
 fn remarks(units: &[decls::Unit], spec: &mut ast::Spec) {
     let mut found: BTreeMap<(FileId, usize), usize> = BTreeMap::new();
     for unit in units {

@@ -1,9 +1,8 @@
-//! `cargo xtask book`: the documentation as HTML, in `target/book`, and every link of it looked at.
+//! `cargo xtask book`: renders the documentation as HTML in `target/book` and checks every link.
 //!
-//! The sources are an mdBook (docs/book.toml, docs/SUMMARY.md), so `mdbook build docs` reads them too.
-//! What a page names outside of docs/, an example or a page of the project, becomes a page as well. The
-//! pages need no network, and no script but for the search. Must not know: what Markdown looks like inside a
-//! page.
+//! The sources are an mdBook (docs/book.toml, docs/SUMMARY.md), so `mdbook build docs` works too.
+//! Examples and files of the project that a page links to become pages as well. The pages need no
+//! network, and no script except for the search. Must not know: the Markdown inside a page.
 
 mod highlight;
 mod page;
@@ -21,9 +20,9 @@ use summary::{Entry, Summary};
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 const SEARCH: &str = include_str!("search.js");
-/// Where the book's own pages lie.
+/// The folder of the book's own pages.
 const DOCS: &str = "docs";
-/// So many sections are worth a list above the page.
+/// The minimum number of sections for a list above the page.
 const MANY: usize = 6;
 
 /// Renders the book.
@@ -33,7 +32,7 @@ pub fn book() -> Outcome {
     Ok(format!("{count} pages; {}", place.display()))
 }
 
-/// Renders the book into a directory; how many pages.
+/// Renders the book into a directory. Returns the number of pages.
 pub fn render(place: &Path) -> Result<usize, String> {
     let text = read(&Path::new(DOCS).join("SUMMARY.md"))?;
     let summary = summary::parse(&text)?;
@@ -55,7 +54,7 @@ pub fn render(place: &Path) -> Result<usize, String> {
     for (source, page) in &pages {
         write(&place.join(address(source)), &whole(&summary, source, page))?;
     }
-    // A page and its pictures lie beside each other, as their sources do.
+    // Pages and their pictures are in the same relative folders as their sources.
     for image in pages.values().flat_map(|page| &page.images) {
         let own = image.strip_prefix(DOCS).unwrap_or(image);
         write(&place.join(own), &read(image)?)?;
@@ -73,7 +72,7 @@ pub fn render(place: &Path) -> Result<usize, String> {
     Ok(pages.len())
 }
 
-/// The pages of the summary, and whatever they lead to, by path from the root.
+/// The pages of the summary and all files that they link to, by path from the root.
 fn collect(summary: &Summary) -> Result<BTreeMap<PathBuf, Page>, String> {
     let mut pages = BTreeMap::new();
     let mut wanted: Vec<PathBuf> = summary
@@ -100,7 +99,7 @@ fn collect(summary: &Summary) -> Result<BTreeMap<PathBuf, Page>, String> {
     Ok(pages)
 }
 
-/// Links to a heading that is not there.
+/// Checks for links to headings that do not exist.
 fn dead_links(pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
     let ids: BTreeMap<&PathBuf, BTreeSet<&str>> = pages
         .iter()
@@ -125,16 +124,16 @@ fn dead_links(pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
         .collect()
 }
 
-/// Where the page of a source is, from the book's root.
+/// The path of the page for a source, from the book's root.
 fn address(source: &Path) -> PathBuf {
     let Ok(own) = source.strip_prefix(DOCS) else {
-        // A name behind which no server looks for a type of its own.
+        // A name for which a web server sets no content type of its own.
         return Path::new("project").join(format!("{}.html", source.display()));
     };
     own.with_extension("html")
 }
 
-/// The way from one page to another.
+/// The relative path from one page to another.
 fn way(from: &Path, to: &Path) -> String {
     let up = address(from).components().count() - 1;
     format!("{}{}", "../".repeat(up), address(to).display())
@@ -155,7 +154,7 @@ fn plain(path: &Path) -> PathBuf {
     out
 }
 
-/// A page with all that stands around it.
+/// A page with its surroundings.
 fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
     let to = |entry: &Entry| way(source, &Path::new(DOCS).join(&entry.path));
     let mut contents = String::new();
@@ -189,7 +188,7 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
     let after = beside(at.and_then(|i| all.get(i + 1)), "next");
     let root = "../".repeat(address(source).components().count() - 1);
     let sections = format!("</h1>\n{}", sections(source, page));
-    // The page last: nothing in it is taken for a place.
+    // Replaces the page last, so that its text is not searched for placeholders.
     TEMPLATE
         .replace("{title}", &page::escaped(&page.title))
         .replace("{root}", &root)
@@ -203,7 +202,7 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
         .replace("{page}", &page.html.replacen("</h1>\n", &sections, 1))
 }
 
-/// The sections of a long page, unless it lists them itself.
+/// The sections of a long page, unless the page lists them itself.
 fn sections(source: &Path, page: &Page) -> String {
     let sections: Vec<_> = page
         .headings
@@ -228,7 +227,7 @@ fn sections(source: &Path, page: &Page) -> String {
     format!("<nav class=\"here\"><ul>{}</ul></nav>", items.join(""))
 }
 
-/// The text of a page; of a folder that has no README, links to its files.
+/// The text of a page; for a folder without README, links to its files.
 fn read(path: &Path) -> Result<String, String> {
     let place = tool::root().join(path);
     if !place.is_dir() {

@@ -1,6 +1,7 @@
-//! A page: Markdown, or a file of the project, as HTML, with its headings and its links.
+//! Renders one page, Markdown or a file of the project, as HTML, and collects its headings and
+//! links.
 //!
-//! Must not know: what stands around a page, and where pages are written.
+//! Must not know: the surroundings of a page, and where pages are written.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +11,13 @@ use super::highlight::highlighted;
 use super::search::{self, Section};
 use crate::tool;
 
-/// A page as it stands between its contents and its foot.
+/// The main part of a page.
 pub struct Page {
     pub title: String,
     pub html: String,
     pub headings: Vec<Heading>,
     pub links: Vec<Link>,
-    /// Pictures, from the root.
+    /// Pictures, by path from the root.
     pub images: Vec<PathBuf>,
     pub sections: Vec<Section>,
 }
@@ -30,13 +31,13 @@ pub struct Heading {
 
 /// A link to another file of the project.
 pub struct Link {
-    /// From the root.
+    /// The path from the root.
     pub target: PathBuf,
-    /// Its fragment; may be empty.
+    /// Its fragment, which may be empty.
     pub heading: String,
 }
 
-/// Text as HTML has it.
+/// Text with HTML escapes.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -44,7 +45,7 @@ pub fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// The page of a file.
+/// Renders a file as a page.
 pub fn page(source: &Path, text: &str) -> Page {
     if tool::has_extension(source, &["md"]) || tool::root().join(source).is_dir() {
         return markdown(source, text);
@@ -143,7 +144,7 @@ fn markdown(source: &Path, text: &str) -> Page {
     }
 }
 
-/// Gives each heading its id: the words of it, as GitHub and mdBook make it.
+/// Gives each heading an id made of its words, like GitHub and mdBook.
 fn number_headings(events: &mut [Event]) -> Vec<Heading> {
     let mut found: Vec<Heading> = Vec::new();
     let mut open: Option<usize> = None;
@@ -197,7 +198,7 @@ fn slug(text: &str) -> String {
         .collect()
 }
 
-/// Where a link leads to in the book; one to a file of the project is noted.
+/// The target of a link in the book; records links to files of the project.
 fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     if to.contains("://") || to.starts_with("mailto:") {
         return to.to_owned().into();
@@ -224,7 +225,7 @@ fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     way.into()
 }
 
-/// A fenced block: its first word is its kind, a second one the name of the file that it is.
+/// A fenced block: its first word is its kind, an optional second one a file name.
 fn fence(words: &str, text: &str) -> String {
     let mut words = words.split_whitespace();
     let kind = words.next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What the search of the book looks in: the sections of all pages, as a script that search.js loads.
+//! The search index of the book: the sections of all pages, as a script that search.js loads.
 //!
-//! Must not know: how somebody searches.
+//! Must not know: how the search works.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use super::page::Page;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Section {
     pub title: String,
-    /// What a link to it ends in.
+    /// The fragment of links to it.
     pub id: String,
     pub text: String,
 }
 
-/// The sections of a page whose headings have their ids.
+/// The sections of a page whose headings have ids.
 pub fn sections(events: &[Event]) -> Vec<Section> {
     let mut found: Vec<Section> = Vec::new();
     let mut in_title = false;
@@ -51,7 +51,7 @@ pub fn sections(events: &[Event]) -> Vec<Section> {
     found
 }
 
-/// Emphasis and links stand within a word's neighbours, all else ends one.
+/// Emphasis and links do not separate words; everything else does.
 fn end_of_words(end: pulldown_cmark::TagEnd) -> bool {
     use pulldown_cmark::TagEnd;
     !matches!(end, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link)
@@ -71,7 +71,7 @@ pub fn index(pages: &BTreeMap<PathBuf, Page>) -> String {
     format!("window.nestBook = [\n{}\n];\n", rows.join(",\n"))
 }
 
-/// A string of JavaScript.
+/// A JavaScript string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

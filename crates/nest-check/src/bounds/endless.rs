@@ -46,19 +46,19 @@ impl Checker<'_> {
             };
             let before = self.talks.to(set);
             let came = match &before {
-                Some(w) if !w.acts.is_empty() => format!("behind {w}, "),
+                Some(w) if !w.acts.is_empty() => format!("after {w}, "),
                 _ => String::new(),
             };
             let or_time = match time {
                 "none" => String::new(),
                 time => format!(" or readTimeout, {time},"),
             };
-            let what = "a match without bound: nothing that a client sends ends it";
+            let what = "a match without a limit: nothing that a client sends ends it";
             let help = format!(
-                "{came}once a client has sent {}, every byte belongs to it, until the client closes \
-                 or inputBuffer, {most},{or_time} ends the conversation: a lazy repetition, as in \
-                 `*?`, ends at the first place where it can; what has no end is for $fileReceive \
-                 or $read in an action",
+                "{came}when a client has sent {}, every further byte belongs to this match, until the \
+                 client closes, or until inputBuffer, {most},{or_time} ends the conversation: use a \
+                 lazy repetition, such as `*?`, which ends as early as possible; receive data \
+                 without an end with $fileReceive or $read in an action",
                 literal(&input)
             );
             let witness = before.map(|w| w.and(input).then(Then::Waits));

@@ -1,9 +1,11 @@
-//! Conversations that cover what is left: from what can be reached, with what the server really does.
+//! Finds conversations for what is not covered, from the analysis of the checker and the behaviour
+//! of the server.
 //!
-//! A conversation grows by what covers something, or leads to where something is left; each time it
-//! is held anew from its beginning, so that what is kept is what happened. Where the C of an action
-//! decides, words of the specification are tried. The same specification, the same conversations.
-//! Must not know: how they are written down.
+//! A conversation is extended by acts that cover something new or lead to sets of states where
+//! something is not covered. Each extended conversation is run from its beginning, so that the
+//! result is what really happened. Where the C code of an action decides, words from the
+//! specification are tried. The result depends only on the specification. Must not know: how
+//! conversations are written.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,15 +18,15 @@ use super::script::{Entry, Ran, Script, Talk};
 use crate::signals;
 use crate::term::Failure;
 
-/// Longer conversations tell nobody anything.
+/// A longer conversation would not help a reader.
 const LONGEST: usize = 24;
-/// Conversations that are held in all; those for words apart.
+/// The maximum number of conversations run, without those that try words.
 const MOST_RUNS: usize = 4000;
-/// Conversations with words in all, and in one server.
+/// The maximum number of conversations that try words, in total and per server.
 const MOST_WORDS: usize = 6000;
 const AT_ONCE: usize = 500;
-/// Ways to one set that are kept, each with another last act, for what was said may matter; and those
-/// with words.
+/// The number of known paths to a set of states, each with another last act, because the input may
+/// matter; and those with words.
 const MOST_WAYS: usize = 4;
 const MOST_SPELT: usize = 40;
 
@@ -34,18 +36,18 @@ const TRIES: usize = 3;
 const OTHERWISE: &str = "another rule takes what is sent there";
 const READ: &str = "an action that has not ended reads what is sent there";
 
-/// A rule in a set, which may run there.
+/// A rule in a set of states in which it may run.
 pub type Target = (usize, Step);
 
-/// What came of a conversation, set by set.
+/// The result of a conversation.
 struct Seen {
-    /// The set at the beginning of each part, from the first act on; nothing: none is known.
+    /// The set of states at the beginning of each part, from the first act on; `None` if unknown.
     sets: Vec<Option<usize>>,
-    /// What ran in each part.
+    /// The rules that ran in each part.
     ran: Vec<Vec<Target>>,
 }
 
-/// Finds conversations.
+/// Searches for conversations.
 pub struct Explorer<'m> {
     m: &'m Machine,
     reach: &'m Reach,
@@ -55,21 +57,21 @@ pub struct Explorer<'m> {
     script: &'m Script,
     /// What is covered so far.
     covered: BTreeSet<Target>,
-    /// How a set was really reached.
+    /// Paths that really reached a set.
     ways: BTreeMap<usize, Vec<Vec<Act>>>,
-    /// Where an act has led from a set.
+    /// The set that an act has reached from a set.
     edges: BTreeMap<usize, Vec<(Act, usize)>>,
-    /// What did not come out as it should, and why.
+    /// Targets that did not behave as expected, and why.
     given_up: BTreeMap<Target, String>,
-    /// How often a target did not come out as it should.
+    /// How often a target did not behave as expected.
     failures: BTreeMap<Target, usize>,
-    /// Leaps that went elsewhere.
+    /// Jumps that reached another set than expected.
     broken: BTreeSet<(usize, usize)>,
-    /// Ways, by set and number, and rules with which words were tried.
+    /// Paths (by set and number) and rules for which words have been tried.
     spelt: BTreeSet<(usize, usize, usize)>,
-    /// What a rule took in conversations that were held before.
+    /// Input that a rule matched in conversations that were run before.
     known: BTreeMap<usize, BTreeSet<Vec<u8>>>,
-    /// What rules take at once, each in its set.
+    /// Input that a rule matches at once, for each set.
     messages: BTreeMap<(usize, usize), Option<Vec<u8>>>,
     begun: bool,
     /// Whether words are tried.
@@ -79,7 +81,7 @@ pub struct Explorer<'m> {
 }
 
 impl<'m> Explorer<'m> {
-    /// For what `coverage` lacks.
+    /// Creates a search for what is missing in `coverage`.
     pub fn new(
         m: &'m Machine,
         reach: &'m Reach,
@@ -109,7 +111,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Learns from a conversation that was held before.
+    /// Learns from a conversation that was run before.
     pub fn learn(&mut self, coverage: &Coverage, acts: Vec<Act>) -> Result<(), Failure> {
         let talk = Talk { acts, tail: None };
         if let Ok(ran) = self.hold(&talk)? {
@@ -125,7 +127,7 @@ impl<'m> Explorer<'m> {
         Ok(())
     }
 
-    /// The next conversation that covers something; nothing if none is known any more.
+    /// Returns the next conversation that covers something new, or `None`.
     pub fn next(&mut self, coverage: &Coverage) -> Result<Option<(Talk, Vec<Target>)>, Failure> {
         if !self.begun {
             self.begun = true;
@@ -148,7 +150,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Goes to each set, as the checker would.
+    /// Tries to reach each set by the path that the checker predicts.
     fn go_everywhere(&mut self, coverage: &Coverage) -> Result<(), Failure> {
         let sets = 0..self.reach.sets.len();
         let ways = sets.filter_map(|set| Some(self.talks.to(set)?.acts));
@@ -157,7 +159,7 @@ impl<'m> Explorer<'m> {
         self.hold_many(coverage, &talks)
     }
 
-    /// Holds conversations, many in one server, and notes where they came.
+    /// Runs conversations, many in one server, and records the sets they reached.
     fn hold_many(&mut self, coverage: &Coverage, talks: &[Talk]) -> Result<(), Failure> {
         for some in talks.chunks(AT_ONCE) {
             if signals::caught() {
@@ -168,7 +170,7 @@ impl<'m> Explorer<'m> {
                     self.follow(coverage, talk, ran);
                 }
             } else if some.len() > 1 {
-                // One of them takes the others with it.
+                // If one of them fails, the others fail with it.
                 for talk in some {
                     self.hold_many(coverage, std::slice::from_ref(talk))?;
                 }
@@ -177,7 +179,7 @@ impl<'m> Explorer<'m> {
         Ok(())
     }
 
-    /// Takes back what a conversation was said to cover, but for what it does up to there.
+    /// Removes the coverage that was assumed for a conversation, except what it covers up to there.
     pub fn take_back(&mut self, lost: &[Target], why: &str) {
         for target in lost {
             self.covered.remove(target);
@@ -187,7 +189,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Takes back all that a conversation covers.
+    /// Removes the whole coverage of a conversation.
     pub fn give_up(&mut self, lost: &[Target], why: &str) {
         for target in lost {
             self.covered.remove(target);
@@ -195,7 +197,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Why a target is not covered.
+    /// Records why a target is not covered.
     pub fn reason(&mut self, target: Target) -> String {
         if let Some(why) = self.given_up.get(&target) {
             return why.clone();
@@ -209,7 +211,8 @@ impl<'m> Explorer<'m> {
         "enough is proposed at once: keep it, and ask again".to_owned()
     }
 
-    /// The first that is left in a set: of rules that go on, or of those that end the conversation.
+    /// The first uncovered target in a set: among the rules that continue the conversation, or
+    /// among those that end it.
     fn left(&mut self, set: usize, closing: bool) -> Option<Target> {
         self.all_left(set, closing).first().copied()
     }
@@ -228,7 +231,7 @@ impl<'m> Explorer<'m> {
         all
     }
 
-    /// Whether a target is the last that happens in a conversation.
+    /// Whether a target is the last event of a conversation.
     fn closes(&mut self, target: Target) -> bool {
         let states = self.reach.sets[target.0].states;
         let effect = self.effect(target.1);
@@ -243,7 +246,8 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// What a client does to see a target from its set; `Some(None)`: end of file must decide.
+    /// The acts of a client that reach a target from its set; `Some(None)`: end of file must select
+    /// the rule.
     fn next_act(&mut self, (set, step): Target) -> Option<Option<Act>> {
         match step {
             Step::Timer(n) => Some(Some(Act::Silence(self.m.timers[n].after))),
@@ -254,7 +258,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// What a rule takes in a set at once.
+    /// Input that a rule matches at once in a set.
     fn message(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
         if !self.messages.contains_key(&(set, rule)) {
             let short = self
@@ -266,7 +270,7 @@ impl<'m> Explorer<'m> {
         self.messages[&(set, rule)].clone()
     }
 
-    /// What a rule takes in a set when nothing more comes.
+    /// Input that a rule matches in a set when nothing follows.
     fn tail(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
         let reached = &self.reach.sets[set];
         let rules = self.m.rules.iter();
@@ -277,7 +281,8 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// The shortest way to a set in which something is left; of equally short ones to where most is.
+    /// The shortest path to a set in which something is not covered; among equally short paths, the
+    /// one to the set with the most.
     fn beginning(&mut self) -> Option<Vec<Act>> {
         let sets: Vec<usize> = self.ways.keys().copied().collect();
         let mut all = Vec::new();
@@ -294,7 +299,7 @@ impl<'m> Explorer<'m> {
         all.into_iter().min().map(|(_, _, way)| way)
     }
 
-    /// A conversation from a beginning, as far as it covers something.
+    /// A conversation from the beginning, as far as it covers something.
     fn conversation(
         &mut self,
         coverage: &Coverage,
@@ -356,7 +361,7 @@ impl<'m> Explorer<'m> {
                     self.given_up.insert(target, OTHERWISE.to_owned());
                     continue;
                 }
-                // An action reads it: in another conversation none may.
+                // An action reads this input; in another conversation none may.
                 let times = self.failures.entry(target).or_default();
                 *times += 1;
                 if *times == TRIES {
@@ -381,13 +386,13 @@ impl<'m> Explorer<'m> {
         Ok(kept.map(|talk| (talk, found)))
     }
 
-    /// What to do next in a set: acts that lead to where something is left, and what that is.
+    /// The next acts from a set, which lead to something uncovered, and what that is.
     fn choose(&mut self, set: usize, room: usize) -> Option<(Vec<Act>, Target)> {
         if room == 0 {
             return None;
         }
         for closing in [false, true] {
-            // The nearest first, along what acts have done before.
+            // The nearest first, according to what acts have done before.
             let mut met = BTreeSet::from([set]);
             let mut todo = VecDeque::from([(set, Vec::new())]);
             while let Some((here, way)) = todo.pop_front() {
@@ -411,7 +416,7 @@ impl<'m> Explorer<'m> {
         None
     }
 
-    /// Holds one conversation; `Err` has the reason why the server did not go through with it.
+    /// Runs one conversation. `Err` contains the reason why the server did not complete it.
     fn hold(&mut self, talk: &Talk) -> Result<Result<Ran, String>, Failure> {
         self.runs += 1;
         if signals::caught() {
@@ -421,7 +426,7 @@ impl<'m> Explorer<'m> {
         Ok(held.map(|mut held| held.ran.pop().unwrap_or_default()))
     }
 
-    /// Notes where a conversation came.
+    /// Records the sets that a conversation reached.
     fn follow(&mut self, coverage: &Coverage, talk: &Talk, ran: &Ran) -> Seen {
         let seen = seen(coverage, ran);
         for (n, set) in seen.sets.iter().enumerate() {
@@ -442,11 +447,10 @@ impl<'m> Explorer<'m> {
         seen
     }
 
-    /// Tries words of the specification, until one leads to a set that was not reached; whether one
-    /// does.
+    /// Tries words from the specification until one leads to a new set. Returns whether one did.
     fn try_words(&mut self, coverage: &Coverage) -> Result<bool, Failure> {
         let words = words(self.m);
-        // First where an action has a choice, then on the way to that.
+        // First where an action has a choice, then on the path to it.
         for choice in [true, false, true] {
             let mut talks = Vec::new();
             let sets: Vec<usize> = self.ways.keys().copied().collect();
@@ -488,7 +492,7 @@ impl<'m> Explorer<'m> {
         Ok(false)
     }
 
-    /// Messages that a rule takes in a set, and that may matter to its action.
+    /// Input that a rule matches in a set and that may matter to its action.
     fn choices(&mut self, set: usize, rule: usize, words: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let known = self.known.get(&rule).into_iter().flatten();
         let known = known.filter(|message| self.talks.takes(set, rule, message));
@@ -502,7 +506,7 @@ impl<'m> Explorer<'m> {
         all.into_iter().collect()
     }
 
-    /// Whether a rule's action may lead to different sets from one.
+    /// Whether a rule's action may lead from one set to several sets.
     fn has_choice(&self, set: usize, rule: usize) -> bool {
         let states = self.reach.sets[set].states;
         let effect = &self.effects.rules[rule];
@@ -514,7 +518,7 @@ impl<'m> Explorer<'m> {
     }
 }
 
-/// What came of a conversation, set by set.
+/// The result of a conversation.
 fn seen(coverage: &Coverage, ran: &Ran) -> Seen {
     let mut at = None;
     let mut seen = Seen {
@@ -541,7 +545,7 @@ fn seen(coverage: &Coverage, ran: &Ran) -> Seen {
         seen.sets.push(at);
         seen.ran.push(here);
     }
-    // Behind the end of file there is no set.
+    // After the end of file there is no set.
     seen.sets.pop();
     seen
 }

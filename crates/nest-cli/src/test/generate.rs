@@ -1,8 +1,8 @@
-//! `nest test --generate`: pages with conversations for what is not covered.
+//! `nest test --generate`: writes pages with conversations for what is not covered.
 //!
-//! Each was held several times, and goes the same way; in the end the runner holds the pages in every
-//! model, as it will from now on, and what fails there is left out. Must not know: which conversations
-//! cover what.
+//! Each conversation is run several times and must take the same course. Finally the runner runs
+//! the pages in every model, as it will in later tests, and removes what fails. Must not know:
+//! which conversations cover what.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -21,20 +21,20 @@ use crate::args::Test;
 use crate::source;
 use crate::term::{self, FAINT, Failure, Progress, STRONG};
 
-/// Conversations that are proposed at once: somebody has to read them.
+/// The maximum number of proposed conversations, because somebody has to read them.
 const MOST: usize = 40;
-/// Conversations on one page: all are held for each cut of one.
+/// The maximum number of conversations per page, because all of them are run for each split of one.
 const ON_A_PAGE: usize = 8;
-/// A script has no more conversations.
+/// The maximum number of conversations of a script.
 const MOST_CUTS: usize = 40_000;
-/// Conversations of pages that are learned from.
+/// The maximum number of existing conversations to learn from.
 const LEARNED: usize = 200;
-/// Reasons that are shown.
+/// The maximum number of reasons shown.
 const SHOWN: usize = 20;
-/// Dates are given in seconds: some time must pass.
+/// Dates contain seconds: wait until they differ.
 const PAUSE: Duration = Duration::from_millis(1100);
 
-/// Everything that proposals are made from.
+/// The inputs for proposals.
 pub struct Maker<'a> {
     pub args: &'a Test,
     pub machine: &'a Machine,
@@ -42,7 +42,7 @@ pub struct Maker<'a> {
     pub script: Script,
 }
 
-/// Where the first page is to be: named, or beside the specification.
+/// The first page: as named by the user, or beside the specification.
 pub fn output(args: &Test) -> Result<PathBuf, Failure> {
     let place = args.output.clone().unwrap_or_else(|| {
         let stem = args.file.file_stem().unwrap_or_default();
@@ -62,7 +62,7 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
             taken.display()
         )));
     }
-    // What cannot be written is said before all the work.
+    // Checks that the page can be written before the work starts.
     let folder = source::directory(&place);
     if args.file.exists() && folder.exists() {
         relative(&args.file, &folder)?;
@@ -72,7 +72,8 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
     Ok(place)
 }
 
-/// Whether a page, by its real path, is one that is made anew: what stands on it does not count.
+/// Whether a page, given by its real path, will be overwritten, so that its present contents do not
+/// count.
 pub fn is_remade(place: &Path, page: &Path) -> bool {
     let mut all = (1..=MOST).map(|n| numbered(place, n));
     all.any(|made| std::fs::canonicalize(made).is_ok_and(|made| made == page))
@@ -87,7 +88,7 @@ fn numbered(place: &Path, n: usize) -> PathBuf {
 }
 
 impl Maker<'_> {
-    /// Finds, checks and writes them, and counts them. `acts`: conversations that are known.
+    /// Searches, checks and writes conversations, and counts them. `acts`: existing conversations.
     pub fn make(
         &self,
         coverage: &mut Coverage,
@@ -143,8 +144,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Holds a conversation twice in one server: it must go the same way. What it is then, as far as
-    /// it does so.
+    /// Runs a conversation twice in one server. Returns the part in which both runs agree.
     fn checked(&self, mut talk: Talk) -> Result<Option<Proposal>, Failure> {
         loop {
             let one = self.script.hold(std::slice::from_ref(&talk))?;
@@ -163,7 +163,7 @@ impl Maker<'_> {
                 let files = one.files;
                 return Ok(Some(Proposal { talk, ran, files }));
             };
-            // What happened before that stays.
+            // Keeps the part before the difference.
             let less = if parted == last && talk.tail.is_none() {
                 2
             } else {
@@ -178,7 +178,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Holds them all once more, when time has passed; what goes another way now is left out.
+    /// Runs all of them again after some time. Removes those that differ now.
     fn again(
         &self,
         found: &mut Vec<(Proposal, Vec<Target>)>,
@@ -206,7 +206,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// The pages, of what passes in every model.
+    /// The pages with conversations that pass in every model.
     fn verified(
         &self,
         found: Vec<(Proposal, Vec<Target>)>,
@@ -217,7 +217,7 @@ impl Maker<'_> {
     ) -> Result<Pages, Failure> {
         let folder = runner.folder();
         let mut asked = asked.clone();
-        // Each alone, so that one which fails takes no other with it.
+        // Each alone, so that a failing one does not affect others.
         asked.pages.clear();
         for (n, (proposal, _)) in found.iter().enumerate() {
             let page = folder.join(format!("{n}.md"));
@@ -252,7 +252,7 @@ impl Maker<'_> {
         Ok(Pages { texts, held })
     }
 
-    /// Some conversations as a page.
+    /// Writes some conversations as a page.
     fn page(&self, place: &Path, some: &[&Proposal]) -> Result<String, Failure> {
         let spec = relative(&self.args.file, &source::directory(place))?;
         let name = self.args.file.file_stem().unwrap_or_default().display();
@@ -299,7 +299,7 @@ impl Maker<'_> {
     }
 }
 
-/// What was written, and what was not reached.
+/// Reports what was written, and what was not reached.
 fn tell(coverage: &Coverage, place: &Path, pages: &Pages, before: usize, explorer: &mut Explorer) {
     let left = coverage.missing();
     let mut text = String::new();
@@ -346,7 +346,7 @@ fn tell(coverage: &Coverage, place: &Path, pages: &Pages, before: usize, explore
     term::print(text);
 }
 
-/// What was made.
+/// The result.
 struct Pages {
     texts: Vec<String>,
     held: Vec<Proposal>,
@@ -355,7 +355,8 @@ struct Pages {
 const UNSTABLE: &str = "the conversation goes another way when it is held again";
 const VARIES: &str = "its reply has no end that a client could tell, for it is another each time";
 
-/// Which stand on one page: those in which time passes apart; one that leaves files alone.
+/// Groups conversations into pages: those in which time passes are separate; one that leaves files
+/// is alone.
 fn grouped(all: &[Proposal]) -> Vec<Vec<&Proposal>> {
     let mut groups: Vec<Vec<&Proposal>> = Vec::new();
     for timed in [false, true] {
@@ -376,7 +377,7 @@ fn grouped(all: &[Proposal]) -> Vec<Vec<&Proposal>> {
     groups
 }
 
-/// A file's path as a page in `folder` writes it.
+/// The path of a file as a page in `folder` writes it.
 fn relative(file: &Path, folder: &Path) -> Result<String, Failure> {
     let real = |path: &Path| {
         std::fs::canonicalize(path)

@@ -1,8 +1,8 @@
-//! The conformance suite's runner as a child: what it is asked, what it says, and its end, whatever
-//! comes.
+//! Runs the conformance suite's runner as a child process: sends the request, reads the results, and
+//! always ends it.
 //!
-//! It leads a process group of its own, in which all servers are; when it has ended, or whoever runs
-//! this wants to end, nothing of the group stays. Must not know: what is made of the results.
+//! The runner leads a process group that contains all servers. When it has ended, or this program is
+//! ending, all processes of the group are ended. Must not know: how results are used.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -19,15 +19,15 @@ use super::shown;
 use crate::signals::{self, ENDING};
 use crate::term::{Failure, Progress};
 
-/// The runner ends its servers within this time when it is told to, or is ended with them.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// What was ended writes nothing any more after this time.
+/// How long the runner may take to end its servers when it is told to; then all are killed.
+const END_LIMIT: Duration = Duration::from_secs(1);
+/// A process that was killed writes nothing any more after this time.
 const LAST: Duration = Duration::from_millis(500);
 
-/// How it begins to say that nothing of it goes on any more.
+/// The prefix of the message that Python prints when the runner itself hangs.
 const STUCK: &str = "Timeout (";
 
-/// What it is asked.
+/// The request.
 #[derive(Clone, Debug, Serialize)]
 pub struct Asked {
     /// This program.
@@ -36,47 +36,47 @@ pub struct Asked {
     pub spec: PathBuf,
     /// The models, in order.
     pub models: Vec<String>,
-    /// A server of each.
+    /// The server of each model.
     pub servers: BTreeMap<String, PathBuf>,
     /// The pages.
     pub pages: Vec<PathBuf>,
-    /// Each conversation once in a model, whole.
+    /// Run each conversation once in each model, without splits.
     pub quick: bool,
-    /// Seconds that a server may keep a conversation waiting.
+    /// The time limit of each step in seconds.
     pub timeout: f64,
-    /// Leave what servers wrote.
+    /// Keep the output of the servers.
     pub keep: bool,
-    /// Pages at once.
+    /// The number of pages run in parallel.
     pub jobs: usize,
 }
 
-/// What came of a page.
+/// The result of a page.
 #[derive(Debug, Deserialize)]
 pub struct Page {
     /// Its path.
     pub page: PathBuf,
     /// How long it took.
     pub seconds: f64,
-    /// Each way in which it was held.
+    /// Each cell in which it was run.
     pub cells: Vec<Cell>,
-    /// The traces of its conversations, whole.
+    /// The complete traces of its conversations.
     pub heard: Vec<Vec<Vec<serde_json::Value>>>,
 }
 
-/// One way in which a page was held.
+/// The result of one cell.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Cell {
-    /// Its name: the model, and the listener or the load.
+    /// Its name: the model, and the listener or the kind of load.
     pub cell: String,
     /// `passed`, `failed` or `skipped`.
     pub outcome: String,
-    /// The line of the page that does not hold.
+    /// The line of the page that failed.
     pub line: Option<usize>,
-    /// What is wrong, or why it was skipped.
+    /// The failure, or why it was skipped.
     pub reason: Option<String>,
 }
 
-/// A line of what it says.
+/// A line of its output.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Said {
@@ -91,13 +91,13 @@ enum Event {
     End,
 }
 
-/// The program, unpacked.
+/// The unpacked runner.
 pub struct Runner {
     folder: tempfile::TempDir,
 }
 
 impl Runner {
-    /// Unpacks it, and sees whether there is a Python for it.
+    /// Unpacks it, and checks whether there is a suitable Python.
     pub fn new() -> Result<Runner, Failure> {
         let found = Command::new("python3")
             .args(["-c", "import sys; sys.exit(sys.version_info < (3, 8))"])
@@ -125,12 +125,13 @@ impl Runner {
         Ok(Runner { folder })
     }
 
-    /// A folder that goes with it, whatever comes.
+    /// A folder that is always removed.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// Holds the conversations; `heard` gets each page as it ends. Where things were kept.
+    /// Runs the conversations. Passes each page to `heard` when it ends. Returns the path of kept
+    /// files.
     pub fn run(
         &mut self,
         asked: &Asked,
@@ -142,10 +143,10 @@ impl Runner {
         let end = |signal| _ = group.map(|group| kill_process_group(group, signal));
         let result = follow(&events, &asked.pages, heard);
         if !matches!(result, Ok(Followed::Ended(_))) {
-            // Its input ends: it ends its servers and then itself.
+            // Closes its standard input, so that it ends its servers and then itself.
             drop(child.stdin.take());
             while !matches!(
-                events.recv_timeout(PATIENCE),
+                events.recv_timeout(END_LIMIT),
                 Ok(Event::End) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected)
             ) {}
         }
@@ -215,11 +216,11 @@ impl Runner {
     }
 }
 
-/// How following ended.
+/// How reading its output ended.
 enum Followed {
-    /// It said all; whether the last line came, and where things were kept.
+    /// It ended: whether its last line arrived, and the path of kept files.
     Ended(Option<Option<PathBuf>>),
-    /// A signal came that asks this program to end.
+    /// A signal asks this program to end.
     Signal(i32),
 }
 

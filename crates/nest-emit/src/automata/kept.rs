@@ -1,12 +1,13 @@
-//! Which registers are kept of an automaton that waits: those whose value is still asked for.
+//! Which registers an automaton saves while it waits for input: those whose value may still be
+//! used.
 //!
-//! The others need no value either while it runs: only what is asked for at the start has one from
-//! there. Must not know: how states become C.
+//! The other registers need no value while it runs either: only those used at the start get their
+//! saved value. Must not know: how states become C.
 
 use nest_pattern::{Effect, Merged, Source};
 use std::collections::BTreeSet;
 
-/// The registers of each state, once for all that have the same.
+/// The registers of each state; equal sets are stored once.
 #[derive(Default)]
 pub(super) struct Kept {
     groups: Vec<BTreeSet<u16>>,
@@ -27,7 +28,7 @@ impl Kept {
         kept
     }
 
-    /// Which of `groups` is kept in the state.
+    /// The index of the state's set in `groups`.
     pub(super) fn group(&self, state: u32) -> usize {
         self.group[state as usize]
     }
@@ -36,8 +37,8 @@ impl Kept {
         &self.groups
     }
 
-    /// The moves of an effect that leads to one of the states, but for those to registers that nobody
-    /// asks for there.
+    /// The moves of an effect that leads to one of the states, without those to registers that are
+    /// not used there.
     pub(super) fn moves(&self, effect: &Effect, to: &[u32]) -> Vec<(u16, Source)> {
         let groups = to.iter().map(|state| &self.groups[self.group(*state)]);
         let mut asked: BTreeSet<u16> = groups.flatten().copied().collect();
@@ -52,12 +53,12 @@ impl Kept {
         moves
     }
 
-    /// Those of any state.
+    /// The same for any state.
     pub(super) fn all(&self) -> BTreeSet<u16> {
         self.groups.iter().flatten().copied().collect()
     }
 
-    /// Those that serve within a transition alone, for an exchange.
+    /// Registers used only within a transition, for an exchange.
     pub(super) fn passing(&self, merged: &Merged) -> BTreeSet<u16> {
         let edges: BTreeSet<(u32, u32)> = merged.next.iter().copied().collect();
         let moves = edges
@@ -69,7 +70,7 @@ impl Kept {
     }
 }
 
-/// For each state the registers that some way from it reads before it sets them.
+/// For each state, the registers that some path from it reads before it sets them.
 fn asked(merged: &Merged) -> Vec<BTreeSet<u16>> {
     let mut asked = vec![BTreeSet::new(); merged.states()];
     if merged.registers == 0 {
@@ -95,7 +96,7 @@ fn asked(merged: &Merged) -> Vec<BTreeSet<u16>> {
             grown |= all.len() > before;
             asked[state] = all;
         }
-        // A chain is one place in the code, whichever of its states it is in.
+        // A chain is one place in the code, whichever of its states is current.
         for chain in &merged.chains {
             let states = chain.first as usize..(chain.first + chain.length) as usize;
             let all: BTreeSet<u16> = asked[states.clone()].iter().flatten().copied().collect();
@@ -113,7 +114,7 @@ fn register(source: &Source) -> Option<u16> {
     }
 }
 
-/// What is asked for before a transition, of what is asked for behind it.
+/// The registers used before a transition, given those used after it.
 fn before_effect(effect: &Effect, mut asked: BTreeSet<u16>) -> BTreeSet<u16> {
     for (set, source) in effect.moves.iter().rev() {
         if asked.remove(set) {

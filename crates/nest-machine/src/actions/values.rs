@@ -23,9 +23,12 @@ impl Scan<'_, '_> {
                 .all(|t| number(t) || matches!(t.kind, Kind::Punct(b'(' | b')' | b'+' | b'-')));
         let unit = |t: &Token| options::duration(&format!("1{}", self.word(&t.at))).is_some();
         if matches!(tokens.as_slice(), [n, apart] if number(n) && unit(apart)) {
-            let what = format!("`{}` is no time", self.word(at));
+            let what = format!("`{}` is not a time", self.word(at));
             let words: Vec<String> = tokens.iter().map(|t| self.word(&t.at)).collect();
-            let help = format!("write the unit at the number: {}", words.concat());
+            let help = format!(
+                "write the unit directly after the number: {}",
+                words.concat()
+            );
             self.say(Diag::E0408, at, what, &help);
             return false;
         }
@@ -91,7 +94,7 @@ impl Scan<'_, '_> {
                 Diag::E0406,
                 &at,
                 what,
-                "write \"%s\" and the variable behind it",
+                "write \"%s\" and the variable after it",
             );
             return None;
         }
@@ -105,12 +108,12 @@ impl Scan<'_, '_> {
         let is_format = is_text && conversions > 0 && (behind > 0 || index == 1);
         if (is_format || index == 1) && exact && conversions != behind {
             let what = format!(
-                "the format asks for {}, and {behind} {} behind it",
+                "the format needs {}, but {behind} {} it",
                 arguments(conversions),
-                if behind == 1 { "stands" } else { "stand" }
+                if behind == 1 { "follows" } else { "follow" }
             );
             let help = if conversions > behind {
-                "write an argument for each conversion; a percent sign itself is written %%"
+                "write an argument for each conversion; write %% for a percent sign"
             } else {
                 "write a conversion, such as %s, for each argument"
             };
@@ -159,7 +162,7 @@ fn no_time(
             Some(n) if n > 0 && n % 1000 == 0 => format!("write {}ms", n / 1000),
             _ => "write it in a smaller unit, as in 1500ms".to_string(),
         };
-        let what = format!("`{word}` is no time: its number is not whole");
+        let what = format!("`{word}` is not a time: its number is not whole");
         return Some((what, help));
     }
     let is_suffix = unit.bytes().all(|b| b"uUlLfF".contains(&b));
@@ -168,7 +171,7 @@ fn no_time(
         return Some((format!("`{unit}` is no unit of time"), help.to_string()));
     }
     let help = "write the unit, as in 500ms, 30s, 5m, 1h".to_string();
-    let what = format!("${}({written}): {word} of what?", directive.name);
+    let what = format!("${}({written}): {word} has no unit", directive.name);
     bare.then_some((what, help))
 }
 

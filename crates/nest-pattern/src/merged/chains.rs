@@ -1,8 +1,8 @@
-//! Chains of states that count: `x{0,998}` makes 998 states, each as the one before but for how many
-//! more may come.
+//! Chains of states that count. `x{0,998}` makes 998 states that differ only in how many more bytes
+//! may follow.
 //!
-//! Their numbers follow each other, so that whoever runs them may go many states at once. Must not
-//! know: how they are run.
+//! The states of a chain have consecutive numbers, so that the generated code can advance many states
+//! at once. Must not know: how states are run.
 
 use super::Merged;
 

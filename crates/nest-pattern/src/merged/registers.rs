@@ -1,29 +1,29 @@
-//! Places for the registers of a product: few, and seldom copied.
+//! Register allocation for a product automaton: few registers, and few copies.
 //!
-//! A variable is a register of one member in one state of the product. Those whose value is never
-//! used are dropped; those that a transition only hands on share a place where no state needs both;
-//! the rest are coloured. Must not know: how the product was made.
+//! A variable is a register of one member in one state of the product. Variables whose value is
+//! never used are dropped. Variables that a transition only copies share a register if no state
+//! needs both. The rest are coloured. Must not know: how the product was built.
 
 use super::{Accept, Effect, Part, Raw};
 use crate::hash::Table;
 use crate::tagged::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where each variable is.
+/// The register of each variable.
 pub(super) struct Places {
-    /// How many places there are, one to help with exchanges among them.
+    /// The number of registers, including one for exchanges.
     pub(super) count: usize,
     variables: Variables,
-    /// By variable; of those that are dead it says nothing.
+    /// By variable; undefined for dropped variables.
     place: Vec<u16>,
     live: Vec<bool>,
 }
 
-/// The variables of all states, numbered through.
+/// The variables of all states, numbered consecutively.
 struct Variables {
     /// By state: each live member, and its first variable.
     first: Vec<BTreeMap<u32, usize>>,
-    /// By state: the number of the first, with one more at the end.
+    /// By state: the number of its first variable, and an end.
     from: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl Variables {
     }
 }
 
-/// How many registers a rule has in each of its states: as many as whatever leads there sets.
+/// The number of registers of a rule in each of its states: those that the transitions to it set.
 fn sizes(a: &crate::tagged::Tagged) -> Vec<usize> {
     let mut sizes = vec![0; a.accepts.len()];
     sizes[a.start as usize] = a.start_registers;
@@ -64,7 +64,7 @@ fn sizes(a: &crate::tagged::Tagged) -> Vec<usize> {
     sizes
 }
 
-/// One transition, of the many bytes that take it.
+/// One of the different transitions of a state.
 struct Edge<'r> {
     from: usize,
     to: usize,
@@ -108,7 +108,7 @@ pub(super) fn allocate(raw: &Raw<'_>) -> Places {
             }
         });
     }
-    // What many bytes do comes first.
+    // The effects of many bytes come first.
     wishes.sort_unstable_by_key(|(weight, from, to)| (usize::MAX - weight, *from, *to));
     for (_, from, to) in wishes {
         joined.join(from, to);
@@ -123,7 +123,8 @@ pub(super) fn allocate(raw: &Raw<'_>) -> Places {
     }
 }
 
-/// Each register that a transition sets: its variable, and the variable that it is handed, if any.
+/// Each register that a transition sets: its variable, and the variable that is copied to it, if
+/// any.
 fn for_each_move(
     raw: &Raw<'_>,
     variables: &Variables,
@@ -146,7 +147,7 @@ fn for_each_move(
     }
 }
 
-/// Which variables' values are used by some acceptance.
+/// The variables whose values some acceptance uses.
 fn liveness(raw: &Raw<'_>, variables: &Variables, edges: &[Edge<'_>]) -> Vec<bool> {
     let mut live = vec![false; variables.count()];
     for edge in edges {
@@ -175,10 +176,10 @@ fn liveness(raw: &Raw<'_>, variables: &Variables, edges: &[Edge<'_>]) -> Vec<boo
     live
 }
 
-/// Variables that share a place.
+/// Merges variables that share a register.
 struct Joined {
     of: Vec<usize>,
-    /// By root: the states in which the place is taken.
+    /// By root: the states in which the register is in use.
     states: Table<usize, BTreeSet<usize>>,
 }
 
@@ -227,7 +228,7 @@ impl Joined {
     }
 }
 
-/// A place for each, such that no state has two variables in one; how many there are.
+/// Assigns registers so that no state has two variables in one. Returns their number.
 fn colour(variables: &Variables, live: &[bool], joined: &mut Joined) -> (Vec<u16>, usize) {
     let mut of_root: Table<usize, u16> = Table::default();
     let mut taken: Vec<BTreeSet<u16>> = vec![BTreeSet::new(); variables.first.len()];
@@ -250,7 +251,7 @@ fn colour(variables: &Variables, live: &[bool], joined: &mut Joined) -> (Vec<u16
 }
 
 impl Places {
-    /// The places that are 0 before any byte.
+    /// The registers that are 0 before any byte.
     pub(super) fn of_start(&self, raw: &Raw<'_>) -> Vec<u16> {
         let mut zeroed = BTreeSet::new();
         for (member, first) in &self.variables.first[1] {
@@ -261,7 +262,7 @@ impl Places {
         zeroed.into_iter().collect()
     }
 
-    /// What a transition does, in terms of places.
+    /// The effect of a transition in terms of registers.
     pub(super) fn effect(&self, raw: &Raw<'_>, from: usize, to: usize, parts: &[Part]) -> Effect {
         let accepts = parts.iter().filter(|p| p.accepts).map(|part| {
             let moves = &raw.members[part.member as usize].automaton.moves[part.moves as usize];
@@ -302,7 +303,7 @@ impl Places {
     }
 }
 
-/// Moves that happen at once, in an order in which none loses a value that another needs.
+/// Orders simultaneous moves so that no value is lost before it is used.
 fn one_after_the_other(mut moves: Vec<(u16, Source)>, spare: u16) -> Vec<(u16, Source)> {
     moves.retain(|(to, from)| *from != Source::Register(*to));
     moves.sort_unstable();
@@ -316,7 +317,7 @@ fn one_after_the_other(mut moves: Vec<(u16, Source)>, spare: u16) -> Vec<(u16, S
             ordered.push(moves.remove(free));
             continue;
         }
-        // An exchange: one value waits in the spare place.
+        // An exchange: one value is kept in the spare register.
         let (to, _) = moves[0];
         ordered.push((spare, Source::Register(to)));
         for (_, from) in &mut moves {

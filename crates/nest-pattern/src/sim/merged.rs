@@ -1,4 +1,4 @@
-//! Runs a product in Rust, for tests. Must not know: how the product was made.
+//! Runs a product automaton in Rust, for tests. Must not know: how the product was built.
 
 use super::{Rule, parts};
 use crate::cuts::{Cut, Cuts};
@@ -12,14 +12,14 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Together {
     merged: Merged,
-    /// By rule: the boundaries that it leaves, the bit of its condition.
+    /// By rule: its boundaries, and the bit of its condition.
     cuts: Vec<Cuts>,
     bits: Vec<u32>,
 }
 
 impl Together {
-    /// Each rule with a condition of its own, and with all its boundaries. `None` if a rule, or the
-    /// product, takes more than `state_budget` states.
+    /// Each rule has a condition of its own and all its boundaries. `None` if a rule, or the
+    /// product, needs more than `state_budget` states.
     #[must_use]
     pub fn build(rules: &[Rule], state_budget: usize) -> Option<Together> {
         let all = |rule: &Rule| (0..rule.nfa.parts).collect();
@@ -28,8 +28,8 @@ impl Together {
         Together::with(rules, &asked, &conditions, state_budget)
     }
 
-    /// The same, with the boundaries of the parts that are `asked` for; rules of the same condition
-    /// are active together. If there is one condition only, it always holds.
+    /// The same, with the boundaries of the parts in `asked`; rules with the same condition are
+    /// active together. If there is only one condition, it is always true.
     #[must_use]
     pub fn with(
         rules: &[Rule],
@@ -76,8 +76,8 @@ impl Together {
         MergedRun::new(&self.merged, &self.bits, active.collect())
     }
 
-    /// The parts of a message, from the tags of the rule that took it; those that nobody asked for
-    /// by a pass over it.
+    /// The parts of a message, from the tags of the selected rule; parts without tags are found by
+    /// a second pass.
     #[must_use]
     pub fn parts(
         &self,
@@ -104,11 +104,11 @@ impl Together {
     }
 }
 
-/// A product on its way through a message.
+/// The state of a product within a message.
 #[derive(Clone, Debug)]
 pub struct MergedRun<'m> {
     merged: &'m Merged,
-    /// By member: the bit of its condition, whether that holds.
+    /// By member: the bit of its condition, whether it is true.
     bits: &'m [u32],
     active: Vec<bool>,
     state: u32,
@@ -124,7 +124,7 @@ impl<'m> MergedRun<'m> {
             bits,
             active,
             state: merged.start,
-            // What is not set is never read: a value that stands out.
+            // Registers that are not set are never read; this value would be noticed.
             registers: vec![usize::MAX / 2; merged.registers],
             at: 0,
             best: None,
@@ -149,7 +149,7 @@ impl<'m> MergedRun<'m> {
         self.best.as_ref()
     }
 
-    /// Takes one byte.
+    /// Steps by one byte.
     pub fn step(&mut self, byte: u8) {
         let m = self.merged;
         self.at += 1;
