@@ -218,7 +218,8 @@ enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
 const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711", "unix"; until the
                                           action ends */
-uint64_t nest_id(nest_session *);      /* unique in this run of the server, from 1 */
+uint64_t nest_id(nest_session *);      /* unique in this run of the server, from 1; bits 48 on: the
+                                          worker process, 0 as long as none has died */
 void *nest_keep(nest_session *, size_t n); /* zeroed, aligned as malloc; until END has run. NULL and
                                               ENOMEM beyond keepLimit bytes a connection */
 

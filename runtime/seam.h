@@ -366,12 +366,12 @@ struct nest__worker; /* engine's scratch of a worker: parts, thread lists, pools
                          Zeroed memory is a new one; it may be megabytes, so the workers maps it:
                          neither on a stack nor in thread-local storage */
 /* Which worker process this is in this run of the server: its life (how many workers had its number
- * before) times the most workers at once, and its number. 0 where each connection has a process: its
- * slot is the worker's number, and its generation the life. Modulo 2^16. */
+ * before) times the most workers at once, and its number. 0 where each connection has a process:
+ * its slot is the worker's number, and its generation the life. Modulo 2^16. */
 extern uint16_t nest__serial;
-/* nest_id: the bits from here on are nest__serial; the bits below name the connection in its worker,
- * generation * maxClients + slot + 1. Names return after 65,536 workers, or after 2^28 connections
- * in one slot. */
+/* nest_id: the bits from here on are nest__serial; the bits below name the connection in its
+ * worker, generation * maxClients + slot + 1. Names return after 65,536 workers, or after 2^28
+ * connections in one slot. */
 enum { NEST__ID_SERIAL = 48 };
 /* Workers: the one of this thread; NULL before there is one. */
 struct nest__worker *nest__worker(void);

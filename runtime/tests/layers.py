@@ -20,7 +20,7 @@ PARTS = {
     "epoll": ["poller/epoll_bytes.c", "poller/epoll_end.c", "poller/epoll_wait.c", "poller/epoll_accept.c", "loop/accept.c",
               "poller/epoll_stop.c", "poller/epoll.c"],
     "supervisor": ["workers/service_process_none.c", "workers/shared.c", "workers/backoff.c",
-                   "workers/exits.c", "workers/children.c", "workers/supervisor.c"],
+                   "workers/exits.c", "workers/children.c", "workers/phases.c", "workers/supervisor.c"],
     "one": ["workers/one.c"],
     "process": ["workers/idle_exit.c", "workers/spares.c", "workers/worker.c", "workers/process.c"],
     "thread": ["workers/idle_exit.c", "workers/thread.c"],

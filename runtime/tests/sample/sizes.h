@@ -1,4 +1,5 @@
-/* sizes.h: what the generated part defines before seam.h, for programs that have no generated part. */
+/* sizes.h: what the generated part defines before seam.h, for programs that have no generated part.
+ */
 #define NEST__RULES 1
 #define NEST__CONDITIONS 1
 #define NEST__APART 1
