@@ -3,7 +3,7 @@
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
  * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
- *                                                             nest__input_ready, nest__peer_text,
+ *                                                             nest__chan_pending, nest__peer_text,
  *                                                             files, platform
  * io/             "io" below                                  engine, platform
  * workers/           "workers" below                                engine, io, listener, platform
@@ -164,6 +164,7 @@ struct nest__config { /* atomic: what a running server may read again while thre
     const char *file_root; /* "": the working directory */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* ms: of any duration */
+enum { NEST__CLIENTS_MOST = 1000000 };       /* of max_clients, as the table of options has it */
 extern struct nest__config nest__config;
 enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES, NEST__DURATION };
 struct nest__option { /* generated from the compiler's one table of options */
@@ -183,15 +184,20 @@ typedef struct nest__ref {
     uint32_t slot, gen;
 } nest__ref; /* the only name others may keep */
 
-/* PIPE: perhaps no socket: read(2) from fd, write(2) to nest__chan_out, nothing is shut down. */
 enum nest__address_kind { NEST__TCP4, NEST__TCP6, NEST__UNIX, NEST__SCRIPT, NEST__PIPE };
 
 struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
     int32_t fd;     /* script: the conversation's number */
     uint8_t kind;   /* enum nest__address_kind */
     uint8_t state;  /* NEST__CHAN_* */
-    uint8_t io;     /* io's own (epoll: what is armed) */
-    uint8_t stage;  /* 0: none */
+    uint8_t io;     /* the poller's own (epoll: what is armed) */
+    uint8_t awaits; /* enum nest__await, in a loop */
+};
+enum nest__await {                      /* what a loop lets a channel wait for: poller/poller.h */
+                   NEST__AWAIT_NOTHING, /* for now */
+                   NEST__AWAIT_INPUT,
+                   NEST__AWAIT_OUTPUT, /* queued output leaves */
+                   NEST__AWAIT_ERRORS  /* the client is gone */
 };
 enum {
     NEST__CHAN_EOF = 1,
@@ -204,11 +210,7 @@ enum {
         64 /* engine: what is pushed now stands before a file: no packet for itself */
 };
 
-extern int nest__pipe_out; /* listener/inetd.c: where a PIPE's output goes */
-/* What is sent goes here: a pair of pipes has two descriptors. */
-static inline int nest__chan_out(const struct nest__chan *chan) {
-    return NEST__PIPES && chan->kind == NEST__PIPE ? nest__pipe_out : chan->fd;
-}
+extern int nest__pipe_out; /* channel/pipe.c: where a PIPE's output goes */
 
 /* io, after a receive: whether it filled the room it had. */
 static inline void nest__chan_received(struct nest__chan *chan, bool full) {
@@ -226,6 +228,7 @@ enum nest__phase {
     NEST__READING, /* at a read point */
     NEST__ACTING,  /* an action runs, or waits in a wait */
     NEST__ENDED,   /* END has run, the reason is counted; output may still leave */
+    NEST__LEAVING, /* its channel is being closed: released when its last operation has completed */
 };
 enum {
     NEST__CLOSING = 1,
@@ -444,9 +447,6 @@ int nest__wait(nest_session *, const struct nest__wait *);
 bool nest__stopping(void);
 /* Bytes of the largest window that it lends. */
 uint32_t nest__lease(void);
-/* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
- */
-bool nest__input_ready(const struct nest__chan *);
 /* nest_block_begin, nest_block_end ($block) are of this side too: in loops the action goes on on a
  * helper thread, and comes back; elsewhere it just goes on. The helper has a worker of its own, on
  * which this action is the running one. */
@@ -457,12 +457,18 @@ int nest__push(nest_session *, struct nest__chan *);
  * file's.
  */
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
+/* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
+ */
+bool nest__chan_pending(const struct nest__chan *);
 /* The peer of a channel as text, into `to`. */
 void nest__peer_text(const struct nest__chan *, char *to, size_t size);
 
 /* -- files: beneath fileRoot; descriptors and bytes, no session, no model. They may block, unless
  * `cached`: then -EAGAIN rather than wait for a disk. ---------------------------------------- */
-int nest__files_open(void); /* fileRoot, at start; said why; 0 or -errno */
+int nest__files_open(void);   /* fileRoot, at start; said why; 0 or -errno */
+void nest__files_close(void); /* the server ends: nothing of its own is left in fileRoot */
+/* A process of the server has died: removes the unfinished uploads that it left. */
+void nest__files_lost(long process);
 /* 0 and all of *file, or -errno. */
 int nest__file_open(const char *path, bool cached, nest_file *file);
 /* Bytes; 0 at its end; -errno. */

@@ -7,6 +7,15 @@ static _Atomic uint64_t supervisor_ended[NEST_REASONS], supervisor_unread[NEST_R
 _Atomic uint64_t *nest__ended = supervisor_ended;
 _Atomic uint64_t *nest__reported = supervisor_unread;
 uint16_t nest__serial;
+static uint64_t supervisor_cut;
+
+uint64_t nest__cut(void) {
+    return supervisor_cut;
+}
+
+void nest__cut_add(uint64_t clients) {
+    supervisor_cut += clients;
+}
 
 int nest__supervisor_prepare(uint32_t workers) {
     (void)workers;

@@ -46,9 +46,6 @@ int nest__beat(int timeout);
 extern int nest__notify_relay; /* a supervised process says it to its supervisor; else -1 */
 /* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
 int nest__parent_watch(int signal, pid_t parent);
-/* Input waits in the socket: closing it now would reset the connection. Asks only if output took
- * its time since the last receive: a request answered at once does not pay for it. */
-bool nest__input_waits(const struct nest__chan *);
 /* No new TCP connection begins on a listening socket; those that are being made are completed.
  * Where the system cannot, nothing happens. */
 void nest__connections_refuse(int fd);

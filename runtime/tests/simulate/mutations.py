@@ -178,7 +178,3 @@ MUTATIONS = [
     ("drain-as-built", "poller/script_steps.c", "    uint32_t limit = nest__config.drain_timeout;\n",
      "    uint32_t limit = 5000;\n"),
 ]
-
-# a handful that covers the parts, for every check
-FEW = {"mark-left", "stop-cuts-a-message", "message-elsewhere", "read-limit-renewed",
-       "action-not-restored", "wheel-later", "never-open-again", "reload-by-half"}
