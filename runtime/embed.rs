@@ -199,6 +199,7 @@ files! {
     "workers/backoff.c" Sockets;
     "workers/exits.c" Sockets;
     "workers/children.c" Sockets;
+    "workers/phases.c" Sockets;
     "workers/supervisor.c" Sockets;
     "workers/one.c" Both(&Sockets, &Not(&Workers("process")));
     "null/supervisor.c" Not(&Sockets);

@@ -25,7 +25,7 @@ PARTS = {
     "script": ["poller/direct.c", "poller/script_faults.c", "poller/command.c", "poller/script_jobs.c",
                "poller/script.c", "poller/script_poller.c", "poller/script_steps.c"],
     "supervisor": ["workers/service_process_none.c", "workers/shared.c", "workers/backoff.c",
-                   "workers/exits.c", "workers/children.c", "workers/supervisor.c"],
+                   "workers/exits.c", "workers/children.c", "workers/phases.c", "workers/supervisor.c"],
     "one": ["workers/one.c"],
     "process": ["workers/idle_exit.c", "workers/spares.c", "workers/worker.c", "workers/process.c"],
     "thread": ["workers/idle_exit.c", "workers/thread.c"],

@@ -55,6 +55,7 @@
 #include "../../workers/backoff.c"
 #include "../../workers/exits.c"
 #include "../../workers/children.c"
+#include "../../workers/phases.c"
 #include "../../workers/supervisor.c"
 #include "../../workers/one.c"
 #include "../../workers/loops.c"

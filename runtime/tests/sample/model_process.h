@@ -42,6 +42,7 @@
 #include "../../workers/backoff.c"
 #include "../../workers/exits.c"
 #include "../../workers/children.c"
+#include "../../workers/phases.c"
 #include "../../workers/supervisor.c"
 #include "../../workers/idle_exit.c"
 #include "../../workers/spares.c"

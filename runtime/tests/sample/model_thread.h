@@ -42,6 +42,7 @@
 #include "../../workers/backoff.c"
 #include "../../workers/exits.c"
 #include "../../workers/children.c"
+#include "../../workers/phases.c"
 #include "../../workers/supervisor.c"
 #include "../../workers/one.c"
 #include "../../workers/idle_exit.c"
