@@ -115,6 +115,8 @@ files! {
     "service/log.h" All;
     "service/log.c" With("log");
     "null/log.c" Without("log");
+    "channel/queue.h" All;
+    "channel/queue.c" All;
     "engine/engine.h" All;
     "engine/work.c" All;
     "engine/output.c" All;

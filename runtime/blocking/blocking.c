@@ -86,7 +86,7 @@ static int blocking_send(nest_session *s, struct nest__chan *chan) {
     if (n == 0) {
         return 0;
     }
-    int64_t sent = nest__chan_send(chan, out, n, NEST__CHAN_NOW);
+    int64_t sent = nest__chan_send_out(chan, out, n, NEST__CHAN_NOW);
     if (sent < 0) {
         return (int)sent;
     }

@@ -7,7 +7,7 @@ import sys
 from harness import check, finish
 
 PARTS = {
-    "engine": ["engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
+    "engine": ["channel/queue.c", "engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
                "engine/output.c", "engine/clock.c", "engine/wait.c", "engine/input.c",
                "engine/session.c", "engine/directives.c", "engine/keep.c",
                "engine/files.c", "engine/uploads.c", "engine/lists.c"],

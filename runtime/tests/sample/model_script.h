@@ -14,6 +14,7 @@
 #include "../../service/timeout.c"
 #include "../../service/trace.c"
 #include "../../poller/script_faults.c"
+#include "../../channel/queue.c"
 #include "../../engine/work.c"
 #include "../../null/opened.c"
 #include "../../null/uploads.c"

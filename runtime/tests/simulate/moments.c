@@ -117,7 +117,7 @@ static void moment_input(struct sim_talk *talk, struct moment_clock clocks[2]) {
 
 /* writeTimeout is of a batch, at most one of which is before the byte that waits longest. */
 static bool moment_unsent(struct sim_talk *talk) {
-    if (talk->session->work == NULL || talk->session->work->out_n == 0) {
+    if (talk->session->work == NULL || talk->session->work->queue.n == 0) {
         return false;
     }
     uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);

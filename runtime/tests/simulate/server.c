@@ -48,6 +48,8 @@
 
 #include "../../service/timeout.c"
 
+#include "../../channel/queue.c"
+
 #include "../../engine/work.c"
 
 #include "../../engine/threads.c"
