@@ -171,6 +171,7 @@ files! {
     "poller/script_jobs.c" Io("script");
     "poller/script.c" Io("script");
     "poller/script_poller.c" Io("script");
+    "poller/script_later.c" Io("script");
     "poller/script_steps.c" Io("script");
     "blocking/blocking.h" Io("blocking");
     "blocking/watch.h" Io("blocking");

@@ -23,7 +23,8 @@ PARTS = {
     "epoll": ["poller/direct.c", "poller/epoll.c"],
     "system": ["poller/system.c"],
     "script": ["poller/direct.c", "poller/script_faults.c", "poller/command.c", "poller/script_jobs.c",
-               "poller/script.c", "poller/script_poller.c", "poller/script_steps.c"],
+               "poller/script.c", "poller/script_poller.c", "poller/script_later.c",
+               "poller/script_steps.c"],
 }
 SIZES = {"RULES": 19, "CONDITIONS": 2, "APART": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96, "NFA_STATES": 48, "MESSAGES": 0,
          "TIMERS": 1, "PIPES": 0}

@@ -47,6 +47,7 @@
 #include "../../poller/script_jobs.c"
 #include "../../poller/script.c"
 #include "../../poller/script_poller.c"
+#include "../../poller/script_later.c"
 #include "../../poller/script_steps.c"
 #include "../../listener/endpoint.c"
 #include "../../listener/scarce.c"

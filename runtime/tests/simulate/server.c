@@ -115,6 +115,7 @@
 
 #include "../../poller/script.c"
 #include "../../poller/script_poller.c"
+#include "../../poller/script_later.c"
 
 #include "../../poller/script_steps.c"
 
