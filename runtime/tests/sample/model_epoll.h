@@ -12,6 +12,7 @@
 #include "../../null/cache.c"
 #include "../../null/peer.c"
 #include "../../service/timeout.c"
+#include "../../channel/queue.c"
 #include "../../engine/work.c"
 #include "../../null/opened.c"
 #include "../../null/uploads.c"

@@ -11,6 +11,7 @@
 #include "../../null/files.c"
 #include "../../null/peer.c"
 #include "../../service/timeout.c"
+#include "../../channel/queue.c"
 #include "../../engine/work.c"
 #include "../../null/opened.c"
 #include "../../null/uploads.c"
