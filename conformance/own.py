@@ -100,7 +100,7 @@ def main():
         threading.Thread(target=follow, daemon=True).start()
         threading.Thread(target=beat, daemon=True).start()
         suite = Told(Given(request['nest'], request['spec'], request['servers']),
-                     request['models'], colour=False, quick=request['quick'])
+                     lambda _: request['models'], colour=False, quick=request['quick'])
         cases = []
         for page in request['pages']:
             try:

@@ -229,6 +229,9 @@ int main(int argc, char **argv) {
     }
     status = nest__workers_run();
     nest__listen_close();
+    if (status != NEST__ABANDONED) {
+        nest__files_close();
+    }
     if (sockets) {
         main_stopped();
     }

@@ -14,7 +14,7 @@ COLOURS = {'passed': '32', 'failed': '31', 'skipped': '33', 'dim': '2', 'bold': 
 
 
 class Suite:
-    """One run of the suite."""
+    """One run of the suite. `models`: a function from a case to the models in which it is run."""
 
     def __init__(self, builder, models, verbose=False, colour=None, quick=False):
         self.builder, self.models, self.verbose, self.quick = builder, models, verbose, quick
@@ -58,7 +58,7 @@ class Suite:
                          for wrong in [diagnose(self.builder, case)]]
             else:
                 cells = []
-                for model in self.models:
+                for model in self.models(case):
                     if any(isinstance(reason, timeouts.Hung) for _, _, reason in cells):
                         cells.append((model, 'skipped', 'a server had already kept this page waiting'))
                     else:

@@ -7,7 +7,6 @@
 #include <sys/types.h>
 #include <time.h>
 
-enum { NEST__UPLOAD_NAME = 64 };
 struct nest__upload {
     struct nest__upload *next; /* list of commit.c */
     int directory;             /* contains `name`; opened only for lookups */
@@ -21,8 +20,9 @@ struct nest__upload {
     int result;
     dev_t device; /* of the directory: uploads with the same one need one fsync */
     ino_t inode;
-    char beside[NEST__UPLOAD_NAME]; /* temporary name until the commit; "": none */
-    char name[];                    /* final name */
+    int holder; /* the folder that it has this name in: its own, or home.c's */
+    char beside[NEST__RESERVED_NAME]; /* its name until it is in its place; "": none */
+    char name[];                      /* of its place */
 };
 
 /* Gives the file a temporary name in its directory, so that it can be synced. Returns 0 or -errno.

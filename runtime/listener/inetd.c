@@ -19,8 +19,6 @@
 
 enum { INETD_NOTHING, INETD_LISTENER, INETD_CONVERSATION };
 
-int nest__pipe_out = -1;
-
 static struct {
     int what, fd;
     uint8_t kind;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Simulation: drawn conversations against the whole runtime in virtual time.
 
-    runtime/tests/simulate.py                       a million conversations, some of them sanitized
-    runtime/tests/simulate.py --from 77             others
+    runtime/tests/simulate.py                       a tenth of a million conversations, some of them
+                                                    sanitized; CHECK_ALL=1: a million
+    runtime/tests/simulate.py --from 77             others (default: from CHECK_SEED on)
     runtime/tests/simulate.py --seed 5 [-v]         one server's life again; -v prints its commands
     runtime/tests/simulate.py --mutations [NAME …]  plants each bug of simulate/mutations.py, which
-                                                    must be found; --few: some of them
+                                                    must be found; --few: some of them, drawn by
+                                                    CHECK_SEED; CHECK_ALL=1: all
 
 A failure prints the command that repeats it. Needs gcc; no compiler of ours, no socket.
 """
@@ -22,13 +24,18 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(HERE, "simulate"))
+sys.path.insert(0, os.path.join(os.path.dirname(RUNTIME), "tests"))
 import mutations
+from support import sample
 
 SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"]}
 FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"]
 CONVERSATIONS = 1000    # of one server's life
 SHARE = 50              # lives in one process
+LIVES = 100, 1000       # of a sample, of everything
+SEARCH = 200            # lives in which a planted bug must be found, always from the same seed on
+FEW = 4                 # planted bugs of a sample
 
 
 def build(folder, spec, flags, runtime=RUNTIME, cc="gcc"):
@@ -131,7 +138,7 @@ def mutate(folder, mutation, arguments):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--from", type=int, default=1, dest="first")
+    parser.add_argument("--from", type=int, dest="first")
     parser.add_argument("--spec", action="append", choices=SPECS)
     parser.add_argument("--lives", type=int)
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
@@ -153,10 +160,11 @@ def main():
                 [program, "--seed", str(arguments.seed), "--conversations",
                  str(arguments.conversations), *(["-v"] if arguments.verbose else [])]).returncode)
         if arguments.mutations is not None or arguments.few:
-            arguments.lives = arguments.lives or 200
-            chosen = [m for m in mutations.MUTATIONS
-                      if m[0] in (arguments.mutations or [m[0]]) and
-                      (not arguments.few or m[0] in mutations.FEW)]
+            arguments.lives, arguments.first = arguments.lives or SEARCH, arguments.first or 1
+            chosen = [m for m in mutations.MUTATIONS if m[0] in (arguments.mutations or [m[0]])]
+            if arguments.few:
+                chosen = sample.some(chosen, FEW)
+                print(f"mutations: {sample.described()}")
             if not is_sound(folder, arguments):
                 sys.exit("mutations: the runtime fails without them; simulate.py says how")
             with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -166,7 +174,9 @@ def main():
             failed = sum(not found for _, found in results)
             print(f"mutations: {len(results)} planted, {failed} not found")
             sys.exit(1 if failed or not results else 0)
-        arguments.lives = arguments.lives or 1000
+        first, lives = sample.seeds(*LIVES)
+        arguments.first, arguments.lives = arguments.first or first, arguments.lives or lives
+        print(f"simulate: {sample.described()}")
         count, failed = many(folder, arguments)
         print(f"simulate: {count} conversations, {failed} failed")
         sys.exit(1 if failed else 0)

@@ -108,6 +108,7 @@ void files_end(void) {
         snprintf(path, sizeof path, "%s/f%c", sim_root, 'a' + (int)name);
         unlink(path);
     }
+    nest__files_close();
     DIR *folder = opendir(sim_root);
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         if (entry->d_name[0] == '.' && entry->d_name[1] == 'n') {

@@ -37,6 +37,8 @@
 
 #include "../../file/root.c"
 
+#include "../../file/home.c"
+
 #include "../../file/cache.c"
 #include "../../file/file.c"
 #include "../../file/upload.c"
@@ -74,19 +76,6 @@
 
 #include "../../engine/budget.c"
 
-#include "../../loop/wheel.c"
-
-#include "../../poller/jobs.c"
-/* Every try to take somebody is looked at. */
-#define nest__take newcomers_take
-#define nest__io_arm newcomers_arm
-#include "../../loop/accept.c"
-#undef nest__take
-#undef nest__io_arm
-#include "../../poller/script.c"
-
-#include "../../poller/script_steps.c"
-
 #include "../../listener/endpoint.c"
 
 #include "../../listener/scarce.c"
@@ -97,11 +86,42 @@
 
 #include "../../fiber/fiber.c"
 
+#include "../../loop/slots.c"
+
+#include "../../loop/wheel.c"
+
+#include "../../loop/timers.c"
+/* Every try to take a new client is looked at. */
+#include "../../loop/loop.h"
+#define nest__take newcomers_take
+#define nest__poller_arm newcomers_arm
+#include "../../loop/accept.c"
+#undef nest__take
+#undef nest__poller_arm
+#define nest__accept_pause newcomers_pause
+#include "../../loop/visit.c"
+#undef nest__accept_pause
+
+#include "../../loop/wait.c"
+
+#include "../../loop/end.c"
+#include "../../loop/stop.c"
+
+#include "../../loop/loop.c"
+
+#include "../../poller/direct.c"
+
+#include "../../poller/script_jobs.c"
+
+#include "../../poller/script.c"
+#include "../../poller/script_poller.c"
+
+#include "../../poller/script_steps.c"
+
 #include "../../null/supervisor.c"
 
 #include "../../workers/loops.c"
 #include "../../null/context.c"
-#include "../../null/helpers.c"
 
 #include "../../config/value.c"
 
@@ -166,10 +186,10 @@ static int run(uint64_t seed) {
         sim_broken(NULL, "the server's exit status is %d, and %llu were cut", status,
                    (unsigned long long)nest__cut());
     }
-    if (cut && !script_over) {
+    if (cut && !nest__loop.cut) {
         sim_broken(NULL, "some were cut, and drainTimeout is not over");
     }
-    if (sim.talks != NULL || script_live != 0) {
+    if (sim.talks != NULL || nest__slots_taken() != 0) {
         sim_broken(sim.talks, "the server has stopped, and a conversation is left");
     }
     if (nest__faults_held - run_texts() != held) {
@@ -178,7 +198,7 @@ static int run(uint64_t seed) {
     files_closed();
     files_end();
     reload_end();
-    if (run_descriptors() != descriptors + 1) { /* fileRoot's */
+    if (run_descriptors() != descriptors) {
         sim_broken(NULL, "descriptors are left");
     }
     return 0;
