@@ -93,19 +93,19 @@ class Builder:
                         for part in (name.encode(), text if isinstance(text, bytes) else text.encode())))
 
     def _kept(self, key, make):
-        """The path of what has that name; `make` makes it once, at a place that it is given.
+        """The path of the entry with that key. `make` creates it once, at a given path.
 
-        Compilers write it there and this process does not: a file that is open for writing here is open
-        in every process that another thread forks meanwhile, and until that process runs its program,
-        the system refuses to run the file ("Text file busy"). Another run of the suite may make the
-        same; the last one stays."""
+        A compiler process writes the file, not this process. A file that is open for writing here
+        is also open in every process that another thread forks at that time, and until that process
+        executes its program, the system refuses to execute the file ("Text file busy"). Another run
+        of the suite may create the same file; the last one stays."""
         with self.lock:
             self.used.add(key)
             turn = self.busy.setdefault(key, threading.Lock())
         kept = os.path.join(self.cache, key)
         with turn:
             try:
-                os.utime(kept)          # for `prune` of another run
+                os.utime(kept)          # so that `prune` of another run keeps it
             except FileNotFoundError:
                 near = f'{kept}.{os.getpid()}'
                 try:
@@ -117,7 +117,7 @@ class Builder:
         return kept
 
     def _link(self, project, folder, model, made):
-        """Makes a server of the runtime's object and the rest, at a place."""
+        """Links a server from the runtime's object file and the rest, at a given path."""
         with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
             runtime, rest = halves(file.read())
         texts = {name: text for name, text in read_tree(project).items()
@@ -159,10 +159,11 @@ class Builder:
             return found, status
 
     def prune(self):
-        """Removes what this run did not use, unless it is so new that another run may use it."""
+        """Removes servers that this run did not use, unless they are so new that another run may
+        use them."""
         for name in os.listdir(self.cache):
             path = os.path.join(self.cache, name)
-            with contextlib.suppress(FileNotFoundError):        # another run removes it, too
+            with contextlib.suppress(FileNotFoundError):        # another run may remove it too
                 if name not in self.used and os.path.getmtime(path) < time.time() - RECENT:
                     os.remove(path)
 

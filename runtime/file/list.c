@@ -22,7 +22,7 @@ struct list_block {
     size_t count;
 };
 
-/* Itself, its parent, and names of uploads that are under way. */
+/* Entries to omit: the directory itself, its parent, and reserved names of incomplete uploads. */
 static bool list_hidden(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || nest__is_reserved(name);
 }

@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #define ROOT_RESERVED ".nest-upload-"
-enum { ROOT_TRIES = 64 /* while names change under a path with ".." */ };
+enum { ROOT_TRIES = 64 /* if names change during the lookup of a path with ".." */ };
 
 static int root_fd = -1;
 static bool root_beneath, root_cached;
 
-/* -- names that are reserved */
+/* -- reserved names ---------------------------------------------------------------------------- */
 
 int nest__reserve_name(char name[NEST__RESERVED_NAME]) {
     uint64_t random[2];
@@ -36,7 +36,7 @@ int nest__reserve_name(char name[NEST__RESERVED_NAME]) {
     return error;
 }
 
-/* In either case: some file systems do not tell letters apart by it. */
+/* Ignores case, because some file systems do. */
 bool nest__is_reserved(const char *name) {
     return strncasecmp(name, ROOT_RESERVED, sizeof ROOT_RESERVED - 1) == 0;
 }
@@ -52,7 +52,7 @@ static bool root_is_reserved(const char *path) {
     return false;
 }
 
-/* -- fileRoot */
+/* -- fileRoot ---------------------------------------------------------------------------------- */
 
 const char *nest_file_root(void) {
     const char *path = nest__config.file_root;
@@ -90,7 +90,7 @@ void nest__files_close(void) {
     root_fd = -1;
 }
 
-/* Name by name. `path` is relative. */
+/* Looks up a relative path component by component. */
 static int root_walk(const char *path, int flags) {
     int at = root_fd;
     for (;;) {

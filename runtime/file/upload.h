@@ -20,13 +20,12 @@ struct nest__upload {
     int result;
     dev_t device; /* of the directory: uploads with the same one need one fsync */
     ino_t inode;
-    int holder; /* the folder that it has this name in: its own, or home.c's */
-    char beside[NEST__RESERVED_NAME]; /* its name until it is in its place; "": none */
-    char name[];                      /* of its place */
+    int holder; /* the folder of the temporary name: that of the upload, or home.c's */
+    char beside[NEST__RESERVED_NAME]; /* temporary name until the commit; "": none */
+    char name[];                      /* final name */
 };
 
-/* Gives the file a temporary name in its directory, so that it can be synced. Returns 0 or -errno.
- */
+/* Gives the file a temporary name, so that it can be renamed. Returns 0 or -errno. */
 int nest__upload_name(struct nest__upload *);
 /* Renames the file from its temporary to its final name. Returns 0 or -errno; -ESTALE if the upload
  * is guarded and the old file has changed. */
