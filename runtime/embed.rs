@@ -116,6 +116,8 @@ files! {
     "service/log.h" All;
     "service/log.c" With("log");
     "null/log.c" Without("log");
+    "channel/queue.h" All;
+    "channel/queue.c" All;
     "engine/engine.h" All;
     "engine/work.c" All;
     "engine/output.c" All;
@@ -170,6 +172,7 @@ files! {
     "poller/script_jobs.c" Io("script");
     "poller/script.c" Io("script");
     "poller/script_poller.c" Io("script");
+    "poller/script_later.c" Io("script");
     "poller/script_steps.c" Io("script");
     "blocking/blocking.h" Io("blocking");
     "blocking/watch.h" Io("blocking");
@@ -199,6 +202,7 @@ files! {
     "workers/backoff.c" Sockets;
     "workers/exits.c" Sockets;
     "workers/children.c" Sockets;
+    "workers/phases.c" Sockets;
     "workers/supervisor.c" Sockets;
     "workers/one.c" Both(&Sockets, &Not(&Workers("process")));
     "null/supervisor.c" Not(&Sockets);

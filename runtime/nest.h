@@ -230,7 +230,8 @@ enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
 const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid
                                           until the action ends */
-uint64_t nest_id(nest_session *);      /* unique while the server runs, starting at 1 */
+uint64_t nest_id(nest_session *); /* unique while the server runs, starting at 1; bits 48 and up
+                                     are the worker process, 0 until one has died */
 void *nest_keep(nest_session *,
                 size_t n); /* zeroed memory, aligned as by malloc, valid until END has run; NULL and
                               ENOMEM beyond keepLimit bytes per connection */

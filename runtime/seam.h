@@ -273,10 +273,11 @@ struct nest__window {
     uint32_t n;
     bool lent;
 };
-struct nest__out {
-    enum { NEST__OUT_BYTES } kind;
-    const void *p;
-    uint64_t n;
+struct nest__out { /* a piece of what is queued */
+    enum { NEST__OUT_BYTES, NEST__OUT_FILE } kind;
+    int fd;        /* FILE: its bytes from `at` on */
+    const void *p; /* BYTES */
+    uint64_t n, at;
 };
 struct nest__arrival {
     int fd;
@@ -345,7 +346,12 @@ uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: 
 /* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
  * its running action reads from (for a fiber switch that lets others use the buffer). */
 int nest__own(nest_session *, struct nest__window *);
-int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n); /* how many */
+/* What is to be sent next: how many pieces, at most n; a file is one by itself. */
+int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n);
+/* So many of these bytes are in flight: they stay where they are until nest__out_sent, whatever the
+ * session does. None was in flight. */
+void nest__out_taken(nest_session *, struct nest__chan *, uint64_t);
+/* So many have left; of those in flight the others are as they were before. */
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */

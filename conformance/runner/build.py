@@ -93,12 +93,12 @@ class Builder:
                         for part in (name.encode(), text if isinstance(text, bytes) else text.encode())))
 
     def _kept(self, key, make):
-        """The path of the entry with that key. `make` creates it once, at a given path.
+        """The path of what has that name; `make` makes it once, at a place that it is given.
 
-        A compiler process writes the file, not this process. A file that is open for writing here
-        is also open in every process that another thread forks at that time, and until that process
-        executes its program, the system refuses to execute the file ("Text file busy"). Another run
-        of the suite may create the same file; the last one stays."""
+        Compilers write it there and this process does not: a file that is open for writing here is open
+        in every process that another thread forks meanwhile, and until that process runs its program,
+        the system refuses to run the file ("Text file busy"). Another run of the suite may make the
+        same; the last one stays."""
         with self.lock:
             self.used.add(key)
             turn = self.busy.setdefault(key, threading.Lock())
@@ -117,7 +117,7 @@ class Builder:
         return kept
 
     def _link(self, project, folder, model, made):
-        """Links a server from the runtime's object file and the rest, at a given path."""
+        """Makes a server of the runtime's object and the rest, at a place."""
         with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
             runtime, rest = halves(file.read())
         texts = {name: text for name, text in read_tree(project).items()

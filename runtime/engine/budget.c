@@ -43,7 +43,7 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
         {"unread input", "inputBuffer", nest__rest_most(), input + NEST__BEHIND_REST},
         {"copies of parts", "inputBuffer", nest__arena_most(), 0},
         {"what $read gives", "inputBuffer", nest__given_most(), 0},
-        {"queued output", "outputBuffer", nest__out_most(), output},
+        {"queued output", "outputBuffer", nest__queue_most(output), output},
         {"$keep", "keepLimit", nest__kept_most(), 0},
         {"a file on its way", NULL, files, files},
         {"an upload", NULL, uploads, uploads},

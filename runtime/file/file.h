@@ -27,7 +27,7 @@ void nest__cache_add(const char *path, int fd, const struct stat *about);
 /* Returns false if the file is not in the cache; then the caller must close it. */
 bool nest__cache_leave(int fd);
 
-/* -- reserved names of incomplete uploads, which no path of a client may contain --------------- */
+/* -- names that no path of a client leads to: of uploads that are under way */
 enum { NEST__RESERVED_NAME = 64 };
 /* Creates a name that nobody can guess. Returns 0 or -errno. */
 int nest__reserve_name(char name[NEST__RESERVED_NAME]);
@@ -36,6 +36,6 @@ bool nest__is_reserved(const char *name);
 /* -- home.c: the folder below fileRoot for temporary names of uploads -------------------------- */
 void nest__home_begin(int root); /* call it at the start: removes what killed servers left */
 void nest__home_end(void);
-int nest__home(void); /* its descriptor, owned by home.c; or -errno */
+int nest__home(void); /* its descriptor, which stays home.c's; or -errno */
 
 #endif

@@ -22,7 +22,7 @@ struct list_block {
     size_t count;
 };
 
-/* Entries to omit: the directory itself, its parent, and reserved names of incomplete uploads. */
+/* Itself, its parent, and names of uploads that are under way. */
 static bool list_hidden(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || nest__is_reserved(name);
 }

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define ROOT_RESERVED ".nest-upload-"
-enum { ROOT_TRIES = 64 /* if names change during the lookup of a path with ".." */ };
+enum { ROOT_TRIES = 64 /* while names change under a path with ".." */ };
 
 static int root_fd = -1;
 static bool root_beneath, root_cached;
@@ -90,7 +90,7 @@ void nest__files_close(void) {
     root_fd = -1;
 }
 
-/* Looks up a relative path component by component. */
+/* Name by name. `path` is relative. */
 static int root_walk(const char *path, int flags) {
     int at = root_fd;
     for (;;) {

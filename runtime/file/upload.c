@@ -3,14 +3,13 @@
  * Called by the engine where it may block. State, per process: a counter, and what the system
  * supports. Must not know sessions.
  *
- * If the file system supports it, the file has no name until it is complete, so that an interrupted
- * upload leaves nothing, even if the server is killed. While it replaces another file, it has a
- * name in the folder of home.c for a moment. If that folder cannot be used (it is on another file
- * system, or the server may not create it), or if the file system does not support files without a
- * name, the file has a name in its final directory that no client can guess or use; a server that
- * is killed may leave such a file. The file gets the mode of the file that it replaces, so that a
- * private file stays private; a new file gets 0666 without the bits of the umask. A link is
- * replaced, not followed.
+ * It has no name until it is whole, where the system has files without a name: an upload that stops
+ * in the middle, killed or not, leaves nothing. Between the two steps of replacing a file it has a
+ * name in home.c's folder. Where that is not possible (another file system, or no right to make
+ * it), and where files need a name from the beginning, it has a name beside its place that no
+ * client can guess or use; a server that is killed may leave such a file. The mode is the replaced
+ * file's, so that what was private stays so, else 0666 less the umask; a link is replaced, not
+ * followed.
  *
  * A guarded upload (NEST_UNCHANGED) locks the directory (flock) and compares the old file again
  * before it replaces it, so that the first of several guarded uploads wins. Other uploads need no
@@ -29,7 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Creates a file that has a name from the beginning. Returns a descriptor or -errno. */
+/* A new file that has a name from the beginning. A descriptor or -errno. */
 static int upload_open_named(struct nest__upload *u) {
     int error = nest__reserve_name(u->beside);
     int fd = error != 0 ? -1

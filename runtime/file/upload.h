@@ -20,9 +20,9 @@ struct nest__upload {
     int result;
     dev_t device; /* of the directory: uploads with the same one need one fsync */
     ino_t inode;
-    int holder; /* the folder of the temporary name: that of the upload, or home.c's */
-    char beside[NEST__RESERVED_NAME]; /* temporary name until the commit; "": none */
-    char name[];                      /* final name */
+    int holder; /* the folder that it has this name in: its own, or home.c's */
+    char beside[NEST__RESERVED_NAME]; /* its name until it is in its place; "": none */
+    char name[];                      /* of its place */
 };
 
 /* Gives the file a temporary name, so that it can be renamed. Returns 0 or -errno. */

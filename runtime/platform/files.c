@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #endif
 
-/* For a moment the file has both names. */
+/* For a moment it has both names. */
 static int files_link_new(int from, const char *old, int to, const char *name) {
     if (linkat(from, old, to, name, 0) == -1) {
         return -errno;

@@ -28,12 +28,12 @@ void nest__read_ahead(int fd, uint64_t at, uint64_t n);
 int nest__open_nameless(int directory);
 /* Gives such a file a name that must not exist (-EEXIST). */
 int nest__name_nameless(int fd, int directory, const char *name);
-/* Renames a file to a name that must not exist (-EEXIST). */
+/* rename, to a name that is not taken (-EEXIST). */
 int nest__rename_new(int from, const char *old, int to, const char *name);
 /* Fills a buffer of at most 256 bytes with random bytes that nobody can guess. Returns 0 or -errno.
  */
 int nest__random(void *to, size_t n);
-/* Starts writing the data that a later fsync will wait for. */
+/* Starts to write what fsync will wait for. */
 void nest__write_out(int fd);
 
 #endif

@@ -50,8 +50,8 @@ extern int nest__notify_relay; /* a supervised process sends messages to its sup
                                   descriptor; otherwise -1 */
 /* Asks for `signal` when the parent process dies. Returns 0, or -ESRCH if it has already died. */
 int nest__parent_watch(int signal, pid_t parent);
-/* Stops new TCP connections on a listening socket; handshakes that have begun are completed. Has no
- * effect on systems that do not support it. */
+/* No new TCP connection begins on a listening socket; those that are being made are completed.
+ * Where the system cannot, nothing happens. */
 void nest__connections_refuse(int fd);
 /* -- address.c: async-signal-safe -------------------------------------------------------------- */
 enum { NEST__ADDRESS_TEXT = 128 };
@@ -71,8 +71,8 @@ const char *nest__reason_word(enum nest_reason);
 /* -- log.c ------------------------------------------------------------------------------------- */
 /* Writes one line "NAME: text" to stderr in one write; newlines in the text become "\n". */
 void nest__say(const char *format, ...) NEST_FORMAT(1, 2);
-extern _Thread_local bool nest__muted; /* nest__say prints nothing on this thread */
-/* Writes everything, waiting if necessary, and gives up at the first error. Async-signal-safe. */
+extern _Thread_local bool nest__muted; /* nest__say says nothing on this thread */
+/* Writes all, waiting if it must, or gives up at the first error. Async-signal-safe. */
 void nest__write(int fd, const void *, size_t);
 /* Writes a line of at most PIPE_BUF bytes, or drops it if the write would wait: a log reader that
  * does not read must not stop the server. Returns false if the line was dropped. */

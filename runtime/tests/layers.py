@@ -7,7 +7,7 @@ import sys
 from harness import check, finish
 
 PARTS = {
-    "engine": ["engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
+    "engine": ["channel/queue.c", "engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
                "engine/output.c", "engine/clock.c", "engine/wait.c", "engine/input.c",
                "engine/session.c", "engine/directives.c", "engine/keep.c",
                "engine/files.c", "engine/uploads.c", "engine/lists.c"],
@@ -23,9 +23,10 @@ PARTS = {
     "epoll": ["poller/direct.c", "poller/epoll.c"],
     "system": ["poller/system.c"],
     "script": ["poller/direct.c", "poller/script_faults.c", "poller/command.c", "poller/script_jobs.c",
-               "poller/script.c", "poller/script_poller.c", "poller/script_steps.c"],
+               "poller/script.c", "poller/script_poller.c",
+               "poller/script_later.c", "poller/script_steps.c"],
     "supervisor": ["workers/service_process_none.c", "workers/shared.c", "workers/backoff.c",
-                   "workers/exits.c", "workers/children.c", "workers/supervisor.c"],
+                   "workers/exits.c", "workers/children.c", "workers/phases.c", "workers/supervisor.c"],
     "one": ["workers/one.c"],
     "process": ["workers/idle_exit.c", "workers/spares.c", "workers/worker.c", "workers/process.c"],
     "thread": ["workers/idle_exit.c", "workers/thread.c"],

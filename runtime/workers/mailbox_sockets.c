@@ -1,9 +1,9 @@
 /* mailbox_sockets.c: messages to workers that block: a pair of datagram sockets for each.
  *
- * Called by worker models and by senders. The kernel keeps each message whole, even if a process
- * dies, and limits how many can wait. Workers may be processes or threads; each has one session,
- * whose slot is the worker's number. State: the sockets, which all workers inherit, and the number
- * of the calling thread's worker. Must not know sessions, nor the contents of messages. */
+ * Called by worker models and by what sends. The system keeps each message whole if a process dies,
+ * and bounds how many wait. Workers may be processes or threads; each has one session, whose slot
+ * is the worker's number. State: the sockets, which all inherit; the number of the calling thread's
+ * worker. Must not know sessions, nor what is sent. */
 #include "mailbox.h"
 
 #include <errno.h>

@@ -148,9 +148,9 @@ static uint32_t worker_others(bool *asked) {
     return left;
 }
 
-/* The worker is no spare any more. It wakes the supervisor only if fewer than half of the spares
- * are left. The last worker to leave counts last, and the supervisor begins a new pass before it
- * counts the spares itself, so that no shortage goes unnoticed. */
+/* It is no spare any more; the supervisor is woken only if fewer than half are left. The worker
+ * that leaves last counts last, and the supervisor begins a new pass before it counts itself, so
+ * that no shortage goes unnoticed. */
 static void worker_leave(void) {
     struct nest__process_orders *orders = nest__process_orders();
     bool asked = false;

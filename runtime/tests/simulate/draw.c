@@ -14,7 +14,7 @@ static struct { /* of one run: per cent, unless said otherwise */
     uint32_t clients;
     uint32_t stall, reset, half_close, early_eof, pass, idle;
     uint32_t small_pieces, big, wrong, files, faults, helpers, reloads, shorts;
-    bool drains;
+    bool drains, later, lingers;
     uint32_t phase; /* of the end */
     uint64_t commands;
 } draw;
@@ -58,8 +58,14 @@ void draw_begin(void) {
     draw.reloads = DRAW(0, 0, 0, 1, 4);
     draw.shorts = DRAW(0, 0, 2, 5);
     draw.drains = sim_chance(50);
+    draw.later = sim_chance(50);
+    draw.lingers = sim_chance(30);
     sim.most = draw.clients;
     reload_begin();
+}
+
+bool draw_is_later(void) {
+    return draw.later;
 }
 
 /* -- messages */
@@ -517,7 +523,7 @@ static struct nest__command draw_command(void) {
 static void draw_print(const struct nest__command *command) {
     static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
                                         "drain",  "pass", "clients", "helpers", "fail",
-                                        "reload", "disk", "short"};
+                                        "reload", "disk", "short",   "linger",  "complete"};
     if (command->verb == NEST__COMMAND_END) {
         return;
     }
@@ -538,6 +544,17 @@ static void draw_print(const struct nest__command *command) {
                         : (void)putchar(c);
         }
         putchar('"');
+    }
+    if (command->verb == NEST__COMMAND_LINGER) {
+        fputs(command->cold ? " on" : " off", stdout);
+    }
+    if (command->verb == NEST__COMMAND_COMPLETE && command->complete == NEST__COMPLETE_LATER) {
+        fputs(" later", stdout);
+    } else if (command->verb == NEST__COMMAND_COMPLETE) {
+        printf(" %u", (unsigned)command->number);
+        if (command->room != UINT64_MAX) {
+            printf(" %llu", (unsigned long long)command->room);
+        }
     }
     if (command->verb == NEST__COMMAND_DISK) {
         fputs(command->cold ? " cold" : " warm", stdout);
@@ -565,27 +582,63 @@ static void draw_print(const struct nest__command *command) {
     fflush(stdout);
 }
 
+/* The first commands: what this life is like. */
+static struct nest__command draw_first(void) {
+    struct nest__command command = draw_verb(NEST__COMMAND_CLIENTS, 0);
+    if (nest__command_number == 2) {
+        command.verb = NEST__COMMAND_LINGER;
+        command.cold = draw.lingers;
+    } else if (nest__command_number == 3) {
+        command.verb = draw.later ? NEST__COMMAND_COMPLETE : NEST__COMMAND_NOTHING;
+        command.complete = NEST__COMPLETE_LATER;
+    }
+    command.number = draw.clients;
+    return command;
+}
+
+/* While operations are under way: one of them completes, or something else happens; but no time
+ * passes, so that what is due is known. */
+static struct nest__command draw_pending(void) {
+    struct nest__command command = draw_verb(NEST__COMMAND_COMPLETE, 0);
+    if (!NEST__MESSAGES && sim_chance(25)) {
+        struct nest__command other = draw_command();
+        if (other.verb != NEST__COMMAND_PASS && other.verb != NEST__COMMAND_END) {
+            return other;
+        }
+    }
+    command.complete = NEST__COMPLETE_ONE;
+    command.number = sim_random(script_later_count());
+    command.room = sim_chance(40) ? 1 + sim_random(DRAW(1, 20, 400)) : UINT64_MAX;
+    return command;
+}
+
+static void draw_look(void) {
+    reload_check();
+    record_check_all();
+    if (script_later_count() > 0) {
+        return; /* what follows from the last command is not yet done */
+    }
+    for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
+        moment_step(talk);
+    }
+    newcomers_check();
+    draw_refused();
+    if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {
+        sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
+    }
+}
+
 struct nest__command nest__command_read(void) {
     struct nest__command command;
     nest__command_number++;
-    if (nest__command_number == 1) {
-        command = draw_verb(NEST__COMMAND_CLIENTS, 0);
-        command.number = draw.clients;
+    if (nest__command_number <= 3) {
+        command = draw_first();
     } else {
-        reload_check();
-        for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
-            moment_step(talk);
-        }
-        record_check_all();
-        newcomers_check();
-        draw_refused();
-        if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {
-            sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
-        }
-        if (++draw.commands > 2000 + (uint64_t)sim.conversations * 2000) {
+        draw_look();
+        if (++draw.commands > 2000 + (uint64_t)sim.conversations * 4000) {
             sim_broken(sim.talks, "it does not come to an end");
         }
-        command = draw_command();
+        command = script_later_count() > 0 ? draw_pending() : draw_command();
     }
     if (sim.verbose) {
         draw_print(&command);

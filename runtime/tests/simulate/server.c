@@ -50,6 +50,8 @@
 
 #include "../../service/timeout.c"
 
+#include "../../channel/queue.c"
+
 #include "../../engine/work.c"
 
 #include "../../engine/threads.c"
@@ -115,6 +117,7 @@
 
 #include "../../poller/script.c"
 #include "../../poller/script_poller.c"
+#include "../../poller/script_later.c"
 
 #include "../../poller/script_steps.c"
 

@@ -119,6 +119,8 @@ struct sim_talk {          /* one conversation */
     bool unfinished;
     bool worked, worked_before; /* an action has waited for work, until work_ended */
     uint32_t work_ended;
+    bool lingers; /* since */
+    uint32_t lingers_from;
     enum sim_wait wait;
     uint32_t wait_from, wait_ms; /* PAUSE: how long */
 };
@@ -145,6 +147,7 @@ uint32_t sim_of(const uint32_t *values, unsigned count);
 /* In place of nest__say. */
 void sim_say(const char *format, ...) NEST_FORMAT(1, 2);
 void draw_begin(void);
+bool draw_is_later(void); /* operations of this life are delayed */
 /* Memory or a stack has failed while it was there: it may end at any time. */
 static inline bool sim_pardoned(const struct sim_talk *talk) {
     return talk->faults != nest__faults_struck;
