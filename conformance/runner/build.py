@@ -105,7 +105,7 @@ class Builder:
         kept = os.path.join(self.cache, key)
         with turn:
             try:
-                os.utime(kept)          # for `prune` of another run
+                os.utime(kept)          # so that `prune` of another run keeps it
             except FileNotFoundError:
                 near = f'{kept}.{os.getpid()}'
                 try:
@@ -159,10 +159,11 @@ class Builder:
             return found, status
 
     def prune(self):
-        """Removes what this run did not use, unless it is so new that another run may use it."""
+        """Removes servers that this run did not use, unless they are so new that another run may
+        use them."""
         for name in os.listdir(self.cache):
             path = os.path.join(self.cache, name)
-            with contextlib.suppress(FileNotFoundError):        # another run removes it, too
+            with contextlib.suppress(FileNotFoundError):        # another run may remove it too
                 if name not in self.used and os.path.getmtime(path) < time.time() - RECENT:
                     os.remove(path)
 

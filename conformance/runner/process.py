@@ -101,7 +101,7 @@ class Server:
     def __init__(self, case, binary, listen, clients):
         self.case = case
         base = self.folder = scratch.make('serve')
-        self.told = False               # it was told to stop and may end at any time
+        self.stopping = False               # it was told to stop and may end at any time
         self.config = os.path.join(base, 'config')
         self.trace_path = os.path.join(base, 'trace')
         self.unix = os.path.join(base, 'socket')
@@ -175,11 +175,11 @@ class Server:
     def tell(self, what, argument=None):
         """Executes a step for the server."""
         if not self.alive():
-            if what == 'stop' and self.told:
+            if what == 'stop' and self.stopping:
                 return
             raise ServerError(f'{what}: the server has ended')
         if what == 'stop':
-            self.told = True
+            self.stopping = True
             self.process.terminate()
             return
         said = len(self.said(None))
@@ -195,10 +195,10 @@ class Server:
     def stop(self):
         """Ends it with SIGTERM, or waits for it if that was done before. Returns an error or None."""
         wrong, status = None, 0
-        if not self.alive() and not self.told:
+        if not self.alive() and not self.stopping:
             wrong = f'the server ended by itself with status {self.process.returncode}'
         else:
-            if self.told:
+            if self.stopping:
                 status = self.case.stops()
             else:
                 self.process.terminate()

@@ -24,7 +24,7 @@ enum { ROOT_TRIES = 64 /* while names change under a path with ".." */ };
 static int root_fd = -1;
 static bool root_beneath, root_cached;
 
-/* -- names that are reserved */
+/* -- reserved names ---------------------------------------------------------------------------- */
 
 int nest__reserve_name(char name[NEST__RESERVED_NAME]) {
     uint64_t random[2];
@@ -36,7 +36,7 @@ int nest__reserve_name(char name[NEST__RESERVED_NAME]) {
     return error;
 }
 
-/* In either case: some file systems do not tell letters apart by it. */
+/* Ignores case, because some file systems do. */
 bool nest__is_reserved(const char *name) {
     return strncasecmp(name, ROOT_RESERVED, sizeof ROOT_RESERVED - 1) == 0;
 }
@@ -52,7 +52,7 @@ static bool root_is_reserved(const char *path) {
     return false;
 }
 
-/* -- fileRoot */
+/* -- fileRoot ---------------------------------------------------------------------------------- */
 
 const char *nest_file_root(void) {
     const char *path = nest__config.file_root;

@@ -43,7 +43,7 @@ static int upload_open_named(struct nest__upload *u) {
     return fd;
 }
 
-/* Gives it a name in home.c's folder. */
+/* Gives the file a name in the folder of home.c. */
 static int upload_name_at_home(struct nest__upload *u) {
     static _Atomic unsigned long long number;
     int directory = nest__home();

@@ -25,8 +25,7 @@ struct nest__upload {
     char name[];                      /* of its place */
 };
 
-/* Gives the file a temporary name in its directory, so that it can be synced. Returns 0 or -errno.
- */
+/* Gives the file a temporary name, so that it can be renamed. Returns 0 or -errno. */
 int nest__upload_name(struct nest__upload *);
 /* Renames the file from its temporary to its final name. Returns 0 or -errno; -ESTALE if the upload
  * is guarded and the old file has changed. */

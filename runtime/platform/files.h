@@ -30,7 +30,8 @@ int nest__open_nameless(int directory);
 int nest__name_nameless(int fd, int directory, const char *name);
 /* rename, to a name that is not taken (-EEXIST). */
 int nest__rename_new(int from, const char *old, int to, const char *name);
-/* Bytes that nobody can guess; at most 256. 0 or -errno. */
+/* Fills a buffer of at most 256 bytes with random bytes that nobody can guess. Returns 0 or -errno.
+ */
 int nest__random(void *to, size_t n);
 /* Starts to write what fsync will wait for. */
 void nest__write_out(int fd);

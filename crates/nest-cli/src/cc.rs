@@ -1,6 +1,6 @@
 //! Runs the C compiler on all translation units in parallel.
 //!
-//! Its messages are printed as they are, except for locations that `said` corrects. Must not know:
+//! Its messages are printed as they are, except for locations that `cc_messages` corrects. Must not know:
 //! what the units are for.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use nest_emit::Places;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::args::{Cc, Sanitize};
-use crate::said;
+use crate::cc_messages;
 use crate::signals;
 use crate::term::{self, Failure, Progress};
 
@@ -251,7 +251,7 @@ impl Compiler {
         for result in results {
             term::say(String::from_utf8_lossy(&result.stdout));
             let said = String::from_utf8_lossy(&result.stderr);
-            term::say(said::corrected(&said, places, term::colour_err()));
+            term::say(cc_messages::corrected(&said, places, term::colour_err()));
         }
         let Some(failed) = results.iter().find(|r| !r.status.success()) else {
             return Ok(());

@@ -38,7 +38,7 @@ fn misplaced_arguments_are_told_their_place() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["run", "e.nest", "--port"],
-            "behind --, as in nest run FILE -- --port 9000",
+            "after --, as in nest run FILE -- --port 9000",
         ),
         (
             &["run", "--prot", "9000", "e.nest"],

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_told_by_its_length() {
+    fn long_replies_are_shortened() {
         let long = "x".repeat(1000);
         let pattern = format!("{}.{{800}}", "x".repeat(200));
         assert_eq!(

@@ -30,7 +30,7 @@ pub struct Report {
     file: PathBuf,
     /// In the order in which they are printed.
     pages: Vec<PathBuf>,
-    told: usize,
+    printed: usize,
     waiting: BTreeMap<PathBuf, Page>,
     counts: BTreeMap<&'static str, usize>,
     skipped: BTreeMap<String, usize>,
@@ -44,7 +44,7 @@ impl Report {
             format,
             file: file.to_owned(),
             pages: pages.to_vec(),
-            told: 0,
+            printed: 0,
             waiting: BTreeMap::new(),
             counts: BTreeMap::new(),
             skipped: BTreeMap::new(),
@@ -57,10 +57,10 @@ impl Report {
         self.waiting.insert(page.page.clone(), page);
         while let Some(page) = self
             .pages
-            .get(self.told)
+            .get(self.printed)
             .and_then(|p| self.waiting.remove(p))
         {
-            self.told += 1;
+            self.printed += 1;
             self.tell(&page);
         }
     }
@@ -77,7 +77,7 @@ impl Report {
 
     /// Whether anything failed or was not run.
     pub fn failed(&self) -> bool {
-        self.count("failed") > 0 || self.told < self.pages.len()
+        self.count("failed") > 0 || self.printed < self.pages.len()
     }
 
     fn count(&self, outcome: &str) -> usize {
@@ -105,7 +105,7 @@ impl Report {
                     json!({"page": name, "ok": ok, "seconds": page.seconds, "cells": page.cells});
                 term::print(format_args!("{what}\n"));
             }
-            Format::Text => term::print(told(&name, page)),
+            Format::Text => term::print(printed(&name, page)),
         }
     }
 
@@ -182,7 +182,7 @@ fn lines(trace: &Trace) -> Vec<Heard> {
 }
 
 /// Prints a page: one line, and its failures.
-fn told(name: &str, page: &Page) -> String {
+fn printed(name: &str, page: &Page) -> String {
     let bad: Vec<&Cell> = page
         .cells
         .iter()

@@ -464,12 +464,12 @@ pub(super) fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
             format!("p = nest__among(p, {end}, &set);"),
         );
     }
-    let told = if cost <= other + 1 {
+    let scan = if cost <= other + 1 {
         ends
     } else {
         format!("(({goes}) == 0)")
     };
-    (None, format!("NEST__UNTIL(p, {end}, {told});"))
+    (None, format!("NEST__UNTIL(p, {end}, {scan});"))
 }
 
 /// C: whether `v` is in the set, valid for a byte and for a vector of them; and the number of SSE2
