@@ -138,6 +138,12 @@ def starts(exe, model):
         server = Server(exe, "maxClients=5")
         _, status, out, _ = server.stop()
         assert status == 0 and out == "sample: stopped after 0 clients\n", (status, out)
+    for turn in range(20):  # a reload just before, in or behind the fork of a worker is answered, too
+        server = Server(exe, "maxClients=5")
+        time.sleep(turn / 10000)
+        server.process.send_signal(signal.SIGHUP)
+        assert b"read again" in server.process.stderr.readline()
+        assert server.stop()[1] == 0
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGALRM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     server = Server(exe, "maxClients=5")

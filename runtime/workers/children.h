@@ -33,6 +33,8 @@ void nest__stop_asked(void); /* by TERM, or its like */
 int nest__stop_advance(void);
 void nest__stop_greet(void);  /* workers that serve many hear of all stops before their fork */
 void nest__reload_tell(void); /* workers read the configuration again */
+/* How often they were told to. In a child: before its fork, whatever the orders say by now. */
+uint32_t nest__reloads_told(void);
 void nest__orders_publish(void);
 
 /* -- supervisor.c: what a child does first, in its process: before it is a worker, */

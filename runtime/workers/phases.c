@@ -122,3 +122,7 @@ void nest__reload_tell(void) {
     nest__orders_publish();
     nest__children_signal(SIGHUP);
 }
+
+uint32_t nest__reloads_told(void) {
+    return phases.reloads;
+}

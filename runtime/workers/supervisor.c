@@ -107,7 +107,7 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
     nest__report_open(worker);
     if (nest__policy_many) { /* stops from before the fork are still told */
         nest__serial = (uint16_t)(life * nest__children_most() + worker);
-        atomic_store(&supervisor.heard[true], atomic_load(supervisor_passed(true)));
+        atomic_store(&supervisor.heard[true], nest__reloads_told());
     }
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
