@@ -223,6 +223,11 @@ static inline void nest__chan_sent(struct nest__chan *chan) {
     chan->state |= (chan->state & NEST__CHAN_SENT) != 0 ? NEST__CHAN_LATE : NEST__CHAN_SENT;
 }
 
+/* A channel by its number in its session, and the other way. Every session has number 0, and no
+ * session has another one yet: what asks for a channel, or names one, is to go through these. */
+static inline struct nest__chan *nest__chan_at(nest_session *, unsigned number);
+static inline unsigned nest__chan_number(const nest_session *, const struct nest__chan *);
+
 enum nest__phase {
     NEST__FREE,    /* not a session */
     NEST__READING, /* at a read point */
@@ -259,6 +264,15 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");
 
+static inline struct nest__chan *nest__chan_at(nest_session *s, unsigned number) {
+    (void)number;
+    return &s->c0;
+}
+static inline unsigned nest__chan_number(const nest_session *s, const struct nest__chan *chan) {
+    (void)s, (void)chan;
+    return 0;
+}
+
 /* Received bytes. One visit of io:
  *     lent = (room = nest__in_space(s, c, &p)) == 0;      then p, room: io's own buffer
  *     n = receive into p;   window = {p, n, lent};   nest__chan_received(c, n == room)
@@ -279,10 +293,20 @@ struct nest__out { /* a piece of what is queued */
     const void *p; /* BYTES */
     uint64_t n, at;
 };
-struct nest__arrival {
+struct nest__restore { /* a session that another server, or process, has begun */
+    uint64_t states;
+    uint8_t last;
+    const void *vars; /* as they were: nest__spec_vars_size bytes */
+};
+struct nest__arrival { /* a connection that is to be served; what it names may go when nest__open
+                          has begun to run an action */
     int fd;
     uint8_t kind;
     uint8_t listener;
+    const uint8_t *bytes; /* n of its input that were received already, at most nest__lease(); they
+                             are the first that is read */
+    uint32_t n;
+    const struct nest__restore *restore; /* it goes on from here, in place of START; NULL */
 };
 
 /* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled -----

@@ -97,6 +97,10 @@ static enum nest__operation later_operation(const struct script_client *client, 
         return NEST__OP_SEND;
     }
     bool awaits = (s->flags & NEST__READY) == 0;
+    if (awaits && s->c0.awaits == NEST__AWAIT_OUTPUT && client->pieces == 0 &&
+        (client->room > 0 || client->reset)) {
+        return NEST__OP_SEND; /* of a file, which was not taken whole */
+    }
     if (awaits && s->c0.awaits == NEST__AWAIT_INPUT && later_receives(client)) {
         return NEST__OP_RECEIVE;
     }
@@ -140,7 +144,7 @@ bool script_later_finish(struct script_client *client, uint64_t most,
     }
     nest_session *s = nest__slot_at(client->slot);
     struct nest__chan *chan = &s->c0;
-    done->name = nest__name(s->self.gen, s->self.slot, 0, operation);
+    done->name = nest__name_of(s, chan, operation);
     done->result = 0;
     switch (operation) {
     case NEST__OP_CLOSE:
@@ -150,7 +154,9 @@ bool script_later_finish(struct script_client *client, uint64_t most,
         nest__chan_close(chan);
         return true;
     case NEST__OP_SEND:
-        later_send(s, chan, client, most);
+        if (client->pieces > 0) {
+            later_send(s, chan, client, most);
+        }
         done->result = client->reset ? -ECONNRESET : 0;
         return chan->awaits == NEST__AWAIT_OUTPUT && (s->flags & NEST__READY) == 0;
     case NEST__OP_RECEIVE:

@@ -141,18 +141,18 @@ static bool poller_complete(struct script_client *client, struct nest__completio
     struct nest__chan *chan = &s->c0;
     switch ((enum nest__await)chan->awaits) {
     case NEST__AWAIT_INPUT:
-        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_RECEIVE);
+        done->name = nest__name_of(s, chan, NEST__OP_RECEIVE);
         done->result = nest__direct_receive(s, chan, &done->window);
         if (done->result > 0) {
             script_lent(&done->window);
         }
         return done->result != -EAGAIN;
     case NEST__AWAIT_OUTPUT:
-        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_SEND);
+        done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = client->reset ? -ECONNRESET : 0;
         return client->reset || client->room > 0;
     case NEST__AWAIT_ERRORS:
-        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_WATCH);
+        done->name = nest__name_of(s, chan, NEST__OP_WATCH);
         done->result = -ECONNRESET;
         return client->reset;
     case NEST__AWAIT_NOTHING:

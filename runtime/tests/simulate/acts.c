@@ -300,6 +300,13 @@ static void acts_mode(struct sim_talk *talk, uint32_t mode) {
     acts_say_number(talk, "mode", (long)mode);
 }
 
+/* The states of one that has begun elsewhere. */
+uint64_t acts_restored(struct sim_talk *talk) {
+    talk->starts = 1;
+    talk->mode_tick = sim_chance(30);
+    return 3 | (uint64_t)talk->mode_tick << ACTS_TICK;
+}
+
 static void acts_parts(struct sim_talk *talk, const struct sim_message *message) {
     const uint8_t *p = talk->in + message->at + 6;
     for (unsigned i = 0; i < 3; i++) {

@@ -169,6 +169,7 @@ uint32_t talk_received(const struct sim_talk *); /* of what it sent, by the serv
 void talk_ending(struct sim_talk *, const nest_session *);
 
 /* -- acts.c */
+uint64_t acts_restored(struct sim_talk *);
 void acts_ask(struct sim_talk *, enum sim_wait);
 bool acts_told(struct sim_talk *, const char *what, bool fails);
 bool acts_say_text(struct sim_talk *, const char *);
