@@ -200,7 +200,7 @@ static bool worker_serve(const struct nest__arrival *arrival) {
 
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     struct nest__arrival arrival;
-    bool asked;
+    bool asked = false;
     worker_report = nest__process_report(worker);
     worker_session.self = (nest__ref){worker, life};
     worker_slot = &worker_report->limit;

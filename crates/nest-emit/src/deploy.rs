@@ -93,14 +93,14 @@ pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
 fn socket(m: &Machine, addresses: &[String]) -> String {
     let name = &m.name;
     let mut text = format!(
-        "# systemd listens: a port below 1024 needs no privilege of the server, and a restart refuses nobody.\n\
+        "# systemd listens, so the server needs no privilege for a port below 1024, and a restart refuses no client.\n\
          [Unit]\n\
          Description=Where {name} listens\n\
          \n\
          [Socket]\n"
     );
     if m.settings.inetd {
-        text += "# The specification names no port, since inetd's configuration does.\n";
+        text += "# The specification names no port, because inetd's configuration does.\n";
     }
     for address in addresses {
         let stream = address
@@ -111,7 +111,7 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
         text += &format!("ListenStream={}\n", stream.replace('%', "%%"));
     }
     if addresses.iter().any(|address| port(address).is_none()) {
-        text += "# Who may connect to a path: its group, which SocketGroup= names; root's unless it does.\n\
+        text += "# The group of the socket may connect. SocketGroup= names it; the default is root.\n\
                  SocketMode=0660\n";
     }
     text + "Backlog=4096\n\
@@ -140,7 +140,7 @@ fn service(m: &Machine) -> String {
     let again = if m.settings.inetd {
         ""
     } else {
-        "# Status 2 is a mistake in the configuration, which another start does not mend.\n\
+        "# Status 2 means a configuration error, which another start would not fix.\n\
          Restart=on-failure\n\
          RestartPreventExitStatus=2\n"
     };
@@ -157,7 +157,7 @@ fn service(m: &Machine) -> String {
     format!(
         "# Install: {name} to /usr/local/bin, both units to /etc/systemd/system, then\n\
          #     systemctl daemon-reload && systemctl enable --now {name}.socket\n\
-         # Changes of your own: systemctl edit {name}.service\n\
+         # To change settings: systemctl edit {name}.service\n\
          [Unit]\n\
          Description={name}, a server made by nest\n\
          Requires={name}.socket\n\
@@ -169,18 +169,18 @@ fn service(m: &Machine) -> String {
          ExecReload=/bin/kill -HUP $MAINPID\n\
          {input}\
          {again}\
-         # TERM goes to the main process alone, which tells its workers. drainTimeout is {drain_said}; what is\n\
-         # left then is cut by the server itself.\n\
+         # SIGTERM goes only to the main process, which stops its workers. drainTimeout is {drain_said}; then the\n\
+         # server itself cuts off the remaining clients.\n\
          KillMode=mixed\n\
          TimeoutStopSec={drain}\n\
-         # What the system ends for want of memory the server starts again, as all that dies.\n\
+         # The server itself restarts processes that die, also those that the kernel kills for lack of memory.\n\
          OOMPolicy=continue\n\
-         # maxClients is {clients}; {times}, for the files that each may have open.\n\
+         # maxClients is {clients}; {times}, for the files that each client may have open.\n\
          LimitNOFILE={files}\n\
          TasksMax={tasks}\n\
          {place}\
          \n\
-         # Nobody's account, and nothing of the system but what it was given.\n\
+         # No user account, and access only to what is listed here.\n\
          DynamicUser=yes\n\
          UMask=0077\n\
          CapabilityBoundingSet=\n\
@@ -243,7 +243,7 @@ fn place(m: &Machine) -> String {
             .replace('"', "\\\"")
             .replace('%', "%%");
         text += &format!(
-            "# fileRoot must be there; for uploads, a User= in place of DynamicUser= must own it.\n\
+            "# fileRoot must exist. For uploads, it must belong to a User= that you set instead of DynamicUser=.\n\
              ReadWritePaths=\"{quoted}\"\n"
         );
     }
@@ -298,12 +298,12 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          #   docker build -t {name} .\n\
          #   docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges{publish} {name}{everywhere}\n\
          #\n\
-         # For what it is to keep, a volume at /data: -v {name}:/data.\n\
+         # To keep files, use a volume at /data: -v {name}:/data.\n\
          #\n\
-         # C files of your own, and libraries, which must be static ones of musl:\n\
+         # With your own C files and libraries, which must be static musl libraries:\n\
          #   docker build --build-arg EXTRA=more.c --build-arg LDLIBS=-lm -t {name} .\n\
          FROM alpine:3 AS build\n\
-         # No versions: Alpine keeps the newest of each package alone.\n\
+         # No versions, because Alpine keeps only the newest version of each package.\n\
          # hadolint ignore=DL3018\n\
          RUN apk add --no-cache gcc make musl-dev\n\
          WORKDIR /build\n\
@@ -312,16 +312,16 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          ARG LDLIBS=\"\"\n\
          RUN make clean && make LDFLAGS=-static EXTRA=\"$EXTRA\" LDLIBS=\"$LDLIBS\" && mkdir data\n\
          \n\
-         # One file: it needs no libc, no shell and no /etc. Hence there is no HEALTHCHECK, which would run a\n\
-         # program in here; the server watches over itself and starts again what died.\n\
+         # One file, which needs no libc, no shell and no /etc. There is no HEALTHCHECK, because it would run a\n\
+         # program in the image; the server itself restarts processes that die.\n\
          FROM scratch\n\
          COPY --from=build /build/{name} /{name}\n\
-         # The working directory: config.nest, and files unless fileRoot says otherwise.\n\
+         # The working directory, for config.nest, and for files unless fileRoot is set.\n\
          COPY --from=build --chown=65534:65534 /build/data /data\n\
          WORKDIR /data\n\
          USER 65534:65534\n\
          {expose}\
-         # Clients may finish for drainTimeout, {drain}; docker stop waits 10s, -t changes that.\n\
+         # Clients have drainTimeout, {drain}, to finish. docker stop waits 10s; -t changes that.\n\
          STOPSIGNAL SIGTERM\n\
          ENTRYPOINT [\"/{name}\"]\n",
         mark = crate::MARK,
@@ -331,7 +331,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         drain = plain(initial(m, "drainTimeout")),
     );
     let ignore = format!(
-        "# {} ({}): what the image is not built from.\n\
+        "# {} ({}): files that are not used to build the image.\n\
          .dockerignore\nDockerfile\n*.o\n*.service\n*.socket\n/{name}\n",
         crate::MARK,
         crate::VERSION
