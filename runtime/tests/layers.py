@@ -22,7 +22,7 @@ PARTS = {
     "script": ["poller/script_faults.c", "poller/command.c", "loop/wheel.c", "poller/jobs.c", "loop/accept.c",
                "poller/script.c", "poller/script_steps.c"],
 }
-SIZES = {"RULES": 19, "CONDITIONS": 2, "APART": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96, "NFA_STATES": 48, "MESSAGES": 0,
+SIZES = {"RULES": 19, "CONDITIONS": 2, "STANDALONE": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96, "NFA_STATES": 48, "MESSAGES": 0,
          "TIMERS": 1, "PIPES": 0}
 # what compilers put in by themselves
 COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",

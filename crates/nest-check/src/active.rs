@@ -42,7 +42,7 @@ impl Checker<'_> {
                 None => "its condition never holds: no action leads to such states, from START on"
                     .to_string(),
             };
-            self.say(Diagnostic::new(Code::W0202, span, what).help(help), None);
+            self.push(Diagnostic::new(Code::W0202, span, what).help(help), None);
         }
     }
 
@@ -97,11 +97,11 @@ impl Checker<'_> {
             } else {
                 "write it before that one, or leave it out".to_string()
             };
-            let witness = before.map(|w| w.and(input).taken_by(taker));
+            let witness = before.map(|w| w.and(input).consumed_by(taker));
             let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)
                 .label(rival.span, label)
                 .help(help);
-            self.say(diagnostic, witness);
+            self.push(diagnostic, witness);
         }
     }
 }

@@ -93,9 +93,9 @@ impl Checker<'_> {
         &self,
         flow: &Flow,
         array: &str,
-        room: u64,
+        capacity: u64,
         beside: u64,
-        texts: usize,
+        taints: usize,
     ) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let Origin::Part { rule, part } = flow.origin else {
@@ -103,7 +103,10 @@ impl Checker<'_> {
         };
         let nfa = &self.m.rules[rule].nfa;
         let (least, most) = (nfa.shape(part).least, self.most(rule, part));
-        let Use::Room { texts: ref all, .. } = flow.to else {
+        let Use::Buffer {
+            taints: ref all, ..
+        } = flow.to
+        else {
             return (String::new(), String::new());
         };
         // As many as a look at its length has left.
@@ -111,16 +114,16 @@ impl Checker<'_> {
             .first()
             .and_then(|(_, cap)| *cap)
             .map_or(most, |cap| most.min(cap));
-        let fits = room.saturating_sub(beside);
-        if texts > 1 {
-            let what = format!("{by} may put more into `{array}` than its {room} bytes");
+        let fits = capacity.saturating_sub(beside);
+        if taints > 1 {
+            let what = format!("{by} may put more into `{array}` than its {capacity} bytes");
             let help = "write bounds into the pattern, or use snprintf, which is told the room";
             return (what, help.to_string());
         }
         let what = format!(
             "{text} may have {most} bytes, and {by} puts it into `{array}`, where {fits} fit"
         );
-        let told = match flow.by.as_str() {
+        let example = match flow.by.as_str() {
             "sprintf" => format!("write snprintf({array}, sizeof {array}, …)"),
             "memcpy" | "memmove" | "mempcpy" => "look at its length before".to_string(),
             "strcat" | "strncat" | "strlcat" => {
@@ -132,8 +135,8 @@ impl Checker<'_> {
         let written = written.and_then(|n| self.m.rules[rule].elements.get(n));
         let bounded = written.and_then(|e| bounded(e, least, fits));
         let help = match bounded {
-            Some(element) => format!("put the bound into the pattern, `{element}`, or {told}"),
-            None => format!("let the pattern admit {fits} bytes at most, or {told}"),
+            Some(element) => format!("put the bound into the pattern, `{element}`, or {example}"),
+            None => format!("let the pattern admit {fits} bytes at most, or {example}"),
         };
         (what, help)
     }

@@ -63,7 +63,7 @@ impl Checker<'_> {
         let help = format!(
             "{shown}write $close() if it is to end here; else mark a state in which a rule is active"
         );
-        self.say(Diagnostic::new(Code::W0204, span, what).help(help), witness);
+        self.push(Diagnostic::new(Code::W0204, span, what).help(help), witness);
     }
 
     /// Whether an action that runs in a set always leaves nothing active, and does not always say

@@ -7,14 +7,14 @@
 
 mod active;
 mod advice;
+mod ambiguous;
 mod bounds;
 mod coverage;
 mod ends;
+mod incomplete;
 mod lines;
-mod sought;
-mod texts;
-mod ties;
-mod untold;
+mod search;
+mod taint;
 mod waits;
 mod witness;
 mod words;
@@ -27,8 +27,8 @@ use std::collections::BTreeSet;
 
 pub use bounds::{Bounds, For, Limits, Reading, Silence, Wait, bounds};
 pub use coverage::{Coverage, Heard, Share};
-pub use untold::Untold;
-pub use witness::{Act, Taken, Talks, Then, Witness, literal};
+pub use incomplete::Incomplete;
+pub use witness::{Act, Consumed, Talks, Then, Witness, literal};
 pub use words::words;
 
 /// Steps of automata that the findings about waiting, and those about ties, may take together.
@@ -86,8 +86,8 @@ pub fn settle(
 
 /// Without those that another one says, too.
 fn joined(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let mut said = BTreeSet::new();
-    findings.retain(|f| f.once.is_none_or(|number| said.insert(number)));
+    let mut reported = BTreeSet::new();
+    findings.retain(|f| f.once.is_none_or(|number| reported.insert(number)));
     findings
 }
 
@@ -112,7 +112,7 @@ struct Checker<'m> {
     talks: Talks<'m>,
     steps: usize,
     /// The same for ties, which are looked for in more of them.
-    ties: usize,
+    ambiguous: usize,
     searches: usize,
     /// Of what steps did not suffice for.
     late: BTreeSet<Code>,
@@ -125,14 +125,14 @@ pub struct Report {
     /// By their places; [`settle`] joins those that say the same.
     pub findings: Vec<Finding>,
     /// What may be missing.
-    pub untold: Vec<Untold>,
+    pub incomplete: Vec<Incomplete>,
 }
 
 impl Report {
     /// Whether all findings of a code that there are, are among these.
     #[must_use]
     pub fn is_whole(&self, code: Code) -> bool {
-        LOOKED_FOR.contains(&code) && !self.untold.iter().any(|u| u.codes.contains(&code))
+        LOOKED_FOR.contains(&code) && !self.incomplete.iter().any(|u| u.codes.contains(&code))
     }
 }
 
@@ -157,29 +157,32 @@ pub fn report(m: &Machine) -> Report {
         talks: Talks::new(m, &reach),
         steps: MOST_STEPS,
         searches: MOST_SEARCHES,
-        ties: 2 * MOST_STEPS,
+        ambiguous: 2 * MOST_STEPS,
         late: BTreeSet::new(),
         found: Vec::new(),
     };
     checker.never_active();
     checker.never_wins();
-    checker.ties();
+    checker.ambiguous();
     checker.waits();
     checker.ends();
     checker.lines();
-    checker.texts();
+    checker.taint();
     checker.endless();
-    let untold = checker.untold();
+    let incomplete = checker.incomplete();
     let mut findings = checker.found;
     findings.sort_by_key(|f| {
         let d = &f.diagnostic;
         (d.span.file, d.span.start, d.code)
     });
-    Report { findings, untold }
+    Report {
+        findings,
+        incomplete,
+    }
 }
 
 impl Checker<'_> {
-    fn say(&mut self, diagnostic: Diagnostic, witness: Option<Witness>) {
+    fn push(&mut self, diagnostic: Diagnostic, witness: Option<Witness>) {
         self.found.push(Finding {
             diagnostic,
             witness,

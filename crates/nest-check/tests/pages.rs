@@ -46,8 +46,8 @@ fn compiled(text: &str) -> Compiled {
 /// With the checker's findings.
 fn checked(mut outcome: Compiled) -> Compiled {
     if let Some(machine) = &outcome.machine {
-        let said = std::mem::take(&mut outcome.diagnostics).into_iter();
-        let mut found: Vec<Finding> = said.map(Finding::from).collect();
+        let reported = std::mem::take(&mut outcome.diagnostics).into_iter();
+        let mut found: Vec<Finding> = reported.map(Finding::from).collect();
         found.extend(check(machine));
         let looked_for = |code| LOOKED_FOR.contains(&code);
         let (found, _) = settle(found, &outcome.sources, &mut outcome.allows, looked_for);

@@ -37,9 +37,9 @@ struct Item {
 
 /// Says what is asked for; a failure if more is taken than is allowed.
 pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
-    let asked = &args.bounds;
-    let (most, deadlines) = (asked.max_connection_memory, asked.require_deadlines);
-    if !asked.bounds && most.is_none() && !deadlines {
+    let requested = &args.bounds;
+    let (most, deadlines) = (requested.max_connection_memory, requested.require_deadlines);
+    if !requested.bounds && most.is_none() && !deadlines {
         return Ok(ExitCode::SUCCESS);
     }
     let bounds = nest_check::bounds(machine);
@@ -47,16 +47,16 @@ pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     // All models are worth a look; what is allowed is that of the chosen one.
     let wanted = |m: &&Model| {
         let one = m.kind == chosen;
-        one || (asked.bounds && args.spec.model.is_none() && !m.option.is_empty())
+        one || (requested.bounds && args.spec.model.is_none() && !m.option.is_empty())
     };
     let mut memory = Vec::new();
-    if asked.bounds || most.is_some() {
+    if requested.bounds || most.is_some() {
         let _progress = Progress::start("building the server to ask it for its sizes");
         for model in MODELS.iter().filter(wanted) {
             memory.push(ask(machine, args, model)?);
         }
     }
-    if asked.bounds {
+    if requested.bounds {
         term::print(match args.format {
             Format::Text => table::text(machine, &bounds, &memory),
             Format::Json => json(machine, &bounds, &memory),

@@ -16,7 +16,7 @@ use nest_emit::Places;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::args::{Cc, Sanitize};
-use crate::said;
+use crate::output;
 use crate::signals;
 use crate::term::{self, Failure, Progress};
 
@@ -248,8 +248,8 @@ impl Compiler {
     fn judge(&self, results: &[Output], places: &Places) -> Result<(), Failure> {
         for result in results {
             term::say(String::from_utf8_lossy(&result.stdout));
-            let said = String::from_utf8_lossy(&result.stderr);
-            term::say(said::corrected(&said, places, term::colour_err()));
+            let output = String::from_utf8_lossy(&result.stderr);
+            term::say(output::corrected(&output, places, term::colour_err()));
         }
         let Some(failed) = results.iter().find(|r| !r.status.success()) else {
             return Ok(());
@@ -264,7 +264,7 @@ impl Compiler {
             )));
         }
         term::note("no server: the C compiler found errors");
-        Err(Failure::Said)
+        Err(Failure::Reported)
     }
 }
 
@@ -321,7 +321,7 @@ fn finish(children: Vec<Child>) -> Result<Vec<Output>, Failure> {
                     _ = group.map(|group| kill_process_group(group, Signal::TERM));
                 }
                 while outputs.recv_timeout(LAST).is_ok() {}
-                return Err(Failure::Said);
+                return Err(Failure::Reported);
             }
             Err(_) => {}
         }

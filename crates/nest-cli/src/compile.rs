@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use nest_check::{Finding, Untold, Witness};
+use nest_check::{Finding, Incomplete, Witness};
 use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_machine::{Machine, Overrides};
 
@@ -27,7 +27,7 @@ struct Outcome {
     /// How many warnings were allowed.
     allowed: usize,
     /// What the checker could not tell.
-    untold: Vec<Untold>,
+    incomplete: Vec<Incomplete>,
 }
 
 impl Outcome {
@@ -36,16 +36,16 @@ impl Outcome {
         let Some(machine) = &self.machine else {
             return vec![None; self.diagnostics.len()];
         };
-        let said = std::mem::take(&mut self.diagnostics).into_iter();
-        let mut all: Vec<Finding> = said.map(Finding::from).collect();
+        let reported = std::mem::take(&mut self.diagnostics).into_iter();
+        let mut all: Vec<Finding> = reported.map(Finding::from).collect();
         let mut report = nest_check::report(machine);
         all.append(&mut report.findings);
         let looked_for = |code| report.is_whole(code);
         let (all, allowed) = nest_check::settle(all, &self.sources, &mut self.allows, looked_for);
         self.allowed += allowed;
-        self.untold = report.untold;
-        let (said, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
-        self.diagnostics = said;
+        self.incomplete = report.incomplete;
+        let (reported, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
+        self.diagnostics = reported;
         witnesses
     }
 }
@@ -62,7 +62,7 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
             let what = format!("finding {n} is about no conversation: there is nothing to see");
             return Err(Failure::new(what));
         };
-        let machine = outcome.machine.as_ref().ok_or(Failure::Said)?;
+        let machine = outcome.machine.as_ref().ok_or(Failure::Reported)?;
         replay(&args.spec, machine, witness)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -71,7 +71,7 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
         Format::Json => {
             let found = &outcome.diagnostics;
             term::print(findings::json(&outcome.sources, found, &witnesses));
-            term::print(findings::untold_json(&outcome.untold));
+            term::print(findings::incomplete_json(&outcome.incomplete));
             if let Some(machine) = explained {
                 term::print(matching::json(machine));
             }
@@ -88,7 +88,7 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
     }
     match &outcome.machine {
         Some(machine) => bounds::say(machine, args),
-        None => Err(Failure::Said),
+        None => Err(Failure::Reported),
     }
 }
 
@@ -104,7 +104,7 @@ pub fn compile(
     if !outcome.diagnostics.is_empty() {
         say(&spec.file, &outcome);
     }
-    outcome.machine.ok_or(Failure::Said)
+    outcome.machine.ok_or(Failure::Reported)
 }
 
 /// All findings, on standard error.
@@ -121,7 +121,7 @@ pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failur
     let witnesses = outcome.check();
     let Some(machine) = outcome.machine.take() else {
         say(&spec.file, &outcome);
-        return Err(Failure::Said);
+        return Err(Failure::Reported);
     };
     let all = outcome.diagnostics.into_iter().zip(witnesses);
     let findings = all.map(|(diagnostic, witness)| Finding {
@@ -158,7 +158,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
                 machine: None,
                 allows: Allows::default(),
                 allowed: 0,
-                untold: Vec::new(),
+                incomplete: Vec::new(),
             };
         }
     };
@@ -175,7 +175,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
     };
     let mut files = Files::new(&source.name);
     let compiled = nest_machine::compile(&source.name, &source.text, &mut files, &overrides);
-    inputs.extend(files.into_asked());
+    inputs.extend(files.into_requested());
     let failed = compiled.diagnostics.iter().any(Diagnostic::is_error);
     Outcome {
         sources: compiled.sources,
@@ -183,7 +183,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
         machine: compiled.machine.filter(|_| !failed),
         allows: compiled.allows,
         allowed: compiled.allowed,
-        untold: Vec::new(),
+        incomplete: Vec::new(),
     }
 }
 
@@ -195,8 +195,8 @@ fn summarise(file: &Path, outcome: &Outcome) {
     } else {
         file.to_string_lossy()
     };
-    for untold in &outcome.untold {
-        term::note(format!("{name}: {}", findings::untold(untold)));
+    for incomplete in &outcome.incomplete {
+        term::note(format!("{name}: {}", findings::incomplete(incomplete)));
     }
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let count = |n: usize, what: &str| match n {
@@ -207,7 +207,7 @@ fn summarise(file: &Path, outcome: &Outcome) {
         0 => String::new(),
         n => format!(", {} allowed", count(n, "warning")),
     };
-    let said = match (errors, diagnostics.len() - errors) {
+    let reported = match (errors, diagnostics.len() - errors) {
         (0, 0) => format!("{name}: no errors"),
         (0, warnings) => format!("{name}: no errors, {}", count(warnings, "warning")),
         (errors, 0) => format!("{name}: {}", count(errors, "error")),
@@ -219,5 +219,5 @@ fn summarise(file: &Path, outcome: &Outcome) {
             )
         }
     };
-    term::note(said + &allowed);
+    term::note(reported + &allowed);
 }

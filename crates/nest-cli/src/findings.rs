@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use nest_check::{Act, Untold, Witness};
+use nest_check::{Act, Incomplete, Witness};
 use nest_diag::{Diagnostic, SourceMap, render_json_with};
 use serde::Serialize;
 
@@ -77,21 +77,21 @@ pub fn none(number: usize, count: usize) -> Failure {
 }
 
 /// For people: what could not be told, in a line.
-pub fn untold(untold: &Untold) -> String {
-    let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+pub fn incomplete(incomplete: &Incomplete) -> String {
+    let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
     let listed = match codes.as_slice() {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
         codes => codes.join(", "),
     };
-    format!("{listed} may be missing: {}", untold.why)
+    format!("{listed} may be missing: {}", incomplete.why)
 }
 
 /// For tools: an object a line, behind the findings.
-pub fn untold_json(all: &[Untold]) -> String {
-    let object = |untold: &Untold| {
-        let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+pub fn incomplete_json(all: &[Incomplete]) -> String {
+    let object = |incomplete: &Incomplete| {
+        let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
         let object = Missing {
-            untold: &untold.why,
+            incomplete: &incomplete.why,
             codes,
         };
         serde_json::to_string(&object).expect("strings are JSON") + "\n"
@@ -103,7 +103,8 @@ pub fn untold_json(all: &[Untold]) -> String {
 #[derive(Serialize)]
 struct Missing<'a> {
     /// Why.
-    untold: &'a str,
+    #[serde(rename = "untold")]
+    incomplete: &'a str,
     /// Of which codes findings may be missing.
     codes: Vec<&'a str>,
 }

@@ -126,7 +126,7 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
         match all.as_slice() {
             [_] => {
                 let found = m.rules.iter().position(|rule| there(&rule));
-                return found.ok_or(Failure::Said);
+                return found.ok_or(Failure::Reported);
             }
             [] => {}
             _ => {

@@ -16,10 +16,10 @@ mod findings;
 mod generate;
 mod graph;
 mod matching;
+mod output;
 mod pages;
 mod replay;
 mod run;
-mod said;
 mod signals;
 mod source;
 mod supervise;
@@ -65,12 +65,12 @@ fn main() -> ExitCode {
 
 /// `--color` before anything is parsed, so that help and usage errors obey it too.
 fn wanted_colour(arguments: &[OsString]) -> Color {
-    let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
-    let own = texts.iter().position(|t| t == "--").unwrap_or(texts.len());
-    let value = texts[..own].iter().enumerate().find_map(|(i, text)| {
+    let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
+    let own = words.iter().position(|t| t == "--").unwrap_or(words.len());
+    let value = words[..own].iter().enumerate().find_map(|(i, text)| {
         text.strip_prefix("--color=")
             .map(str::to_owned)
-            .or_else(|| (text == "--color").then(|| texts.get(i + 1).map(ToString::to_string))?)
+            .or_else(|| (text == "--color").then(|| words.get(i + 1).map(ToString::to_string))?)
     });
     value
         .and_then(|v| Color::from_str(&v, false).ok())

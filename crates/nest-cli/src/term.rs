@@ -32,7 +32,7 @@ pub enum Failure {
     /// It did not work; exit status 1.
     Message(String),
     /// All was said already; exit status 1.
-    Said,
+    Reported,
 }
 
 impl Failure {
@@ -51,7 +51,7 @@ impl Failure {
         let (message, status) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Message(message) => (message, 1),
-            Failure::Said => return ExitCode::from(1),
+            Failure::Reported => return ExitCode::from(1),
         };
         say(format_args!("{ERROR}error:{ERROR:#} {message}\n"));
         ExitCode::from(status)

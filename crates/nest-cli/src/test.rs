@@ -29,7 +29,7 @@ use crate::term::{self, Failure, Progress};
 
 use generate::Maker;
 use report::Report;
-use runner::{Asked, Runner};
+use runner::{Request, Runner};
 use script::Script;
 
 /// The model without sockets, in which time is exact.
@@ -65,7 +65,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         // What was interrupted has nothing to say. The runner's folder goes first.
         drop(runner);
         hold.release();
-        return Err(Failure::Said);
+        return Err(Failure::Reported);
     }
     let mut runner = runner?;
     let (servers, without) = built?;
@@ -75,7 +75,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         ));
     }
     let mut report = Report::new(args.format, &args.file, &pages);
-    let asked = Asked {
+    let requested = Request {
         nest: std::env::current_exe().map_err(|e| Failure::io("nest cannot find itself", &e))?,
         spec: std::fs::canonicalize(&args.file)
             .map_err(|e| Failure::io(format!("cannot find {}", args.file.display()), &e))?,
@@ -87,23 +87,23 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         keep: args.keep,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let kept = if asked.pages.is_empty() {
+    let kept = if requested.pages.is_empty() {
         None
     } else {
-        runner.run(&asked, &mut |page| report.page(page))?
+        runner.run(&requested, &mut |page| report.page(page))?
     };
     let reach = Reach::of(&machine);
     let mut coverage = Coverage::new(&machine, &reach);
     for trace in report.heard() {
         coverage.hear(&trace);
     }
-    if !asked.pages.is_empty() {
+    if !requested.pages.is_empty() {
         report.close(&machine, &reach, &coverage, kept.as_deref());
     }
     if let Some(place) = place {
         if report.failed() {
             term::note("nothing is proposed before what is there goes as written");
-            return Err(Failure::Said);
+            return Err(Failure::Reported);
         }
         let hold = Hold::new()?;
         let maker = Maker {
@@ -111,12 +111,12 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
             machine: &machine,
             reach: &reach,
             script: Script {
-                server: asked.servers[SCRIPT].clone(),
+                server: requested.servers[SCRIPT].clone(),
                 patience: args.timeout,
             },
         };
         let acts = report.acts(&machine);
-        let made = maker.make(&mut coverage, &place, acts, &asked, &mut runner);
+        let made = maker.make(&mut coverage, &place, acts, &requested, &mut runner);
         drop(runner);
         hold.release();
         made?;
@@ -131,7 +131,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         ));
     }
     if report.failed() || too_little.is_some() {
-        return Err(Failure::Said);
+        return Err(Failure::Reported);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -175,7 +175,7 @@ impl Automaton {
             from: 0,
             to: 1,
             labels: Vec::new(),
-            on_way: false,
+            on_path: false,
         }];
         let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for ((from, to), set) in &self.edges {
@@ -213,7 +213,7 @@ impl Automaton {
                     from,
                     to,
                     labels: Vec::new(),
-                    on_way: false,
+                    on_path: false,
                 });
             }
             edges[*edge].labels.push(label);
@@ -229,9 +229,9 @@ impl Automaton {
         if self.states.iter().any(|s| !s.elements.is_empty()) {
             notes[0].text += " $2: an element of the pattern that is read there.";
         }
-        let (texts, counts) = folds.count();
+        let (strings, counts) = folds.count();
         for (count, what) in [
-            (texts, "A text is one arrow"),
+            (strings, "A text is one arrow"),
             (counts, "A count is one circle"),
         ] {
             if count > 0 {
@@ -321,6 +321,6 @@ fn label(text: &[&Bytes]) -> Label {
         tip: all,
         certain: true,
         codes: Vec::new(),
-        on_way: false,
+        on_path: false,
     }
 }

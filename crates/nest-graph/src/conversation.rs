@@ -67,7 +67,7 @@ pub struct Conversation<'m> {
     pub(crate) moves: Option<Vec<Move>>,
     pub(crate) marks: Marks,
     /// What a client does, and what that comes to.
-    pub(crate) way: Vec<Move>,
+    pub(crate) path: Vec<Move>,
 }
 
 impl<'m> Conversation<'m> {
@@ -83,7 +83,7 @@ impl<'m> Conversation<'m> {
             reach,
             effects,
             moves,
-            way: Vec::new(),
+            path: Vec::new(),
         }
     }
 
@@ -94,8 +94,8 @@ impl<'m> Conversation<'m> {
             return false;
         };
         match follow::follow(self.m, &self.reach, moves, &witness.acts) {
-            Some(way) => {
-                self.way = way;
+            Some(path) => {
+                self.path = path;
                 true
             }
             None => false,
@@ -150,7 +150,7 @@ impl<'m> Conversation<'m> {
     }
 
     /// The steps of the way that is shown, between groups.
-    pub(crate) fn way(&self, groups: &[Vec<usize>]) -> BTreeSet<(Place, Place, By)> {
+    pub(crate) fn path(&self, groups: &[Vec<usize>]) -> BTreeSet<(Place, Place, By)> {
         let group = |set: usize| {
             let number = groups.iter().position(|sets| sets.contains(&set));
             number.map_or(Place::Exit, Place::Group)
@@ -159,7 +159,7 @@ impl<'m> Conversation<'m> {
             let from = s.from.map_or(Place::Entry, group);
             (from, s.to.map_or(Place::Exit, group), By::from(s.by))
         };
-        self.way.iter().map(step).collect()
+        self.path.iter().map(step).collect()
     }
 
     /// The names of states; START's only where it does not hold in all sets.

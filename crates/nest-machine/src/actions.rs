@@ -98,19 +98,19 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
         }
         let word = &text.text[token.at.clone()];
         let span = inner(text.span, &token.at);
-        let said = Diagnostic::new(Diag::E0404, span, format!("`{word}` in {place}"));
+        let reported = Diagnostic::new(Diag::E0404, span, format!("`{word}` in {place}"));
         let directive = directives::find(&word[1..]).filter(|d| !d.c.is_empty());
         out.push(match directive {
-            Some(d) if d.form == Form::Block => said.help(
+            Some(d) if d.form == Form::Block => reported.help(
                 "call nest_block_begin(self) and nest_block_end(self) of nest.h in a function that an \
                  action gave $self",
             ),
-            Some(d) if d.form == Form::Global => said.help(format!("call {}() of nest.h", d.c)),
-            Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => said.help(format!(
+            Some(d) if d.form == Form::Global => reported.help(format!("call {}() of nest.h", d.c)),
+            Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => reported.help(format!(
                 "call {}(self, …) of nest.h in a function that an action gave $self",
                 d.c
             )),
-            _ => said.help("directives belong into actions"),
+            _ => reported.help("directives belong into actions"),
         });
     }
 }
@@ -199,7 +199,7 @@ impl Scan<'_, '_> {
         self.text.text[at.clone()].to_string()
     }
 
-    fn say(&mut self, code: Diag, at: &Range<usize>, message: String, help: &str) {
+    fn report(&mut self, code: Diag, at: &Range<usize>, message: String, help: &str) {
         let d = Diagnostic::new(code, inner(self.text.span, at), message);
         self.cx
             .out
@@ -223,10 +223,10 @@ impl Scan<'_, '_> {
                 let help = "an action gives no value: a per-connection variable holds what is to \
                             stay, `$0`, `$1`, … are what matched";
                 let at = at.start..at.end + 1;
-                return self.say(Diag::E0401, &at, "`$$` is Yacc's".to_string(), help);
+                return self.report(Diag::E0401, &at, "`$$` is Yacc's".to_string(), help);
             }
             let help = "write \\$ for a dollar sign";
-            return self.say(Diag::E0401, &at, "`$` without a name".to_string(), help);
+            return self.report(Diag::E0401, &at, "`$` without a name".to_string(), help);
         }
         if name.as_bytes()[0].is_ascii_digit() {
             if let Some(n) = self.part(name, &at) {
@@ -243,7 +243,7 @@ impl Scan<'_, '_> {
                 .map(|(_, ours)| *ours)
                 .or_else(|| nearest(name, DIRECTIVES.iter().map(|d| d.name)))
                 .map_or(String::new(), |n| format!("did you mean `${n}`?"));
-            return self.say(
+            return self.report(
                 Diag::E0401,
                 &at,
                 format!("there is no directive `{word}`"),
@@ -255,7 +255,7 @@ impl Scan<'_, '_> {
         let args = match (directive.form, call) {
             (Form::Later, _) => {
                 let what = format!("{word} is not in this version");
-                return self.say(Diag::E0005, &at, what, "");
+                return self.report(Diag::E0005, &at, what, "");
             }
             (Form::Block, _) => return self.block(i, &at),
             (Form::Plain | Form::Return, _) => None,
@@ -264,7 +264,7 @@ impl Scan<'_, '_> {
                     return;
                 }
                 let what = format!("{word} lacks its arguments in parentheses");
-                return self.say(Diag::E0403, &at, what, &usage);
+                return self.report(Diag::E0403, &at, what, &usage);
             }
             (form, Some(call)) => match self.arguments(directive, form, &call, &at) {
                 Some(args) => Some(args),
@@ -288,7 +288,7 @@ impl Scan<'_, '_> {
         let Some(close) = braces.get(i + 1).copied().flatten() else {
             let what = "$block lacks its braces".to_string();
             let help = "it is written $block { … }";
-            return self.say(Diag::E0403, at, what, help);
+            return self.report(Diag::E0403, at, what, help);
         };
         // Where only a value may stand; the C compiler would point at what became of the block.
         let before = i.checked_sub(1).map(|b| &self.tokens[b]);
@@ -299,7 +299,7 @@ impl Scan<'_, '_> {
         if value {
             let what = "$block gives no value".to_string();
             let help = "it is a statement: let it set a variable, and use that behind it";
-            return self.say(Diag::E0403, at, what, help);
+            return self.report(Diag::E0403, at, what, help);
         }
         self.uses.push(Use {
             at: at.clone(),
@@ -315,13 +315,13 @@ impl Scan<'_, '_> {
         match self.owner {
             Owner::Special(name) => {
                 let what = format!("{name} matches nothing, so there is no part {digits}");
-                self.say(Diag::E0402, at, what, "");
+                self.report(Diag::E0402, at, what, "");
                 None
             }
             Owner::Rule(parts) if n as usize > parts => {
                 let what = format!("there is no part {digits}: the pattern has {parts}");
                 let help = "blanks separate the parts; $0 is the whole match";
-                self.say(Diag::E0402, at, what, help);
+                self.report(Diag::E0402, at, what, help);
                 None
             }
             Owner::Rule(_) => Some(n),
@@ -354,7 +354,7 @@ impl Scan<'_, '_> {
                 _ if n < least => format!("${} lacks an argument", directive.name),
                 _ => format!("${} has an empty or superfluous argument", directive.name),
             };
-            self.say(
+            self.report(
                 Diag::E0403,
                 &whole,
                 what,
@@ -367,7 +367,7 @@ impl Scan<'_, '_> {
             let what = "NEST_SYNC stands where the length stands".to_string();
             let help = "write $fileReceive(path, length, NEST_SYNC); NEST_WHOLE as the length is \
                         what comes until the client stops sending";
-            self.say(Diag::E0403, &call.args[1], what, help);
+            self.report(Diag::E0403, &call.args[1], what, help);
             return None;
         }
         let mut args = Vec::new();
@@ -390,7 +390,7 @@ impl Scan<'_, '_> {
         {
             let whole = head.start..call.close + 1;
             let what = "`*` beside a state".to_string();
-            self.say(Diag::E0403, &whole, what, "$clear(*) clears them all");
+            self.report(Diag::E0403, &whole, what, "$clear(*) clears them all");
             return None;
         }
         let format = match form {
@@ -423,7 +423,7 @@ impl Scan<'_, '_> {
                 if !word.bytes().all(|b| b.is_ascii_digit()) {
                     let what = format!("`{word}` is not the number of a part");
                     let help = format!("write {} with a number", directive.usage);
-                    self.say(Diag::E0403, at, what, &help);
+                    self.report(Diag::E0403, at, what, &help);
                     return None;
                 }
                 self.part(&word, at).map(ArgKind::PartNumber)
@@ -434,7 +434,7 @@ impl Scan<'_, '_> {
                     return Some(ArgKind::AllStates);
                 }
                 let what = format!("`*` in ${}", directive.name);
-                self.say(Diag::E0403, at, what, "name the states");
+                self.report(Diag::E0403, at, what, "name the states");
                 None
             }
             Form::States { .. } | Form::OneState => {
@@ -472,7 +472,7 @@ impl Scan<'_, '_> {
                 "START" => "START holds from the connection on",
                 _ => "END and TIMEOUT say when a rule runs; they are no states",
             };
-            self.say(Diag::E0407, at, what, help);
+            self.report(Diag::E0407, at, what, help);
             return None;
         }
         if let Some(n) = self.cx.states.iter().position(|s| s == word) {
@@ -488,7 +488,7 @@ impl Scan<'_, '_> {
         } else {
             "declare it with %state".to_string()
         };
-        self.say(
+        self.report(
             Diag::E0405,
             at,
             format!("`{word}` is not a declared state"),

@@ -14,7 +14,7 @@ use tree_sitter::Parser;
 /// Finds the macros whose bodies name variables.
 pub fn fixes(
     sources: &SourceMap,
-    texts: &[&CText],
+    pieces: &[&CText],
     parser: &mut Parser,
     names: &Names,
     out: &mut Vec<Diagnostic>,
@@ -22,7 +22,7 @@ pub fn fixes(
     if names.is_empty() {
         return Vec::new();
     }
-    let all: Vec<(Span, MacroFix)> = texts
+    let all: Vec<(Span, MacroFix)> = pieces
         .iter()
         .flat_map(|text| macros_of(sources, text, parser, names))
         .collect();

@@ -13,7 +13,7 @@ use tree_sitter::{Node, Parser};
 /// Reads the per-connection declarations.
 pub fn locals(
     sources: &SourceMap,
-    texts: &[CText],
+    pieces: &[CText],
     parser: &mut Parser,
     out: &mut Vec<Diagnostic>,
 ) -> (Locals, Names) {
@@ -24,7 +24,7 @@ pub fn locals(
         locals: Locals::default(),
         names: Names::new(),
     };
-    for text in texts {
+    for text in pieces {
         reader.read(text);
     }
     (reader.locals, reader.names)
@@ -142,7 +142,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn say(&mut self, code: Diag, text: &CText, at: Range<usize>, message: String, help: &str) {
+    fn report(&mut self, code: Diag, text: &CText, at: Range<usize>, message: String, help: &str) {
         self.out
             .push(Diagnostic::new(code, actions_span(text, &at), message).help(help));
     }
@@ -159,7 +159,7 @@ impl Reader<'_> {
             let what = "this cannot be read as C declarations".to_string();
             let help = "before the first rule stand per-connection declarations, each with its `;`; \
                         %{ %} around them if they do not begin with a type";
-            return self.say(Diag::E0502, text, at, what, help);
+            return self.report(Diag::E0502, text, at, what, help);
         }
         for node in children(tree.root_node()) {
             let at = node.byte_range();
@@ -169,19 +169,19 @@ impl Reader<'_> {
                 "function_definition" => {
                     let what = "a function among the per-connection variables".to_string();
                     let help = "put it into %{ %} or into the start-up section";
-                    self.say(Diag::E0501, text, at, what, help);
+                    self.report(Diag::E0501, text, at, what, help);
                 }
                 _ if Conditional::of(node, &text.text).holds_objects => {
                     let what = "per-connection variables under a condition".to_string();
                     let help = "declare them without it, or declare a struct type under it";
-                    self.say(Diag::E0501, text, at, what, help);
+                    self.report(Diag::E0501, text, at, what, help);
                 }
                 _ if is_type_only(node) => self.no_variable(text, node),
                 _ => {
                     let what = "this is no declaration".to_string();
                     let help = "before the first rule stand per-connection declarations; \
                                 statements belong into START's action";
-                    self.say(Diag::E0502, text, at, what, help);
+                    self.report(Diag::E0502, text, at, what, help);
                 }
             }
         }
@@ -218,7 +218,7 @@ impl Reader<'_> {
                 "static" => "what all connections share belongs into %{ %}",
                 _ => "remove the word",
             };
-            return self.say(Diag::E0501, text, at.byte_range(), what, help);
+            return self.report(Diag::E0501, text, at.byte_range(), what, help);
         }
         let is_aligned = |c: &Node<'_>| {
             let word = &text.text[c.byte_range()];
@@ -227,7 +227,7 @@ impl Reader<'_> {
         if let Some(aligned) = children(node).into_iter().find(is_aligned) {
             let what = "a per-connection variable cannot have an alignment of its own".to_string();
             let help = "give it to a member: struct { _Alignas(16) char bytes[32]; } name";
-            return self.say(Diag::E0501, text, aligned.byte_range(), what, help);
+            return self.report(Diag::E0501, text, aligned.byte_range(), what, help);
         }
         let first = all[0].start_byte();
         let specifiers = node.start_byte()..first;
@@ -271,7 +271,7 @@ impl Reader<'_> {
         let name = text.text[name_node.byte_range()].to_string();
         if is_prototype(declarator) {
             let what = format!("`{name}` is a function among variables");
-            self.say(
+            self.report(
                 Diag::E0501,
                 text,
                 name_node.byte_range(),
@@ -282,7 +282,7 @@ impl Reader<'_> {
         }
         if name.starts_with("nest_") {
             let what = format!("`{name}`: names that begin with nest_ are nest's");
-            self.say(
+            self.report(
                 Diag::E0504,
                 text,
                 name_node.byte_range(),
@@ -293,7 +293,7 @@ impl Reader<'_> {
         }
         if self.names.contains_key(&name) {
             let what = format!("`{name}` is declared twice");
-            self.say(
+            self.report(
                 Diag::E0103,
                 text,
                 name_node.byte_range(),
@@ -309,7 +309,7 @@ impl Reader<'_> {
         if unsized_array && value.is_none() {
             let what = format!("`{name}` has no size");
             let help = "write the size, or an initialiser that gives it";
-            self.say(Diag::E0501, text, declarator.byte_range(), what, help);
+            self.report(Diag::E0501, text, declarator.byte_range(), what, help);
             return None;
         }
         let base = declarator.start_byte();
@@ -319,7 +319,7 @@ impl Reader<'_> {
             let what = format!("the size of `{name}` is not constant");
             let at = at.clone();
             let help = "a connection's record has one size; allocate with $keep in START";
-            self.say(Diag::E0501, text, at, what, help);
+            self.report(Diag::E0501, text, at, what, help);
             return None;
         }
         let index = self.locals.variables.len();
@@ -383,12 +383,12 @@ fn variable_uses(found: Vec<(Range<usize>, usize)>, base: usize) -> Vec<Use> {
 /// Sorts the start-up section.
 pub fn startup(
     sources: &SourceMap,
-    texts: &[CText],
+    pieces: &[CText],
     parser: &mut Parser,
     out: &mut Vec<Diagnostic>,
 ) -> Startup {
     let mut startup = Startup::default();
-    for text in texts {
+    for text in pieces {
         let Some(tree) = parser.parse(&text.text, None) else {
             continue;
         };

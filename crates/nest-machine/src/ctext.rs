@@ -234,25 +234,25 @@ pub struct Call {
 mod tests {
     use super::*;
 
-    fn texts(s: &str) -> Vec<&str> {
+    fn pieces(s: &str) -> Vec<&str> {
         tokens(s).into_iter().map(|t| &s[t.at]).collect()
     }
 
     #[test]
     fn strings_and_comments_hide_dollars() {
         assert_eq!(
-            texts(r#"a /* $1 */ "$2" '$' $3 // $4"#),
+            pieces(r#"a /* $1 */ "$2" '$' $3 // $4"#),
             ["a", "\"$2\"", "'$'", "$3"]
         );
-        assert_eq!(texts("1.5e+3f x\\$y"), ["1.5e+3f", "x", "\\$", "y"]);
-        assert_eq!(texts("u8\"x\" L'y' Lz"), ["u8\"x\"", "L'y'", "Lz"]);
+        assert_eq!(pieces("1.5e+3f x\\$y"), ["1.5e+3f", "x", "\\$", "y"]);
+        assert_eq!(pieces("u8\"x\" L'y' Lz"), ["u8\"x\"", "L'y'", "Lz"]);
     }
 
     #[test]
     fn unterminated_literals_end() {
-        assert_eq!(texts("\"abc\nd"), ["\"abc", "d"]);
-        assert_eq!(texts("'\\"), ["'\\"]);
-        assert_eq!(texts("/* never"), Vec::<&str>::new());
+        assert_eq!(pieces("\"abc\nd"), ["\"abc", "d"]);
+        assert_eq!(pieces("'\\"), ["'\\"]);
+        assert_eq!(pieces("/* never"), Vec::<&str>::new());
     }
 
     #[test]

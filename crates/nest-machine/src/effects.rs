@@ -217,7 +217,7 @@ impl Reader<'_, '_> {
             answers: self.answers,
         };
         let inside = text.shift..action.text.len();
-        self.ways(action.body(), inside, text)
+        self.paths(action.body(), inside, text)
     }
 
     fn function(&mut self, key: &Key) -> Result<Paths, Stop> {
@@ -244,20 +244,20 @@ impl Reader<'_, '_> {
                 answers: self.answers,
             };
             let body = Some(function.body).filter(|b| !b.has_error());
-            all.join(self.ways(body, function.body.byte_range(), text)?);
+            all.join(self.paths(body, function.body.byte_range(), text)?);
         }
         Ok(all)
     }
 
     /// The ways through a body; by its words if it cannot be followed.
-    fn ways(
+    fn paths(
         &mut self,
         body: Option<Node<'_>>,
         inside: std::ops::Range<usize>,
         text: Text<'_>,
     ) -> Result<Paths, Stop> {
         let body = body.filter(|_| !self.library.jumps).ok_or(Stop::Unclear);
-        match body.and_then(|body| walk::ways(body, text, self.library, &mut self.table)) {
+        match body.and_then(|body| walk::paths(body, text, self.library, &mut self.table)) {
             Err(Stop::Unclear) => {
                 let path = lexical::any_order(inside, text, self.library, &mut self.table)?;
                 Ok(Paths::widened(path))

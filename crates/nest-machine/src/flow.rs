@@ -6,11 +6,11 @@
 //! to somebody unknown, is not followed any further: what is found is there, and more may be. Must
 //! not know: what a pattern lets a part be.
 
+mod buffers;
 mod calls;
 mod copies;
 mod eval;
 mod format;
-mod rooms;
 mod table;
 mod values;
 mod walk;
@@ -19,8 +19,8 @@ use crate::actions::inner;
 use crate::effects::{Read, library::Library, library::Parsed};
 use crate::model::{Action, Machine};
 use crate::scope;
+use buffers::Buffers;
 use nest_diag::Span;
-use rooms::Rooms;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -96,15 +96,15 @@ pub enum Use {
     /// It names a file, wherever that is.
     Path,
     /// It is put into an array.
-    Room {
+    Buffer {
         /// The array.
         array: String,
         /// Its bytes.
-        room: u64,
+        capacity: u64,
         /// Bytes that are put there beside the texts.
         beside: u64,
         /// All texts that are put there, each with the most bytes that are left of it.
-        texts: Vec<(Origin, Option<u64>)>,
+        taints: Vec<(Origin, Option<u64>)>,
     },
 }
 
@@ -130,7 +130,7 @@ pub struct Flow {
 /// What is the same for all actions.
 struct Common<'a, 'p> {
     library: &'a Library<'p>,
-    rooms: &'a Rooms,
+    buffers: &'a Buffers,
     /// The rooms of variables that outlive actions.
     sizes: BTreeMap<String, u64>,
     /// Functions that are declared to take a format, and which argument that is.
@@ -145,16 +145,16 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
     let mut parser = scope::parser();
     let parsed = Parsed::of(m, &mut parser);
     let library = Library::of(m, &parsed);
-    let mut rooms = Rooms::default();
+    let mut buffers = Buffers::default();
     let mut sizes = BTreeMap::new();
     let mut formats = BTreeMap::new();
     if let Some(root) = parsed.root() {
-        rooms.read(library.text, root, &mut parser);
+        buffers.read(library.text, root, &mut parser);
         let mut cursor = root.walk();
         for node in root.named_children(&mut cursor) {
             if node.kind() == "declaration" {
-                let all = rooms.declared(library.text, node);
-                sizes.extend(all.into_iter().map(|room| size("@", room)));
+                let all = buffers.declared(library.text, node);
+                sizes.extend(all.into_iter().map(|buffer| size("@", buffer)));
                 formats.extend(calls::declared_format(library.text, node));
             }
         }
@@ -166,16 +166,16 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
             let Some(tree) = parser.parse(&text, None) else {
                 continue;
             };
-            rooms.read(&text, tree.root_node(), &mut parser);
+            buffers.read(&text, tree.root_node(), &mut parser);
             if let Some(node) = tree.root_node().named_child(0) {
-                let all = rooms.declared(&text, node);
-                sizes.extend(all.into_iter().map(|room| size("#", room)));
+                let all = buffers.declared(&text, node);
+                sizes.extend(all.into_iter().map(|buffer| size("#", buffer)));
             }
         }
     }
     let common = Common {
         library: &library,
-        rooms: &rooms,
+        buffers: &buffers,
         sizes,
         formats,
         work: Cell::new(0),
@@ -193,7 +193,7 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
         .map(|(owner, action)| (owner, action, Read::of(action, &mut parser)))
         .collect();
     let mut kept: BTreeMap<String, Value> = BTreeMap::new();
-    let mut asked: BTreeSet<(Origin, About)> = BTreeSet::new();
+    let mut tested: BTreeSet<(Origin, About)> = BTreeSet::new();
     for round in 1.. {
         let (mut found, before) = (Vec::new(), Rc::new(kept.clone()));
         common.work.set(MOST_WORK);
@@ -204,7 +204,7 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
                 let known = kept.remove(&key).unwrap_or_default();
                 kept.insert(key, known.join(value));
             }
-            asked.extend(walk.asked);
+            tested.extend(walk.tested);
             let known: BTreeSet<Origin> = walk.checked;
             found.extend(
                 walk.found
@@ -224,7 +224,7 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
                 Origin::Part { rule, .. } => flow.owner != Owner::Rule(rule),
                 Origin::Input(_) => false,
             };
-            let looked: BTreeSet<Origin> = asked
+            let looked: BTreeSet<Origin> = tested
                 .iter()
                 .filter(|(_, about)| about.looks() != 0)
                 .map(|(origin, _)| *origin)
@@ -236,7 +236,7 @@ pub fn flows(m: &Machine) -> Vec<Flow> {
     Vec::new()
 }
 
-fn size(prefix: &str, room: rooms::Room) -> (String, u64) {
-    let rows = if room.many { "[]" } else { "" };
-    (format!("{prefix}{}{rows}", room.name), room.bytes)
+fn size(prefix: &str, buffer: buffers::Buffer) -> (String, u64) {
+    let rows = if buffer.many { "[]" } else { "" };
+    (format!("{prefix}{}{rows}", buffer.name), buffer.bytes)
 }

@@ -106,7 +106,7 @@ pub struct Rule {
     /// The elements as they are written, for messages.
     pub elements: Vec<String>,
     /// The elements (from 0) whose places its action asks for.
-    pub asked: BTreeSet<u32>,
+    pub requested: BTreeSet<u32>,
     /// Whether others may ask for any: functions that the action hands `$self`.
     pub open: bool,
     /// The ordered NFA.
@@ -418,7 +418,7 @@ pub enum Strategy {
     /// Side by side, as a table.
     Table,
     /// Each rule by itself.
-    Apart,
+    Standalone,
 }
 
 /// `%option logging`.

@@ -378,7 +378,7 @@ pub fn settle(
                 settings.strategy = match words[0] {
                     "code" => Strategy::Code,
                     "table" => Strategy::Table,
-                    "apart" => Strategy::Apart,
+                    "apart" => Strategy::Standalone,
                     _ => Strategy::Auto,
                 };
             }

@@ -15,7 +15,7 @@ use crate::model::{Cond, Machine};
 use std::collections::{BTreeSet, HashMap};
 
 pub use moves::Move;
-pub use product::{At, BESIDE, Product, Search};
+pub use product::{At, BESIDE, DfaProduct, Search};
 pub use win::{Winners, Wins};
 
 /// Sets beyond which only bounds are known.
@@ -139,15 +139,15 @@ impl Reach {
     /// The steps from START's action to a set, each from the set before it: the fewest that lead
     /// there, if it is reached for certain the fewest that do so for certain.
     #[must_use]
-    pub fn way_to(&self, set: usize) -> Vec<(usize, Step)> {
-        let mut way = Vec::new();
+    pub fn path_to(&self, set: usize) -> Vec<(usize, Step)> {
+        let mut path = Vec::new();
         let mut at = set;
         while let Some((from, step)) = self.sets[at].from {
-            way.push((from, step));
+            path.push((from, step));
             at = from;
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }
 
@@ -203,12 +203,12 @@ impl Bounds {
 }
 
 /// Whether a condition asks which state was marked last.
-fn asks_for_last(cond: &Cond) -> bool {
+fn tests_last(cond: &Cond) -> bool {
     match cond {
         Cond::True | Cond::State(_) => false,
         Cond::Last(_) => true,
-        Cond::Not(c) => asks_for_last(c),
-        Cond::And(all) | Cond::Or(all) => all.iter().any(asks_for_last),
+        Cond::Not(c) => tests_last(c),
+        Cond::And(all) | Cond::Or(all) => all.iter().any(tests_last),
     }
 }
 
@@ -265,7 +265,7 @@ impl<'a, 'm> Finder<'a, 'm> {
             m,
             effects,
             winners,
-            lasts: conditions.any(asks_for_last),
+            lasts: conditions.any(tests_last),
             sets: Vec::new(),
             numbers: HashMap::new(),
         }

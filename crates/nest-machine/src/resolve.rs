@@ -68,12 +68,12 @@ pub fn resolve(
     for text in &prologues {
         actions::no_directives(text, "%{ %}", out);
     }
-    let macro_texts: Vec<&ast::CText> = prologues
+    let macro_bodies: Vec<&ast::CText> = prologues
         .iter()
         .copied()
         .chain(spec.locals.iter())
         .collect();
-    locals.macros = cmacros::fixes(sources, &macro_texts, &mut parser, &variables, out);
+    locals.macros = cmacros::fixes(sources, &macro_bodies, &mut parser, &variables, out);
 
     let states = states(spec, out);
     let mut r = Resolver {
@@ -309,8 +309,8 @@ impl Resolver<'_> {
         }
         let hirs = match nest_pattern::lower(pattern, &self.patterns, self.caseless) {
             Ok(hirs) => hirs,
-            Err(said) => {
-                cx.out.extend(said);
+            Err(reported) => {
+                cx.out.extend(reported);
                 return None;
             }
         };
@@ -335,7 +335,7 @@ impl Resolver<'_> {
                 .iter()
                 .map(|e| self.sources.text(e.span).to_string())
                 .collect(),
-            asked: action.uses.iter().flat_map(asked).collect(),
+            requested: action.uses.iter().flat_map(requested).collect(),
             open: action.uses.iter().any(hands_on),
             nfa,
             dfa,
@@ -407,8 +407,8 @@ impl Resolver<'_> {
     fn state(&self, name: &Name, out: &mut Vec<Diagnostic>) -> Option<u32> {
         let found = self.states.iter().position(|s| *s == name.text);
         if found.is_none() {
-            let said = out.iter().any(|d| d.span == name.span && d.is_error());
-            if !said {
+            let reported = out.iter().any(|d| d.span == name.span && d.is_error());
+            if !reported {
                 let near = nearest(&name.text, self.states.iter().map(String::as_str)).map_or_else(
                     || "declare it with %state".to_string(),
                     |n| format!("did you mean `{n}`?"),
@@ -446,7 +446,7 @@ impl Resolver<'_> {
 }
 
 /// The elements (from 0) that it asks for.
-fn asked(u: &crate::model::Use) -> Vec<u32> {
+fn requested(u: &crate::model::Use) -> Vec<u32> {
     let parts: Vec<u32> = match &u.what {
         What::Part(n) => vec![*n],
         What::Directive {

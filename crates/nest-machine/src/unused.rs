@@ -46,7 +46,7 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
         // A function that nest does not see may mark and ask for what it likes.
         let Some(named) = Named::of(m) else { return };
         set.extend((0..64).filter(|n| named.marked >> n & 1 == 1));
-        tested.extend((0..64).filter(|n| named.asked >> n & 1 == 1));
+        tested.extend((0..64).filter(|n| named.tested >> n & 1 == 1));
     }
     let declared = spec.decls.iter().filter_map(|d| match d {
         Decl::State(names) => Some(names),

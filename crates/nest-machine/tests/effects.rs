@@ -18,7 +18,7 @@ fn of(before: &str, action: &str) -> Effect {
 }
 
 /// `+A -B ?C =A close`: marks, clears, may mark or clear, last, ends; `[A!B]` before: only there.
-fn told(path: &Path) -> String {
+fn described(path: &Path) -> String {
     let names = |mask: u64| {
         let all = ["START", "DEFAULT", "A", "B", "C"].iter().enumerate();
         all.filter(|(n, _)| mask >> n & 1 == 1)
@@ -57,7 +57,7 @@ fn told(path: &Path) -> String {
 #[track_caller]
 fn check_with(before: &str, action: &str, expected: &[&str]) {
     let effect = of(before, action);
-    let mut found: Vec<String> = effect.paths.iter().map(told).collect();
+    let mut found: Vec<String> = effect.paths.iter().map(described).collect();
     let mut expected: Vec<String> = expected.iter().map(|s| (*s).to_string()).collect();
     found.sort();
     expected.sort();
@@ -74,7 +74,7 @@ fn check(action: &str, expected: &[&str]) {
 #[track_caller]
 fn check_unclear(before: &str, action: &str, expected: &str) {
     let effect = of(before, action);
-    let found: Vec<String> = effect.paths.iter().map(told).collect();
+    let found: Vec<String> = effect.paths.iter().map(described).collect();
     assert_eq!(
         (found, effect.exact),
         (vec![expected.to_string()], false),

@@ -25,7 +25,7 @@ fn moves(text: &str) -> (Reach, Option<Vec<Move>>) {
 #[track_caller]
 fn check(text: &str, expected: &[&str]) {
     let (_, moves) = moves(text);
-    let told = |s: &Move| {
+    let described = |s: &Move| {
         let set = |n: Option<usize>, none: &str| n.map_or(none.to_string(), |n| n.to_string());
         let by = match s.by {
             None => "start".to_string(),
@@ -38,7 +38,7 @@ fn check(text: &str, expected: &[&str]) {
     let found: BTreeSet<String> = moves
         .expect("all sets are known")
         .iter()
-        .map(told)
+        .map(described)
         .collect();
     let expected: BTreeSet<String> = expected.iter().map(ToString::to_string).collect();
     assert_eq!(found, expected, "{text}");

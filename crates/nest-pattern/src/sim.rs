@@ -5,10 +5,10 @@
 //! actions, sockets.
 
 mod engine;
-mod merged;
+mod product;
 
 pub use engine::{Decision, Engine, Outcome, Reason, Rule};
-pub use merged::{MergedRun, Together};
+pub use product::{ProductRun, Together};
 
 use crate::dfa::Dfa;
 use crate::nfa::{Nfa, NfaState};

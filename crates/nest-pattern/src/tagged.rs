@@ -4,7 +4,7 @@
 //! the registers that hold its boundaries (V. Laurikari, *NFAs with Tagged Transitions*, SPIRE 2000;
 //! U. Trafimovich, *Tagged Deterministic Finite Automata with Lookahead*, arXiv 1907.08837). The
 //! order of the list is Perl's preference, so the boundaries are those of the preferred path. In
-//! each state registers are numbered anew, by first use; [`crate::merged`] finds places for them.
+//! each state registers are numbered anew, by first use; [`crate::product`] finds places for them.
 //! Must not know: other rules, notation.
 
 use crate::dfa::{Dfa, classes, minimise};

@@ -7,7 +7,7 @@ use crate::witness::{Act, Then, literal};
 use crate::{Checker, Finding};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::Framing;
-use nest_machine::reach::{At, Product, Search};
+use nest_machine::reach::{At, DfaProduct, Search};
 use nest_pattern::Dfa;
 
 impl Checker<'_> {
@@ -29,14 +29,14 @@ impl Checker<'_> {
             };
             let Some(dfa) = &rule.dfa else { continue };
             let endless = dfa.endless();
-            let said = |f: &Finding| {
+            let reported = |f: &Finding| {
                 let d = &f.diagnostic;
                 d.code == Code::W0302 && d.span == rule.span && leads(f, dfa, &endless)
             };
-            if self.found.iter().any(said) {
+            if self.found.iter().any(reported) {
                 continue;
             }
-            let Some(product) = Product::of(&self.m.rules, &[number]) else {
+            let Some(product) = DfaProduct::of(&self.m.rules, &[number]) else {
                 continue;
             };
             let there = |states: &[At]| states.iter().any(|(_, s)| endless[*s as usize]);
@@ -62,7 +62,7 @@ impl Checker<'_> {
                 literal(&input)
             );
             let witness = before.map(|w| w.and(input).then(Then::Waits));
-            self.say(
+            self.push(
                 Diagnostic::new(Code::W0304, rule.span, what).help(help),
                 witness,
             );

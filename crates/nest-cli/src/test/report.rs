@@ -30,7 +30,7 @@ pub struct Report {
     file: PathBuf,
     /// In the order in which they are told.
     pages: Vec<PathBuf>,
-    told: usize,
+    reported: usize,
     waiting: BTreeMap<PathBuf, Page>,
     counts: BTreeMap<&'static str, usize>,
     skipped: BTreeMap<String, usize>,
@@ -44,7 +44,7 @@ impl Report {
             format,
             file: file.to_owned(),
             pages: pages.to_vec(),
-            told: 0,
+            reported: 0,
             waiting: BTreeMap::new(),
             counts: BTreeMap::new(),
             skipped: BTreeMap::new(),
@@ -57,11 +57,11 @@ impl Report {
         self.waiting.insert(page.page.clone(), page);
         while let Some(page) = self
             .pages
-            .get(self.told)
+            .get(self.reported)
             .and_then(|p| self.waiting.remove(p))
         {
-            self.told += 1;
-            self.tell(&page);
+            self.reported += 1;
+            self.report(&page);
         }
     }
 
@@ -77,14 +77,14 @@ impl Report {
 
     /// Whether anything failed, or was not done.
     pub fn failed(&self) -> bool {
-        self.count("failed") > 0 || self.told < self.pages.len()
+        self.count("failed") > 0 || self.reported < self.pages.len()
     }
 
     fn count(&self, outcome: &str) -> usize {
         self.counts.get(outcome).copied().unwrap_or(0)
     }
 
-    fn tell(&mut self, page: &Page) {
+    fn report(&mut self, page: &Page) {
         for cell in &page.cells {
             let outcome = match cell.outcome.as_str() {
                 "passed" => "passed",
@@ -105,7 +105,7 @@ impl Report {
                     json!({"page": name, "ok": ok, "seconds": page.seconds, "cells": page.cells});
                 term::print(format_args!("{what}\n"));
             }
-            Format::Text => term::print(told(&name, page)),
+            Format::Text => term::print(reported(&name, page)),
         }
     }
 
@@ -182,7 +182,7 @@ fn lines(trace: &Trace) -> Vec<Heard> {
 }
 
 /// A page: a line, and what failed.
-fn told(name: &str, page: &Page) -> String {
+fn reported(name: &str, page: &Page) -> String {
     let bad: Vec<&Cell> = page
         .cells
         .iter()
@@ -192,10 +192,10 @@ fn told(name: &str, page: &Page) -> String {
     let held = page.cells.iter().filter(|c| c.outcome != "skipped").count();
     let took = format!("{:.1} s", page.seconds);
     if bad.is_empty() {
-        let ways = if held == 1 { "way" } else { "ways" };
+        let paths = if held == 1 { "way" } else { "ways" };
         let _ = writeln!(
             text,
-            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {ways}, {took}{FAINT:#}"
+            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {paths}, {took}{FAINT:#}"
         );
         return text;
     }

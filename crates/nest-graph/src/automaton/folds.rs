@@ -50,8 +50,8 @@ impl Folds {
 
     /// States that are not drawn: of texts, of counts.
     pub fn count(&self) -> (usize, usize) {
-        let texts = self.passed.iter().filter(|passed| **passed).count();
-        (texts, self.before.len())
+        let strings = self.passed.iter().filter(|passed| **passed).count();
+        (strings, self.before.len())
     }
 }
 
@@ -161,7 +161,7 @@ impl Folds {
             tip: format!("{what}{times}"),
             certain: true,
             codes: Vec::new(),
-            on_way: false,
+            on_path: false,
         };
         for pair in run.windows(2) {
             self.before.insert(pair[1], pair[0]);

@@ -163,7 +163,7 @@ impl Rows {
         };
         let count = ranks.iter().max().map_or(0, |last| last + 1);
         // How wide the labels of each row are together: the next goes where there is most room.
-        let mut taken = vec![0i32; count];
+        let mut used = vec![0i32; count];
         for (link, up) in links.iter().zip(upwards) {
             let (top, end) = if *up {
                 (link.to, link.from)
@@ -174,10 +174,10 @@ impl Rows {
             let middle = (first + last) / 2;
             // Nodes have the even ranks, so labels have rows without nodes.
             let at = (first..last).filter(|r| r % 2 == 1);
-            let at = at.min_by_key(|r| (taken[*r], r.abs_diff(middle)));
+            let at = at.min_by_key(|r| (used[*r], r.abs_diff(middle)));
             let at = at.filter(|_| link.label.is_some());
             let mut chain = vec![top];
-            for (rank, taken) in taken.iter_mut().enumerate().take(last).skip(first) {
+            for (rank, used) in used.iter_mut().enumerate().take(last).skip(first) {
                 let label = link.label.filter(|_| at == Some(rank));
                 let extent = label.unwrap_or(Extent {
                     left: 2,
@@ -185,7 +185,7 @@ impl Rows {
                     ..Extent::default()
                 });
                 if label.is_some() {
-                    *taken += extent.left + extent.right;
+                    *used += extent.left + extent.right;
                 }
                 chain.push(rows.vertices.len());
                 rows.vertices.push(Vertex {

@@ -254,12 +254,12 @@ impl Ends {
                 links.sort_unstable();
                 let count = i32::try_from(links.len()).unwrap_or(i32::MAX);
                 let body = &nodes[node];
-                let room = if body.round {
+                let available = if body.round {
                     body.half_width * 5 / 4
                 } else {
                     (body.half_width - 8) * 2
                 };
-                let width = ((count - 1) * ENDS).min(room.max(0));
+                let width = ((count - 1) * ENDS).min(available.max(0));
                 for (i, (_, link)) in (0..).zip(links) {
                     let beside = if count > 1 {
                         i * width / (count - 1) - width / 2

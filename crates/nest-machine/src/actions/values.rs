@@ -26,7 +26,7 @@ impl Scan<'_, '_> {
             let what = format!("`{}` is no time", self.word(at));
             let words: Vec<String> = tokens.iter().map(|t| self.word(&t.at)).collect();
             let help = format!("write the unit at the number: {}", words.concat());
-            self.say(Diag::E0408, at, what, &help);
+            self.report(Diag::E0408, at, what, &help);
             return false;
         }
         let mut fits = true;
@@ -44,7 +44,7 @@ impl Scan<'_, '_> {
                     let Some((what, help)) = no_time(directive, &word, &self.word(at), bare) else {
                         continue;
                     };
-                    self.say(Diag::E0408, &token.at, what, &help);
+                    self.report(Diag::E0408, &token.at, what, &help);
                     fits = false;
                 }
             }
@@ -65,7 +65,7 @@ impl Scan<'_, '_> {
             _ => ("the character constant is not terminated", "'"),
         };
         let help = format!("end it with `{quote}` on the same line");
-        self.say(Diag::E0003, &found.at, what.to_string(), &help);
+        self.report(Diag::E0003, &found.at, what.to_string(), &help);
         true
     }
 
@@ -87,7 +87,7 @@ impl Scan<'_, '_> {
         let behind = call.args.len() - index - 1;
         if index == 1 && !is_text {
             let what = "the format is not a string literal".to_string();
-            self.say(
+            self.report(
                 Diag::E0406,
                 &at,
                 what,
@@ -114,7 +114,7 @@ impl Scan<'_, '_> {
             } else {
                 "write a conversion, such as %s, for each argument"
             };
-            self.say(Diag::E0406, &(head.start..call.close + 1), what, help);
+            self.report(Diag::E0406, &(head.start..call.close + 1), what, help);
             return None;
         }
         Some(is_format)

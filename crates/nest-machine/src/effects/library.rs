@@ -80,12 +80,12 @@ impl<'p> Library<'p> {
         let actions = rules.chain(m.timers.iter().map(|t| &t.action));
         let actions = actions.chain(&m.start).map(|a| &a.code);
         let locals = m.locals.groups.iter().map(|g| &g.specifiers);
-        let texts: Vec<&str> = std::iter::once(parsed.text.as_str())
+        let pieces: Vec<&str> = std::iter::once(parsed.text.as_str())
             .chain(actions.chain(locals).map(|c: &Code| c.text.as_str()))
             .collect();
-        let defined: Vec<(String, &str)> = texts.iter().flat_map(|t| defines(t)).collect();
-        library.may_leave = texts.iter().any(|text| includes_a_file(text));
-        library.jumps = texts.iter().any(|text| {
+        let defined: Vec<(String, &str)> = pieces.iter().flat_map(|t| defines(t)).collect();
+        library.may_leave = pieces.iter().any(|text| includes_a_file(text));
+        library.jumps = pieces.iter().any(|text| {
             let jump = |t: &Token| {
                 let word = text[t.at.clone()].trim_start_matches('_');
                 t.kind == Kind::Name && (word.starts_with("setjmp") || word.ends_with("longjmp"))

@@ -15,7 +15,7 @@ pub struct Named {
     /// Marked on some way through an action.
     pub marked: u64,
     /// Asked for in C; all where it is not clear for which.
-    pub asked: u64,
+    pub tested: u64,
 }
 
 impl Named {
@@ -30,13 +30,13 @@ impl Named {
         let paths = found.iter().flat_map(|e: &Effect| &e.paths);
         Some(Named {
             marked: paths.fold(0, |marked, p| marked | p.set | p.may_set),
-            asked: asked(m),
+            tested: tested(m),
         })
     }
 }
 
 /// What `nest_isset` and `nest_lastseen` ask for, wherever they stand.
-fn asked(m: &Machine) -> u64 {
+fn tested(m: &Machine) -> u64 {
     let rules = m.rules.iter().map(|r| &r.action);
     let actions = rules.chain(m.timers.iter().map(|t| &t.action));
     let actions = actions.chain(&m.start).chain(&m.end);
@@ -44,10 +44,10 @@ fn asked(m: &Machine) -> u64 {
     let codes = actions.map(|a: &Action| &a.code);
     let codes = codes.chain(&m.prologue).chain(&m.startup.file_scope);
     let codes = codes.chain(&m.startup.functions);
-    codes.fold(0, |asked, code: &Code| asked | asked_in(m, &code.text))
+    codes.fold(0, |tested, code: &Code| tested | tested_in(m, &code.text))
 }
 
-fn asked_in(m: &Machine, text: &str) -> u64 {
+fn tested_in(m: &Machine, text: &str) -> u64 {
     let tokens = ctext::tokens(text);
     let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.at.clone()]);
     let mut found = 0;

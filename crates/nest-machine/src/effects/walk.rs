@@ -18,7 +18,7 @@ const DEPTH: usize = 120;
 const STEPS: usize = 200_000;
 
 /// The ways through a body, from its beginning to its end or a `return`.
-pub fn ways(
+pub fn paths(
     body: Node<'_>,
     text: Text<'_>,
     library: &Library<'_>,
@@ -95,7 +95,7 @@ struct Walk<'a, 'p> {
     steps: usize,
 }
 
-type Ways = Result<Paths, Stop>;
+type Outcome = Result<Paths, Stop>;
 
 impl Walk<'_, '_> {
     fn word(&self, node: Node<'_>) -> &str {
@@ -103,7 +103,7 @@ impl Walk<'_, '_> {
     }
 
     /// A statement.
-    fn run(&mut self, node: Node<'_>, from: Paths) -> Ways {
+    fn run(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         self.steps += 1 + from.len();
         if self.depth >= DEPTH || self.steps > STEPS {
             return Err(Stop::Unclear);
@@ -114,11 +114,11 @@ impl Walk<'_, '_> {
         to
     }
 
-    fn all(&mut self, nodes: Vec<Node<'_>>, from: Paths) -> Ways {
+    fn all(&mut self, nodes: Vec<Node<'_>>, from: Paths) -> Outcome {
         nodes.into_iter().try_fold(from, |now, n| self.run(n, now))
     }
 
-    fn statement(&mut self, node: Node<'_>, from: Paths) -> Ways {
+    fn statement(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         let field = |name| node.child_by_field_name(name);
         match node.kind() {
             "compound_statement" | "else_clause" | "preproc_else" | "attributed_statement" => {
@@ -198,20 +198,20 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn optional(&mut self, node: Option<Node<'_>>, from: Paths) -> Ways {
+    fn optional(&mut self, node: Option<Node<'_>>, from: Paths) -> Outcome {
         match node {
             Some(node) => self.run(node, from),
             None => Ok(from),
         }
     }
 
-    fn leave(to: Option<&mut Paths>, from: Paths) -> Ways {
+    fn leave(to: Option<&mut Paths>, from: Paths) -> Outcome {
         to.ok_or(Stop::Unclear)?.join(from);
         Ok(Paths::none())
     }
 
     /// `while`, `for`.
-    fn loop_before(&mut self, node: Node<'_>, from: Paths) -> Ways {
+    fn loop_before(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         let field = |name| node.child_by_field_name(name);
         let mut entry = self.optional(field("initializer"), from)?;
         let endless = node.kind() == "for_statement" && field("condition").is_none();
@@ -234,7 +234,7 @@ impl Walk<'_, '_> {
     }
 
     /// `do`.
-    fn loop_behind(&mut self, node: Node<'_>, from: Paths) -> Ways {
+    fn loop_behind(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         let mut entry = from;
         loop {
             let body = node.child_by_field_name("body");
@@ -314,7 +314,7 @@ impl Walk<'_, '_> {
                 });
             }
             ("call_expression", _) => {
-                if let Some((state, last)) = self.asks(node) {
+                if let Some((state, last)) = self.tested_state(node) {
                     return Ok(if last {
                         from.split_last(state)
                     } else {
@@ -329,7 +329,7 @@ impl Walk<'_, '_> {
     }
 
     /// The state that a call asks for, and whether for the last one.
-    fn asks(&mut self, node: Node<'_>) -> Option<(u64, bool)> {
+    fn tested_state(&mut self, node: Node<'_>) -> Option<(u64, bool)> {
         let function = node.child_by_field_name("function")?;
         let at = function.start_byte().checked_sub(self.text.shift)?;
         if let Some(Use {
@@ -387,7 +387,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn expression(&mut self, node: Node<'_>, from: Paths) -> Ways {
+    fn expression(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         let field = |name| node.child_by_field_name(name);
         let operator = field("operator").map_or("", |o| o.kind());
         match (node.kind(), operator) {
@@ -410,7 +410,7 @@ impl Walk<'_, '_> {
     }
 
     /// Parts of an expression, which C may evaluate in any order.
-    fn unordered(&mut self, parts: Vec<Node<'_>>, from: Paths) -> Ways {
+    fn unordered(&mut self, parts: Vec<Node<'_>>, from: Paths) -> Outcome {
         let (mut now, mut changes) = (from, 0);
         for part in parts {
             let to = self.run(part, now.clone())?;
@@ -423,7 +423,7 @@ impl Walk<'_, '_> {
         Ok(now)
     }
 
-    fn name(&mut self, node: Node<'_>, from: Paths) -> Ways {
+    fn name(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         let word = self.word(node);
         if self.use_at(node.start_byte()) == Some("return") {
             self.visited.insert(node.start_byte());
@@ -437,7 +437,7 @@ impl Walk<'_, '_> {
         Ok(from)
     }
 
-    fn call(&mut self, node: Node<'_>, from: Paths) -> Ways {
+    fn call(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         let (Some(function), Some(arguments)) = (
             node.child_by_field_name("function"),
             node.child_by_field_name("arguments"),
@@ -533,7 +533,7 @@ impl Walk<'_, '_> {
     }
 
     /// A call of a directive.
-    fn use_of(&mut self, u: &Use, at: usize, arguments: Node<'_>, from: Paths) -> Ways {
+    fn use_of(&mut self, u: &Use, at: usize, arguments: Node<'_>, from: Paths) -> Outcome {
         self.visited.insert(at);
         if let What::Directive {
             directive: what,

@@ -70,7 +70,7 @@ impl<'a> Walk<'a, '_> {
             return self.known(name, row, &args, node);
         }
         if let Some(at) = self.common.formats.get(name).copied() {
-            self.said(name, &args, at, &Use::Format);
+            self.argument(name, &args, at, &Use::Format);
             return Value::default();
         }
         if name.starts_with("nest_") {
@@ -151,7 +151,7 @@ impl<'a> Walk<'a, '_> {
         let read = Value::of(Origin::Input(name), Held::Copy);
         let Some(to) = to else { return Some(read) };
         let to = args.get(*to).map(|a| a.value.clone()).unwrap_or_default();
-        self.write(&to, read.texts, true);
+        self.write(&to, read.taints, true);
         Some(Value::default())
     }
 
@@ -206,18 +206,18 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// An argument's texts come to a use.
-    fn said(&mut self, by: &str, args: &[Given<'a>], at: usize, to: &Use) {
+    fn argument(&mut self, by: &str, args: &[Given<'a>], at: usize, to: &Use) {
         let Some(arg) = args.get(at) else { return };
-        for text in arg.value.texts.clone() {
+        for text in arg.value.taints.clone() {
             // Such as the name behind the last slash: where it begins was looked for.
             let mut about = arg.value.about.iter().filter(|(o, _)| *o == text.origin);
             if *to != Use::Path || !about.any(|(_, a)| a.looks() & (ANYTHING | PATHS) != 0) {
-                self.says(by, arg.node, text, to.clone());
+                self.report(by, arg.node, text, to.clone());
             }
         }
     }
 
-    pub fn says(&mut self, by: &str, node: Node<'a>, text: Text, mut to: Use) {
+    pub fn report(&mut self, by: &str, node: Node<'a>, text: Text, mut to: Use) {
         let Text { origin, held } = text;
         let looked = |looks| {
             let known = self.env.looked.get(&origin).copied().unwrap_or(0);
@@ -225,7 +225,7 @@ impl<'a> Walk<'a, '_> {
         };
         let known = match &mut to {
             Use::Text | Use::Name => !matches!(held, Held::Part | Held::Within),
-            Use::Room { texts, .. } => texts.iter_mut().any(|(origin, cap)| {
+            Use::Buffer { taints, .. } => taints.iter_mut().any(|(origin, cap)| {
                 let bound = self.env.measured.get(origin).copied();
                 *cap = bound.into_iter().chain(*cap).min();
                 bound == Some(0)
@@ -240,7 +240,7 @@ impl<'a> Walk<'a, '_> {
         let (at, inside) = match &self.site {
             None => (self.place(node), None),
             Some(Site { call, args }) => {
-                let has = |v: &Value| v.texts.iter().any(|t| t.origin == origin);
+                let has = |v: &Value| v.taints.iter().any(|t| t.origin == origin);
                 let arg = args.iter().find(|(_, value)| has(value));
                 let inside = self.frames.get(1).map(|frame| frame.name.to_string());
                 (arg.map_or(call.clone(), |(at, _)| at.clone()), inside)
@@ -279,13 +279,13 @@ impl<'a> Walk<'a, '_> {
 
     /// What is found out about texts by a function that compares them, or looks for something.
     fn verdict(&self, name: &str, args: &[Given<'a>]) -> BTreeSet<(Origin, About)> {
-        let sought = args.get(1).map_or("", |a| self.word(a.node));
+        let needle = args.get(1).map_or("", |a| self.word(a.node));
         let bytes = match name {
             "strchr" | "strrchr" | "index" | "rindex" | "memchr" | "memrchr" => {
-                character(sought).map(|byte| vec![byte])
+                character(needle).map(|byte| vec![byte])
             }
             "strstr" | "strcasestr" | "strpbrk" | "strtok" | "strtok_r" => {
-                literal(sought).map(String::into_bytes)
+                literal(needle).map(String::into_bytes)
             }
             _ => None,
         };
@@ -318,41 +318,41 @@ impl<'a> Walk<'a, '_> {
         for (n, arg) in args.iter().enumerate() {
             match row.role(n) {
                 Role::Text if self.beginning(name, args) => {}
-                Role::Text | Role::From => self.said(name, args, n, &Use::Text),
-                Role::Own => self.said(name, args, n, &Use::Name),
+                Role::Text | Role::From => self.argument(name, args, n, &Use::Text),
+                Role::Own => self.argument(name, args, n, &Use::Name),
                 Role::Number => {
                     let end = args.get(n + 1).map_or("NULL", |end| self.word(end.node));
                     if !matches!(end, "NULL" | "0" | "nullptr") {
-                        self.said(name, args, n, &Use::Text);
+                        self.argument(name, args, n, &Use::Text);
                     }
                 }
                 Role::Path => {
-                    self.said(name, args, n, &Use::Path);
-                    self.said(name, args, n, &Use::Name);
+                    self.argument(name, args, n, &Use::Path);
+                    self.argument(name, args, n, &Use::Name);
                 }
-                Role::Command => self.said(name, args, n, &Use::Command),
-                Role::Program => self.said(name, args, n, &Use::Program),
+                Role::Command => self.argument(name, args, n, &Use::Command),
+                Role::Program => self.argument(name, args, n, &Use::Program),
                 Role::Arguments => {
                     // One by one, or as a list, of which the command is what is kept.
                     let before = n.checked_sub(1).map(|n| self.word(args[n].node));
                     if before == Some("\"-c\"") || !name.starts_with("execl") {
-                        self.said(name, args, n, &Use::Command);
+                        self.argument(name, args, n, &Use::Command);
                     }
                 }
-                Role::Format => self.said(name, args, n, &Use::Format),
+                Role::Format => self.argument(name, args, n, &Use::Format),
                 _ => {}
             }
             if name == "memchr" && n == 0 {
                 let looked_for = args.get(1).map_or("", |a| self.word(a.node));
                 if matches!(looked_for, "0" | "'\\0'") {
                     self.checked
-                        .extend(arg.value.texts.iter().map(|t| t.origin));
+                        .extend(arg.value.taints.iter().map(|t| t.origin));
                 }
             }
         }
         if name.starts_with("strtok") {
             // It ends behind its first word.
-            let text = args.first().map(|a| a.value.texts.clone());
+            let text = args.first().map(|a| a.value.taints.clone());
             for text in text.into_iter().flatten() {
                 self.env.measure(text.origin, 0);
             }
@@ -360,7 +360,7 @@ impl<'a> Walk<'a, '_> {
         self.copy(name, row, args, node);
         if name == "sscanf" {
             // Words of it, whichever they are.
-            let words = args.first().map(|a| copied(&a.value.texts));
+            let words = args.first().map(|a| copied(&a.value.taints));
             let words: BTreeSet<Text> = words.into_iter().flatten().map(Text::among).collect();
             for to in args.iter().skip(2) {
                 self.write(&to.value, words.clone(), true);
@@ -375,7 +375,7 @@ impl<'a> Walk<'a, '_> {
                 now.unwrap_or(first)
             }
             Gives::Duplicate => Value {
-                texts: copied(&first().texts),
+                taints: copied(&first().taints),
                 ..Value::default()
             },
             Gives::Inside => Value {
@@ -387,15 +387,15 @@ impl<'a> Walk<'a, '_> {
                 ..Value::default()
             },
             Gives::Length => {
-                let texts = args.iter().flat_map(|a| &a.value.texts);
-                let first = args.first().map(|a| &a.value.texts);
-                let only = first.filter(|texts| texts.len() == 1);
+                let taints = args.iter().flat_map(|a| &a.value.taints);
+                let first = args.first().map(|a| &a.value.taints);
+                let only = first.filter(|taints| taints.len() == 1);
                 let number = match only.and_then(BTreeSet::first) {
                     Some(t) if t.held == Held::Part => Some(Number::Length(t.origin, 0)),
                     _ => None,
                 };
                 Value {
-                    about: texts.map(|t| (t.origin, About::StringLength)).collect(),
+                    about: taints.map(|t| (t.origin, About::StringLength)).collect(),
                     number: match args.first().and_then(|a| literal(self.word(a.node))) {
                         Some(text) if name == "strlen" => Some(Number::Is(text.len() as u64)),
                         _ => number.filter(|_| name == "strlen"),

@@ -37,29 +37,29 @@ impl<'a> Walk<'a, '_> {
             (None, Some(count)) => match count.value.number.or(self.constant(count.node)) {
                 Some(Number::Is(n)) if behind => Limit::Bytes(n.saturating_add(1)),
                 Some(Number::Length(origin, more)) => {
-                    let texts = vec![(origin, None)];
-                    self.room_for(name, to, node, texts, more, Limit::None);
+                    let taints = vec![(origin, None)];
+                    self.fits_into(name, to, node, taints, more, Limit::None);
                     Limit::Unknown
                 }
                 _ => Limit::Unknown,
             },
         };
-        let mut texts = BTreeSet::new();
+        let mut taints = BTreeSet::new();
         if let Some(from) = of(Role::From) {
-            let exact = from.value.texts.iter().filter(exact);
+            let exact = from.value.taints.iter().filter(exact);
             let most = self.holds(&from.value);
             let parts: Vec<(Origin, Option<u64>)> = exact.map(|t| (t.origin, most)).collect();
-            if parts.len() == 1 && from.value.texts.len() == 1 && !from.value.behind {
-                self.room_for(name, to, from.node, parts, 1, limit);
+            if parts.len() == 1 && from.value.taints.len() == 1 && !from.value.behind {
+                self.fits_into(name, to, from.node, parts, 1, limit);
             }
-            texts = copied(&from.value.texts);
+            taints = copied(&from.value.taints);
         } else if let Some(from) = of(Role::Bytes) {
-            texts = copied(&from.value.texts);
+            taints = copied(&from.value.taints);
         } else if let Some(at) = row.find(Role::Format) {
-            texts = self.formatted(name, to, args, at, limit, node);
+            taints = self.formatted(name, to, args, at, limit, node);
         }
         if behind {
-            let texts = texts.into_iter().map(|t| Text {
+            let taints = taints.into_iter().map(|t| Text {
                 held: match t.held {
                     Held::Among { alone, quoted, .. } => Held::Among {
                         begins: false,
@@ -74,9 +74,9 @@ impl<'a> Walk<'a, '_> {
                 },
                 ..t
             });
-            self.write(&to.value, texts.collect(), false);
+            self.write(&to.value, taints.collect(), false);
         } else {
-            self.write(&to.value, texts, true);
+            self.write(&to.value, taints, true);
         }
     }
 
@@ -104,15 +104,15 @@ impl<'a> Walk<'a, '_> {
             .and_then(|format| literal(self.word(format.node)));
         let (Some(format), false) = (format, name.starts_with('v')) else {
             let frame = self.frames.last();
-            let rest = frame.map(|f| f.rest.texts.clone()).unwrap_or_default();
+            let rest = frame.map(|f| f.rest.taints.clone()).unwrap_or_default();
             let given = given
                 .iter()
                 .chain(args.get(at))
-                .flat_map(|a| &a.value.texts);
+                .flat_map(|a| &a.value.taints);
             return given.chain(&rest).map(|t| among(t.origin)).collect();
         };
         let (all, end) = conversions(&format);
-        let mut texts = BTreeSet::new();
+        let mut taints = BTreeSet::new();
         let mut parts = Vec::new();
         let (mut beside, mut quotes, mut known) = (end.len() as u64 + 1, 0, true);
         for (n, conversion) in all.iter().enumerate() {
@@ -130,8 +130,8 @@ impl<'a> Walk<'a, '_> {
                 && (behind.starts_with('/') || (last && behind.is_empty()));
             let only = begins && last && behind.is_empty();
             let quoted = quotes % 2 == 1;
-            for text in &value.value.texts {
-                texts.insert(Text {
+            for text in &value.value.taints {
+                taints.insert(Text {
                     origin: text.origin,
                     held: match text.held {
                         Held::Part | Held::Copy if only => Held::Copy,
@@ -142,53 +142,60 @@ impl<'a> Walk<'a, '_> {
                         },
                         Held::Among {
                             begins: first,
-                            alone: apart,
+                            alone: separate,
                             quoted: within,
                         } => Held::Among {
                             begins: begins && first,
-                            alone: alone && apart,
+                            alone: alone && separate,
                             quoted: quoted || within,
                         },
                     },
                 });
             }
             known &= !conversion.star;
-            let exact = value.value.texts.iter().filter(exact);
+            let exact = value.value.taints.iter().filter(exact);
             let most = self.holds(&value.value);
             let most = most.into_iter().chain(conversion.most).min();
-            if value.value.texts.len() == 1 && !value.value.behind {
+            if value.value.taints.len() == 1 && !value.value.behind {
                 parts.extend(exact.map(|t| (t.origin, most)));
             }
         }
         if known && !parts.is_empty() {
-            self.room_for(name, to, node, parts, beside, limit);
+            self.fits_into(name, to, node, parts, beside, limit);
         }
-        texts
+        taints
     }
 
     /// The longest string that an array holds.
     fn holds(&self, value: &Value) -> Option<u64> {
         let place = value.place.as_deref()?;
-        self.room(place).map(|room| room.saturating_sub(1))
+        self.capacity(place)
+            .map(|capacity| capacity.saturating_sub(1))
     }
 
     /// Texts, and so many bytes beside them, are put into an array.
-    fn room_for(
+    fn fits_into(
         &mut self,
         by: &str,
         to: &Given<'a>,
         node: Node<'a>,
-        texts: Vec<(Origin, Option<u64>)>,
+        taints: Vec<(Origin, Option<u64>)>,
         beside: u64,
         limit: Limit,
     ) {
-        let room = to.value.place.as_ref().and_then(|place| self.room(place));
-        let (Some(room), false, Some((origin, _))) = (room, to.value.behind, texts.first()) else {
+        let capacity = to
+            .value
+            .place
+            .as_ref()
+            .and_then(|place| self.capacity(place));
+        let (Some(capacity), false, Some((origin, _))) =
+            (capacity, to.value.behind, taints.first())
+        else {
             return;
         };
         let fits = match limit {
             Limit::None => false,
-            Limit::Bytes(n) => n <= room,
+            Limit::Bytes(n) => n <= capacity,
             Limit::Unknown => true,
         };
         if fits {
@@ -198,13 +205,13 @@ impl<'a> Walk<'a, '_> {
             origin: *origin,
             held: Held::Copy,
         };
-        let to = Use::Room {
+        let to = Use::Buffer {
             array: self.word(to.node).to_string(),
-            room,
+            capacity,
             beside,
-            texts,
+            taints,
         };
-        self.says(by, node, text, to);
+        self.report(by, node, text, to);
     }
 }
 
@@ -214,7 +221,7 @@ fn exact(text: &&Text) -> bool {
 }
 
 /// Texts as they stand in a copy of the string.
-pub fn copied(texts: &BTreeSet<Text>) -> BTreeSet<Text> {
+pub fn copied(taints: &BTreeSet<Text>) -> BTreeSet<Text> {
     let held = |held| match held {
         Held::Part | Held::Copy => Held::Copy,
         Held::Within => Held::Among {
@@ -228,5 +235,5 @@ pub fn copied(texts: &BTreeSet<Text>) -> BTreeSet<Text> {
         held: held(t.held),
         ..t.clone()
     };
-    texts.iter().map(copy).collect()
+    taints.iter().map(copy).collect()
 }

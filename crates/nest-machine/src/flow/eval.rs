@@ -4,7 +4,7 @@
 use super::copies::copied;
 use super::format::character;
 use super::values::{ANYTHING, About, Number, Text, Value};
-use super::walk::{Asked, Walk};
+use super::walk::{Condition, Walk};
 use super::{Held, Origin, Owner};
 use crate::effects::library::children;
 use crate::model::What;
@@ -63,15 +63,15 @@ impl<'a> Walk<'a, '_> {
             "conditional_expression" => {
                 let before = self.env.clone();
                 let (value, equal) = self.decides(field("condition"));
-                let asked = Asked { value, equal };
-                let other = self.under(&asked, true);
+                let tested = Condition { value, equal };
+                let other = self.under(&tested, true);
                 let first = self.value_of(field("consequence"));
                 let yes = std::mem::replace(&mut self.env, other);
-                self.under(&asked, false);
+                self.under(&tested, false);
                 let second = self.value_of(field("alternative"));
                 self.behind_choice(before, yes);
                 let mut value = first.join(second);
-                value.about.extend(asked.value.about);
+                value.about.extend(tested.value.about);
                 value
             }
             "binary_expression" => self.binary(node),
@@ -87,9 +87,9 @@ impl<'a> Walk<'a, '_> {
             "sizeof_expression" => {
                 let inner = field("value");
                 let key = inner.and_then(|value| self.key(value));
-                let room = key.and_then(|key| self.room(&key));
+                let capacity = key.and_then(|key| self.capacity(&key));
                 Value {
-                    number: room.map(Number::Is),
+                    number: capacity.map(Number::Is),
                     ..Value::default()
                 }
             }
@@ -100,7 +100,7 @@ impl<'a> Walk<'a, '_> {
                 let shell = all.iter().position(|n| self.word(*n) == "\"-c\"");
                 let command = shell.and_then(|at| values.get(at + 1));
                 Value {
-                    texts: command.map(|v| v.texts.clone()).unwrap_or_default(),
+                    taints: command.map(|v| v.taints.clone()).unwrap_or_default(),
                     about: values.into_iter().flat_map(|v| v.about).collect(),
                     ..Value::default()
                 }
@@ -132,7 +132,7 @@ impl<'a> Walk<'a, '_> {
     /// A constant, by the names that declarations give.
     pub fn constant(&self, node: Node<'a>) -> Option<Number> {
         let text = self.frames.last()?.text;
-        let size = self.common.rooms.size(text, node, 0);
+        let size = self.common.buffers.size(text, node, 0);
         size.map(Number::Is)
     }
 
@@ -166,10 +166,10 @@ impl<'a> Walk<'a, '_> {
         let before = self.env.clone();
         if matches!(operator, "&&" | "||") {
             let (left, equal) = self.decides(field("left"));
-            let asked = Asked { value: left, equal };
-            self.under(&asked, operator == "&&");
+            let tested = Condition { value: left, equal };
+            self.under(&tested, operator == "&&");
             let (right, _) = self.decides(field("right"));
-            let left = asked.value;
+            let left = tested.value;
             if !self.env.dead {
                 self.env.looked = before.looked;
                 self.env.measured = before.measured;
@@ -203,7 +203,7 @@ impl<'a> Walk<'a, '_> {
         };
         let about = self.compared(operator, node, &left, &right);
         let moved = if matches!(operator, "+" | "-") {
-            let pointer = if right.texts.is_empty() && right.place.is_none() {
+            let pointer = if right.taints.is_empty() && right.place.is_none() {
                 left
             } else {
                 right
@@ -298,7 +298,7 @@ impl<'a> Walk<'a, '_> {
                         Some(Number::Is(n)) if !base.behind => n,
                         _ => 0,
                     };
-                    for text in &base.texts {
+                    for text in &base.taints {
                         self.env.measure(text.origin, at);
                         self.env.cut.insert(text.origin, at);
                     }
@@ -326,29 +326,29 @@ impl<'a> Walk<'a, '_> {
                 && !self.env.looked.contains_key(&t.origin)
                 && !self.env.mended.contains(&t.origin)
         };
-        let texts: BTreeSet<Text> = value.texts.iter().filter(stays).cloned().collect();
-        if outlives && !texts.is_empty() {
+        let taints: BTreeSet<Text> = value.taints.iter().filter(stays).cloned().collect();
+        if outlives && !taints.is_empty() {
             let kept = self.kept.entry(key.to_string()).or_default();
-            kept.texts.extend(texts);
+            kept.taints.extend(taints);
         }
     }
 
     /// Text is put into what a pointer points to: in place of what was there, or behind it.
-    pub fn write(&mut self, to: &Value, texts: BTreeSet<Text>, replaces: bool) {
+    pub fn write(&mut self, to: &Value, taints: BTreeSet<Text>, replaces: bool) {
         let Some(place) = to.place.clone() else {
             return;
         };
         let mut value = match self.env.vars.get(&place) {
             // What was there may be much.
             Some(known) if replaces && !to.behind => Value {
-                texts: BTreeSet::new(),
+                taints: BTreeSet::new(),
                 about: known.about.clone(),
                 place: known.place.clone(),
                 ..*known
             },
             known => known.cloned().unwrap_or_default(),
         };
-        value.texts.extend(texts);
+        value.taints.extend(taints);
         if place.starts_with('$') {
             value.place = Some(place.clone());
         }
@@ -357,19 +357,19 @@ impl<'a> Walk<'a, '_> {
 
     /// A byte of it is another one: it is as long as it was.
     fn mended(&mut self, what: &Value) {
-        for text in &what.texts {
+        for text in &what.taints {
             self.env.mended.insert(text.origin);
         }
-        if let Some(place) = what.place.clone().filter(|_| !what.texts.is_empty()) {
+        if let Some(place) = what.place.clone().filter(|_| !what.taints.is_empty()) {
             let mut value = self.load(&place);
-            value.texts = copied(&value.texts);
+            value.taints = copied(&value.taints);
             self.vars().insert(place, value);
         }
     }
 
     /// Somebody has changed what is there: nothing more is said of it.
     pub fn changed(&mut self, what: &Value) {
-        for text in &what.texts {
+        for text in &what.taints {
             self.env.look(text.origin, ANYTHING);
             self.env.measure(text.origin, 0);
         }
@@ -380,10 +380,10 @@ impl<'a> Walk<'a, '_> {
                     .env
                     .vars
                     .get(place)
-                    .is_some_and(|v| !v.texts.is_empty())
+                    .is_some_and(|v| !v.taints.is_empty())
             {
                 let value = self.vars().entry(place.clone()).or_default();
-                value.texts.clear();
+                value.taints.clear();
                 value.place = part.then(|| place.clone()).or(value.place.take());
             }
         }
@@ -424,7 +424,7 @@ impl<'a> Walk<'a, '_> {
             "subscript_expression" => {
                 let base = self.eval(field("argument")?).place?;
                 let rows = format!("{base}[]");
-                Some(if self.room(&rows).is_some() {
+                Some(if self.capacity(&rows).is_some() {
                     rows
                 } else {
                     base
@@ -453,7 +453,7 @@ impl<'a> Walk<'a, '_> {
             // What a pointer points to may have got something else meanwhile.
             Some(place) if place != key && self.env.vars.contains_key(&place) => {
                 let mut there = Value {
-                    texts: self.env.vars[&place].texts.clone(),
+                    taints: self.env.vars[&place].taints.clone(),
                     place: Some(place),
                     ..Value::default()
                 };
@@ -472,10 +472,10 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// The room of the array that a key names.
-    pub fn room(&self, key: &str) -> Option<u64> {
+    pub fn capacity(&self, key: &str) -> Option<u64> {
         let member = || {
             let (_, name) = key.rsplit_once('.')?;
-            self.common.rooms.member(name)
+            self.common.buffers.member(name)
         };
         self.sizes.get(key).copied().or_else(member)
     }

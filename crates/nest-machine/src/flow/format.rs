@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn conversions_take_values_in_turn() {
         let (found, behind) = conversions("a %d/%-5.*s/%.8s%%%m%s.txt");
-        let told: Vec<(usize, bool, Option<u64>, &str)> = found
+        let described: Vec<(usize, bool, Option<u64>, &str)> = found
             .iter()
             .map(|c| (c.value, c.text, c.most, c.before.as_str()))
             .collect();
@@ -137,7 +137,7 @@ mod tests {
             (4, false, None, "%"),
             (4, true, None, ""),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(described, expected);
         assert_eq!(behind, ".txt");
     }
 

@@ -92,7 +92,7 @@ pub enum Number {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Value {
     /// The texts in the string that it points to.
-    pub texts: BTreeSet<Text>,
+    pub taints: BTreeSet<Text>,
     /// What it was found out from.
     pub about: BTreeSet<(Origin, About)>,
     /// The variable that it points to, or is.
@@ -105,14 +105,14 @@ pub struct Value {
 impl Value {
     pub fn of(origin: Origin, held: Held) -> Value {
         Value {
-            texts: BTreeSet::from([Text { origin, held }]),
+            taints: BTreeSet::from([Text { origin, held }]),
             ..Value::default()
         }
     }
 
     /// Whichever of both it is.
     pub fn join(mut self, other: Value) -> Value {
-        self.texts.extend(other.texts);
+        self.taints.extend(other.taints);
         self.about.extend(other.about);
         self.behind |= other.behind;
         if self.place != other.place {
@@ -126,16 +126,16 @@ impl Value {
 
     /// Something that was found out from it.
     pub fn verdict(&self) -> impl Iterator<Item = (Origin, About)> {
-        let texts = self.texts.iter().map(|t| (t.origin, About::Content));
+        let taints = self.taints.iter().map(|t| (t.origin, About::Content));
         let about = self.about.iter().map(|(o, a)| (*o, a.used()));
-        texts.chain(about)
+        taints.chain(about)
     }
 
     /// One of its bytes.
     pub fn byte(&self) -> BTreeSet<(Origin, About)> {
-        let texts = self.texts.iter().map(|t| (t.origin, About::Byte));
+        let taints = self.taints.iter().map(|t| (t.origin, About::Byte));
         let about = self.about.iter().map(|(o, a)| (*o, a.used()));
-        texts.chain(about).collect()
+        taints.chain(about).collect()
     }
 
     /// A place in the string that it points to.
@@ -149,8 +149,8 @@ impl Value {
             },
             among @ Held::Among { .. } => among,
         };
-        let texts = std::mem::take(&mut self.texts).into_iter();
-        self.texts = texts
+        let taints = std::mem::take(&mut self.taints).into_iter();
+        self.taints = taints
             .map(|t| Text {
                 held: within(t.held),
                 ..t
@@ -224,7 +224,7 @@ impl Env {
             let both = match vars.remove(key) {
                 // Of a part that was changed on one way, nothing is known.
                 Some(known) if key.starts_with('$') => Value {
-                    texts: known.texts.intersection(&value.texts).cloned().collect(),
+                    taints: known.taints.intersection(&value.taints).cloned().collect(),
                     ..known
                 },
                 Some(known) => known.join(value),
@@ -235,7 +235,7 @@ impl Env {
     }
 
     /// A condition on a value holds, or does not; whether it is where a text equals another one.
-    pub fn asked(&mut self, value: &Value, equal: bool) {
+    pub fn tested(&mut self, value: &Value, equal: bool) {
         // Whether there is any is no look at how much there is.
         let length = matches!(value.number, Some(Number::Length(..)));
         for (origin, about) in &value.about {

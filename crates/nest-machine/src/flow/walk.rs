@@ -54,7 +54,7 @@ pub struct Frame<'a> {
 
 /// What a condition asks.
 #[derive(Clone)]
-pub struct Asked {
+pub struct Condition {
     pub value: Value,
     /// Where a text equals another one: where it holds, or where it does not.
     pub equal: Option<bool>,
@@ -83,7 +83,7 @@ pub struct Walk<'a, 'p> {
     /// What the conditions around a place have asked.
     pub around: Vec<BTreeSet<(Origin, About)>>,
     /// Texts whose content any condition has looked at, and whose length.
-    pub asked: BTreeSet<(Origin, About)>,
+    pub tested: BTreeSet<(Origin, About)>,
     pub calls: usize,
     /// Loops around a place.
     turns: usize,
@@ -111,7 +111,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             kept: BTreeMap::new(),
             checked: BTreeSet::new(),
             around: Vec::new(),
-            asked: BTreeSet::new(),
+            tested: BTreeSet::new(),
             calls: 0,
             turns: 0,
             steps: 0,
@@ -245,11 +245,11 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
             "if_statement" => {
                 let before = self.env.clone();
-                self.condition(field("condition"), |walk, asked| {
-                    let other = walk.under(&asked, true);
+                self.condition(field("condition"), |walk, tested| {
+                    let other = walk.under(&tested, true);
                     walk.optional(field("consequence"));
                     let yes = std::mem::replace(&mut walk.env, other);
-                    walk.under(&asked, false);
+                    walk.under(&tested, false);
                     walk.optional(field("alternative"));
                     walk.behind_choice(before, yes);
                 });
@@ -262,8 +262,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             }
             "do_statement" => self.repeat(field("condition"), field("body"), None),
             "switch_statement" => {
-                self.condition(field("condition"), |walk, asked| {
-                    walk.switched(&asked, field("body"));
+                self.condition(field("condition"), |walk, tested| {
+                    walk.switched(&tested, field("body"));
                     let entry = walk.leave();
                     walk.frame().cases.push((entry, false));
                     walk.frame().breaks.push(Env::nowhere());
@@ -362,10 +362,10 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     /// A condition, and what stands under it.
-    fn condition(&mut self, node: Option<Node<'a>>, under: impl FnOnce(&mut Self, Asked)) {
+    fn condition(&mut self, node: Option<Node<'a>>, under: impl FnOnce(&mut Self, Condition)) {
         let (value, equal) = self.decides(node);
         self.around.push(value.about.clone());
-        under(self, Asked { value, equal });
+        under(self, Condition { value, equal });
         self.around.pop();
     }
 
@@ -396,17 +396,17 @@ impl<'a, 'p> Walk<'a, 'p> {
 
     /// Takes what a condition has found out into account where it holds, or does not; what was known
     /// before.
-    pub fn under(&mut self, asked: &Asked, holds: bool) -> Env {
+    pub fn under(&mut self, tested: &Condition, holds: bool) -> Env {
         let before = self.env.clone();
-        let equal = asked.equal.is_none_or(|equal| equal == holds);
-        self.env.asked(&asked.value, equal);
-        self.asked.extend(asked.value.about.iter().copied());
+        let equal = tested.equal.is_none_or(|equal| equal == holds);
+        self.env.tested(&tested.value, equal);
+        self.tested.extend(tested.value.about.iter().copied());
         before
     }
 
     /// A condition on a value holds, or does not.
-    pub fn ask(&mut self, value: Value, equal: Option<bool>) {
-        self.under(&Asked { value, equal }, true);
+    pub fn assume(&mut self, value: Value, equal: Option<bool>) {
+        self.under(&Condition { value, equal }, true);
     }
 
     /// Whether a text equals another one where this holds (true) or does not (false); nothing if
@@ -439,8 +439,8 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     /// The bytes that labels of a switch name.
-    fn switched(&mut self, asked: &Asked, body: Option<Node<'a>>) {
-        let mut value = asked.value.clone();
+    fn switched(&mut self, tested: &Condition, body: Option<Node<'a>>) {
+        let mut value = tested.value.clone();
         let byte: Vec<Origin> = value
             .about
             .iter()
@@ -464,7 +464,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         if let Some(around) = self.around.last_mut() {
             around.extend(value.about.iter().copied());
         }
-        self.ask(value, None);
+        self.assume(value, None);
     }
 
     /// Behind a choice: what was asked is known only where one of the ways has left, or where the
@@ -528,14 +528,14 @@ impl<'a, 'p> Walk<'a, 'p> {
             .about
             .retain(|(_, a)| !matches!(a, About::Length | About::StringLength));
         self.around.push(value.about.clone());
-        self.ask(value, None);
+        self.assume(value, None);
         under(self);
         self.around.pop();
     }
 
     fn declaration(&mut self, node: Node<'a>) {
         let text = self.frames.last().map_or("", |frame| frame.text);
-        let arrays = self.common.rooms.declared(text, node);
+        let arrays = self.common.buffers.declared(text, node);
         let mut cursor = node.walk();
         let all: Vec<Node<'a>> = node
             .children_by_field_name("declarator", &mut cursor)
@@ -549,9 +549,9 @@ impl<'a, 'p> Walk<'a, 'p> {
             let word = self.word(name);
             let number = self.frame().number;
             let key = format!("{number}:{}", name.start_byte());
-            if let Some(room) = arrays.iter().find(|room| room.name == word) {
-                let rows = if room.many { "[]" } else { "" };
-                self.sizes.insert(format!("{key}{rows}"), room.bytes);
+            if let Some(buffer) = arrays.iter().find(|buffer| buffer.name == word) {
+                let rows = if buffer.many { "[]" } else { "" };
+                self.sizes.insert(format!("{key}{rows}"), buffer.bytes);
             }
             self.vars().insert(key.clone(), value);
             if let Some(scope) = self.frame().scopes.last_mut() {

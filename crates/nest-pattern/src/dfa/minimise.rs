@@ -29,10 +29,10 @@ pub(super) fn minimise(raw: &Raw) -> Dfa {
         next.extend(row.iter().map(|to| number[block_of[*to as usize]]));
     }
     // States that were merged may leave bytes that nothing tells apart any more.
-    let (merged, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
+    let (product, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
     let count = |n: usize| u32::try_from(n).expect("state numbers are 32 bits");
     Dfa {
-        classes: merged,
+        classes: product,
         class_count: count(class_count),
         next,
         start: number[block_of[raw.start as usize]],

@@ -2,7 +2,7 @@
 //!
 //! Timers and closing are the caller's. Must not know: how conditions choose the rules.
 
-use super::{MergedRun, Runner, Threads, Together, parts};
+use super::{ProductRun, Runner, Threads, Together, parts};
 use crate::dfa::Dfa;
 use crate::nfa::Nfa;
 use std::ops::Range;
@@ -79,7 +79,7 @@ pub struct Engine<'r> {
     at: usize,
     active: Vec<(usize, Runner<'r>)>,
     /// In place of `active`: all of them side by side.
-    together: Option<(&'r Together, MergedRun<'r>)>,
+    together: Option<(&'r Together, ProductRun<'r>)>,
     /// The latest accept: length and rule.
     best: Option<(usize, usize)>,
     stuck: bool,
@@ -105,7 +105,7 @@ impl<'r> Engine<'r> {
 
     /// The same, by the product of the rules.
     #[must_use]
-    pub fn merged(rules: &'r [Rule], together: &'r Together, input_buffer: usize) -> Self {
+    pub fn product(rules: &'r [Rule], together: &'r Together, input_buffer: usize) -> Self {
         let run = together.run(&[]);
         Engine {
             together: Some((together, run)),

@@ -9,9 +9,9 @@ use std::ops::Range;
 use nest_emit::Places;
 
 /// `said` with its places corrected; `colour`: excerpts of our own get colours.
-pub fn corrected(said: &str, places: &Places, colour: bool) -> String {
-    let lines: Vec<Line> = said.split_inclusive('\n').map(Line::new).collect();
-    let mut out = String::with_capacity(said.len());
+pub fn corrected(output: &str, places: &Places, colour: bool) -> String {
+    let lines: Vec<Line> = output.split_inclusive('\n').map(Line::new).collect();
+    let mut out = String::with_capacity(output.len());
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         let shown = excerpt(&lines[at + 1..]);
@@ -22,7 +22,7 @@ pub fn corrected(said: &str, places: &Places, colour: bool) -> String {
             continue;
         };
         // A note on C that nobody wrote helps nobody.
-        if nest_emit::UNITS.contains(&head.file) && head.says.starts_with("note:") {
+        if nest_emit::UNITS.contains(&head.file) && head.text.starts_with("note:") {
             at += shown;
             continue;
         }
@@ -84,14 +84,14 @@ struct Head<'a> {
     file: &'a str,
     line: usize,
     column: usize,
-    says: &'a str,
+    text: &'a str,
 }
 
 impl<'a> Head<'a> {
     fn of(plain: &'a str) -> Option<Self> {
         // The text of a message may hold colons, and a file's name, too.
         let kinds = ["error:", "warning:", "note:", "fatal error:", "remark:"];
-        let (place, says) = kinds
+        let (place, text) = kinds
             .iter()
             .filter_map(|kind| {
                 let at = plain.find(&format!(": {kind}"))?;
@@ -104,7 +104,7 @@ impl<'a> Head<'a> {
             file,
             line: line.parse().ok()?,
             column: column.parse().ok()?,
-            says,
+            text,
         })
     }
 }

@@ -57,7 +57,7 @@ impl Effect {
 
 /// The product. State 0 is dead: nothing is live.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged {
+pub struct Product {
     /// Byte to class.
     pub classes: [u8; 256],
     /// Number of classes.
@@ -102,11 +102,11 @@ struct Raw<'a> {
     parts: Vec<Vec<Part>>,
 }
 
-impl Merged {
+impl Product {
     /// The product of the members, in the order of preference; `certain`: all are active whenever
     /// it runs. `None` if that takes more than `state_budget` states.
     #[must_use]
-    pub fn build(members: &[Member<'_>], certain: bool, state_budget: usize) -> Option<Merged> {
+    pub fn build(members: &[Member<'_>], certain: bool, state_budget: usize) -> Option<Product> {
         let raw = product(members, certain, state_budget)?;
         let places = registers::allocate(&raw);
         let mut effects = vec![Effect::default()];
@@ -139,7 +139,7 @@ impl Merged {
             bits.dedup();
             bits
         });
-        let whole = Merged {
+        let whole = Product {
             classes: raw.classes,
             class_count: raw.weights.len(),
             next,
@@ -165,7 +165,7 @@ impl Merged {
         &self.next[state * self.class_count..(state + 1) * self.class_count]
     }
 
-    fn minimised(self) -> Merged {
+    fn minimised(self) -> Product {
         let mut numbers: Table<(&[u32], Vec<u32>), usize> = Table::default();
         let kinds: Vec<usize> = (0..self.states())
             .map(|state| {
@@ -196,7 +196,7 @@ impl Merged {
             done += 1;
         }
         let (classes, class_count, next) = classes::join(&self.classes, self.class_count, next);
-        Merged {
+        Product {
             classes,
             class_count,
             next,
@@ -241,18 +241,18 @@ fn product<'a>(members: &'a [Member<'a>], certain: bool, budget: usize) -> Optio
     let mut parts: Vec<Vec<Part>> = vec![Vec::new()];
     let mut part_numbers: Table<Vec<Part>, u32> = Table::from_iter([(Vec::new(), 0)]);
     let (mut next, mut done) = (Vec::new(), 0);
-    let mut ways = vec![Way::default(); samples.len()];
+    let mut edges = vec![Edge::default(); samples.len()];
     let mut alike = Alike::default();
     while done < keys.len() {
         let from = keys[done].clone();
         let (row, alike) = (next.len(), alike.of(members, &from, &samples));
-        steps(members, &from, &samples, alike, certain, &mut ways);
-        for (way, same) in ways.iter().zip(alike) {
+        steps(members, &from, &samples, alike, certain, &mut edges);
+        for (edge, same) in edges.iter().zip(alike) {
             if let Some(known) = next.get(row + usize::from(*same)) {
                 next.push(*known);
                 continue;
             }
-            let Way { to, does, .. } = way;
+            let Edge { to, does, .. } = edge;
             let what = match part_numbers.get(does) {
                 Some(&known) => known,
                 None => {
@@ -319,7 +319,7 @@ impl Alike {
 
 /// All members by one byte.
 #[derive(Clone, Default)]
-struct Way {
+struct Edge {
     to: Key,
     does: Vec<Part>,
     /// If all are active, the first that accepts is preferred to all behind it.
@@ -334,33 +334,33 @@ fn steps(
     samples: &[u8],
     alike: &[u8],
     certain: bool,
-    ways: &mut [Way],
+    edges: &mut [Edge],
 ) {
-    let mut firsts: Vec<(u8, &mut Way)> = Vec::with_capacity(samples.len());
-    for (at, way) in ways.iter_mut().enumerate() {
+    let mut firsts: Vec<(u8, &mut Edge)> = Vec::with_capacity(samples.len());
+    for (at, edge) in edges.iter_mut().enumerate() {
         if usize::from(alike[at]) == at {
-            way.to.clear();
-            way.does.clear();
-            way.decided = false;
-            firsts.push((samples[at], way));
+            edge.to.clear();
+            edge.does.clear();
+            edge.decided = false;
+            firsts.push((samples[at], edge));
         }
     }
     for (member, state) in from {
         let a = members[*member as usize].automaton;
         let row = &a.next[*state as usize * a.class_count..][..a.class_count];
-        for (byte, way) in &mut firsts {
+        for (byte, edge) in &mut firsts {
             let (next, moves) = row[usize::from(a.classes[usize::from(*byte)])];
             if next == 0 {
                 continue;
             }
             let live = Tagged::is_live(next);
             if live {
-                way.to.push((*member, next));
+                edge.to.push((*member, next));
             }
-            let accepts = a.accepts[next as usize] && !(certain && way.decided);
-            way.decided |= accepts;
+            let accepts = a.accepts[next as usize] && !(certain && edge.decided);
+            edge.decided |= accepts;
             if accepts || (live && moves != 0) {
-                way.does.push(Part {
+                edge.does.push(Part {
                     member: *member,
                     moves,
                     accepts,

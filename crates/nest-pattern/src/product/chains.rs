@@ -4,7 +4,7 @@
 //! Their numbers follow each other, so that whoever runs them may go many states at once. Must not
 //! know: how they are run.
 
-use super::Merged;
+use super::Product;
 
 /// States `first` to `first + length - 1`: on bytes of `class`es each leads to the next, the last
 /// to `exit`, with the same effect; on all others all do the same.
@@ -44,46 +44,46 @@ impl Chain {
 const SHORTEST: usize = 8;
 
 /// A step to a state that differs from this one in nothing but where the step leads.
-fn step(merged: &Merged, state: usize) -> Option<(u32, u32)> {
-    let row = merged.row(state);
+fn step(product: &Product, state: usize) -> Option<(u32, u32)> {
+    let row = product.row(state);
     row.iter().copied().find(|edge| {
         let to = edge.0 as usize;
-        let effect = &merged.effects[edge.1 as usize];
-        if to == 0 || to == state || merged.live[to] != merged.live[state] || !effect.at_once() {
+        let effect = &product.effects[edge.1 as usize];
+        if to == 0 || to == state || product.live[to] != product.live[state] || !effect.at_once() {
             return false;
         }
         row.iter()
-            .zip(merged.row(to))
+            .zip(product.row(to))
             .all(|(here, there)| here == edge || here == there)
     })
 }
 
 /// Whether the states take their steps on the same bytes.
-fn alike(merged: &Merged, a: (usize, (u32, u32)), b: (usize, (u32, u32))) -> bool {
-    let steps = merged.row(a.0).iter().zip(merged.row(b.0));
+fn alike(product: &Product, a: (usize, (u32, u32)), b: (usize, (u32, u32))) -> bool {
+    let steps = product.row(a.0).iter().zip(product.row(b.0));
     a.1.1 == b.1.1 && { steps }.all(|(x, y)| (*x == a.1) == (*y == b.1))
 }
 
 /// The chains of an automaton, and its states in an order in which each is in one piece.
-pub(super) fn find(merged: &Merged) -> (Vec<Vec<usize>>, Vec<usize>) {
-    let steps: Vec<Option<(u32, u32)>> = (0..merged.states())
-        .map(|state| (state > 0).then(|| step(merged, state)).flatten())
+pub(super) fn find(product: &Product) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let steps: Vec<Option<(u32, u32)>> = (0..product.states())
+        .map(|state| (state > 0).then(|| step(product, state)).flatten())
         .collect();
-    let mut follows = vec![false; merged.states()];
-    let mut next: Vec<Option<usize>> = vec![None; merged.states()];
+    let mut follows = vec![false; product.states()];
+    let mut next: Vec<Option<usize>> = vec![None; product.states()];
     for (state, edge) in steps.iter().enumerate() {
         let Some(edge) = edge else { continue };
         let to = edge.0 as usize;
         let Some(then) = steps[to] else { continue };
-        if !follows[to] && alike(merged, (state, *edge), (to, then)) {
+        if !follows[to] && alike(product, (state, *edge), (to, then)) {
             follows[to] = true;
             next[state] = Some(to);
         }
     }
     let mut chains = Vec::new();
-    let mut order = Vec::with_capacity(merged.states());
-    let mut placed = vec![false; merged.states()];
-    for state in 0..merged.states() {
+    let mut order = Vec::with_capacity(product.states());
+    let mut placed = vec![false; product.states()];
+    for state in 0..product.states() {
         if placed[state] || follows[state] {
             continue; // in the middle of a chain: placed with its first
         }
@@ -97,13 +97,13 @@ pub(super) fn find(merged: &Merged) -> (Vec<Vec<usize>>, Vec<usize>) {
         }
     }
     // Rings have no first.
-    order.extend((0..merged.states()).filter(|state| !placed[*state]));
+    order.extend((0..product.states()).filter(|state| !placed[*state]));
     (chains, order)
 }
 
-impl Merged {
+impl Product {
     /// The same automaton, numbered so that chains are in one piece each; state 0 stays.
-    pub(super) fn chained(self) -> Merged {
+    pub(super) fn chained(self) -> Product {
         let (chains, order) = find(&self);
         if order.iter().copied().eq(0..order.len()) && chains.is_empty() {
             return self;
@@ -124,7 +124,7 @@ impl Merged {
         });
         let chains = chains.collect();
         let next = order.iter().flat_map(|old| self.row(*old));
-        Merged {
+        Product {
             next: next
                 .map(|(to, effect)| (number[*to as usize], *effect))
                 .collect(),

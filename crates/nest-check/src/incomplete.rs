@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 
 /// Findings that may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untold {
+pub struct Incomplete {
     /// Of these codes, ascending.
     pub codes: Vec<Code>,
     /// Why: a sentence without a full stop.
     pub why: String,
 }
 
-impl Untold {
-    fn new(codes: &[Code], why: String) -> Untold {
-        Untold {
+impl Incomplete {
+    fn new(codes: &[Code], why: String) -> Incomplete {
+        Incomplete {
             codes: codes.to_vec(),
             why,
         }
@@ -30,7 +30,7 @@ impl Untold {
 
 impl Checker<'_> {
     /// What may be missing of what was looked for.
-    pub(crate) fn untold(&self) -> Vec<Untold> {
+    pub(crate) fn incomplete(&self) -> Vec<Incomplete> {
         let mut all = Vec::new();
         if !self.reach.is_complete() {
             let why = format!(
@@ -38,14 +38,14 @@ impl Checker<'_> {
                 number(MOST_SETS)
             );
             let codes = [Code::W0202, Code::W0203, Code::W0204, Code::W0303];
-            all.push(Untold::new(&codes, why));
+            all.push(Incomplete::new(&codes, why));
         }
         // Without states of its own it has nothing that depends on them.
         if self.m.states.len() > 2
             && let Some(name) = self.first_unclear()
         {
             let why = format!("what {name} does to states is not clear");
-            all.push(Untold::new(&[Code::W0202, Code::W0204], why));
+            all.push(Incomplete::new(&[Code::W0202, Code::W0204], why));
         }
         let large = |r: &&Rule| r.dfa.is_none();
         if let Some(rule) = self.m.rules.iter().find(large) {
@@ -60,7 +60,7 @@ impl Checker<'_> {
                 number(STATE_BUDGET)
             );
             let codes = [Code::W0203, Code::W0205, Code::W0302, Code::W0303];
-            all.push(Untold::new(&codes, why));
+            all.push(Incomplete::new(&codes, why));
         }
         let mut late: BTreeMap<Code, ()> = self.late.iter().map(|code| (*code, ())).collect();
         let perhaps = |rule: &usize| self.m.rules[*rule].dfa.is_some();
@@ -70,7 +70,7 @@ impl Checker<'_> {
         if !late.is_empty() {
             let codes: Vec<Code> = late.into_keys().collect();
             let why = "what the rules have in common takes too long to look at".to_string();
-            all.push(Untold::new(&codes, why));
+            all.push(Incomplete::new(&codes, why));
         }
         all
     }

@@ -82,14 +82,14 @@ fn a_part_that_is_allowed_in_one_line_is_not_in_another() {
     let findings = report(compiled.machine.as_ref().expect("it compiles")).findings;
     let sources = &compiled.sources;
     let (found, allowed) = settle(findings, sources, &mut compiled.allows, |_| true);
-    let told = found.iter().map(|f| {
+    let example = found.iter().map(|f| {
         let span = f.diagnostic.span;
         (
             f.diagnostic.code.name(),
             sources.position(span.file, span.start).0,
         )
     });
-    assert_eq!(told.collect::<Vec<_>>(), [("W0401", 4)]);
+    assert_eq!(example.collect::<Vec<_>>(), [("W0401", 4)]);
     assert_eq!(allowed, 1);
 }
 
@@ -324,7 +324,7 @@ fn paths() {
 fn copies() {
     let long = |place: &str, n: usize| format!("W0405 {place}: \"{}\\n\"", "a".repeat(n));
     let endless = r#"[a-z]+ "\n""#;
-    for (code, place, room) in [
+    for (code, place, capacity) in [
         ("strcpy(name, $1);", "$1", 32),
         ("strcpy(name, $1); strcat(name, \"x\");", "$1", 32),
         ("strcat(name, $1);", "$1", 32),
@@ -368,8 +368,8 @@ fn copies() {
         ("nest_strlcpy(name, $1, $len(1) + 1);", "$1", 32),
         ("strncat(name, $1, 40);", "$1", 32),
     ] {
-        draws(endless, code, &long(place, room + 1));
-        let exact = format!("[a-z]{{1,{room}}} \"\\n\"");
+        draws(endless, code, &long(place, capacity + 1));
+        let exact = format!("[a-z]{{1,{capacity}}} \"\\n\"");
         is_quiet(&exact, code);
     }
     // Constants, members, rows, and functions that are given the array.

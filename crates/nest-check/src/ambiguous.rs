@@ -12,7 +12,7 @@ use crate::waits::edges;
 use crate::witness::{LONGEST_MESSAGE, literal};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::Rule;
-use nest_machine::reach::{At, Product, Search, Wins};
+use nest_machine::reach::{At, DfaProduct, Search, Wins};
 use nest_pattern::Dfa;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ const MOST_SHOWN: usize = 40;
 type Pair = (usize, usize);
 
 /// Two rules that tie.
-struct Tie {
+struct Ambiguity {
     pair: Pair,
     /// What both match, and the earlier one takes.
     input: Vec<u8>,
@@ -41,7 +41,7 @@ struct Tie {
 
 impl Checker<'_> {
     /// W0205.
-    pub(crate) fn ties(&mut self) {
+    pub(crate) fn ambiguous(&mut self) {
         // A rule for what is too long stands before the others as a matter of course.
         let nobody = vec![false; self.m.rules.len()];
         let short = |rule| match self.winners.wins(rule, &nobody) {
@@ -58,10 +58,10 @@ impl Checker<'_> {
         }
         let mut sets: Vec<(Vec<usize>, usize)> = sets.into_iter().collect();
         sets.sort_by_key(|(_, set)| *set);
-        let mut told: BTreeSet<usize> = BTreeSet::new();
+        let mut example: BTreeSet<usize> = BTreeSet::new();
         for (earlier, later) in self.meeting(&sets) {
             let rules = &self.m.rules;
-            if told.contains(&later)
+            if example.contains(&later)
                 || is_command(&rules[earlier], &rules[later])
                 || !self.differ(earlier, later)
             {
@@ -69,9 +69,9 @@ impl Checker<'_> {
             }
             let both = |active: &[usize]| active.contains(&earlier) && active.contains(&later);
             for (active, set) in sets.iter().filter(|(active, _)| both(active)) {
-                if let Some((input, alone)) = self.tie((earlier, later), active) {
-                    told.insert(later);
-                    self.tied(&Tie {
+                if let Some((input, alone)) = self.ambiguous_input((earlier, later), active) {
+                    example.insert(later);
+                    self.report_ambiguous(&Ambiguity {
                         pair: (earlier, later),
                         input,
                         alone,
@@ -96,14 +96,14 @@ impl Checker<'_> {
         let mut found = BTreeSet::new();
         if !self.sweep(&all, &mut found) {
             found.clear();
-            let mut asked = BTreeSet::new();
+            let mut tested = BTreeSet::new();
             for (active, _) in sets {
                 if self.sweep(active, &mut found) {
                     continue;
                 }
                 for (at, later) in active.iter().enumerate() {
                     for pair in active[..at].iter().map(|earlier| (*earlier, *later)) {
-                        if asked.insert(pair) && self.meet(pair) {
+                        if tested.insert(pair) && self.meet(pair) {
                             found.insert(pair);
                         }
                     }
@@ -120,7 +120,7 @@ impl Checker<'_> {
 
     /// Finds the pairs of `rules` that accept together; false if that takes too long.
     fn sweep(&mut self, rules: &[usize], found: &mut BTreeSet<Pair>) -> bool {
-        let Some(product) = Product::of(&self.m.rules, rules) else {
+        let Some(product) = DfaProduct::of(&self.m.rules, rules) else {
             return false;
         };
         let pairs = RefCell::new(found);
@@ -138,7 +138,7 @@ impl Checker<'_> {
 
     /// Whether two rules accept together.
     fn meet(&mut self, (a, b): Pair) -> bool {
-        let Some(product) = Product::of(&self.m.rules, &[a, b]) else {
+        let Some(product) = DfaProduct::of(&self.m.rules, &[a, b]) else {
             return false;
         };
         let both = |states: &[At]| product.live(states).count() == 2;
@@ -150,15 +150,15 @@ impl Checker<'_> {
     /// A search that takes no more than `most` steps.
     fn search(
         &mut self,
-        product: &Product<'_>,
+        product: &DfaProduct<'_>,
         most: usize,
         goes_on: impl Fn(&[At]) -> bool,
         goal: impl Fn(&[At]) -> bool,
     ) -> Search {
-        let most = self.ties.min(most);
+        let most = self.ambiguous.min(most);
         let mut left = most;
         let found = product.search(&mut left, goes_on, goal);
-        self.ties -= most - left;
+        self.ambiguous -= most - left;
         found
     }
 
@@ -176,7 +176,7 @@ impl Checker<'_> {
 
     /// Whether each of two rules matches what the other does not.
     fn differ(&mut self, a: usize, b: usize) -> bool {
-        let Some(product) = Product::of(&self.m.rules, &[a, b]) else {
+        let Some(product) = DfaProduct::of(&self.m.rules, &[a, b]) else {
             return false;
         };
         [a, b].into_iter().all(|one| {
@@ -189,9 +189,13 @@ impl Checker<'_> {
 
     /// What both match and `earlier` takes among the active rules, and what it takes and the other
     /// does not match; if there is also something the other way round.
-    fn tie(&mut self, (earlier, later): Pair, active: &[usize]) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn ambiguous_input(
+        &mut self,
+        (earlier, later): Pair,
+        active: &[usize],
+    ) -> Option<(Vec<u8>, Vec<u8>)> {
         let upto: Vec<usize> = active.iter().copied().filter(|r| *r <= later).collect();
-        let product = Product::of(&self.m.rules, &upto)?;
+        let product = DfaProduct::of(&self.m.rules, &upto)?;
         let first = |states: &[At]| product.first(states);
         let live = |states: &[At], rule: usize| product.live(states).any(|r| r == rule);
         let also = |states: &[At]| product.accepting(states).any(|r| r == later);
@@ -211,16 +215,19 @@ impl Checker<'_> {
         Some((shared, alone))
     }
 
-    fn tied(&mut self, tie: &Tie) {
-        let (earlier, later) = (&self.m.rules[tie.pair.0], &self.m.rules[tie.pair.1]);
-        let before = self.talks.to(tie.set);
+    fn report_ambiguous(&mut self, ambiguous_input: &Ambiguity) {
+        let (earlier, later) = (
+            &self.m.rules[ambiguous_input.pair.0],
+            &self.m.rules[ambiguous_input.pair.1],
+        );
+        let before = self.talks.to(ambiguous_input.set);
         let behind = match &before {
             Some(w) if !w.acts.is_empty() => format!(" behind {w}"),
             _ => String::new(),
         };
-        let shown = literal(&tie.input);
+        let shown = literal(&ambiguous_input.input);
         let what = "between this rule and one that is written before it only their order decides";
-        let alone = shortened(&tie.alone);
+        let alone = shortened(&ambiguous_input.alone);
         let label =
             format!("both match {shown}{behind}, and this rule takes it; it alone matches {alone}");
         let help = "each also matches what the other does not: let the patterns differ, or states \
@@ -228,8 +235,11 @@ impl Checker<'_> {
         let diagnostic = Diagnostic::new(Code::W0205, later.span, what)
             .label(earlier.span, label)
             .help(help);
-        let witness = before.map(|w| w.and(tie.input.clone()).taken_by(tie.pair.0));
-        self.say(diagnostic, witness);
+        let witness = before.map(|w| {
+            w.and(ambiguous_input.input.clone())
+                .consumed_by(ambiguous_input.pair.0)
+        });
+        self.push(diagnostic, witness);
     }
 }
 

@@ -230,17 +230,17 @@ impl Joined {
 /// A place for each, such that no state has two variables in one; how many there are.
 fn colour(variables: &Variables, live: &[bool], joined: &mut Joined) -> (Vec<u16>, usize) {
     let mut of_root: Table<usize, u16> = Table::default();
-    let mut taken: Vec<BTreeSet<u16>> = vec![BTreeSet::new(); variables.first.len()];
+    let mut used: Vec<BTreeSet<u16>> = vec![BTreeSet::new(); variables.first.len()];
     let mut place = vec![0; variables.count()];
     let mut count = 0;
     for v in (0..variables.count()).filter(|v| live[*v]) {
         let root = joined.root(v);
         place[v] = *of_root.entry(root).or_insert_with(|| {
             let states = &joined.states[&root];
-            let free = (0u16..).find(|c| states.iter().all(|s| !taken[*s].contains(c)));
+            let free = (0u16..).find(|c| states.iter().all(|s| !used[*s].contains(c)));
             let free = free.unwrap_or(u16::MAX);
             for state in states {
-                taken[*state].insert(free);
+                used[*state].insert(free);
             }
             count = count.max(usize::from(free) + 1);
             free

@@ -24,7 +24,7 @@ const DEPTH: usize = 20;
 
 /// What declarations say of rooms.
 #[derive(Debug, Default)]
-pub struct Rooms {
+pub struct Buffers {
     constants: BTreeMap<String, u64>,
     /// Types that are arrays.
     types: BTreeMap<String, u64>,
@@ -35,13 +35,13 @@ pub struct Rooms {
 }
 
 /// The room of an array, and whether there are several of them.
-pub struct Room {
+pub struct Buffer {
     pub name: String,
     pub bytes: u64,
     pub many: bool,
 }
 
-impl Rooms {
+impl Buffers {
     /// Reads constants and structures.
     pub fn read(&mut self, text: &str, root: Node<'_>, parser: &mut Parser) {
         let mut todo = vec![root];
@@ -60,16 +60,18 @@ impl Rooms {
             todo.extend(below);
         }
         for field in fields {
-            let arrays: Vec<Room> = self.declared(text, field);
+            let arrays: Vec<Buffer> = self.declared(text, field);
             let mut cursor = field.walk();
             let names = field.children_by_field_name("declarator", &mut cursor);
             for name in names.filter_map(declared) {
                 let name = &text[name.byte_range()];
-                let room = arrays.iter().find(|room| room.name == name);
-                if let Some(room) = room.filter(|room| room.many) {
-                    self.rows.insert(name.to_string(), room.bytes);
+                let buffer = arrays.iter().find(|buffer| buffer.name == name);
+                if let Some(buffer) = buffer.filter(|buffer| buffer.many) {
+                    self.rows.insert(name.to_string(), buffer.bytes);
                 }
-                let bytes = room.filter(|room| !room.many).map(|room| room.bytes);
+                let bytes = buffer
+                    .filter(|buffer| !buffer.many)
+                    .map(|buffer| buffer.bytes);
                 let known = self.members.entry(name.to_string()).or_insert(bytes);
                 if *known != bytes {
                     *known = None;
@@ -87,19 +89,19 @@ impl Rooms {
     }
 
     /// The arrays of bytes that a declaration declares.
-    pub fn declared(&self, text: &str, declaration: Node<'_>) -> Vec<Room> {
+    pub fn declared(&self, text: &str, declaration: Node<'_>) -> Vec<Buffer> {
         let of = declaration.child_by_field_name("type");
         let of = of.map_or("", |t| &text[t.byte_range()]);
         let mut cursor = declaration.walk();
         if let Some(bytes) = self.types.get(of) {
             let all = declaration.children_by_field_name("declarator", &mut cursor);
             let plain = all.filter(|d| matches!(d.kind(), "identifier" | "field_identifier"));
-            let room = |d: Node<'_>| Room {
+            let buffer = |d: Node<'_>| Buffer {
                 name: text[d.byte_range()].to_string(),
                 bytes: *bytes,
                 many: false,
             };
-            return plain.map(room).collect();
+            return plain.map(buffer).collect();
         }
         if !BYTES.contains(&of.split_whitespace().collect::<Vec<_>>().join(" ").as_str()) {
             return Vec::new();
@@ -109,7 +111,7 @@ impl Rooms {
         all.filter_map(|d| self.array(text, d)).collect()
     }
 
-    fn array(&self, text: &str, declarator: Node<'_>) -> Option<Room> {
+    fn array(&self, text: &str, declarator: Node<'_>) -> Option<Buffer> {
         let mut node = declarator;
         if node.kind() == "init_declarator" {
             node = node.child_by_field_name("declarator")?;
@@ -133,7 +135,7 @@ impl Rooms {
             inner
         };
         let name = matches!(named.kind(), "identifier" | "field_identifier");
-        name.then(|| Room {
+        name.then(|| Buffer {
             name: text[named.byte_range()].to_string(),
             bytes,
             many,

@@ -5,7 +5,7 @@
 //! gives it that form, nothing is said. Must not know: C.
 
 use crate::Checker;
-use crate::sought::{Sought, Told};
+use crate::search::{Example, Searched};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::flow::{Flow, Held, Origin, Owner, Use, flows};
 use nest_machine::options;
@@ -26,12 +26,12 @@ const LINES: [(Code, &[u8]); 3] = [
 ];
 
 /// What shows that a part is used as a string, by whose action it is.
-type Strings = BTreeMap<(Origin, Owner), Option<Option<Told>>>;
+type Strings = BTreeMap<(Origin, Owner), Option<Option<Example>>>;
 
 impl Checker<'_> {
     /// W0401 to W0405.
-    pub(crate) fn texts(&mut self) {
-        let mut said: BTreeSet<(Code, u32, u32, u32)> = BTreeSet::new();
+    pub(crate) fn taint(&mut self) {
+        let mut reported: BTreeSet<(Code, u32, u32, u32)> = BTreeSet::new();
         let mut parts: BTreeMap<Origin, usize> = BTreeMap::new();
         let mut strings = Strings::new();
         let mut all = flows(self.m);
@@ -43,19 +43,19 @@ impl Checker<'_> {
                 Use::Format => Code::W0402,
                 Use::Command | Use::Program => Code::W0403,
                 Use::Path => Code::W0404,
-                Use::Room { .. } => Code::W0405,
+                Use::Buffer { .. } => Code::W0405,
             };
             let place = |code| (code, flow.span.file.0, flow.span.start, flow.span.end);
-            let path = said.contains(&place(Code::W0404));
-            if said.contains(&place(code)) || (code == Code::W0401 && path) {
+            let path = reported.contains(&place(Code::W0404));
+            if reported.contains(&place(code)) || (code == Code::W0401 && path) {
                 continue;
             }
-            let Some(told) = self.text(flow, code, &mut strings) else {
+            let Some(example) = self.text(flow, code, &mut strings) else {
                 continue;
             };
-            said.insert(place(code));
+            reported.insert(place(code));
             let first = self.found.len();
-            self.tell(flow, code, told);
+            self.report(flow, code, example);
             if code == Code::W0401 {
                 // Once for a part, wherever it is not allowed.
                 let number = *parts.entry(flow.origin).or_insert(first);
@@ -67,7 +67,7 @@ impl Checker<'_> {
     }
 
     /// What shows it, if it is one; it is the same for all uses of a part as a string.
-    fn text(&mut self, flow: &Flow, code: Code, strings: &mut Strings) -> Option<Option<Told>> {
+    fn text(&mut self, flow: &Flow, code: Code, strings: &mut Strings) -> Option<Option<Example>> {
         if flow.to != Use::Text {
             return self.shown(flow, code);
         }
@@ -81,53 +81,53 @@ impl Checker<'_> {
     }
 
     /// What shows it, where that can be shown; nothing if it is none.
-    fn shown(&mut self, flow: &Flow, code: Code) -> Option<Option<Told>> {
+    fn shown(&mut self, flow: &Flow, code: Code) -> Option<Option<Example>> {
         let forms = self.forms(flow);
-        let told = match flow.origin {
+        let example = match flow.origin {
             Origin::Part { rule, .. } => {
-                let mut told = None;
+                let mut example = None;
                 for form in &forms {
-                    match self.sought(rule, form) {
-                        Sought::Never => {}
-                        Sought::Perhaps => {
-                            told = told.or(Some(None));
+                    match self.searched(rule, form) {
+                        Searched::Never => {}
+                        Searched::Perhaps => {
+                            example = example.or(Some(None));
                         }
-                        Sought::Shown(shown) => {
-                            told = Some(Some(shown));
+                        Searched::Shown(shown) => {
+                            example = Some(Some(shown));
                             break;
                         }
                     }
                 }
-                told?.and_then(|told| self.followed(told, rule, flow.owner))
+                example?.and_then(|example| self.followed(example, rule, flow.owner))
             }
             Origin::Input(name) if !forms.is_empty() => self.read(name, flow.owner, code),
             Origin::Input(_) => return None,
         };
-        self.runs(flow.owner).then_some(told)
+        self.runs(flow.owner).then_some(example)
     }
 
-    fn tell(&mut self, flow: &Flow, code: Code, told: Option<Told>) {
+    fn report(&mut self, flow: &Flow, code: Code, example: Option<Example>) {
         let (what, help) = match &flow.to {
             Use::Text | Use::Name => self.string(flow),
             Use::Format => self.format(flow),
             Use::Command | Use::Program => self.command(flow),
             Use::Path => self.path(flow),
-            Use::Room {
+            Use::Buffer {
                 array,
-                room,
+                capacity,
                 beside,
-                texts,
-            } => self.copy(flow, array, *room, *beside, texts.len()),
+                taints,
+            } => self.copy(flow, array, *capacity, *beside, taints.len()),
         };
         let span: Span = flow.span;
-        let help = match &told {
-            Some(Told { text, .. }) if text.len() <= 60 => {
+        let help = match &example {
+            Some(Example { text, .. }) if text.len() <= 60 => {
                 format!("a client may send {text}: {help}")
             }
             _ => help,
         };
         let diagnostic = Diagnostic::new(code, span, what).help(help);
-        self.say(diagnostic, told.map(|told| told.witness));
+        self.push(diagnostic, example.map(|example| example.witness));
     }
 
     /// Whether an action ever runs.
@@ -144,14 +144,14 @@ impl Checker<'_> {
     /// The forms of parts that make it a finding, those that show most first; of what is read, any if
     /// there are some.
     fn forms(&self, flow: &Flow) -> Vec<Vec<(u32, Form)>> {
-        if let Use::Room {
-            room,
+        if let Use::Buffer {
+            capacity,
             beside,
-            texts,
+            taints,
             ..
         } = &flow.to
         {
-            return self.too_long(*room, *beside, texts);
+            return self.too_long(*capacity, *beside, taints);
         }
         let part = match flow.origin {
             Origin::Part { part, .. } => part,
@@ -221,7 +221,7 @@ impl Checker<'_> {
                 };
                 vec![leads_out(begins, alone)]
             }
-            Use::Room { .. } => Vec::new(),
+            Use::Buffer { .. } => Vec::new(),
         }
     }
 
@@ -236,9 +236,9 @@ impl Checker<'_> {
     /// What makes texts longer than their room; nothing if they fit.
     fn too_long(
         &self,
-        room: u64,
+        capacity: u64,
         beside: u64,
-        texts: &[(Origin, Option<u64>)],
+        taints: &[(Origin, Option<u64>)],
     ) -> Vec<Vec<(u32, Form)>> {
         let bound = |(origin, cap): &(Origin, Option<u64>)| match origin {
             Origin::Part { rule, part } => {
@@ -247,22 +247,22 @@ impl Checker<'_> {
             }
             Origin::Input(_) => None,
         };
-        let Some(mut all) = texts.iter().map(bound).collect::<Option<Vec<_>>>() else {
+        let Some(mut all) = taints.iter().map(bound).collect::<Option<Vec<_>>>() else {
             return Vec::new();
         };
         let sum = |all: &[(usize, u32, u64)]| all.iter().map(|t| t.2).sum::<u64>() + beside;
-        if sum(&all) <= room {
+        if sum(&all) <= capacity {
             return Vec::new();
         }
         // As few of them as will do, the first not longer than it must be.
-        while all.len() > 1 && sum(&all[..all.len() - 1]) > room {
+        while all.len() > 1 && sum(&all[..all.len() - 1]) > capacity {
             all.pop();
         }
         let others: u64 = all.iter().skip(1).map(|t| t.2).sum();
         let same = all.iter().all(|t| t.0 == all[0].0);
         let longer = |n: usize, part: u32, most: u64| {
             let than = match n {
-                0 => room.checked_sub(beside + others),
+                0 => capacity.checked_sub(beside + others),
                 _ => most.checked_sub(1),
             };
             let than = than.filter(|n| *n <= LONGEST);
@@ -303,11 +303,11 @@ impl Checker<'_> {
     }
 
     /// What a client does to have its line used so.
-    fn read(&mut self, name: &str, owner: Owner, code: Code) -> Option<Told> {
+    fn read(&mut self, name: &str, owner: Owner, code: Code) -> Option<Example> {
         let line = matches!(name, "$readLine" | "nest_read_line");
         let (_, text) = LINES.iter().find(|(of, _)| line && *of == code)?;
         let before = self.comes_to(owner)?;
-        Some(Told::new(before.and(text.to_vec()), text))
+        Some(Example::new(before.and(text.to_vec()), text))
     }
 }
 

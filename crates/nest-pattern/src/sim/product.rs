@@ -2,8 +2,8 @@
 
 use super::{Rule, parts};
 use crate::cuts::{Cut, Cuts};
-use crate::merged::{Member, Merged};
 use crate::nfa::Nfa;
+use crate::product::{Member, Product};
 use crate::tagged::{Source, Tagged};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// The product of some rules.
 #[derive(Clone, Debug)]
 pub struct Together {
-    merged: Merged,
+    product: Product,
     /// By rule: the boundaries that it leaves, the bit of its condition.
     cuts: Vec<Cuts>,
     bits: Vec<u32>,
@@ -23,9 +23,9 @@ impl Together {
     #[must_use]
     pub fn build(rules: &[Rule], state_budget: usize) -> Option<Together> {
         let all = |rule: &Rule| (0..rule.nfa.parts).collect();
-        let asked: Vec<BTreeSet<u32>> = rules.iter().map(all).collect();
+        let requested: Vec<BTreeSet<u32>> = rules.iter().map(all).collect();
         let conditions: Vec<u32> = (0..).take(rules.len()).collect();
-        Together::with(rules, &asked, &conditions, state_budget)
+        Together::with(rules, &requested, &conditions, state_budget)
     }
 
     /// The same, with the boundaries of the parts that are `asked` for; rules of the same condition
@@ -33,11 +33,11 @@ impl Together {
     #[must_use]
     pub fn with(
         rules: &[Rule],
-        asked: &[BTreeSet<u32>],
+        requested: &[BTreeSet<u32>],
         conditions: &[u32],
         state_budget: usize,
     ) -> Option<Together> {
-        let each = rules.iter().zip(asked);
+        let each = rules.iter().zip(requested);
         let cuts: Vec<Cuts> = each.map(|(r, parts)| Cuts::of(&r.nfa, parts)).collect();
         let automata = rules.iter().zip(&cuts).map(|(rule, cuts)| {
             if cuts.tags.is_empty() {
@@ -55,9 +55,9 @@ impl Together {
             })
             .collect();
         let certain = conditions.iter().all(|bit| *bit == conditions[0]);
-        let merged = Merged::build(&members, certain, state_budget)?;
+        let product = Product::build(&members, certain, state_budget)?;
         Some(Together {
-            merged,
+            product,
             cuts,
             bits: conditions.to_vec(),
         })
@@ -66,14 +66,14 @@ impl Together {
     /// Number of states.
     #[must_use]
     pub fn states(&self) -> usize {
-        self.merged.states()
+        self.product.states()
     }
 
     /// A run of the active rules, before any byte.
     #[must_use]
-    pub fn run(&self, active: &[usize]) -> MergedRun<'_> {
+    pub fn run(&self, active: &[usize]) -> ProductRun<'_> {
         let active = (0..self.bits.len()).map(|rule| active.contains(&rule));
-        MergedRun::new(&self.merged, &self.bits, active.collect())
+        ProductRun::new(&self.product, &self.bits, active.collect())
     }
 
     /// The parts of a message, from the tags of the rule that took it; those that nobody asked for
@@ -106,8 +106,8 @@ impl Together {
 
 /// A product on its way through a message.
 #[derive(Clone, Debug)]
-pub struct MergedRun<'m> {
-    merged: &'m Merged,
+pub struct ProductRun<'m> {
+    product: &'m Product,
     /// By member: the bit of its condition, whether that holds.
     bits: &'m [u32],
     active: Vec<bool>,
@@ -117,19 +117,19 @@ pub struct MergedRun<'m> {
     best: Option<(usize, usize, Vec<usize>)>,
 }
 
-impl<'m> MergedRun<'m> {
-    fn new(merged: &'m Merged, bits: &'m [u32], active: Vec<bool>) -> Self {
-        let mut run = MergedRun {
-            merged,
+impl<'m> ProductRun<'m> {
+    fn new(product: &'m Product, bits: &'m [u32], active: Vec<bool>) -> Self {
+        let mut run = ProductRun {
+            product,
             bits,
             active,
-            state: merged.start,
+            state: product.start,
             // What is not set is never read: a value that stands out.
-            registers: vec![usize::MAX / 2; merged.registers],
+            registers: vec![usize::MAX / 2; product.registers],
             at: 0,
             best: None,
         };
-        for register in &merged.zeroed {
+        for register in &product.zeroed {
             run.registers[usize::from(*register)] = 0;
         }
         run
@@ -138,7 +138,7 @@ impl<'m> MergedRun<'m> {
     /// Whether more bytes can change anything.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        let live = &self.merged.live[self.state as usize];
+        let live = &self.product.live[self.state as usize];
         let mut holds = self.bits.iter().zip(&self.active).filter(|(_, on)| **on);
         holds.any(|(bit, _)| live.contains(bit))
     }
@@ -151,7 +151,7 @@ impl<'m> MergedRun<'m> {
 
     /// Takes one byte.
     pub fn step(&mut self, byte: u8) {
-        let m = self.merged;
+        let m = self.product;
         self.at += 1;
         let class = usize::from(m.classes[usize::from(byte)]);
         let (to, effect) = m.next[self.state as usize * m.class_count + class];

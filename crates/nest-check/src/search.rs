@@ -5,7 +5,7 @@
 use crate::Checker;
 use crate::witness::{Witness, literal};
 use nest_machine::flow::Owner;
-use nest_machine::reach::{At, BESIDE, Product, Search};
+use nest_machine::reach::{At, BESIDE, DfaProduct, Search};
 use nest_pattern::sim::parts;
 use nest_pattern::{Dfa, Form};
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ const MOST_STATES: usize = 6000;
 const MOST_CHOICES: usize = 16;
 
 /// What looking for a form came to.
-pub enum Sought {
+pub enum Searched {
     /// A message has it.
     Shown(Shown),
     /// No message has.
@@ -34,14 +34,14 @@ pub struct Shown {
 
 /// What a client does, and the message that matters, as it is written.
 #[derive(Clone)]
-pub struct Told {
+pub struct Example {
     pub witness: Witness,
     pub text: String,
 }
 
-impl Told {
-    pub fn new(witness: Witness, message: &[u8]) -> Told {
-        Told {
+impl Example {
+    pub fn new(witness: Witness, message: &[u8]) -> Example {
+        Example {
             witness,
             text: literal(message),
         }
@@ -50,19 +50,19 @@ impl Told {
 
 impl Checker<'_> {
     /// The shortest message that a rule takes and in which its parts have these forms.
-    pub(crate) fn sought(&mut self, rule: usize, forms: &[(u32, Form)]) -> Sought {
+    pub(crate) fn searched(&mut self, rule: usize, forms: &[(u32, Form)]) -> Searched {
         let m = self.m;
         let nfa = &m.rules[rule].nfa;
         let mut only = nfa.clone();
         for (part, form) in forms {
             only = match only.with_form(*part, form) {
                 Ok(Some(only)) => only,
-                Ok(None) => return Sought::Never,
-                Err(_) => return Sought::Perhaps,
+                Ok(None) => return Searched::Never,
+                Err(_) => return Searched::Perhaps,
             };
         }
         let Some(only) = Dfa::build(&only, MOST_STATES) else {
-            return Sought::Perhaps;
+            return Searched::Perhaps;
         };
         let has = |input: &[u8]| {
             let found = parts(nfa, input).unwrap_or_default();
@@ -87,7 +87,7 @@ impl Checker<'_> {
                 unsure = true;
                 break;
             }
-            let Some(product) = Product::of(&m.rules, &active) else {
+            let Some(product) = DfaProduct::of(&m.rules, &active) else {
                 unsure = true;
                 met.insert(active);
                 continue;
@@ -96,36 +96,36 @@ impl Checker<'_> {
             let product = product.beside(&only);
             let live = |states: &[At]| product.live(states).any(|r| r != BESIDE);
             let wanted = |states: &[At]| product.live(states).any(|r| r == BESIDE);
-            let taken = |states: &[At]| {
+            let consumed = |states: &[At]| {
                 product.first(states) == Some(rule)
                     && product.accepting(states).any(|r| r == BESIDE)
             };
             // Decided at once, if that can be; else when nothing more comes.
             for at_once in [true, false] {
                 let goal = |states: &[At], input: &dyn Fn() -> Vec<u8>| {
-                    taken(states) && !(at_once && live(states)) && has(&input())
+                    consumed(states) && !(at_once && live(states)) && has(&input())
                 };
                 match product.find(&mut self.searches, wanted, goal) {
-                    Search::Found(message) => return Sought::Shown(Shown { set, message }),
+                    Search::Found(message) => return Searched::Shown(Shown { set, message }),
                     Search::Nowhere => {}
                     Search::TooLong => unsure = true,
                 }
             }
         }
         if unsure {
-            Sought::Perhaps
+            Searched::Perhaps
         } else {
-            Sought::Never
+            Searched::Never
         }
     }
 
     /// What a client does to have its message, which `rule` takes, used by an action.
-    pub(crate) fn followed(&mut self, shown: Shown, rule: usize, owner: Owner) -> Option<Told> {
+    pub(crate) fn followed(&mut self, shown: Shown, rule: usize, owner: Owner) -> Option<Example> {
         let Shown { set, message } = shown;
         let before = self.talks.to(set)?;
-        let witness = before.and(message.clone()).taken_by(rule);
+        let witness = before.and(message.clone()).consumed_by(rule);
         if owner == Owner::Rule(rule) {
-            return Some(Told::new(witness, &message));
+            return Some(Example::new(witness, &message));
         }
         let Owner::Rule(user) = owner else {
             return None;
@@ -145,7 +145,7 @@ impl Checker<'_> {
             there.contains(&set.states) && set.rules.contains(&user)
         })?;
         let last = self.talks.message(next, user)?;
-        Some(Told::new(witness.and(last).taken_by(user), &message))
+        Some(Example::new(witness.and(last).consumed_by(user), &message))
     }
 
     /// What a client does to have an action run.
@@ -155,7 +155,7 @@ impl Checker<'_> {
                 let mut sets = 0..self.reach.sets.len();
                 let set = sets.find(|s| self.reach.sets[*s].rules.contains(&rule))?;
                 let message = self.talks.message(set, rule)?;
-                Some(self.talks.to(set)?.and(message).taken_by(rule))
+                Some(self.talks.to(set)?.and(message).consumed_by(rule))
             }
             Owner::Start => Some(Witness::default()),
             Owner::Timer(_) | Owner::End => None,
