@@ -1,6 +1,7 @@
 //! The words of the findings about text from the client. Must not know: how they are found.
 
 use crate::Checker;
+use nest_machine::directives::{DIRECTIVES, Directive};
 use nest_machine::flow::{Flow, Held, Origin, Owner, Use};
 
 impl Checker<'_> {
@@ -68,23 +69,20 @@ impl Checker<'_> {
     pub(crate) fn path(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let what = format!("{text} may lead {by} out of any folder");
-        let directive = match flow.by.as_str() {
-            "unlink" | "unlinkat" | "remove" => "$fileDelete",
-            "opendir" | "scandir" => "$fileList",
-            "creat" => "$fileCreate or $fileReceive",
-            "open" | "open64" | "openat" | "fopen" | "fopen64" | "freopen" | "stat" | "lstat"
-            | "access" => "$fileOpen",
-            // Nothing of nest's does what they do.
-            _ => "",
-        };
+        let by = flow.by.as_str();
+        let same = DIRECTIVES.iter().filter(|d| d.instead_of.contains(&by));
+        let mut same: Vec<&str> = same.map(Directive::word).collect();
+        same.sort_unstable();
         let name = match flow.held {
             Held::Part | Held::Within | Held::Copy => "no `/`, and not be `..`",
             Held::Among { .. } => "no `/` or no `..`",
         };
         let element = format!("let the element hold {name}, as in `[A-Za-z0-9_-]+`");
-        let help = match directive {
-            "" => element,
-            _ => format!("{directive} reaches nothing outside fileRoot; else {element}"),
+        let help = if same.is_empty() {
+            element
+        } else {
+            let same = same.join(" or ");
+            format!("{same} reaches nothing outside fileRoot; else {element}")
         };
         (what, help)
     }

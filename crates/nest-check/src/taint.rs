@@ -7,6 +7,7 @@
 use crate::Checker;
 use crate::search::{Example, Searched};
 use nest_diag::{Code, Diagnostic, Span};
+use nest_machine::directives::{self, Reads};
 use nest_machine::flow::{Flow, Held, Origin, Owner, Use, flows};
 use nest_machine::options;
 use nest_pattern::{ByteSet, Form};
@@ -304,7 +305,7 @@ impl Checker<'_> {
 
     /// What a client does to have its line used so.
     fn read(&mut self, name: &str, owner: Owner, code: Code) -> Option<Example> {
-        let line = matches!(name, "$readLine" | "nest_read_line");
+        let line = directives::word_does(name).reads == Reads::Line;
         let (_, text) = LINES.iter().find(|(of, _)| line && *of == code)?;
         let before = self.comes_to(owner)?;
         Some(Example::new(before.and(text.to_vec()), text))

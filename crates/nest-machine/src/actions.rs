@@ -38,16 +38,8 @@ pub enum Owner {
     Special(&'static str),
 }
 
-/// What directives are called elsewhere.
-const ELSEWHERE: &[(&str, &str)] = &[
-    ("exit", "close"),
-    ("goto", "next"),
-    ("print", "reply"),
-    ("printf", "reply"),
-    ("send", "reply"),
-    ("wait", "sleep"),
-    ("write", "reply"),
-];
+/// The flag of directives that write files.
+const SYNC: &str = "NEST_SYNC";
 
 /// Finds every use in an action.
 pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
@@ -238,9 +230,9 @@ impl Scan<'_, '_> {
             return;
         }
         let Some(directive) = directives::find(name) else {
-            let other = ELSEWHERE.iter().find(|(word, _)| *word == name);
+            let other = DIRECTIVES.iter().find(|d| d.known_as.contains(&name));
             let near = other
-                .map(|(_, ours)| *ours)
+                .map(|ours| ours.name)
                 .or_else(|| nearest(name, DIRECTIVES.iter().map(|d| d.name)))
                 .map_or(String::new(), |n| format!("did you mean `${n}`?"));
             return self.report(
@@ -339,7 +331,7 @@ impl Scan<'_, '_> {
             Form::Call { least, most } => (least, most),
             Form::Filled { least, rest } => (least, least + rest.len()),
             Form::Global => (0, 0),
-            Form::OfPart | Form::OneState | Form::Duration => (1, 1),
+            Form::OfPart(_) | Form::OneState | Form::Duration { .. } => (1, 1),
             Form::Log => (2, usize::MAX),
             _ => (1, usize::MAX),
         };
@@ -362,12 +354,19 @@ impl Scan<'_, '_> {
             );
             return None;
         }
-        // 1, as a length.
-        if directive.name == "fileReceive" && n == 2 && self.word(&call.args[1]) == "NEST_SYNC" {
-            let what = "NEST_SYNC stands where the length stands".to_string();
-            let help = "write $fileReceive(path, length, NEST_SYNC); NEST_WHOLE as the length is \
-                        what comes until the client stops sending";
-            self.report(Diag::E0403, &call.args[1], what, help);
+        if let Form::Filled { least, rest } = form
+            && directive.usage.contains(SYNC)
+            && let Some(at) = call.args.get(least).filter(|at| self.word(at) == SYNC)
+            && n == least + 1
+            && rest.len() > 1
+        {
+            // To C it is 1, as a length.
+            let what = format!("{SYNC} stands where the length stands");
+            let help = format!(
+                "write {}; NEST_WHOLE as the length is what comes until the client stops sending",
+                directive.usage
+            );
+            self.report(Diag::E0403, at, what, &help);
             return None;
         }
         let mut args = Vec::new();
@@ -394,7 +393,7 @@ impl Scan<'_, '_> {
             return None;
         }
         let format = match form {
-            Form::Reply => self.format(call, 0, head)?,
+            Form::Reply { .. } => self.format(call, 0, head)?,
             Form::Log => {
                 self.format(call, 1, head)?;
                 true
@@ -418,7 +417,7 @@ impl Scan<'_, '_> {
     ) -> Option<ArgKind> {
         let word = self.word(at);
         match form {
-            Form::OfPart => {
+            Form::OfPart(_) => {
                 self.hidden.push(at.clone());
                 if !word.bytes().all(|b| b.is_ascii_digit()) {
                     let what = format!("`{word}` is not the number of a part");
@@ -441,7 +440,7 @@ impl Scan<'_, '_> {
                 self.hidden.push(at.clone());
                 self.state(directive, &word, at).map(ArgKind::State)
             }
-            Form::Duration => self.duration(directive, at).then_some(ArgKind::Expression),
+            Form::Duration { .. } => self.duration(directive, at).then_some(ArgKind::Expression),
             Form::Log if index == 0 => {
                 let level = match word.as_str() {
                     "error" => "NEST_ERROR",
@@ -465,7 +464,7 @@ impl Scan<'_, '_> {
     }
 
     fn state(&mut self, directive: &Directive, word: &str, at: &Range<usize>) -> Option<u32> {
-        let marks = matches!(directive.name, "seen" | "clear" | "next");
+        let marks = directive.does.changes();
         if word == "END" || word == "TIMEOUT" || (word == "START" && marks) {
             let what = format!("{word} cannot be used in ${}", directive.name);
             let help = match word {

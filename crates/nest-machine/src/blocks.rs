@@ -5,7 +5,7 @@
 
 use crate::actions::{Context, inner};
 use crate::ctext::{self, Kind, Token};
-use crate::directives::{Form, in_block};
+use crate::directives::Form;
 use crate::model::{Use, What};
 use crate::scope;
 use nest_diag::{Code, Diagnostic};
@@ -26,7 +26,7 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
         };
         let refused = match &u.what {
             What::Directive { directive, .. } => {
-                directive.form != Form::Return && !in_block(directive)
+                directive.form != Form::Return && !directive.does.in_block
             }
             What::Block { .. } => true,
             What::Milliseconds(_) | What::Variable(_) | What::Dollar | What::Part(_) => false,
@@ -47,6 +47,11 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
             );
         }
     }
+    let returns = uses.iter().filter(|u| match &u.what {
+        What::Directive { directive, .. } => directive.form == Form::Return,
+        _ => false,
+    });
+    let returns: BTreeSet<usize> = returns.map(|u| u.at.start).collect();
     let stopped = stopped(cx.parser, &blocks, tokens, plain);
     for token in tokens {
         let Some(block) = blocks.around(token.at.start) else {
@@ -54,7 +59,8 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
         };
         let word = &text.text[token.at.clone()];
         let leaves = match (token.kind, word) {
-            (Kind::Dollar, "$return") | (Kind::Name, "return" | "goto") => true,
+            (Kind::Dollar, _) => returns.contains(&token.at.start),
+            (Kind::Name, "return" | "goto") => true,
             (Kind::Name, "break" | "continue") => !stopped.inside.contains(&token.at.start),
             (Kind::Name, _) => stopped.labels.contains(&token.at.start),
             _ => false,

@@ -1,5 +1,13 @@
-//! The one table of directives. The action scanner, the emitter, diagnostics and the reference
-//! take everything they know of a directive's shape from here.
+//! The one table of directives. The action scanner, the analyses of C, the checks, the emitter and the
+//! reference take everything they know of a directive from its row: how it is written, what it
+//! becomes, what it does to control flow, text and states. No other file names a directive (a test
+//! searches for them). Must not know: how C is parsed.
+
+pub mod roles;
+mod table;
+
+use roles::Role;
+pub use table::{DIRECTIVES, PART};
 
 /// How a directive is written and what it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +33,16 @@ pub enum Form {
         rest: &'static [&'static str],
     },
     /// One argument: a duration, or C's milliseconds.
-    Duration,
+    Duration {
+        /// Whether `none` may stand in its place.
+        none: bool,
+    },
     /// `$block { … }`.
     Block,
     /// A call without the session (`$date()`).
     Global,
     /// One argument: the number of a part.
-    OfPart,
+    OfPart(PartAs),
     /// One or more states, or `*` where `star`.
     States {
         /// Whether `(*)` means all of them.
@@ -39,12 +50,131 @@ pub enum Form {
     },
     /// Exactly one state.
     OneState,
-    /// `$reply`.
-    Reply,
+    /// `$reply`: a format with arguments, or strings one behind the other.
+    Reply {
+        /// The function for one string.
+        one: &'static str,
+        /// The function for several.
+        list: &'static str,
+    },
     /// `$log(level, format, …)`.
     Log,
     /// Known to the language, not in this version.
     Later,
+}
+
+/// The generated code's name of the session.
+pub const SELF: &str = "nest_self";
+
+/// What a directive gives of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartAs {
+    /// How many bytes it has.
+    Length,
+    /// Its bytes where they are, without a NUL behind them.
+    Bytes,
+    /// The number that its bytes are.
+    Number,
+}
+
+/// What something waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// A message: idleTimeout and readTimeout hold.
+    Message,
+    /// Bytes, as many as come: idleTimeout holds.
+    Bytes,
+    /// A client that reads: writeTimeout holds.
+    Output,
+    /// The time.
+    Time,
+    /// Code that blocks: it is never cut short.
+    Block,
+}
+
+/// How something takes more of what the client sends: the message is not over where its match ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// It takes nothing.
+    Nothing,
+    /// The action gets none of it.
+    Dropped,
+    /// It returns bytes.
+    Bytes,
+    /// It returns a line.
+    Line,
+    /// It puts bytes into this argument.
+    Into(usize),
+}
+
+/// What something does with the states of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum States {
+    /// Nothing.
+    Untouched,
+    /// Marks those that it names.
+    Marks,
+    /// Clears those that it names, or all for `*`.
+    Clears,
+    /// Clears all, then marks those that it names.
+    Only,
+    /// Clears all.
+    ClearsAll,
+    /// Tests whether one is marked.
+    Tests,
+    /// Tests whether one was marked last.
+    TestsLast,
+    /// Hands the session to C, which may do anything with it.
+    HandsOn,
+}
+
+/// What a directive, or a function of `nest.h`, does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Does {
+    /// What it may wait for.
+    pub waits: Option<Wait>,
+    /// How it takes more input.
+    pub reads: Reads,
+    /// Whether it sends something to the client.
+    pub replies: bool,
+    /// Whether it ends the connection.
+    pub closes: bool,
+    /// What it does with states.
+    pub states: States,
+    /// What its arguments are to text from the client, the session left out; the last one stands for
+    /// all behind it. Empty: nothing that matters.
+    pub text: &'static [Role],
+    /// Whether it may stand inside `$block`.
+    pub in_block: bool,
+    /// Whether it sets this connection's limit of silence.
+    pub limits_idle: bool,
+    /// The part of the runtime that it needs.
+    pub needs: Option<Need>,
+}
+
+impl Does {
+    /// Nothing of all this.
+    pub const NOTHING: Does = Does {
+        waits: None,
+        reads: Reads::Nothing,
+        replies: false,
+        closes: false,
+        states: States::Untouched,
+        text: &[],
+        in_block: false,
+        limits_idle: false,
+        needs: None,
+    };
+
+    /// Whether it changes states or ends the connection.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        let states = matches!(
+            self.states,
+            States::Marks | States::Clears | States::Only | States::ClearsAll
+        );
+        states || self.closes
+    }
 }
 
 /// One directive.
@@ -60,339 +190,30 @@ pub struct Directive {
     pub usage: &'static str,
     /// One line.
     pub doc: &'static str,
+    /// What it does.
+    pub does: Does,
+    /// Names that other languages have for it.
+    pub known_as: &'static [&'static str],
+    /// Functions of C's library that reach files outside fileRoot; it does the same inside.
+    pub instead_of: &'static [&'static str],
 }
 
-const fn d(
-    name: &'static str,
-    form: Form,
-    c: &'static str,
-    usage: &'static str,
-    doc: &'static str,
-) -> Directive {
-    Directive {
-        name,
-        form,
-        c,
-        usage,
-        doc,
+impl Directive {
+    /// With the `$`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        let is_name = |c: char| c.is_ascii_alphanumeric();
+        let end = self.usage[1..].find(|c| !is_name(c));
+        &self.usage[..end.map_or(self.usage.len(), |end| end + 1)]
     }
 }
 
-/// The part directive, `$0`, `$1`, ….
-pub const PART: Directive = d(
-    "n",
-    Form::Part,
-    "nest_part",
-    "$n",
-    "a part as a private string",
-);
-
-/// Every directive by name, those of later versions last.
-pub const DIRECTIVES: &[Directive] = &[
-    d(
-        "len",
-        Form::OfPart,
-        "nest_length",
-        "$len(n)",
-        "the length of a part",
-    ),
-    d(
-        "ptr",
-        Form::OfPart,
-        "nest_bytes_at",
-        "$ptr(n)",
-        "a part's bytes in place",
-    ),
-    d(
-        "be",
-        Form::OfPart,
-        "nest_be",
-        "$be(n)",
-        "the big-endian number in a part",
-    ),
-    d(
-        "le",
-        Form::OfPart,
-        "nest_le",
-        "$le(n)",
-        "the little-endian number in a part",
-    ),
-    d(
-        "seen",
-        Form::States { star: false },
-        "nest_seen",
-        "$seen(S, …)",
-        "marks states",
-    ),
-    d(
-        "clear",
-        Form::States { star: true },
-        "nest_clear",
-        "$clear(S, …)",
-        "forgets states",
-    ),
-    d(
-        "next",
-        Form::States { star: false },
-        "nest_seen",
-        "$next(S, …)",
-        "these states and no other",
-    ),
-    d(
-        "isset",
-        Form::OneState,
-        "nest_isset",
-        "$isset(S)",
-        "whether a state holds",
-    ),
-    d(
-        "LASTSEEN",
-        Form::OneState,
-        "nest_lastseen",
-        "$LASTSEEN(S)",
-        "whether S was marked last",
-    ),
-    d(
-        "reply",
-        Form::Reply,
-        "nest_replyf",
-        "$reply(…)",
-        "queues output",
-    ),
-    d(
-        "replyBytes",
-        Form::Call { least: 2, most: 2 },
-        "nest_reply_bytes",
-        "$replyBytes(p, n)",
-        "queues n bytes",
-    ),
-    d(
-        "flush",
-        Form::Call { least: 0, most: 0 },
-        "nest_flush",
-        "$flush()",
-        "sends now",
-    ),
-    d(
-        "close",
-        Form::Call { least: 0, most: 0 },
-        "nest_close",
-        "$close()",
-        "ends the connection",
-    ),
-    d(
-        "return",
-        Form::Return,
-        "return",
-        "$return",
-        "leaves the action",
-    ),
-    d(
-        "reason",
-        Form::Call { least: 0, most: 0 },
-        "nest_reason",
-        "$reason()",
-        "why it ends",
-    ),
-    d(
-        "reasonText",
-        Form::Call { least: 0, most: 0 },
-        "nest_reason_text",
-        "$reasonText()",
-        "why it ends, in words",
-    ),
-    d(
-        "peer",
-        Form::Call { least: 0, most: 0 },
-        "nest_peer",
-        "$peer()",
-        "the client's address",
-    ),
-    d(
-        "id",
-        Form::Call { least: 0, most: 0 },
-        "nest_id",
-        "$id()",
-        "a number unique in this run",
-    ),
-    d(
-        "self",
-        Form::Plain,
-        "nest_self",
-        "$self",
-        "the session, for C helpers",
-    ),
-    d(
-        "log",
-        Form::Log,
-        "nest_log",
-        "$log(level, format, …)",
-        "a line in the server's log",
-    ),
-    d(
-        "keep",
-        Form::Call { least: 1, most: 1 },
-        "nest_keep",
-        "$keep(n)",
-        "memory until END",
-    ),
-    d(
-        "date",
-        Form::Global,
-        "nest_date",
-        "$date()",
-        "the HTTP date",
-    ),
-    d(
-        "read",
-        Form::Call { least: 1, most: 1 },
-        "nest_read",
-        "$read(n)",
-        "the next n bytes",
-    ),
-    d(
-        "readLine",
-        Form::Filled {
-            least: 0,
-            rest: &["SIZE_MAX"],
-        },
-        "nest_read_line",
-        "$readLine(max)",
-        "the next line",
-    ),
-    d(
-        "readInto",
-        Form::Call { least: 2, most: 2 },
-        "nest_read_into",
-        "$readInto(buffer, n)",
-        "the next n bytes, into a buffer",
-    ),
-    d(
-        "skip",
-        Form::Call { least: 1, most: 1 },
-        "nest_skip",
-        "$skip(n)",
-        "drops the next n bytes",
-    ),
-    d(
-        "pending",
-        Form::Call { least: 0, most: 0 },
-        "nest_pending",
-        "$pending()",
-        "whether input is waiting",
-    ),
-    d(
-        "sleep",
-        Form::Duration,
-        "nest_sleep",
-        "$sleep(5s)",
-        "a pause of this connection",
-    ),
-    d(
-        "timeout",
-        Form::Duration,
-        "nest_timeout",
-        "$timeout(30s)",
-        "this connection's idle limit",
-    ),
-    d(
-        "draining",
-        Form::Call { least: 0, most: 0 },
-        "nest_draining",
-        "$draining()",
-        "whether the server is stopping",
-    ),
-    d(
-        "fileOpen",
-        Form::Call { least: 2, most: 2 },
-        "nest_file_open",
-        "$fileOpen(path, &info)",
-        "opens a file and says what it is",
-    ),
-    d(
-        "fileReply",
-        Form::Filled {
-            least: 1,
-            rest: &["0", "NEST_WHOLE"],
-        },
-        "nest_file_reply",
-        "$fileReply(path or info, offset, length)",
-        "queues a file",
-    ),
-    d(
-        "fileReceive",
-        Form::Filled {
-            least: 1,
-            rest: &["NEST_WHOLE", "0"],
-        },
-        "nest_file_receive",
-        "$fileReceive(path, length, NEST_SYNC)",
-        "receives a file",
-    ),
-    d(
-        "fileCreate",
-        Form::Call { least: 1, most: 1 },
-        "nest_file_create",
-        "$fileCreate(path)",
-        "begins a file that is written piece by piece",
-    ),
-    d(
-        "fileWrite",
-        Form::Call { least: 3, most: 3 },
-        "nest_file_write",
-        "$fileWrite(upload, p, n)",
-        "appends to it",
-    ),
-    d(
-        "fileCommit",
-        Form::Filled {
-            least: 1,
-            rest: &["0"],
-        },
-        "nest_file_commit",
-        "$fileCommit(upload, NEST_SYNC)",
-        "puts it in its place",
-    ),
-    d(
-        "fileDrop",
-        Form::Call { least: 1, most: 1 },
-        "nest_file_drop",
-        "$fileDrop(upload)",
-        "gives it up",
-    ),
-    d(
-        "fileDelete",
-        Form::Call { least: 1, most: 1 },
-        "nest_file_delete",
-        "$fileDelete(path)",
-        "deletes a file",
-    ),
-    d(
-        "fileList",
-        Form::Call { least: 2, most: 2 },
-        "nest_file_list",
-        "$fileList(path, &list)",
-        "what a folder holds",
-    ),
-    d(
-        "block",
-        Form::Block,
-        "nest_block_begin",
-        "$block { … }",
-        "code that blocks, beside the loop",
-    ),
-    d("lock", Form::Later, "", "$lock { … }", ""),
-    d("recovered", Form::Later, "", "$recovered()", ""),
-    d("join", Form::Later, "", "$join(g)", ""),
-    d("leave", Form::Later, "", "$leave(g)", ""),
-    d("broadcast", Form::Later, "", "$broadcast(g, …)", ""),
-    d("dial", Form::Later, "", "$dial(address)", ""),
-    d("listen", Form::Later, "", "$listen(…)", ""),
-    d("relay", Form::Later, "", "$relay(a, b)", ""),
-    d("readAny", Form::Later, "", "$readAny(…)", ""),
-    d("startTLS", Form::Later, "", "$startTLS()", ""),
-    d("priority", Form::Later, "", "$priority(n)", ""),
-];
+/// A function of `nest.h`.
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    c: &'static str,
+    does: Does,
+}
 
 /// The directive of that name.
 #[must_use]
@@ -400,10 +221,39 @@ pub fn find(name: &str) -> Option<&'static Directive> {
     DIRECTIVES.iter().find(|d| d.name == name)
 }
 
-/// Whether the directive may stand inside `$block`.
+/// The directive of that form. `$block` and `$return` are found so.
 #[must_use]
-pub fn in_block(directive: &Directive) -> bool {
-    matches!(directive.name, "len" | "ptr" | "log" | "id" | "peer")
+pub fn of_form(form: Form) -> Option<&'static Directive> {
+    DIRECTIVES.iter().find(|d| d.form == form)
+}
+
+/// The directive that becomes this function of `nest.h`.
+#[must_use]
+pub fn becoming(c: &str) -> Option<&'static Directive> {
+    DIRECTIVES.iter().find(|d| d.c == c && !c.is_empty())
+}
+
+/// A function of `nest.h` by its name, as the table spells it, and what it does.
+#[must_use]
+pub fn function(c: &str) -> Option<(&'static str, &'static Does)> {
+    let own = table::FUNCTIONS.iter().find(|f| f.c == c);
+    let own = own.map(|f| (f.c, &f.does));
+    own.or_else(|| becoming(c).map(|d| (d.c, &d.does)))
+}
+
+/// What a function of that name does; nothing if it is not in the table.
+#[must_use]
+pub fn does(c: &str) -> &'static Does {
+    function(c).map_or(&Does::NOTHING, |(_, does)| does)
+}
+
+/// What a directive (with its `$`) or a function of that name does.
+#[must_use]
+pub fn word_does(word: &str) -> &'static Does {
+    match word.strip_prefix('$') {
+        Some(name) => find(name).map_or(&Does::NOTHING, |d| &d.does),
+        None => does(word),
+    }
 }
 
 /// A part of the runtime that only some servers have.
@@ -428,14 +278,5 @@ pub enum Need {
 /// What a function of nest.h needs, and so the directive that becomes it.
 #[must_use]
 pub fn need(c: &str) -> Option<Need> {
-    match c {
-        "nest_peer" => Some(Need::Peer),
-        "nest_timeout" => Some(Need::Timeout),
-        "nest_block_begin" | "nest_block_end" => Some(Need::Blocks),
-        "nest_keep" => Some(Need::Keep),
-        "nest_file_create" => Some(Need::Uploads),
-        "nest_file_list" => Some(Need::Lists),
-        _ if c.starts_with("nest_file_") => Some(Need::Files),
-        _ => None,
-    }
+    does(c).needs
 }

@@ -2,7 +2,7 @@
 
 use crate::actions::{self, Context, Owner};
 use crate::ctext::{self, Kind};
-use crate::directives::{self, Need};
+use crate::directives::{self, Need, States};
 use crate::model::{
     Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Startup, Timer, What,
 };
@@ -466,7 +466,7 @@ fn requested(u: &crate::model::Use) -> Vec<u32> {
 
 /// Whether it is `$self`: whoever has it may ask for any part.
 fn hands_on(u: &crate::model::Use) -> bool {
-    matches!(&u.what, What::Directive { directive, .. } if directive.name == "self")
+    matches!(&u.what, What::Directive { directive, .. } if directive.does.states == States::HandsOn)
 }
 
 fn and(mut conds: Vec<Cond>) -> Cond {

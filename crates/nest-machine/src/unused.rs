@@ -3,6 +3,7 @@
 //!
 //! Must not know: which states are reached (what is marked somewhere counts).
 
+use crate::directives::States;
 use crate::effects::Named;
 use crate::model::{ArgKind, Machine, What};
 use nest_diag::{Code as Diag, Diagnostic, FileId};
@@ -31,12 +32,13 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
         let What::Directive { directive, call } = &u.what else {
             continue;
         };
-        handed_on |= directive.name == "self";
+        let does = directive.does.states;
+        handed_on |= does == States::HandsOn;
         for arg in call.iter().flat_map(|call| &call.args) {
             if let ArgKind::State(n) = arg.kind {
-                match directive.name {
-                    "seen" | "next" => set.insert(n),
-                    "isset" | "LASTSEEN" => tested.insert(n),
+                match does {
+                    States::Marks | States::Only => set.insert(n),
+                    States::Tests | States::TestsLast => tested.insert(n),
                     _ => false,
                 };
             }

@@ -3,7 +3,7 @@
 
 use super::{Diag, Scan, arguments};
 use crate::ctext::{self, Kind, Token};
-use crate::directives::Directive;
+use crate::directives::{Directive, Form};
 use crate::model::{Use, What};
 use crate::options;
 use std::ops::Range;
@@ -14,7 +14,7 @@ impl Scan<'_, '_> {
     pub(super) fn duration(&mut self, directive: &Directive, at: &Range<usize>) -> bool {
         let inside = |t: &&Token| at.start <= t.at.start && t.at.end <= at.end;
         let tokens: Vec<Token> = self.tokens.iter().filter(inside).cloned().collect();
-        let none = self.word(at) == "none" && directive.name == "timeout";
+        let none = self.word(at) == "none" && directive.form == (Form::Duration { none: true });
         let number = |t: &Token| t.kind == Kind::Number;
         // `(5)` and `-5` are no clearer than `5`.
         let bare = tokens.iter().filter(|t| number(t)).count() == 1
@@ -149,11 +149,11 @@ fn no_time(
     let is_whole = number.bytes().all(|b| b.is_ascii_digit());
     if let Some(one) = options::duration(&format!("1{unit}")) {
         if is_whole {
-            let help = match directive.name {
-                "timeout" => "a time is from 1ms to 24h; $timeout(none) takes the limit away",
-                _ => "a time is from 1ms to 24h",
-            };
-            return Some((format!("`{word}` is out of range"), help.to_string()));
+            let mut help = "a time is from 1ms to 24h".to_string();
+            if directive.form == (Form::Duration { none: true }) {
+                help += &format!("; {}(none) takes the limit away", directive.word());
+            }
+            return Some((format!("`{word}` is out of range"), help));
         }
         let help = match thousandths(number).map(|n| n * u64::from(one)) {
             Some(n) if n > 0 && n % 1000 == 0 => format!("write {}ms", n / 1000),

@@ -2,11 +2,12 @@
 //!
 //! For text that a parser cannot follow. Must not know: statements.
 
-use super::library::{CHANGES, Library, SELF};
+use super::library::Library;
 use super::paths::{Path, Paths};
 use super::table::{Key, Table};
 use super::text::{Stop, Text, all, directive};
 use crate::ctext::{self, Kind, Token};
+use crate::directives::{self, SELF, States};
 use crate::model::What;
 use std::ops::Range;
 
@@ -33,10 +34,10 @@ pub fn any_order(
             call,
         }) = u.map(|u| &u.what)
         {
-            match (what.name, call) {
-                ("self", _) => given(i, &word, library)?,
-                ("close", _) => done.join(Paths::one(Path::closing())),
-                (name, Some(call)) => done.join(Paths::one(directive(name, call, states))),
+            match (what.does.states, call) {
+                (States::HandsOn, _) => given(i, &word, library)?,
+                _ if what.does.closes => done.join(Paths::one(Path::closing())),
+                (does, Some(call)) => done.join(Paths::one(directive(does, call, states))),
                 _ => {}
             }
             continue;
@@ -51,14 +52,15 @@ pub fn any_order(
         if text.sessions.contains(name) {
             given(i, &word, library)?;
         }
-        if CHANGES.contains(&name) {
+        let does = directives::does(name);
+        if does.changes() {
             // Whichever it names, here any of them may be meant.
             done.join(Paths::one(
-                match (name, text.state(word(i + 4)), word(i + 5)) {
-                    ("nest_close", ..) => Path::closing(),
-                    ("nest_clear_all", ..) => Path::cleared(states & !1),
-                    ("nest_seen", Some(state), ")") => Path::seen(state),
-                    ("nest_clear", Some(state), ")") => Path::cleared(state),
+                match (does.states, text.state(word(i + 4)), word(i + 5)) {
+                    _ if does.closes => Path::closing(),
+                    (States::ClearsAll, ..) => Path::cleared(states & !1),
+                    (States::Marks, Some(state), ")") => Path::seen(state),
+                    (States::Clears, Some(state), ")") => Path::cleared(state),
                     _ => return Err(Stop::Anything),
                 },
             ));
@@ -85,7 +87,7 @@ fn is_session<'t>(
 ) -> bool {
     let at = tokens.get(i).map(|t| range.start + t.at.start);
     let u = at.and_then(|at| text.uses.get(&at.checked_sub(text.shift)?));
-    let directive = matches!(u.map(|u| &u.what), Some(What::Directive { directive, .. }) if directive.name == "self");
+    let directive = matches!(u.map(|u| &u.what), Some(What::Directive { directive, .. }) if directive.does.states == States::HandsOn);
     directive || text.sessions.contains(word(i))
 }
 

@@ -2,19 +2,14 @@
 //! and macros that may hide one. Must not know: what a function does.
 
 use crate::ctext::{self, Kind, Token};
+use crate::directives::{self, SELF};
 use crate::model::{Code, Machine};
 use crate::scope::declared;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Parser, Tree};
 
-/// What changes states, or ends the connection, in `nest.h`.
-pub const CHANGES: [&str; 4] = ["nest_seen", "nest_clear", "nest_clear_all", "nest_close"];
-
 /// Words that lead elsewhere than to the next statement.
 const JUMPS: [&str; 6] = ["return", "goto", "break", "continue", "case", "default"];
-
-/// The generated code's name of the session.
-pub const SELF: &str = "nest_self";
 
 /// The C text, parsed.
 pub struct Parsed {
@@ -152,7 +147,7 @@ impl<'p> Library<'p> {
             let more = names.clone().any(|i| {
                 let given = i >= 2 && word(i - 1) == "(" && word(i - 2).starts_with("nest_");
                 JUMPS.contains(&word(i))
-                    || CHANGES.contains(&word(i))
+                    || directives::does(word(i)).changes()
                     || (sessions.contains(word(i)) && !given)
             });
             *self.macros.entry(name.clone()).or_default() |= more;

@@ -7,6 +7,7 @@
 use super::text::all;
 use super::{Effect, Effects, Path};
 use crate::ctext::{self, Kind};
+use crate::directives::{self, States};
 use crate::model::{Action, Code, Machine};
 
 /// States, as masks.
@@ -52,9 +53,9 @@ fn tested_in(m: &Machine, text: &str) -> u64 {
     let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.at.clone()]);
     let mut found = 0;
     for i in (0..tokens.len()).filter(|i| tokens[*i].kind == Kind::Name) {
-        found |= match word(i) {
-            "nest_lastseen" => all(&m.states),
-            "nest_isset" => {
+        found |= match directives::does(word(i)).states {
+            States::TestsLast => all(&m.states),
+            States::Tests => {
                 // `nest_isset(SESSION, STATE)`; in an action the session is two tokens.
                 let comma = (i + 3..i + 5).find(|at| word(*at) == ",");
                 let state = comma.filter(|at| word(i + 1) == "(" && word(*at + 2) == ")");

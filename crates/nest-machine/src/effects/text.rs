@@ -1,6 +1,7 @@
 //! A piece of C whose ways are looked for: what is known of its names. Must not know: statements.
 
 use super::paths::Path;
+use crate::directives::{Does, Reads, States};
 use crate::model::{ArgKind, Args, Use};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,43 +33,15 @@ pub struct Text<'a> {
     pub answers: bool,
 }
 
-/// What answers a client: directives, and functions of `nest.h`.
-const ANSWERS: [&str; 10] = [
-    "reply",
-    "replyBytes",
-    "fileReply",
-    "nest_reply",
-    "nest_replyf",
-    "nest_vreplyf",
-    "nest_reply_bytes",
-    "nest_reply_list",
-    "nest_file_reply",
-    "nest_file_reply_path",
-];
-
-/// What takes more of what the client sends: then the message is not over where the match is.
-const READS: [&str; 10] = [
-    "read",
-    "readLine",
-    "readInto",
-    "skip",
-    "fileReceive",
-    "nest_read",
-    "nest_read_line",
-    "nest_read_into",
-    "nest_skip",
-    "nest_file_receive",
-];
-
 impl Text<'_> {
-    /// Whether a directive or function of this name takes more input, where that matters.
-    pub fn reads(&self, name: &str) -> bool {
-        self.answers && READS.contains(&name)
+    /// Whether something takes more input, where that matters.
+    pub fn reads(&self, does: &Does) -> bool {
+        self.answers && does.reads != Reads::Nothing
     }
 
-    /// Whether a directive or function of this name counts as an end.
-    pub fn ends(&self, name: &str) -> bool {
-        self.answers && ANSWERS.contains(&name)
+    /// Whether something counts as an end.
+    pub fn ends(&self, does: &Does) -> bool {
+        self.answers && does.replies
     }
 
     /// The bit of a state that C names; nothing if it says it in another way.
@@ -87,17 +60,17 @@ pub fn all(states: &[String]) -> u64 {
     u64::MAX >> (64 - states.len().clamp(1, 64))
 }
 
-/// What a directive about states does, on its own.
-pub fn directive(name: &str, call: &Args, states: u64) -> Path {
-    let mut done = Path::NOTHING;
-    if name == "next" {
-        done = Path::cleared(states & !1);
-    }
+/// What a directive that changes states does, on its own.
+pub fn directive(states: States, call: &Args, all: u64) -> Path {
+    let mut done = match states {
+        States::Only | States::ClearsAll => Path::cleared(all & !1),
+        _ => Path::NOTHING,
+    };
     for arg in &call.args {
-        let step = match (name, &arg.kind) {
-            ("seen" | "next", ArgKind::State(n)) => Path::seen(1 << n),
-            ("clear", ArgKind::State(n)) => Path::cleared(1 << n),
-            ("clear", ArgKind::AllStates) => Path::cleared(states & !1),
+        let step = match (states, &arg.kind) {
+            (States::Marks | States::Only, ArgKind::State(n)) => Path::seen(1 << n),
+            (States::Clears, ArgKind::State(n)) => Path::cleared(1 << n),
+            (States::Clears, ArgKind::AllStates) => Path::cleared(all & !1),
             _ => continue,
         };
         done = done.and_then(&step).unwrap_or(done);

@@ -4,11 +4,11 @@
 //! for a state are followed, all others may be either. Must not know: rules.
 
 use super::lexical::is_member;
-use super::library::{CHANGES, Library, SELF, children};
+use super::library::{Library, children};
 use super::paths::{Path, Paths};
 use super::table::{Key, Table};
 use super::text::{Stop, Text, all, directive};
-use crate::directives::Form;
+use crate::directives::{self, Directive, Does, Form, SELF, States};
 use crate::model::{ArgKind, Use, What};
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
@@ -60,10 +60,10 @@ pub fn paths(
 /// Places of the words that the walk must have met.
 fn interesting(body: Node<'_>, text: &Text<'_>) -> Vec<usize> {
     let directives = text.uses.iter().filter(|(_, u)| match &u.what {
-        What::Directive { directive, .. } => matches!(
-            directive.name,
-            "seen" | "clear" | "next" | "close" | "self" | "return"
-        ),
+        What::Directive { directive, .. } => {
+            let does = &directive.does;
+            does.changes() || does.states == States::HandsOn || directive.form == Form::Return
+        }
         _ => false,
     });
     let mut places: Vec<usize> = directives.map(|(at, _)| at + text.shift).collect();
@@ -72,7 +72,7 @@ fn interesting(body: Node<'_>, text: &Text<'_>) -> Vec<usize> {
     let tokens = crate::ctext::tokens(inside);
     for (i, token) in tokens.iter().enumerate() {
         let word = &inside[token.at.clone()];
-        let wanted = CHANGES.contains(&word) || text.sessions.contains(word);
+        let wanted = directives::does(word).changes() || text.sessions.contains(word);
         if wanted && !is_member(&tokens, i, inside) {
             places.push(from + token.at.start);
         }
@@ -344,10 +344,13 @@ impl Walk<'_, '_> {
             let ArgKind::State(n) = call.args.first()?.kind else {
                 return None;
             };
-            return (directive.form == Form::OneState)
-                .then_some((1 << n, directive.name == "LASTSEEN"));
+            return match directive.does.states {
+                States::Tests => Some((1 << n, false)),
+                States::TestsLast => Some((1 << n, true)),
+                _ => None,
+            };
         }
-        if self.word(function) != "nest_isset" {
+        if directives::does(self.word(function)).states != States::Tests {
             return None;
         }
         let args = children(node.child_by_field_name("arguments")?);
@@ -365,7 +368,7 @@ impl Walk<'_, '_> {
             "parenthesized_expression" => {
                 return matches!(children(node).as_slice(), [inner] if self.is_session(*inner));
             }
-            "identifier" => self.use_at(at) == Some("self") || self.names_session(node),
+            "identifier" => self.hands_on(at) || self.names_session(node),
             _ => false,
         };
         if is {
@@ -379,12 +382,17 @@ impl Walk<'_, '_> {
     }
 
     /// The directive at a place.
-    fn use_at(&self, at: usize) -> Option<&'static str> {
+    fn use_at(&self, at: usize) -> Option<&'static Directive> {
         let u = self.text.uses.get(&at.checked_sub(self.text.shift)?)?;
         match &u.what {
-            What::Directive { directive, .. } => Some(directive.name),
+            What::Directive { directive, .. } => Some(directive),
             _ => None,
         }
+    }
+
+    fn hands_on(&self, at: usize) -> bool {
+        let directive = self.use_at(at);
+        directive.is_some_and(|d| d.does.states == States::HandsOn)
     }
 
     fn expression(&mut self, node: Node<'_>, from: Paths) -> Outcome {
@@ -425,12 +433,15 @@ impl Walk<'_, '_> {
 
     fn name(&mut self, node: Node<'_>, from: Paths) -> Outcome {
         let word = self.word(node);
-        if self.use_at(node.start_byte()) == Some("return") {
+        if self
+            .use_at(node.start_byte())
+            .is_some_and(|d| d.form == Form::Return)
+        {
             self.visited.insert(node.start_byte());
             self.returns.join(from);
             return Ok(Paths::none());
         }
-        let session = self.use_at(node.start_byte()) == Some("self") || self.names_session(node);
+        let session = self.hands_on(node.start_byte()) || self.names_session(node);
         if session || word == SELF || self.library.macros.get(word) == Some(&true) {
             return Err(Stop::Anything);
         }
@@ -466,13 +477,14 @@ impl Walk<'_, '_> {
             }
         }
         let name = self.word(function).to_string();
-        if CHANGES.contains(&name.as_str()) {
+        let does = directives::does(&name);
+        if does.changes() {
             self.visited.insert(at);
             if given != [0] {
                 return Err(Stop::Anything);
             }
             let argument = others.first().map(|a| self.word(*a));
-            let done = self.change(&name, argument);
+            let done = self.change(does, argument);
             return Ok(self.unordered(others, from)?.then(&done));
         }
         let plain = self.unordered(others, from.clone())?;
@@ -496,10 +508,10 @@ impl Walk<'_, '_> {
             return Ok(if idle { plain } else { plain.and_then(&done) });
         }
         let ours = name.starts_with("nest_");
-        if self.text.reads(&name) {
+        if self.text.reads(does) {
             return Err(Stop::Anything);
         }
-        if given == [0] && self.text.ends(&name) {
+        if given == [0] && self.text.ends(does) {
             return Ok(plain.then(&Path::closing()));
         }
         if !given.is_empty() && (!ours || given != [0]) {
@@ -512,15 +524,15 @@ impl Walk<'_, '_> {
     }
 
     /// What a function of `nest.h` does.
-    fn change(&self, name: &str, argument: Option<&str>) -> Path {
+    fn change(&self, does: &Does, argument: Option<&str>) -> Path {
         let all = all(self.text.states);
         let state = argument.and_then(|word| self.text.state(word));
-        match (name, state) {
-            ("nest_close", _) => Path::closing(),
-            ("nest_clear_all", _) => Path::cleared(all & !1),
-            ("nest_seen", Some(state)) => Path::seen(state),
-            ("nest_clear", Some(state)) => Path::cleared(state),
-            ("nest_seen", None) => Path {
+        match (does.states, state) {
+            _ if does.closes => Path::closing(),
+            (States::ClearsAll, _) => Path::cleared(all & !1),
+            (States::Marks, Some(state)) => Path::seen(state),
+            (States::Clears, Some(state)) => Path::cleared(state),
+            (States::Marks, None) => Path {
                 may_clear: 0,
                 closes: super::paths::Closes::No,
                 ..Path::anything(all)
@@ -540,15 +552,16 @@ impl Walk<'_, '_> {
             call: Some(call),
         } = &u.what
         {
+            let does = &what.does;
             match what.form {
                 Form::States { .. } => {
-                    let done = directive(what.name, call, all(self.text.states));
+                    let done = directive(does.states, call, all(self.text.states));
                     return Ok(from.then(&done));
                 }
-                Form::OneState | Form::OfPart => return Ok(from),
-                _ if what.name == "close" => return Ok(from.then(&Path::closing())),
-                _ if self.text.reads(what.name) => return Err(Stop::Anything),
-                _ if self.text.ends(what.name) => {
+                Form::OneState | Form::OfPart(_) => return Ok(from),
+                _ if does.closes => return Ok(from.then(&Path::closing())),
+                _ if self.text.reads(does) => return Err(Stop::Anything),
+                _ if self.text.ends(does) => {
                     let to = self.unordered(children(arguments), from)?;
                     return Ok(to.then(&Path::closing()));
                 }

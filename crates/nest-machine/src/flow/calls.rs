@@ -3,11 +3,12 @@
 
 use super::copies::copied;
 use super::format::{character, literal};
-use super::table::{Gives, Known, Role, known};
+use super::table::{Gives, Known, known, of_nest};
 use super::values::{ANYTHING, About, FORMATS, Number, PATHS, SHELLS, Text, Value};
 use super::walk::{COMPARE, Site, Walk};
 use super::{Flow, Held, Origin, Owner, Use};
 use crate::ctext::{self, Kind};
+use crate::directives::{self, Directive, Does, Form, PartAs, Reads, roles::Role};
 use crate::effects::library::{Function, children};
 use crate::model::{ArgKind, Args, What};
 use crate::scope::declared;
@@ -17,16 +18,6 @@ use tree_sitter::Node;
 
 /// Functions of the specification inside each other.
 const FRAMES: usize = 4;
-
-/// What reads from the client, and where it puts it; none: it gives it.
-const READS: [(&str, Option<usize>); 6] = [
-    ("$read", None),
-    ("$readLine", None),
-    ("$readInto", Some(0)),
-    ("nest_read", None),
-    ("nest_read_line", None),
-    ("nest_read_into", Some(1)),
-];
 
 /// An argument.
 pub struct Given<'a> {
@@ -43,7 +34,7 @@ impl<'a> Walk<'a, '_> {
             return Value::default();
         };
         if let Some(What::Directive { directive, call }) = self.use_at(function).map(|u| &u.what) {
-            return self.directive(directive.name, call.as_ref(), list, node);
+            return self.directive(directive, call.as_ref(), list, node);
         }
         let args = self.arguments(list);
         if function.kind() != "identifier" {
@@ -63,7 +54,9 @@ impl<'a> Walk<'a, '_> {
         if let Some(value) = self.of_part(name, &args) {
             return value;
         }
-        if let Some(value) = self.reads(name, &args) {
+        if let Some((name, does)) = directives::function(name)
+            && let Some(value) = self.reads(name, does, 1, &args)
+        {
             return value;
         }
         if let Some(row) = known(name) {
@@ -102,7 +95,7 @@ impl<'a> Walk<'a, '_> {
 
     fn directive(
         &mut self,
-        name: &'static str,
+        directive: &'static Directive,
         call: Option<&Args>,
         list: Node<'a>,
         node: Node<'a>,
@@ -112,14 +105,14 @@ impl<'a> Walk<'a, '_> {
             _ => None,
         });
         if let (Some(part), Owner::Rule(rule)) = (part, self.owner) {
-            return of_part(name, Origin::Part { rule, part });
+            return of_part(directive.form, Origin::Part { rule, part });
         }
         let args = self.arguments(list);
-        let name = format!("${name}");
-        match self.reads(&name, &args) {
+        let (word, does) = (directive.word(), &directive.does);
+        match self.reads(word, does, 0, &args) {
             Some(value) => value,
-            None => match known(&name) {
-                Some(row) => self.known(&name, row, &args, node),
+            None => match of_nest(does, 0) {
+                Some(row) => self.known(word, row, &args, node),
                 None => Value::default(),
             },
         }
@@ -127,10 +120,11 @@ impl<'a> Walk<'a, '_> {
 
     /// What `nest.h` gives of a part.
     fn of_part(&mut self, name: &str, args: &[Given<'a>]) -> Option<Value> {
-        let name = match name {
-            "nest_part" => "",
-            "nest_length" => "len",
-            "nest_bytes_at" => "ptr",
+        let whole = name == directives::PART.c;
+        let form = directives::becoming(name).map(|d| d.form);
+        let form = match form {
+            Some(form @ Form::OfPart(PartAs::Length | PartAs::Bytes)) => form,
+            _ if whole => Form::Part,
             _ => return None,
         };
         let (Some(Number::Is(part)), Owner::Rule(rule)) = (args.get(1)?.value.number, self.owner)
@@ -138,19 +132,29 @@ impl<'a> Walk<'a, '_> {
             return Some(Value::default());
         };
         let part = u32::try_from(part).ok()?;
-        if name.is_empty() {
+        if whole {
             let mut value = self.load(&format!("${part}"));
             value.place = Some(format!("${part}"));
             return Some(value);
         }
-        Some(of_part(name, Origin::Part { rule, part }))
+        Some(of_part(form, Origin::Part { rule, part }))
     }
 
-    fn reads(&mut self, name: &str, args: &[Given<'a>]) -> Option<Value> {
-        let (name, to) = READS.iter().find(|(read, _)| *read == name)?;
+    /// Input that is read: returned, or put into an argument. `first`: arguments before its own.
+    fn reads(
+        &mut self,
+        name: &'static str,
+        does: &Does,
+        first: usize,
+        args: &[Given<'a>],
+    ) -> Option<Value> {
         let read = Value::of(Origin::Input(name), Held::Copy);
-        let Some(to) = to else { return Some(read) };
-        let to = args.get(*to).map(|a| a.value.clone()).unwrap_or_default();
+        let to = match does.reads {
+            Reads::Bytes | Reads::Line => return Some(read),
+            Reads::Into(to) => args.get(first + to),
+            Reads::Nothing | Reads::Dropped => return None,
+        };
+        let to = to.map(|a| a.value.clone()).unwrap_or_default();
         self.write(&to, read.taints, true);
         Some(Value::default())
     }
@@ -308,13 +312,7 @@ impl<'a> Walk<'a, '_> {
         all.flat_map(found).collect()
     }
 
-    fn known(
-        &mut self,
-        name: &str,
-        row: &'static Known,
-        args: &[Given<'a>],
-        node: Node<'a>,
-    ) -> Value {
+    fn known(&mut self, name: &str, row: Known, args: &[Given<'a>], node: Node<'a>) -> Value {
         for (n, arg) in args.iter().enumerate() {
             match row.role(n) {
                 Role::Text if self.beginning(name, args) => {}
@@ -357,7 +355,7 @@ impl<'a> Walk<'a, '_> {
                 self.env.measure(text.origin, 0);
             }
         }
-        self.copy(name, row, args, node);
+        self.copy(name, &row, args, node);
         if name == "sscanf" {
             // Words of it, whichever they are.
             let words = args.first().map(|a| copied(&a.value.taints));
@@ -412,15 +410,15 @@ impl<'a> Walk<'a, '_> {
 }
 
 /// What a directive gives of a part.
-fn of_part(name: &str, origin: Origin) -> Value {
-    match name {
-        "len" => Value {
+fn of_part(form: Form, origin: Origin) -> Value {
+    match form {
+        Form::OfPart(PartAs::Length) => Value {
             about: BTreeSet::from([(origin, About::Length)]),
             number: Some(Number::Length(origin, 0)),
             ..Value::default()
         },
         // The bytes, without a NUL behind them.
-        "ptr" => Value::of(
+        Form::OfPart(PartAs::Bytes) => Value::of(
             origin,
             Held::Among {
                 begins: true,

@@ -4,10 +4,11 @@
 
 use super::calls::Given;
 use super::format::{conversions, literal};
-use super::table::{Known, Role};
+use super::table::Known;
 use super::values::{Number, Text, Value};
 use super::walk::Walk;
 use super::{Held, Origin, Use};
+use crate::directives::roles::Role;
 use std::collections::BTreeSet;
 use tree_sitter::Node;
 

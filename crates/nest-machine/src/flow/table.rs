@@ -3,42 +3,7 @@
 //! Functions that are not in it, and are not the specification's, may do anything: what they are
 //! given is not followed any further. Must not know: expressions, patterns.
 
-/// What an argument is to a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Nothing that matters here.
-    Other,
-    /// A string by which something is decided.
-    Text,
-    /// The same, where the next argument says where it was left, if it is not NULL.
-    Number,
-    /// The name of a file.
-    Path,
-    /// The name of a file beneath fileRoot.
-    Own,
-    /// What a shell reads.
-    Command,
-    /// A program that is run.
-    Program,
-    /// Its arguments, one by one or as a list: a shell's command may be among them.
-    Arguments,
-    /// A format; what it formats stands behind it.
-    Format,
-    /// Where text is put: what was there before is gone.
-    To,
-    /// The same, behind what is there.
-    Behind,
-    /// A string that is put there.
-    From,
-    /// Bytes that are put there.
-    Bytes,
-    /// The room that is there.
-    Size,
-    /// How many bytes are put there at most.
-    Count,
-    /// The address of a pointer to the new text.
-    New,
-}
+use crate::directives::{self, Does, roles::Role};
 
 /// What a function gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,19 +24,19 @@ pub enum Gives {
     Never,
 }
 
-/// A function of C's library, or a directive.
+/// A function of C's library.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+struct Row {
     /// Its names: what is said of one holds for all.
-    pub names: &'static [&'static str],
+    names: &'static [&'static str],
     /// Its arguments; the last one stands for all behind it.
-    pub roles: &'static [Role],
+    roles: &'static [Role],
     /// Its value.
-    pub gives: Gives,
+    gives: Gives,
 }
 
-const fn k(names: &'static [&'static str], roles: &'static [Role], gives: Gives) -> Known {
-    Known {
+const fn k(names: &'static [&'static str], roles: &'static [Role], gives: Gives) -> Row {
+    Row {
         names,
         roles,
         gives,
@@ -80,11 +45,11 @@ const fn k(names: &'static [&'static str], roles: &'static [Role], gives: Gives)
 
 use Gives::{Duplicate, First, Inside, Length, Never, Nothing, Verdict};
 use Role::{
-    Arguments, Behind, Bytes, Command, Count, Format, From, New, Number, Other, Own, Path, Program,
+    Arguments, Behind, Bytes, Command, Count, Format, From, New, Number, Other, Path, Program,
     Size, Text, To,
 };
 
-const TABLE: &[Known] = &[
+const TABLE: &[Row] = &[
     // Compared, measured, read as numbers.
     k(
         &["strcmp", "strcasecmp", "strcoll", "fnmatch"],
@@ -167,20 +132,11 @@ const TABLE: &[Known] = &[
     ),
     k(
         &[
-            "fprintf",
-            "dprintf",
-            "vfprintf",
-            "vdprintf",
-            "syslog",
-            "vsyslog",
-            "sscanf",
-            "nest_replyf",
-            "nest_vreplyf",
+            "fprintf", "dprintf", "vfprintf", "vdprintf", "syslog", "vsyslog", "sscanf",
         ],
         &[Other, Format, Other],
         Nothing,
     ),
-    k(&["nest_log"], &[Other, Other, Format, Other], Nothing),
     k(
         &["err", "errx", "verr", "verrx"],
         &[Other, Format, Other],
@@ -241,48 +197,51 @@ const TABLE: &[Known] = &[
         Nothing,
     ),
     k(&["symlinkat"], &[Other, Other, Path], Nothing),
-    // Directives.
-    k(
-        &[
-            "$fileOpen",
-            "$fileReply",
-            "$fileReceive",
-            "$fileCreate",
-            "$fileDelete",
-            "$fileList",
-        ],
-        &[Own, Other],
-        Nothing,
-    ),
-    k(
-        &[
-            "nest_file_open",
-            "nest_file_reply",
-            "nest_file_reply_path",
-            "nest_file_receive",
-            "nest_file_create",
-            "nest_file_delete",
-            "nest_file_list",
-        ],
-        &[Other, Own, Other],
-        Nothing,
-    ),
 ];
 
-/// The function of that name.
-pub fn known(name: &str) -> Option<&'static Known> {
-    TABLE.iter().find(|k| k.names.contains(&name))
+/// What is known of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Arguments in front of the first role: the session, or nothing.
+    first: usize,
+    roles: &'static [Role],
+    /// Its value.
+    pub gives: Gives,
+}
+
+/// Of a call of the function of that name: of C's library, or of `nest.h`.
+pub fn known(name: &str) -> Option<Known> {
+    let row = TABLE.iter().find(|k| k.names.contains(&name));
+    let row = row.map(|row| Known {
+        first: 0,
+        roles: row.roles,
+        gives: row.gives,
+    });
+    row.or_else(|| of_nest(directives::does(name), 1))
+}
+
+/// Of a call of a directive, or of a function of `nest.h` with `first` arguments before its own.
+pub fn of_nest(does: &Does, first: usize) -> Option<Known> {
+    (!does.text.is_empty()).then_some(Known {
+        first,
+        roles: does.text,
+        gives: Nothing,
+    })
 }
 
 impl Known {
     /// What argument `n` is.
     pub fn role(&self, n: usize) -> Role {
         let last = self.roles.last().copied().unwrap_or(Other);
-        self.roles.get(n).copied().unwrap_or(last)
+        match n.checked_sub(self.first) {
+            Some(n) => self.roles.get(n).copied().unwrap_or(last),
+            None => Other,
+        }
     }
 
     /// The argument of that role.
     pub fn find(&self, role: Role) -> Option<usize> {
-        self.roles.iter().position(|r| *r == role)
+        let at = self.roles.iter().position(|r| *r == role)?;
+        Some(at + self.first)
     }
 }

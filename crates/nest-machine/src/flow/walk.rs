@@ -6,6 +6,7 @@
 use super::format::character;
 use super::values::{About, Env, Value};
 use super::{Common, Flow, Origin, Owner};
+use crate::directives::Form;
 use crate::effects::{Read, library::children};
 use crate::model::{Use, What};
 use crate::scope::{self, declared};
@@ -340,7 +341,7 @@ impl<'a, 'p> Walk<'a, 'p> {
             "expression_statement" => {
                 for child in children(node) {
                     let u = self.use_at(child).map(|u| &u.what);
-                    let is_return = matches!(u, Some(What::Directive { directive, .. }) if directive.name == "return");
+                    let is_return = matches!(u, Some(What::Directive { directive, .. }) if directive.form == Form::Return);
                     if is_return {
                         self.returned(Value::default());
                     } else {
