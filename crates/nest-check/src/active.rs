@@ -2,9 +2,9 @@
 
 use crate::Checker;
 use crate::witness::literal;
+use nest_c::effects::Named;
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Cond;
-use nest_machine::effects::Named;
 use nest_machine::reach::Wins;
 use std::cell::LazyCell;
 
@@ -22,7 +22,7 @@ impl Checker<'_> {
         if all.is_empty() {
             return;
         }
-        let marked = LazyCell::new(|| Named::of(m).map(|named| named.marked));
+        let marked = LazyCell::new(|| Named::of(&m.source()).map(|named| named.marked));
         for (cond, span) in all {
             let unmarked = self.unmarked(cond);
             // W0201 has said what no action marks.

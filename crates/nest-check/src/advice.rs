@@ -1,8 +1,9 @@
 //! The words of the findings about text from the client. Must not know: how they are found.
 
 use crate::Checker;
-use nest_machine::directives::{DIRECTIVES, Directive};
-use nest_machine::flow::{Flow, Held, Origin, Owner, Use};
+use nest_c::Owner;
+use nest_c::directives::{DIRECTIVES, Directive};
+use nest_c::taint::{Flow, Held, Origin, Use};
 
 impl Checker<'_> {
     /// The text, as the action names it.

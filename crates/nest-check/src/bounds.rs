@@ -6,14 +6,14 @@
 mod endless;
 mod silence;
 
-use nest_machine::directives::{self, Form};
-use nest_machine::effects::Effects;
+use nest_c::directives::{self, Form};
+use nest_c::effects::Effects;
 use nest_machine::options::{duration, size};
 use nest_machine::reach::{Reach, Winners};
 use nest_machine::{Action, Machine, Rule, What};
 use std::collections::BTreeSet;
 
-pub use nest_machine::directives::Wait as For;
+pub use nest_c::directives::Wait as For;
 pub use silence::Silence;
 
 /// The bounds of a specification.
@@ -77,7 +77,7 @@ pub struct Wait {
 /// Of a machine.
 #[must_use]
 pub fn bounds(m: &Machine) -> Bounds {
-    let effects = Effects::of(m);
+    let effects = Effects::of(&m.source());
     let reach = Reach::by(m, &effects, &mut Winners::new(m));
     let limits = limits(m);
     let messages: Vec<Option<u64>> = m.rules.iter().map(longest).collect();

@@ -2,9 +2,9 @@
 
 use crate::Checker;
 use crate::witness::Then;
+use nest_c::effects::{Closes, Effect, Path};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Action;
-use nest_machine::effects::{Closes, Effect, Path};
 use nest_machine::reach::{Reached, Step};
 
 impl Checker<'_> {

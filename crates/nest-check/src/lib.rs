@@ -19,9 +19,9 @@ mod waits;
 mod witness;
 mod words;
 
+use nest_c::effects::Effects;
 use nest_diag::{Allows, Code, Diagnostic, SourceMap};
 use nest_machine::Machine;
-use nest_machine::effects::Effects;
 use nest_machine::reach::{Reach, Winners};
 use std::collections::BTreeSet;
 
@@ -145,7 +145,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
 /// All findings about `m`, and what could not be told.
 #[must_use]
 pub fn report(m: &Machine) -> Report {
-    let (effects, answers) = Effects::with_answers(m);
+    let (effects, answers) = Effects::with_answers(&m.source());
     let mut winners = Winners::new(m);
     let reach = Reach::by(m, &effects, &mut winners);
     let mut checker = Checker {

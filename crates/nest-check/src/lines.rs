@@ -7,9 +7,9 @@
 use crate::Checker;
 use crate::waits::{Bytes, edges};
 use crate::witness::{Then, literal};
+use nest_c::effects::Closes;
 use nest_diag::{Code, Diagnostic};
 use nest_machine::Framing;
-use nest_machine::effects::Closes;
 use nest_machine::reach::Reached;
 
 /// The line feed alone.

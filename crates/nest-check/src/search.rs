@@ -4,7 +4,7 @@
 
 use crate::Checker;
 use crate::witness::{Witness, literal};
-use nest_machine::flow::Owner;
+use nest_c::Owner;
 use nest_machine::reach::{At, BESIDE, DfaProduct, Search};
 use nest_pattern::sim::parts;
 use nest_pattern::{Dfa, Form};

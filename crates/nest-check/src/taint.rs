@@ -1,14 +1,15 @@
 //! What actions do with text from the client: which flows of it are findings, and what shows them.
 //!
-//! Where text goes the C tells ([`nest_machine::flow`]), what it can be the patterns. A part that can
+//! Where text goes the C tells ([`nest_c::taint`]), what it can be the patterns. A part that can
 //! have the form that does harm is shown with the shortest message in which it has; if no message
 //! gives it that form, nothing is said. Must not know: C.
 
 use crate::Checker;
 use crate::search::{Example, Searched};
+use nest_c::Owner;
+use nest_c::directives::{self, Reads};
+use nest_c::taint::{Flow, Held, Origin, Use, flows};
 use nest_diag::{Code, Diagnostic, Span};
-use nest_machine::directives::{self, Reads};
-use nest_machine::flow::{Flow, Held, Origin, Owner, Use, flows};
 use nest_machine::options;
 use nest_pattern::{ByteSet, Form};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +36,7 @@ impl Checker<'_> {
         let mut reported: BTreeSet<(Code, u32, u32, u32)> = BTreeSet::new();
         let mut parts: BTreeMap<Origin, usize> = BTreeMap::new();
         let mut strings = Strings::new();
-        let mut all = flows(self.m);
+        let mut all = flows(&self.m.source());
         // What is worse is said first, and is enough.
         all.sort_by_key(|flow| matches!(flow.to, Use::Text | Use::Name));
         for flow in &all {

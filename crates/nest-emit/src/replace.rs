@@ -1,7 +1,7 @@
 //! What stands in the place of each use: the one mapping from directives and variables to C.
 
 use crate::names;
-use nest_machine::directives::{Directive, Form, PartAs, States};
+use nest_c::directives::{Directive, Form, PartAs, States};
 use nest_machine::{ArgKind, Args, Machine, Use, What};
 use nest_pattern::{Cut, Cuts};
 use std::ops::Range;

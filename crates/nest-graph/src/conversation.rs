@@ -7,10 +7,10 @@
 use crate::follow;
 use crate::marks::Marks;
 use crate::text::{duration, plain, short};
+use nest_c::effects::Effects;
 use nest_check::{Finding, Witness};
 use nest_diag::SourceMap;
 use nest_machine::Machine;
-use nest_machine::effects::Effects;
 use nest_machine::reach::{Move, Reach, Step, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +74,7 @@ impl<'m> Conversation<'m> {
     /// Of a machine, with what was found about it, in the order of `nest check`.
     #[must_use]
     pub fn of(m: &'m Machine, sources: &SourceMap, findings: &[Finding]) -> Conversation<'m> {
-        let effects = Effects::of(m);
+        let effects = Effects::of(&m.source());
         let reach = Reach::by(m, &effects, &mut Winners::new(m));
         let moves = reach.moves(m, &effects);
         Conversation {

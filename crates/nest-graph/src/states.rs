@@ -6,8 +6,8 @@ use crate::conversation::{By, Conversation};
 use crate::fold::{count, lines};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{plain, title};
+use nest_c::effects::{Closes, Effect};
 use nest_machine::Cond;
-use nest_machine::effects::{Closes, Effect};
 use nest_machine::matching::words::number;
 use std::collections::BTreeMap;
 

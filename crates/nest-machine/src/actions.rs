@@ -5,11 +5,12 @@
 mod values;
 
 use crate::blocks;
-use crate::ctext::{self, Kind, Token};
-use crate::directives::{self, DIRECTIVES, Directive, Form};
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
-use crate::scope::{Body, Names};
-use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
+use nest_c::directives::{self, DIRECTIVES, Directive, Form};
+use nest_c::lexer::{self, Kind, Token};
+use nest_c::scope::{Body, Names};
+use nest_c::{inner, without_directives};
+use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
 use nest_syntax::ast::CText;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -43,7 +44,7 @@ const SYNC: &str = "NEST_SYNC";
 
 /// Finds every use in an action.
 pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
-    let tokens = ctext::tokens(&text.text);
+    let tokens = lexer::tokens(&text.text);
     let mut scan = Scan {
         cx,
         text,
@@ -84,7 +85,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
 
 /// Says E0404 for every directive in C that is no action.
 pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
-    for token in ctext::tokens(&text.text) {
+    for token in lexer::tokens(&text.text) {
         if token.kind != Kind::Dollar {
             continue;
         }
@@ -105,38 +106,6 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
             _ => reported.help("directives belong into actions"),
         });
     }
-}
-
-/// The text with every directive's head made a name of the same length, and that of `$block` an
-/// `if`, so that a C parser can read it.
-pub(crate) fn without_directives(text: &str, uses: &[Use]) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    for u in uses {
-        if let What::Block { .. } = u.what {
-            bytes[u.at.clone()].copy_from_slice(b"if(1) ");
-            continue;
-        }
-        bytes[u.at.start] = b'_';
-        if let What::Dollar = u.what {
-            bytes[u.at.start + 1] = b'_';
-        }
-        if let What::Directive {
-            call: Some(args), ..
-        } = &u.what
-        {
-            for arg in args.args.iter().filter(|a| a.kind == ArgKind::AllStates) {
-                bytes[arg.at.start] = b'0';
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_string())
-}
-
-/// The span of a range of a C text.
-#[must_use]
-pub fn inner(whole: Span, at: &Range<usize>) -> Span {
-    let base = whole.start as usize;
-    Span::new(whole.file, base + at.start, base + at.end)
 }
 
 struct Scan<'s, 'c> {
@@ -242,7 +211,7 @@ impl Scan<'_, '_> {
                 &near,
             );
         };
-        let call = ctext::call(self.tokens, i);
+        let call = lexer::call(self.tokens, i);
         let usage = format!("it is written {}", directive.usage);
         let args = match (directive.form, call) {
             (Form::Later, _) => {
@@ -276,7 +245,7 @@ impl Scan<'_, '_> {
     fn block(&mut self, i: usize, at: &Range<usize>) {
         let braces = self
             .braces
-            .get_or_insert_with(|| ctext::pairs(self.tokens, b'{', b'}').0);
+            .get_or_insert_with(|| lexer::pairs(self.tokens, b'{', b'}').0);
         let Some(close) = braces.get(i + 1).copied().flatten() else {
             let what = "$block lacks its braces".to_string();
             let help = "it is written $block { … }";
@@ -324,7 +293,7 @@ impl Scan<'_, '_> {
         &mut self,
         directive: &'static Directive,
         form: Form,
-        call: &ctext::Call,
+        call: &lexer::Call,
         head: &Range<usize>,
     ) -> Option<Args> {
         let (least, most) = match form {

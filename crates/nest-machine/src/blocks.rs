@@ -3,11 +3,12 @@
 //!
 //! Takes time in proportion to the text, however it nests.
 
-use crate::actions::{Context, inner};
-use crate::ctext::{self, Kind, Token};
-use crate::directives::Form;
+use crate::actions::Context;
 use crate::model::{Use, What};
-use crate::scope;
+use nest_c::directives::Form;
+use nest_c::inner;
+use nest_c::lexer::{self, Kind, Token};
+use nest_c::scope;
 use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::CText;
 use std::collections::BTreeSet;
@@ -204,7 +205,7 @@ fn stopped(parser: &mut Parser, blocks: &Blocks, tokens: &[Token], plain: &str) 
 
 /// Where a `{` stands behind `NAME(…)`: a macro that makes a loop.
 fn macro_loops(tokens: &[Token], plain: &str) -> BTreeSet<usize> {
-    let opens = ctext::pairs(tokens, b'(', b')').1;
+    let opens = lexer::pairs(tokens, b'(', b')').1;
     let is = |i: usize, p: u8| tokens[i].kind == Kind::Punct(p);
     (2..tokens.len())
         .filter(|i| is(*i, b'{') && is(*i - 1, b')'))

@@ -1,9 +1,9 @@
 //! The specification's C macros whose bodies name per-connection variables: each is written again
 //! behind the record. Must not know: what a use becomes, the declarations of the variables.
 
-use crate::actions::inner;
 use crate::model::{Action, Code, MacroFix, Use, What};
-use crate::scope::{self, Names};
+use nest_c::inner;
+use nest_c::scope::{self, Names};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,9 @@
 //! C sections outside actions: the per-connection declarations and the start-up section, sorted
 //! by what each item is. Must not know: the record that is emitted, directives' meanings.
 
-use crate::ctext::{self, Kind};
 use crate::model::{Action, Code, Group, Locals, Startup, Use, Variable, What};
-use crate::scope::{self, Names, Place, declared};
+use nest_c::lexer::{self, Kind};
+use nest_c::scope::{self, Names, Place, declared};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub fn locals(
 }
 
 fn actions_span(text: &CText, at: &Range<usize>) -> Span {
-    crate::actions::inner(text.span, at)
+    nest_c::inner(text.span, at)
 }
 
 fn children(node: Node<'_>) -> Vec<Node<'_>> {
@@ -232,7 +232,7 @@ impl Reader<'_> {
         let first = all[0].start_byte();
         let specifiers = node.start_byte()..first;
         let spec_text = &text.text[specifiers.clone()];
-        let is_const = ctext::tokens(spec_text)
+        let is_const = lexer::tokens(spec_text)
             .iter()
             .any(|t| t.kind == Kind::Name && &spec_text[t.at.clone()] == "const");
         let spec_uses = children(node)

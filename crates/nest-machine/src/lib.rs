@@ -7,16 +7,11 @@ mod actions;
 mod blocks;
 mod cmacros;
 mod csections;
-mod ctext;
-pub mod directives;
-pub mod effects;
-pub mod flow;
 pub mod matching;
 pub mod model;
 pub mod options;
 pub mod reach;
 mod resolve;
-mod scope;
 mod unused;
 mod whole;
 

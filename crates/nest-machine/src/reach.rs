@@ -10,8 +10,8 @@ mod moves;
 mod product;
 mod win;
 
-use crate::effects::{Closes, Effect, Effects, Path, bits};
 use crate::model::{Cond, Machine};
+use nest_c::effects::{Closes, Effect, Effects, Path, bits};
 use std::collections::{BTreeSet, HashMap};
 
 pub use moves::Move;
@@ -88,7 +88,7 @@ impl Reach {
     /// Of a machine. The same machine, the same answer.
     #[must_use]
     pub fn of(m: &Machine) -> Reach {
-        Reach::by(m, &Effects::of(m), &mut Winners::new(m))
+        Reach::by(m, &Effects::of(&m.source()), &mut Winners::new(m))
     }
 
     /// The same, by what is known of it.

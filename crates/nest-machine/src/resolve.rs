@@ -1,14 +1,15 @@
 //! From syntax to machine: names to numbers, patterns to automata, actions read.
 
 use crate::actions::{self, Context, Owner};
-use crate::ctext::{self, Kind};
-use crate::directives::{self, Need, States};
 use crate::model::{
     Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Startup, Timer, What,
 };
 use crate::whole::{self, Refused};
-use crate::{Overrides, options, scope};
+use crate::{Overrides, options};
 use crate::{cmacros, csections, unused};
+use nest_c::directives::{self, Need, States};
+use nest_c::lexer::{self, Kind};
+use nest_c::scope;
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
@@ -158,7 +159,7 @@ fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging
     };
     let named = |need: Need| {
         c.iter().any(|text| {
-            ctext::tokens(text).iter().any(|t| {
+            lexer::tokens(text).iter().any(|t| {
                 t.kind == Kind::Name && directives::need(&text[t.at.clone()]) == Some(need)
             })
         })

@@ -3,9 +3,9 @@
 //!
 //! Must not know: which states are reached (what is marked somewhere counts).
 
-use crate::directives::States;
-use crate::effects::Named;
 use crate::model::{ArgKind, Machine, What};
+use nest_c::directives::States;
+use nest_c::effects::Named;
 use nest_diag::{Code as Diag, Diagnostic, FileId};
 use nest_syntax::ast::{Decl, Spec};
 use std::collections::BTreeSet;
@@ -46,7 +46,9 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
     }
     if handed_on {
         // A function that nest does not see may mark and ask for what it likes.
-        let Some(named) = Named::of(m) else { return };
+        let Some(named) = Named::of(&m.source()) else {
+            return;
+        };
         set.extend((0..64).filter(|n| named.marked >> n & 1 == 1));
         tested.extend((0..64).filter(|n| named.tested >> n & 1 == 1));
     }

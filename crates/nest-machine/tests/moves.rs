@@ -1,7 +1,7 @@
 //! Every step between the sets that are reached: those by which they were found, and no others than
 //! lead to them.
 
-use nest_machine::effects::Effects;
+use nest_c::effects::Effects;
 use nest_machine::reach::{Move, Reach, Step, Winners};
 use nest_machine::{Machine, Overrides, compile};
 use nest_syntax::Alone;
@@ -15,7 +15,7 @@ fn machine(text: &str) -> Machine {
 
 fn moves(text: &str) -> (Reach, Option<Vec<Move>>) {
     let m = machine(text);
-    let effects = Effects::of(&m);
+    let effects = Effects::of(&m.source());
     let reach = Reach::by(&m, &effects, &mut Winners::new(&m));
     let moves = reach.moves(&m, &effects);
     (reach, moves)

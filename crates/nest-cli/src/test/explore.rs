@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use nest_c::effects::{Closes, Effect, Effects};
 use nest_check::{Act, Coverage, Talks, words};
 use nest_machine::Machine;
-use nest_machine::effects::{Closes, Effect, Effects};
 use nest_machine::reach::{Reach, Step, Winners, Wins};
 
 use super::script::{Entry, Ran, Script, Talk};
@@ -89,7 +89,7 @@ impl<'m> Explorer<'m> {
         Explorer {
             m,
             reach,
-            effects: Effects::of(m),
+            effects: Effects::of(&m.source()),
             talks: Talks::new(m, reach),
             winners: Winners::new(m),
             script,

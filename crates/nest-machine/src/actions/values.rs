@@ -2,10 +2,10 @@
 //! never end. Must not know: what each directive does with them.
 
 use super::{Diag, Scan, arguments};
-use crate::ctext::{self, Kind, Token};
-use crate::directives::{Directive, Form};
 use crate::model::{Use, What};
 use crate::options;
+use nest_c::directives::{Directive, Form};
+use nest_c::lexer::{self, Kind, Token};
 use std::ops::Range;
 
 impl Scan<'_, '_> {
@@ -73,7 +73,7 @@ impl Scan<'_, '_> {
     /// it are as many as it asks for. None: wrong, and said.
     pub(super) fn format(
         &mut self,
-        call: &ctext::Call,
+        call: &lexer::Call,
         index: usize,
         head: &Range<usize>,
     ) -> Option<bool> {

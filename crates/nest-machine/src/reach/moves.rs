@@ -2,8 +2,8 @@
 //! came there.
 
 use super::{Node, Reach, START, Step, begun, outcomes, tests_last};
-use crate::effects::{Closes, Effect, Effects};
 use crate::model::Machine;
+use nest_c::effects::{Closes, Effect, Effects};
 use std::collections::{BTreeMap, HashMap};
 
 /// A step from a set to a set, or to the end.

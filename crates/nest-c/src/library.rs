@@ -1,10 +1,11 @@
 //! The C around the actions, as far as it matters to states: functions that may be given a session,
 //! and macros that may hide one. Must not know: what a function does.
 
-use crate::ctext::{self, Kind, Token};
+use crate::action::Code;
 use crate::directives::{self, SELF};
-use crate::model::{Code, Machine};
+use crate::lexer::{self, Kind, Token};
 use crate::scope::declared;
+use crate::source::{Owner, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Parser, Tree};
 
@@ -19,10 +20,9 @@ pub struct Parsed {
 
 impl Parsed {
     /// Of a machine, all that stands at file scope.
-    pub fn of(m: &Machine, parser: &mut Parser) -> Parsed {
-        let startup = m.startup.file_scope.iter().chain(&m.startup.functions);
+    pub fn of(m: &Source<'_>, parser: &mut Parser) -> Parsed {
         let mut text = String::new();
-        for code in m.prologue.iter().chain(startup) {
+        for code in &m.file_scope {
             text.push_str(&code.text);
             text.push('\n');
         }
@@ -60,7 +60,7 @@ pub struct Library<'p> {
 
 impl<'p> Library<'p> {
     /// Reads it.
-    pub fn of(m: &Machine, parsed: &'p Parsed) -> Library<'p> {
+    pub fn of(m: &Source<'_>, parsed: &'p Parsed) -> Library<'p> {
         let mut library = Library {
             text: &parsed.text,
             functions: BTreeMap::new(),
@@ -71,10 +71,9 @@ impl<'p> Library<'p> {
         if let Some(tree) = &parsed.tree {
             library.functions(tree.root_node());
         }
-        let rules = m.rules.iter().map(|r| &r.action);
-        let actions = rules.chain(m.timers.iter().map(|t| &t.action));
-        let actions = actions.chain(&m.start).map(|a| &a.code);
-        let locals = m.locals.groups.iter().map(|g| &g.specifiers);
+        let actions = m.actions().filter(|(owner, _)| *owner != Owner::End);
+        let actions = actions.map(|(_, action)| &action.code);
+        let locals = m.variables.iter().map(|v| v.specifiers);
         let pieces: Vec<&str> = std::iter::once(parsed.text.as_str())
             .chain(actions.chain(locals).map(|c: &Code| c.text.as_str()))
             .collect();
@@ -85,7 +84,7 @@ impl<'p> Library<'p> {
                 let word = text[t.at.clone()].trim_start_matches('_');
                 t.kind == Kind::Name && (word.starts_with("setjmp") || word.ends_with("longjmp"))
             };
-            ctext::tokens(text).iter().any(jump)
+            lexer::tokens(text).iter().any(jump)
         });
         library.macros(&defined);
         library
@@ -141,7 +140,7 @@ impl<'p> Library<'p> {
         sessions.extend(all.flat_map(|f| f.parameters.iter().flatten().copied()));
         let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (name, body) in defined {
-            let tokens = ctext::tokens(body);
+            let tokens = lexer::tokens(body);
             let word = |i: usize| &body[tokens[i].at.clone()];
             let names = (0..tokens.len()).filter(|i| tokens[*i].kind == Kind::Name);
             let more = names.clone().any(|i| {

@@ -1,8 +1,8 @@
 //! A piece of C whose ways are looked for: what is known of its names. Must not know: statements.
 
 use super::paths::Path;
+use crate::action::{ArgKind, Args, Use};
 use crate::directives::{Does, Reads, States};
-use crate::model::{ArgKind, Args, Use};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why the ways through a text are not known.

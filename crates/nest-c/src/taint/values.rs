@@ -1,7 +1,7 @@
 //! What is known of a value, and of all variables at one place. Must not know: statements,
 //! functions.
 
-use super::{Held, Origin};
+use super::types::{Held, Origin};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 

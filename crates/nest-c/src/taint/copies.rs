@@ -2,12 +2,11 @@
 //!
 //! Must not know: how functions are found.
 
-use super::calls::Given;
 use super::format::{conversions, literal};
 use super::table::Known;
+use super::types::{Held, Origin, Use};
 use super::values::{Number, Text, Value};
-use super::walk::Walk;
-use super::{Held, Origin, Use};
+use super::walk::{Given, Walk};
 use crate::directives::roles::Role;
 use std::collections::BTreeSet;
 use tree_sitter::Node;

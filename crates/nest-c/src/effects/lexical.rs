@@ -2,13 +2,13 @@
 //!
 //! For text that a parser cannot follow. Must not know: statements.
 
-use super::library::Library;
 use super::paths::{Path, Paths};
 use super::table::{Key, Table};
 use super::text::{Stop, Text, all, directive};
-use crate::ctext::{self, Kind, Token};
+use crate::action::What;
 use crate::directives::{self, SELF, States};
-use crate::model::What;
+use crate::lexer::{self, Kind, Token};
+use crate::library::Library;
 use std::ops::Range;
 
 /// One path that may do all that `range` of the text names.
@@ -19,7 +19,7 @@ pub fn any_order(
     table: &mut Table,
 ) -> Result<Path, Stop> {
     let piece = &text.text[range.clone()];
-    let tokens = ctext::tokens(piece);
+    let tokens = lexer::tokens(piece);
     let word = |i: usize| tokens.get(i).map_or("", |t: &Token| &piece[t.at.clone()]);
     let states = all(text.states);
     let mut done = Paths::none();

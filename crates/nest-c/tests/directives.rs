@@ -1,7 +1,7 @@
 //! The table of directives stands alone: no other file of the compiler names a directive, or the
 //! function that it becomes, in a string.
 
-use nest_machine::directives::{DIRECTIVES, Form, function, word_does};
+use nest_c::directives::{DIRECTIVES, Form, function, word_does};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,7 +133,7 @@ fn rows_agree_with_themselves() {
 /// What the message about `$block` lists is what the table says.
 #[test]
 fn a_block_may_hold_what_its_message_lists() {
-    let checks = include_str!("../src/blocks.rs");
+    let checks = include_str!("../../nest-machine/src/blocks.rs");
     let code = checks.lines().filter(|l| !l.trim_start().starts_with("//"));
     let words: Vec<&str> = code.flat_map(|l| l.split([' ', ',', '"', '`'])).collect();
     for directive in DIRECTIVES {

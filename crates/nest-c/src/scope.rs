@@ -5,7 +5,7 @@
 //! where the grammar guesses a type of that name it is an expression. Must not know: directives
 //! (the caller hides them), what a use becomes.
 
-use crate::ctext::{self, Kind};
+use crate::lexer::{self, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tree_sitter::{Node, Parser};
@@ -155,7 +155,7 @@ pub fn macro_uses(
 /// `#` or `##` and not in `except`.
 #[must_use]
 pub fn token_uses(code: &str, names: &Names, except: &[&str]) -> Vec<(Range<usize>, usize)> {
-    let tokens = ctext::tokens(code);
+    let tokens = lexer::tokens(code);
     let mut found = Vec::new();
     for (i, token) in tokens.iter().enumerate() {
         let text = &code[token.at.clone()];

@@ -4,26 +4,19 @@
 use super::copies::copied;
 use super::format::{character, literal};
 use super::table::{Gives, Known, known, of_nest};
+use super::types::{Flow, Held, Origin, Use};
 use super::values::{ANYTHING, About, FORMATS, Number, PATHS, SHELLS, Text, Value};
-use super::walk::{COMPARE, Site, Walk};
-use super::{Flow, Held, Origin, Owner, Use};
-use crate::ctext::{self, Kind};
+use super::walk::{COMPARE, Given, Site, Walk};
+use crate::action::{ArgKind, Args, What};
 use crate::directives::{self, Directive, Does, Form, PartAs, Reads, roles::Role};
-use crate::effects::library::{Function, children};
-use crate::model::{ArgKind, Args, What};
-use crate::scope::declared;
+use crate::library::{Function, children};
+use crate::source::Owner;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tree_sitter::Node;
 
 /// Functions of the specification inside each other.
 const FRAMES: usize = 4;
-
-/// An argument.
-pub struct Given<'a> {
-    pub node: Node<'a>,
-    pub value: Value,
-}
 
 impl<'a> Walk<'a, '_> {
     pub fn call(&mut self, node: Node<'a>) -> Value {
@@ -428,23 +421,4 @@ fn of_part(form: Form, origin: Origin) -> Value {
         ),
         _ => Value::default(),
     }
-}
-
-/// A function that a declaration says takes a format, and which argument that is.
-pub fn declared_format(text: &str, declaration: Node<'_>) -> Option<(String, usize)> {
-    let name = declaration
-        .child_by_field_name("declarator")
-        .and_then(declared)?;
-    let inside = &text[declaration.byte_range()];
-    let tokens = ctext::tokens(inside);
-    let word = |n: usize| tokens.get(n).map_or("", |t| &inside[t.at.clone()]);
-    let number = |n: usize| word(n).parse::<usize>().ok()?.checked_sub(1);
-    let at = (0..tokens.len())
-        .filter(|n| tokens[*n].kind == Kind::Name)
-        .find_map(|n| match (word(n), word(n + 2).trim_matches('_')) {
-            ("format" | "__format__", "printf" | "gnu_printf") => number(n + 4),
-            ("NEST_FORMAT", _) => number(n + 2),
-            _ => None,
-        })?;
-    Some((text[name.byte_range()].to_string(), at))
 }

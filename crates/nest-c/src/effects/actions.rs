@@ -1,31 +1,16 @@
-//! What each action may do to the states of its conversation.
-//!
-//! By the C parser: every way through an action, the functions of the specification that it hands
-//! the session, what it marks and clears on that way, and whether it ends the connection. All that
-//! can happen is among it; where C cannot be followed, it is more. What is taken for granted: a
-//! session is used by the action that was given it, as `nest.h` says, and macros of headers in
-//! angle brackets are like functions. Must not know: patterns, which sets of states are reached.
+//! The paths through every action, and through the functions that it hands the session. Must not
+//! know: how a body is followed.
 
-mod lexical;
-pub(crate) mod library;
-mod named;
-mod paths;
-mod table;
-mod text;
-mod walk;
-
-use crate::actions;
-use crate::model::{Action, Machine, Use, What};
-use crate::scope::{self, Body};
-use library::{Library, Parsed};
+use super::paths::{Closes, Path, Paths};
+use super::table::{Key, Table};
+use super::text::{Stop, Text};
+use super::{lexical, text, walk};
+use crate::library::{Library, Parsed};
+use crate::read::Read;
+use crate::scope;
+use crate::source::{Owner, Source};
 use std::collections::{BTreeMap, BTreeSet};
-use table::{Key, Table};
-use text::{Stop, Text};
-use tree_sitter::{Node, Parser, Tree};
-
-pub use named::Named;
-use paths::Paths;
-pub use paths::{Closes, Last, Path, bits};
+use tree_sitter::Node;
 
 /// Rounds after which functions that call each other are given up.
 const ROUNDS: usize = 40;
@@ -68,28 +53,28 @@ pub struct Effects {
 /// For each rule of `m`, whether every way through its action answers or ends the connection, and
 /// none takes more input.
 #[must_use]
-pub fn answers(m: &Machine) -> Vec<bool> {
+pub fn answers(m: &Source<'_>) -> Vec<bool> {
     Effects::with_answers(m).1
 }
 
 impl Effects {
     /// Reads the actions of `m`.
     #[must_use]
-    pub fn of(m: &Machine) -> Effects {
+    pub fn of(m: &Source<'_>) -> Effects {
         let [found] = Effects::of_actions(m, false, [false]);
         Effects::sorted(m, found)
     }
 
     /// The same, and [`answers`]: each action is parsed once.
     #[must_use]
-    pub fn with_answers(m: &Machine) -> (Effects, Vec<bool>) {
+    pub fn with_answers(m: &Source<'_>) -> (Effects, Vec<bool>) {
         let [found, until] = Effects::of_actions(m, false, [false, true]);
         let ends = |e: &Effect| e.paths.iter().all(|p| p.closes == Closes::Yes);
         let answers = until.iter().take(m.rules.len()).map(ends).collect();
         (Effects::sorted(m, found), answers)
     }
 
-    fn sorted(m: &Machine, mut found: Vec<Effect>) -> Effects {
+    fn sorted(m: &Source<'_>, mut found: Vec<Effect>) -> Effects {
         let start = m.start.as_ref().and_then(|_| found.pop());
         let timers = found.split_off(m.rules.len());
         Effects {
@@ -100,28 +85,29 @@ impl Effects {
     }
 
     /// Those of all actions, END's too.
-    fn of_all(m: &Machine) -> Vec<Effect> {
+    pub(super) fn of_all(m: &Source<'_>) -> Vec<Effect> {
         let [found] = Effects::of_actions(m, true, [false]);
         found
     }
 
     /// Of rules, TIMEOUT rules, START and, if it is asked for, END; for each of `answers`: whether
     /// an answer counts as an end.
-    fn of_actions<const N: usize>(m: &Machine, end: bool, answers: [bool; N]) -> [Vec<Effect>; N] {
-        let rules = m.rules.iter().map(|r| &r.action);
-        let timers = m.timers.iter().map(|t| &t.action);
-        let end = m.end.iter().filter(|_| end);
-        let actions = rules.chain(timers).chain(&m.start).chain(end);
+    fn of_actions<const N: usize>(
+        m: &Source<'_>,
+        end: bool,
+        answers: [bool; N],
+    ) -> [Vec<Effect>; N] {
+        let actions = m.actions().filter(|(owner, _)| end || *owner != Owner::End);
         let mut parser = scope::parser();
         let parsed = Parsed::of(m, &mut parser);
         let library = Library::of(m, &parsed);
         let prefix = format!("{}_STATE_", m.name);
         let all: Vec<Read<'_>> = actions
-            .map(|action| Read::of(action, &mut parser))
+            .map(|(_, action)| Read::of(action, &mut parser))
             .collect();
         answers.map(|answers| {
             let mut reader = Reader {
-                m,
+                states: m.states,
                 library: &library,
                 table: Table::default(),
                 prefix: &prefix,
@@ -132,38 +118,8 @@ impl Effects {
     }
 }
 
-/// An action, parsed.
-pub(crate) struct Read<'a> {
-    pub(crate) text: &'a str,
-    tree: Option<&'a Tree>,
-    pub(crate) uses: BTreeMap<usize, &'a Use>,
-}
-
-impl<'a> Read<'a> {
-    pub(crate) fn of(action: &'a Action, parser: &mut Parser) -> Read<'a> {
-        let body = action.body.get_or_init(|| {
-            let c = |u: &&Use| !matches!(u.what, What::Variable(_));
-            let uses: Vec<Use> = action.uses.iter().filter(c).cloned().collect();
-            let plain = actions::without_directives(&action.code.text, &uses);
-            Body::of(parser, &plain)
-        });
-        Read {
-            text: &body.text,
-            tree: body.tree.as_ref(),
-            uses: action.uses.iter().map(|u| (u.at.start, u)).collect(),
-        }
-    }
-
-    pub(crate) fn body(&self) -> Option<Node<'_>> {
-        let root = self.tree?.root_node();
-        let only = root.child(0).filter(|_| root.child_count() == 1)?;
-        only.child_by_field_name("body")
-            .filter(|_| !root.has_error())
-    }
-}
-
 struct Reader<'a, 'p> {
-    m: &'a Machine,
+    states: &'a [String],
     library: &'a Library<'p>,
     table: Table,
     prefix: &'a str,
@@ -173,7 +129,7 @@ struct Reader<'a, 'p> {
 impl Reader<'_, '_> {
     /// Actions and functions, until nothing more is found.
     fn all(&mut self, actions: &[Read<'_>]) -> Vec<Effect> {
-        let states = text::all(&self.m.states);
+        let states = text::all(self.states);
         for round in 0.. {
             self.table.changed = false;
             let found: Vec<Effect> = actions
@@ -213,7 +169,7 @@ impl Reader<'_, '_> {
             uses: &action.uses,
             sessions: &BTreeSet::new(),
             prefix: self.prefix,
-            states: &self.m.states,
+            states: self.states,
             answers: self.answers,
         };
         let inside = text.shift..action.text.len();
@@ -240,7 +196,7 @@ impl Reader<'_, '_> {
                 uses: &BTreeMap::new(),
                 sessions: &sessions,
                 prefix: self.prefix,
-                states: &self.m.states,
+                states: self.states,
                 answers: self.answers,
             };
             let body = Some(function.body).filter(|b| !b.has_error());

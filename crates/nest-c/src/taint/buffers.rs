@@ -4,7 +4,7 @@
 //! not know: what is put there.
 
 use super::format::literal;
-use crate::effects::library::children;
+use crate::library::children;
 use crate::scope::declared;
 use std::collections::BTreeMap;
 use tree_sitter::{Node, Parser};

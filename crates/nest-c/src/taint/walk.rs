@@ -3,13 +3,16 @@
 //! Where ways meet, texts of both count, and of what was looked at only what was on both. Must not
 //! know: expressions.
 
+use super::common::Common;
 use super::format::character;
+use super::types::{Flow, Origin};
 use super::values::{About, Env, Value};
-use super::{Common, Flow, Origin, Owner};
+use crate::action::{Use, What};
 use crate::directives::Form;
-use crate::effects::{Read, library::children};
-use crate::model::{Use, What};
+use crate::library::children;
+use crate::read::Read;
 use crate::scope::{self, declared};
+use crate::source::Owner;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -65,6 +68,12 @@ pub struct Condition {
 pub struct Site {
     pub call: Range<usize>,
     pub args: Vec<(Range<usize>, Value)>,
+}
+
+/// An argument of a call.
+pub struct Given<'a> {
+    pub node: Node<'a>,
+    pub value: Value,
 }
 
 pub struct Walk<'a, 'p> {

@@ -3,11 +3,12 @@
 
 use super::copies::copied;
 use super::format::character;
+use super::types::{Held, Origin};
 use super::values::{ANYTHING, About, Number, Text, Value};
 use super::walk::{Condition, Walk};
-use super::{Held, Origin, Owner};
-use crate::effects::library::children;
-use crate::model::What;
+use crate::action::What;
+use crate::library::children;
+use crate::source::Owner;
 use std::collections::BTreeSet;
 use tree_sitter::Node;
 

@@ -4,11 +4,13 @@
 //! For those whose actions hand the session on; what directives ask for is known without. Must not
 //! know: conditions, what is said of a state that nobody marks.
 
+use super::actions::{Effect, Effects};
+use super::paths::Path;
 use super::text::all;
-use super::{Effect, Effects, Path};
-use crate::ctext::{self, Kind};
+use crate::action::{Action, Code};
 use crate::directives::{self, States};
-use crate::model::{Action, Code, Machine};
+use crate::lexer::{self, Kind};
+use crate::source::Source;
 
 /// States, as masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub struct Named {
 impl Named {
     /// Of a machine; nothing if somebody has a session of whom nothing is known.
     #[must_use]
-    pub fn of(m: &Machine) -> Option<Named> {
+    pub fn of(m: &Source<'_>) -> Option<Named> {
         let found = Effects::of_all(m);
         let anything = [Path::anything(all(&m.states))];
         if found.iter().any(|e| e.paths == anything) {
@@ -37,19 +39,16 @@ impl Named {
 }
 
 /// What `nest_isset` and `nest_lastseen` ask for, wherever they stand.
-fn tested(m: &Machine) -> u64 {
-    let rules = m.rules.iter().map(|r| &r.action);
-    let actions = rules.chain(m.timers.iter().map(|t| &t.action));
-    let actions = actions.chain(&m.start).chain(&m.end);
-    let actions = actions.chain(m.locals.macros.iter().map(|fix| &fix.rest));
+fn tested(m: &Source<'_>) -> u64 {
+    let actions = m.actions().map(|(_, action)| action);
+    let actions = actions.chain(m.macros.iter().copied());
     let codes = actions.map(|a: &Action| &a.code);
-    let codes = codes.chain(&m.prologue).chain(&m.startup.file_scope);
-    let codes = codes.chain(&m.startup.functions);
+    let codes = codes.chain(m.file_scope.iter().copied());
     codes.fold(0, |tested, code: &Code| tested | tested_in(m, &code.text))
 }
 
-fn tested_in(m: &Machine, text: &str) -> u64 {
-    let tokens = ctext::tokens(text);
+fn tested_in(m: &Source<'_>, text: &str) -> u64 {
+    let tokens = lexer::tokens(text);
     let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.at.clone()]);
     let mut found = 0;
     for i in (0..tokens.len()).filter(|i| tokens[*i].kind == Kind::Name) {
@@ -69,7 +68,7 @@ fn tested_in(m: &Machine, text: &str) -> u64 {
 }
 
 /// The number of a state that C names.
-fn number(m: &Machine, word: &str) -> Option<usize> {
+fn number(m: &Source<'_>, word: &str) -> Option<usize> {
     let named = word.strip_prefix(&format!("{}_STATE_", m.name));
     let number = match named {
         Some(name) => m.states.iter().position(|s| s == name)?,

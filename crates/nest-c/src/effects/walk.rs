@@ -4,12 +4,12 @@
 //! for a state are followed, all others may be either. Must not know: rules.
 
 use super::lexical::is_member;
-use super::library::{Library, children};
 use super::paths::{Path, Paths};
 use super::table::{Key, Table};
 use super::text::{Stop, Text, all, directive};
+use crate::action::{ArgKind, Use, What};
 use crate::directives::{self, Directive, Does, Form, SELF, States};
-use crate::model::{ArgKind, Use, What};
+use crate::library::{Library, children};
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
 
@@ -69,7 +69,7 @@ fn interesting(body: Node<'_>, text: &Text<'_>) -> Vec<usize> {
     let mut places: Vec<usize> = directives.map(|(at, _)| at + text.shift).collect();
     let from = body.start_byte();
     let inside = &text.text[body.byte_range()];
-    let tokens = crate::ctext::tokens(inside);
+    let tokens = crate::lexer::tokens(inside);
     for (i, token) in tokens.iter().enumerate() {
         let word = &inside[token.at.clone()];
         let wanted = directives::does(word).changes() || text.sessions.contains(word);
