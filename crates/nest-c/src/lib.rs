@@ -7,6 +7,7 @@
 mod action;
 pub mod directives;
 pub mod effects;
+mod flow;
 pub mod lexer;
 mod library;
 mod read;

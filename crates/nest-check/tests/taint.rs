@@ -445,6 +445,12 @@ fn looks_elsewhere_count() {
     ] {
         is_quiet(WORD, code);
     }
+    // A `do` runs before its condition looks.
+    draws(
+        WORD,
+        "do { unlink($1); } while (strchr($1, '/') == NULL);",
+        "W0404 $1: \"/\\n\"",
+    );
     // The slash is left out.
     is_quiet(r#"("/"[a-z]+) "\n""#, "unlink($1 + 1);");
     draws(

@@ -1,7 +1,8 @@
-//! The ways through a piece of C, by its tree: branches, loops, jumps and calls.
+//! The domain of states: the paths through a piece of C, and what calls and conditions do to them.
 //!
-//! What it cannot follow it gives up ([`Stop`]); the caller then asks for less. Conditions that ask
-//! for a state are followed, all others may be either. Must not know: rules.
+//! A body that cannot be followed is given up ([`Stop`]); the caller then falls back on the words of
+//! the text. A condition that tests a state splits the paths, any other may hold or not. Must not
+//! know: rules, the order of statements.
 
 use super::lexical::is_member;
 use super::paths::{Path, Paths};
@@ -9,15 +10,16 @@ use super::table::{Key, Table};
 use super::text::{Stop, Text, all, directive};
 use crate::action::{ArgKind, Use, What};
 use crate::directives::{self, Directive, Does, Form, SELF, States};
+use crate::flow::{self, Domain, Jumps};
 use crate::library::{Library, children};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use tree_sitter::Node;
 
 /// Deeper nesting, and more steps, are given up.
 const DEPTH: usize = 120;
 const STEPS: usize = 200_000;
 
-/// The ways through a body, from its beginning to its end or a `return`.
+/// The paths through a body, from its beginning to its end or a `return`.
 pub fn paths(
     body: Node<'_>,
     text: Text<'_>,
@@ -28,28 +30,25 @@ pub fn paths(
         text,
         library,
         table,
-        returns: Paths::none(),
-        breaks: Vec::new(),
-        continues: Vec::new(),
-        cases: Vec::new(),
-        labels: BTreeMap::new(),
+        state: Paths::none(),
+        jumps: Jumps::new(Paths::none()),
         visited: BTreeSet::new(),
         depth: 0,
         steps: 0,
     };
     // What comes to a label from below is known in the next round.
     loop {
-        let before = walk.labels.clone();
-        walk.returns = Paths::none();
+        let before = walk.jumps.labels.clone();
+        walk.jumps.returns = Paths::none();
         let end = walk.run(body, Paths::one(Path::NOTHING))?;
-        if walk.labels == before {
-            walk.returns.join(end);
+        if walk.jumps.labels == before {
+            walk.jumps.returns.join(end);
             break;
         }
     }
     // What the parser took for something else was not seen.
     let seen = |at: usize| walk.visited.contains(&at);
-    let (returns, wanted) = (walk.returns.clone(), interesting(body, &text));
+    let (returns, wanted) = (walk.jumps.returns.clone(), interesting(body, &text));
     if wanted.into_iter().all(seen) {
         Ok(returns)
     } else {
@@ -84,12 +83,9 @@ struct Walk<'a, 'p> {
     text: Text<'a>,
     library: &'a Library<'p>,
     table: &'a mut Table,
-    returns: Paths,
-    breaks: Vec<Paths>,
-    continues: Vec<Paths>,
-    /// For each switch: what comes to its labels, and whether it has a default.
-    cases: Vec<(Paths, bool)>,
-    labels: BTreeMap<String, Paths>,
+    /// The paths that lead to the current place.
+    state: Paths,
+    jumps: Jumps<Paths>,
     visited: BTreeSet<usize>,
     depth: usize,
     steps: usize,
@@ -97,105 +93,119 @@ struct Walk<'a, 'p> {
 
 type Outcome = Result<Paths, Stop>;
 
+/// What a condition finds out: the paths on which it holds, and the others.
+struct Test {
+    yes: Paths,
+    no: Paths,
+}
+
+impl<'t> Domain<'t> for Walk<'_, '_> {
+    type State = Paths;
+    type Test = Test;
+    type Stop = Stop;
+
+    fn nowhere() -> Paths {
+        Paths::none()
+    }
+
+    fn join(to: &mut Paths, from: Paths) {
+        to.join(from);
+    }
+
+    fn state(&mut self) -> &mut Paths {
+        &mut self.state
+    }
+
+    fn jumps(&mut self) -> &mut Jumps<Paths> {
+        &mut self.jumps
+    }
+
+    fn text(&self, node: Node<'t>) -> &str {
+        self.word(node)
+    }
+
+    fn descend(&mut self, _: Node<'t>) -> Result<bool, Stop> {
+        self.steps += 1 + self.state.len();
+        if self.depth >= DEPTH || self.steps > STEPS {
+            return Err(Stop::Unclear);
+        }
+        self.depth += 1;
+        Ok(true)
+    }
+
+    fn ascend(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn simple(&mut self, node: Node<'t>) -> Result<(), Stop> {
+        let from = std::mem::take(&mut self.state);
+        self.state = match node.kind() {
+            "declaration" | "expression_statement" | "init_declarator" => {
+                self.all(children(node), from)?
+            }
+            _ => self.expression(node, from)?,
+        };
+        Ok(())
+    }
+
+    fn give(&mut self, value: Option<Node<'t>>) -> Result<(), Stop> {
+        value.map_or(Ok(()), |value| flow::run(self, value))
+    }
+
+    fn test(&mut self, condition: Option<Node<'t>>, _: bool) -> Result<Test, Stop> {
+        let from = std::mem::take(&mut self.state);
+        let (yes, no) = match condition {
+            Some(_) => self.condition(condition, from)?,
+            None => (from, Paths::none()),
+        };
+        Ok(Test { yes, no })
+    }
+
+    fn assume(&mut self, test: &Test, holds: bool) {
+        self.state
+            .clone_from(if holds { &test.yes } else { &test.no });
+    }
+
+    fn select(&mut self, condition: Option<Node<'t>>, _: Option<Node<'t>>) -> Result<Test, Stop> {
+        if let Some(condition) = condition {
+            flow::run(self, condition)?;
+        }
+        Ok(Test {
+            yes: Paths::none(),
+            no: Paths::none(),
+        })
+    }
+
+    fn settled(&mut self, entry: Paths, _: usize) -> bool {
+        let turn = std::mem::replace(&mut self.state, entry.clone());
+        self.state.join(turn);
+        self.state == entry
+    }
+
+    fn leave_loop(&mut self, _: Option<Node<'t>>, test: Test) -> Result<(), Stop> {
+        self.state = test.no;
+        Ok(())
+    }
+
+    fn unclear(&mut self) -> Result<(), Stop> {
+        Err(Stop::Unclear)
+    }
+}
+
 impl Walk<'_, '_> {
     fn word(&self, node: Node<'_>) -> &str {
         &self.text.text[node.byte_range()]
     }
 
-    /// A statement.
+    /// A statement or an expression, reached by the paths `from`.
     fn run(&mut self, node: Node<'_>, from: Paths) -> Outcome {
-        self.steps += 1 + from.len();
-        if self.depth >= DEPTH || self.steps > STEPS {
-            return Err(Stop::Unclear);
-        }
-        self.depth += 1;
-        let to = self.statement(node, from);
-        self.depth -= 1;
-        to
+        let around = std::mem::replace(&mut self.state, from);
+        flow::run(self, node)?;
+        Ok(std::mem::replace(&mut self.state, around))
     }
 
     fn all(&mut self, nodes: Vec<Node<'_>>, from: Paths) -> Outcome {
         nodes.into_iter().try_fold(from, |now, n| self.run(n, now))
-    }
-
-    fn statement(&mut self, node: Node<'_>, from: Paths) -> Outcome {
-        let field = |name| node.child_by_field_name(name);
-        match node.kind() {
-            "compound_statement" | "else_clause" | "preproc_else" | "attributed_statement" => {
-                self.all(children(node), from)
-            }
-            "if_statement" => {
-                let (yes, no) = self.condition(field("condition"), from)?;
-                let mut to = self.optional(field("consequence"), yes)?;
-                to.join(self.optional(field("alternative"), no)?);
-                Ok(to)
-            }
-            "while_statement" | "for_statement" => self.loop_before(node, from),
-            "do_statement" => self.loop_behind(node, from),
-            "switch_statement" => {
-                let from = self.optional(field("condition"), from)?;
-                self.cases.push((from.clone(), false));
-                self.breaks.push(Paths::none());
-                let mut to = self.optional(field("body"), Paths::none())?;
-                to.join(self.breaks.pop().unwrap_or_default());
-                if let Some((_, false)) = self.cases.pop() {
-                    to.join(from);
-                }
-                Ok(to)
-            }
-            "case_statement" => {
-                let value = field("value");
-                let (entry, default) = self.cases.last_mut().ok_or(Stop::Unclear)?;
-                *default |= value.is_none();
-                let mut to = from;
-                to.join(entry.clone());
-                let rest = children(node).into_iter();
-                let rest = rest.filter(|c| value.is_none_or(|v| v.id() != c.id()));
-                self.all(rest.collect(), to)
-            }
-            "break_statement" => Self::leave(self.breaks.last_mut(), from),
-            "continue_statement" => Self::leave(self.continues.last_mut(), from),
-            "return_statement" => {
-                let to = self.all(children(node), from)?;
-                self.returns.join(to);
-                Ok(Paths::none())
-            }
-            "goto_statement" => {
-                let label = field("label").ok_or(Stop::Unclear)?;
-                let label = self.word(label).to_string();
-                self.labels.entry(label).or_default().join(from);
-                Ok(Paths::none())
-            }
-            "labeled_statement" => {
-                let label = field("label").ok_or(Stop::Unclear)?;
-                let mut to = from;
-                if let Some(here) = self.labels.get(self.word(label)) {
-                    to.join(here.clone());
-                }
-                let rest = children(node).into_iter();
-                self.all(rest.filter(|c| c.id() != label.id()).collect(), to)
-            }
-            "preproc_if" | "preproc_ifdef" | "preproc_elif" | "preproc_elifdef" => {
-                let heads = [field("name"), field("condition"), field("alternative")];
-                let head = |c: &Node<'_>| heads.iter().flatten().any(|h| h.id() == c.id());
-                let inside = children(node).into_iter().filter(|c| !head(c)).collect();
-                let mut to = self.all(inside, from.clone())?;
-                to.join(self.optional(field("alternative"), from)?);
-                Ok(to)
-            }
-            "preproc_def"
-            | "preproc_function_def"
-            | "preproc_call"
-            | "preproc_include"
-            | "type_definition" => Ok(from),
-            "declaration" | "expression_statement" | "init_declarator" => {
-                self.all(children(node), from)
-            }
-            "function_definition" | "ERROR" | "seh_try_statement" | "seh_leave_statement" => {
-                Err(Stop::Unclear)
-            }
-            _ => self.expression(node, from),
-        }
     }
 
     fn optional(&mut self, node: Option<Node<'_>>, from: Paths) -> Outcome {
@@ -203,60 +213,6 @@ impl Walk<'_, '_> {
             Some(node) => self.run(node, from),
             None => Ok(from),
         }
-    }
-
-    fn leave(to: Option<&mut Paths>, from: Paths) -> Outcome {
-        to.ok_or(Stop::Unclear)?.join(from);
-        Ok(Paths::none())
-    }
-
-    /// `while`, `for`.
-    fn loop_before(&mut self, node: Node<'_>, from: Paths) -> Outcome {
-        let field = |name| node.child_by_field_name(name);
-        let mut entry = self.optional(field("initializer"), from)?;
-        let endless = node.kind() == "for_statement" && field("condition").is_none();
-        loop {
-            let (yes, no) = if endless {
-                (entry.clone(), Paths::none())
-            } else {
-                self.condition(field("condition"), entry.clone())?
-            };
-            let (mut to, mut out) = self.body(field("body"), yes)?;
-            to = self.optional(field("update"), to)?;
-            let mut next = entry.clone();
-            next.join(to);
-            if next == entry {
-                out.join(no);
-                return Ok(out);
-            }
-            entry = next;
-        }
-    }
-
-    /// `do`.
-    fn loop_behind(&mut self, node: Node<'_>, from: Paths) -> Outcome {
-        let mut entry = from;
-        loop {
-            let body = node.child_by_field_name("body");
-            let (to, mut out) = self.body(body, entry.clone())?;
-            let (yes, no) = self.condition(node.child_by_field_name("condition"), to)?;
-            let mut next = entry.clone();
-            next.join(yes);
-            if next == entry {
-                out.join(no);
-                return Ok(out);
-            }
-            entry = next;
-        }
-    }
-
-    /// Of a loop's body: where it goes on, and where it is left.
-    fn body(&mut self, body: Option<Node<'_>>, from: Paths) -> Result<(Paths, Paths), Stop> {
-        self.breaks.push(Paths::none());
-        self.continues.push(Paths::none());
-        let mut to = self.optional(body, from)?;
-        to.join(self.continues.pop().unwrap_or_default());
-        Ok((to, self.breaks.pop().unwrap_or_default()))
     }
 
     /// A condition: the ways on which it holds, and the others.
@@ -438,7 +394,7 @@ impl Walk<'_, '_> {
             .is_some_and(|d| d.form == Form::Return)
         {
             self.visited.insert(node.start_byte());
-            self.returns.join(from);
+            self.jumps.returns.join(from);
             return Ok(Paths::none());
         }
         let session = self.hands_on(node.start_byte()) || self.names_session(node);
@@ -518,7 +474,7 @@ impl Walk<'_, '_> {
             return Err(Stop::Anything);
         }
         if self.library.may_leave && !ours {
-            self.returns.join(plain.clone());
+            self.jumps.returns.join(plain.clone());
         }
         Ok(plain)
     }

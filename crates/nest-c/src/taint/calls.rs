@@ -183,7 +183,7 @@ impl<'a> Walk<'a, '_> {
         self.run(function.body);
         let gives = self.frames.pop().map(|frame| {
             let end = std::mem::take(&mut self.env);
-            self.env = end.join(frame.ends);
+            self.env = end.join(frame.jumps.returns);
             let own = format!("{}:", frame.number);
             self.vars().retain(|key, _| !key.starts_with(&own));
             frame.gives

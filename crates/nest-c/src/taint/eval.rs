@@ -7,6 +7,7 @@ use super::types::{Held, Origin};
 use super::values::{ANYTHING, About, Number, Text, Value};
 use super::walk::{Condition, Walk};
 use crate::action::What;
+use crate::flow::Domain;
 use crate::library::children;
 use crate::source::Owner;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
-//! The statements of an action, in order, and what is known of variables behind each of them.
+//! The domain of texts: what is known of variables at each place of an action.
 //!
-//! Where ways meet, texts of both count, and of what was looked at only what was on both. Must not
-//! know: expressions.
+//! Where paths meet, the texts of both count, and of what was looked at only what both have looked
+//! at. Must not know: the order of statements, expressions.
 
 use super::common::Common;
 use super::format::character;
@@ -9,11 +9,13 @@ use super::types::{Flow, Origin};
 use super::values::{About, Env, Value};
 use crate::action::{Use, What};
 use crate::directives::Form;
+use crate::flow::{self, Domain, Jumps};
 use crate::library::children;
 use crate::read::Read;
 use crate::scope::{self, declared};
 use crate::source::Owner;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
 use tree_sitter::Node;
@@ -21,6 +23,9 @@ use tree_sitter::Node;
 /// Deeper nesting, and more steps, are not followed.
 const DEPTH: usize = 100;
 const STEPS: usize = 20_000;
+
+/// Turns of a loop that are followed.
+const TURNS: usize = 2;
 
 /// Functions that give 0 for texts that are the same.
 pub const COMPARE: [&str; 8] = [
@@ -44,16 +49,11 @@ pub struct Frame<'a> {
     pub number: usize,
     /// Keys of names, by scopes.
     pub scopes: Vec<BTreeMap<&'a str, String>>,
-    /// What it gives, and what is known where it ends.
+    /// What it returns, and what is known where it does.
     pub gives: Value,
-    pub ends: Env,
+    pub jumps: Jumps<Env>,
     /// What stands for `...`.
     pub rest: Value,
-    breaks: Vec<Env>,
-    continues: Vec<Env>,
-    /// For each switch, what comes to its labels, and whether one is the default.
-    cases: Vec<(Env, bool)>,
-    labels: BTreeMap<&'a str, Env>,
 }
 
 /// What a condition asks.
@@ -99,6 +99,174 @@ pub struct Walk<'a, 'p> {
     turns: usize,
     steps: usize,
     depth: usize,
+}
+
+impl<'a> Domain<'a> for Walk<'a, '_> {
+    type State = Env;
+    type Test = Condition;
+    type Stop = Infallible;
+
+    fn nowhere() -> Env {
+        Env::nowhere()
+    }
+
+    fn join(to: &mut Env, from: Env) {
+        *to = std::mem::take(to).join(from);
+    }
+
+    fn state(&mut self) -> &mut Env {
+        &mut self.env
+    }
+
+    fn jumps(&mut self) -> &mut Jumps<Env> {
+        &mut self.frame().jumps
+    }
+
+    fn text(&self, node: Node<'a>) -> &str {
+        self.word(node)
+    }
+
+    fn descend(&mut self, node: Node<'a>) -> Result<bool, Infallible> {
+        // A jump may lead to a label behind the end of all paths.
+        let label = matches!(node.kind(), "labeled_statement" | "case_statement");
+        let follows = self.goes_on() || label;
+        self.depth += 1;
+        Ok(follows)
+    }
+
+    fn ascend(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn simple(&mut self, node: Node<'a>) -> Result<(), Infallible> {
+        match node.kind() {
+            "declaration" => self.declaration(node),
+            "expression_statement" => {
+                for child in children(node) {
+                    let u = self.use_at(child).map(|u| &u.what);
+                    let is_return = matches!(u, Some(What::Directive { directive, .. }) if directive.form == Form::Return);
+                    if is_return {
+                        self.returned(Value::default());
+                    } else {
+                        self.eval(child);
+                    }
+                }
+            }
+            _ => drop(self.eval(node)),
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, value: Option<Node<'a>>) -> Result<(), Infallible> {
+        let value = value.map(|node| self.eval(node)).unwrap_or_default();
+        let frame = self.frame();
+        frame.gives = std::mem::take(&mut frame.gives).join(value);
+        Ok(())
+    }
+
+    fn test(&mut self, condition: Option<Node<'a>>, turn: bool) -> Result<Condition, Infallible> {
+        if !turn {
+            let (value, equal) = self.decides(condition);
+            return Ok(Condition { value, equal });
+        }
+        self.turns += 1;
+        let (mut value, _) = self.decides(condition);
+        self.turns -= 1;
+        // How far a loop counts is no look at a length.
+        value
+            .about
+            .retain(|(_, a)| !matches!(a, About::Length | About::StringLength));
+        Ok(Condition { value, equal: None })
+    }
+
+    fn assume(&mut self, test: &Condition, holds: bool) {
+        self.under(test, holds);
+    }
+
+    fn select(
+        &mut self,
+        condition: Option<Node<'a>>,
+        body: Option<Node<'a>>,
+    ) -> Result<Condition, Infallible> {
+        let (value, _) = self.decides(condition);
+        let mut test = Condition { value, equal: None };
+        self.labels(&mut test.value, body);
+        self.under(&test, true);
+        Ok(test)
+    }
+
+    fn settled(&mut self, entry: Env, turns: usize) -> bool {
+        // What each turn looks at was looked at behind the loop.
+        let (looked, measured) = (self.env.looked.clone(), self.env.measured.clone());
+        self.meet(entry);
+        for (origin, looks) in looked {
+            self.env.look(origin, looks);
+        }
+        for (origin, most) in measured {
+            self.env.measure(origin, most);
+        }
+        turns + 1 == TURNS
+    }
+
+    fn leave_loop(&mut self, condition: Option<Node<'a>>, _: Condition) -> Result<(), Infallible> {
+        let test = self.test(condition, true)?;
+        self.under(&test, true);
+        Ok(())
+    }
+
+    fn unclear(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn meet(&mut self, other: Env) {
+        if !Rc::ptr_eq(&self.env.vars, &other.vars) {
+            self.spend(other.vars.len());
+        }
+        Walk::join(&mut self.env, other);
+    }
+
+    /// Behind a choice: what was asked is known only where one of the ways has left, or where the
+    /// text is cut off if it is too long.
+    fn behind_choice(&mut self, before: Env, yes: Env) {
+        let both = !self.env.dead && !yes.dead;
+        let mut cut = before.measured.clone();
+        for (one, other) in [(&yes, &self.env), (&self.env, &yes)] {
+            for (origin, at) in &one.cut {
+                if let Some(bound) = other.measured.get(origin) {
+                    cut.insert(*origin, *at.max(bound));
+                }
+            }
+        }
+        self.meet(yes);
+        if both {
+            self.env.looked = before.looked;
+            self.env.measured = cut;
+        }
+    }
+
+    fn enter_test(&mut self, test: &Condition) {
+        self.around.push(test.value.about.clone());
+    }
+
+    fn leave_test(&mut self) {
+        self.around.pop();
+    }
+
+    fn enter_body(&mut self) {
+        self.turns += 1;
+    }
+
+    fn leave_body(&mut self) {
+        self.turns -= 1;
+    }
+
+    fn open_scope(&mut self) {
+        self.frame().scopes.push(BTreeMap::new());
+    }
+
+    fn close_scope(&mut self) {
+        self.frame().scopes.pop();
+    }
 }
 
 impl<'a, 'p> Walk<'a, 'p> {
@@ -162,12 +330,8 @@ impl<'a, 'p> Walk<'a, 'p> {
             number,
             scopes: vec![scope],
             gives: Value::default(),
-            ends: Env::nowhere(),
+            jumps: Jumps::new(Env::nowhere()),
             rest: Value::default(),
-            breaks: Vec::new(),
-            continues: Vec::new(),
-            cases: Vec::new(),
-            labels: BTreeMap::new(),
         });
     }
 
@@ -216,167 +380,13 @@ impl<'a, 'p> Walk<'a, 'p> {
 
     /// A statement.
     pub fn run(&mut self, node: Node<'a>) {
-        if self.goes_on() || node.kind() == "labeled_statement" || node.kind() == "case_statement" {
-            self.deeper(|walk| walk.statement(node));
-        }
-    }
-
-    fn all(&mut self, nodes: Vec<Node<'a>>) {
-        for node in nodes {
-            self.run(node);
-        }
-    }
-
-    fn optional(&mut self, node: Option<Node<'a>>) {
-        if let Some(node) = node {
-            self.run(node);
-        }
-    }
-
-    fn leave(&mut self) -> Env {
-        std::mem::replace(&mut self.env, Env::nowhere())
-    }
-
-    fn meet(&mut self, other: Env) {
-        if !Rc::ptr_eq(&self.env.vars, &other.vars) {
-            self.spend(other.vars.len());
-        }
-        let env = self.leave();
-        self.env = env.join(other);
-    }
-
-    fn statement(&mut self, node: Node<'a>) {
-        let field = |name| node.child_by_field_name(name);
-        match node.kind() {
-            "compound_statement" => {
-                self.frame().scopes.push(BTreeMap::new());
-                self.all(children(node));
-                self.frame().scopes.pop();
-            }
-            "if_statement" => {
-                let before = self.env.clone();
-                self.condition(field("condition"), |walk, tested| {
-                    let other = walk.under(&tested, true);
-                    walk.optional(field("consequence"));
-                    let yes = std::mem::replace(&mut walk.env, other);
-                    walk.under(&tested, false);
-                    walk.optional(field("alternative"));
-                    walk.behind_choice(before, yes);
-                });
-            }
-            "while_statement" | "for_statement" => {
-                self.frame().scopes.push(BTreeMap::new());
-                self.optional(field("initializer"));
-                self.repeat(field("condition"), field("body"), field("update"));
-                self.frame().scopes.pop();
-            }
-            "do_statement" => self.repeat(field("condition"), field("body"), None),
-            "switch_statement" => {
-                self.condition(field("condition"), |walk, tested| {
-                    walk.switched(&tested, field("body"));
-                    let entry = walk.leave();
-                    walk.frame().cases.push((entry, false));
-                    walk.frame().breaks.push(Env::nowhere());
-                    if let Some(body) = field("body") {
-                        walk.statement(body);
-                    }
-                });
-                let out = self.frame().breaks.pop().unwrap_or_default();
-                self.meet(out);
-                if let Some((entry, false)) = self.frame().cases.pop() {
-                    self.meet(entry);
-                }
-            }
-            "case_statement" => {
-                let value = field("value");
-                if let Some((entry, default)) = self.frame().cases.last_mut() {
-                    *default |= value.is_none();
-                    let entry = entry.clone();
-                    self.meet(entry);
-                }
-                let rest = children(node).into_iter();
-                self.all(
-                    rest.filter(|c| value.is_none_or(|v| v.id() != c.id()))
-                        .collect(),
-                );
-            }
-            "break_statement" => {
-                let env = self.leave();
-                if let Some(to) = self.frame().breaks.last_mut() {
-                    *to = std::mem::take(to).join(env);
-                }
-            }
-            "continue_statement" => {
-                let env = self.leave();
-                if let Some(to) = self.frame().continues.last_mut() {
-                    *to = std::mem::take(to).join(env);
-                }
-            }
-            "return_statement" => {
-                let given = children(node).into_iter().map(|n| self.eval(n)).next();
-                self.returned(given.unwrap_or_default());
-            }
-            "goto_statement" => {
-                let env = self.leave();
-                if let Some(label) = field("label").map(|l| self.word(l)) {
-                    let to = self
-                        .frame()
-                        .labels
-                        .entry(label)
-                        .or_insert_with(Env::nowhere);
-                    *to = std::mem::take(to).join(env);
-                }
-            }
-            "labeled_statement" => {
-                let Some(label) = field("label") else { return };
-                let word = self.word(label);
-                if let Some(env) = self.frame().labels.get(word).cloned() {
-                    self.meet(env);
-                }
-                let rest = children(node).into_iter();
-                self.all(rest.filter(|c| c.id() != label.id()).collect());
-            }
-            "preproc_if" | "preproc_ifdef" | "preproc_elif" | "preproc_elifdef" => {
-                let heads = [field("name"), field("condition"), field("alternative")];
-                let head = |c: &Node<'_>| heads.iter().flatten().any(|h| h.id() == c.id());
-                let before = self.env.clone();
-                self.all(children(node).into_iter().filter(|c| !head(c)).collect());
-                let yes = std::mem::replace(&mut self.env, before);
-                self.optional(field("alternative"));
-                self.meet(yes);
-            }
-            "else_clause" | "preproc_else" | "attributed_statement" => self.all(children(node)),
-            "declaration" => self.declaration(node),
-            "expression_statement" => {
-                for child in children(node) {
-                    let u = self.use_at(child).map(|u| &u.what);
-                    let is_return = matches!(u, Some(What::Directive { directive, .. }) if directive.form == Form::Return);
-                    if is_return {
-                        self.returned(Value::default());
-                    } else {
-                        self.eval(child);
-                    }
-                }
-            }
-            kind if kind.starts_with("preproc_") => {}
-            "ERROR" | "function_definition" | "type_definition" => {}
-            _ => drop(self.eval(node)),
-        }
+        let Ok(()) = flow::run(self, node);
     }
 
     fn returned(&mut self, value: Value) {
-        let env = self.leave();
         let frame = self.frame();
         frame.gives = std::mem::take(&mut frame.gives).join(value);
-        frame.ends = std::mem::take(&mut frame.ends).join(env);
-    }
-
-    /// A condition, and what stands under it.
-    fn condition(&mut self, node: Option<Node<'a>>, under: impl FnOnce(&mut Self, Condition)) {
-        let (value, equal) = self.decides(node);
-        self.around.push(value.about.clone());
-        under(self, Condition { value, equal });
-        self.around.pop();
+        flow::leave(self);
     }
 
     /// The value of a condition, and where it is known that a text equals another one.
@@ -414,11 +424,6 @@ impl<'a, 'p> Walk<'a, 'p> {
         before
     }
 
-    /// A condition on a value holds, or does not.
-    pub fn assume(&mut self, value: Value, equal: Option<bool>) {
-        self.under(&Condition { value, equal }, true);
-    }
-
     /// Whether a text equals another one where this holds (true) or does not (false); nothing if
     /// neither can be told.
     fn equal(&mut self, node: Node<'a>) -> Option<bool> {
@@ -448,9 +453,8 @@ impl<'a, 'p> Walk<'a, 'p> {
         }
     }
 
-    /// The bytes that labels of a switch name.
-    fn switched(&mut self, tested: &Condition, body: Option<Node<'a>>) {
-        let mut value = tested.value.clone();
+    /// Adds the bytes that labels of a switch name to what its value tells.
+    fn labels(&self, value: &mut Value, body: Option<Node<'a>>) {
         let byte: Vec<Origin> = value
             .about
             .iter()
@@ -471,76 +475,6 @@ impl<'a, 'p> Walk<'a, 'p> {
                 value.about.insert((origin, seen));
             }
         }
-        if let Some(around) = self.around.last_mut() {
-            around.extend(value.about.iter().copied());
-        }
-        self.assume(value, None);
-    }
-
-    /// Behind a choice: what was asked is known only where one of the ways has left, or where the
-    /// text is cut off if it is too long.
-    pub fn behind_choice(&mut self, before: Env, yes: Env) {
-        let both = !self.env.dead && !yes.dead;
-        let mut cut = before.measured.clone();
-        for (one, other) in [(&yes, &self.env), (&self.env, &yes)] {
-            for (origin, at) in &one.cut {
-                if let Some(bound) = other.measured.get(origin) {
-                    cut.insert(*origin, *at.max(bound));
-                }
-            }
-        }
-        self.meet(yes);
-        if both {
-            self.env.looked = before.looked;
-            self.env.measured = cut;
-        }
-    }
-
-    fn repeat(
-        &mut self,
-        condition: Option<Node<'a>>,
-        body: Option<Node<'a>>,
-        update: Option<Node<'a>>,
-    ) {
-        self.frame().breaks.push(Env::nowhere());
-        for _ in 0..2 {
-            let before = self.env.clone();
-            self.turn(condition, |walk| {
-                walk.frame().continues.push(Env::nowhere());
-                walk.turns += 1;
-                walk.optional(body);
-                walk.turns -= 1;
-                let next = walk.frame().continues.pop().unwrap_or_default();
-                walk.meet(next);
-                walk.optional(update);
-            });
-            // What each turn looks at was looked at behind the loop.
-            let (looked, measured) = (self.env.looked.clone(), self.env.measured.clone());
-            self.meet(before);
-            for (origin, looks) in looked {
-                self.env.look(origin, looks);
-            }
-            for (origin, most) in measured {
-                self.env.measure(origin, most);
-            }
-        }
-        self.turn(condition, |_| {});
-        let out = self.frame().breaks.pop().unwrap_or_default();
-        self.meet(out);
-    }
-
-    /// A loop's condition; how far it counts is no look at a length.
-    fn turn(&mut self, condition: Option<Node<'a>>, under: impl FnOnce(&mut Self)) {
-        self.turns += 1;
-        let (mut value, _) = self.decides(condition);
-        self.turns -= 1;
-        value
-            .about
-            .retain(|(_, a)| !matches!(a, About::Length | About::StringLength));
-        self.around.push(value.about.clone());
-        self.assume(value, None);
-        under(self);
-        self.around.pop();
     }
 
     fn declaration(&mut self, node: Node<'a>) {
