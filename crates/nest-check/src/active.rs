@@ -1,6 +1,6 @@
 //! Rules that are never active, and rules that never take anything.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::literal;
 use nest_c::effects::Named;
 use nest_diag::{Code, Diagnostic, Span};

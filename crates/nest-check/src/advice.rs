@@ -1,6 +1,6 @@
 //! The words of the findings about text from the client. Must not know: how they are found.
 
-use crate::Checker;
+use crate::checker::Checker;
 use nest_c::Owner;
 use nest_c::directives::{DIRECTIVES, Directive};
 use nest_c::taint::{Flow, Held, Origin, Use};

@@ -6,7 +6,7 @@
 //! matches, too, is how a case is written before the rule for all, and is not said; nor is one that
 //! begins with a command which the later one takes for any text. Must not know: actions.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::lines::LINE_FEED;
 use crate::waits::edges;
 use crate::witness::{LONGEST_MESSAGE, literal};
@@ -155,10 +155,10 @@ impl Checker<'_> {
         goes_on: impl Fn(&[At]) -> bool,
         goal: impl Fn(&[At]) -> bool,
     ) -> Search {
-        let most = self.ambiguous.min(most);
+        let most = self.pair_steps.min(most);
         let mut left = most;
         let found = product.search(&mut left, goes_on, goal);
-        self.ambiguous -= most - left;
+        self.pair_steps -= most - left;
         found
     }
 

@@ -3,7 +3,6 @@
 //! From the rules' automata, the sets of states that are reached, and the options as they are built
 //! in. Must not know: how much memory a server needs for it, how bounds are shown.
 
-mod endless;
 mod silence;
 
 use nest_c::directives::{self, Form};

@@ -1,6 +1,6 @@
 //! Actions behind which a conversation can only end, though they do not close it.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::Then;
 use nest_c::effects::{Closes, Effect, Path};
 use nest_diag::{Code, Diagnostic, Span};

@@ -1,9 +1,9 @@
-//! What could not be told, and why: where the answers are no longer exact in a way that may hide
-//! findings.
+//! Which findings may be missing, and why: where a check rests on something that is not known exactly.
 //!
 //! Must not know: how findings are made, how this is shown.
 
-use crate::Checker;
+use crate::checker::Checker;
+use crate::checks::{Basis, resting_on};
 use nest_diag::Code;
 use nest_machine::matching::words::number;
 use nest_machine::reach::MOST_SETS;
@@ -20,11 +20,9 @@ pub struct Incomplete {
 }
 
 impl Incomplete {
-    fn new(codes: &[Code], why: String) -> Incomplete {
-        Incomplete {
-            codes: codes.to_vec(),
-            why,
-        }
+    fn resting_on(basis: Basis, why: String) -> Incomplete {
+        let codes = resting_on(basis);
+        Incomplete { codes, why }
     }
 }
 
@@ -37,15 +35,14 @@ impl Checker<'_> {
                 "conversations can come to more than {} sets of states",
                 number(MOST_SETS)
             );
-            let codes = [Code::W0202, Code::W0203, Code::W0204, Code::W0303];
-            all.push(Incomplete::new(&codes, why));
+            all.push(Incomplete::resting_on(Basis::AllSets, why));
         }
         // Without states of its own it has nothing that depends on them.
         if self.m.states.len() > 2
             && let Some(name) = self.first_unclear()
         {
             let why = format!("what {name} does to states is not clear");
-            all.push(Incomplete::new(&[Code::W0202, Code::W0204], why));
+            all.push(Incomplete::resting_on(Basis::Effects, why));
         }
         let large = |r: &&Rule| r.dfa.is_none();
         if let Some(rule) = self.m.rules.iter().find(large) {
@@ -59,8 +56,7 @@ impl Checker<'_> {
                 called(&rule.label),
                 number(STATE_BUDGET)
             );
-            let codes = [Code::W0203, Code::W0205, Code::W0302, Code::W0303];
-            all.push(Incomplete::new(&codes, why));
+            all.push(Incomplete::resting_on(Basis::Automata, why));
         }
         let mut late: BTreeMap<Code, ()> = self.late.iter().map(|code| (*code, ())).collect();
         let perhaps = |rule: &usize| self.m.rules[*rule].dfa.is_some();
@@ -70,7 +66,7 @@ impl Checker<'_> {
         if !late.is_empty() {
             let codes: Vec<Code> = late.into_keys().collect();
             let why = "what the rules have in common takes too long to look at".to_string();
-            all.push(Incomplete::new(&codes, why));
+            all.push(Incomplete { codes, why });
         }
         all
     }

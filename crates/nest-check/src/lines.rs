@@ -4,7 +4,7 @@
 //! takes, and the conversation ends there. Said only of actions that answer on every way: others may
 //! well take the beginning of a line whose rest comes next.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::waits::{Bytes, edges};
 use crate::witness::{Then, literal};
 use nest_c::effects::Closes;

@@ -2,7 +2,7 @@
 //!
 //! Must not know: why it is looked for.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::{Witness, literal};
 use nest_c::Owner;
 use nest_machine::reach::{At, BESIDE, DfaProduct, Search};

@@ -4,7 +4,7 @@
 //! have the form that does harm is shown with the shortest message in which it has; if no message
 //! gives it that form, nothing is said. Must not know: C.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::search::{Example, Searched};
 use nest_c::Owner;
 use nest_c::directives::{self, Reads};

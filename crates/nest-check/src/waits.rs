@@ -4,7 +4,7 @@
 //! Whoever sent a whole message and waits for the answer waits for ever, and the server for him.
 //! Said only of actions that answer on every way: other rules may well be part of a longer talk.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::{Then, Witness, literal};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::reach::{At, DfaProduct, Search};

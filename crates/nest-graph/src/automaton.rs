@@ -11,8 +11,6 @@ use nest_machine::{Machine, Rule};
 use nest_pattern::{Dfa, Nfa, NfaState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More states are not drawn.
-pub const MOST_STATES: usize = 60;
 /// Labels are not longer.
 const LONGEST: usize = 24;
 /// Beyond this it is not told which elements are read.

@@ -3,8 +3,9 @@
 //! Once such a rule is live, it stays live whatever comes, so no rule at all is decided: until the
 //! client closes, or a limit ends the conversation. That is so whatever other rules do.
 
+use crate::checker::Checker;
+use crate::finding::Finding;
 use crate::witness::{Act, Then, literal};
-use crate::{Checker, Finding};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::Framing;
 use nest_machine::reach::{At, DfaProduct, Search};
