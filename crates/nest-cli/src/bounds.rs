@@ -5,6 +5,7 @@
 //! says itself. Must not know: how any of it is found.
 
 mod table;
+mod values;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -17,23 +18,7 @@ use crate::args::{Cc, Check, Format};
 use crate::build::{Prepared, Recipe};
 use crate::cc::Compiler;
 use crate::term::{self, Failure, Progress};
-
-/// What a connection has in one model.
-#[derive(Serialize)]
-pub struct Memory {
-    model: &'static str,
-    items: Vec<Item>,
-    bytes: u64,
-    clients: u64,
-}
-
-/// One thing that takes memory.
-#[derive(Clone, Serialize)]
-struct Item {
-    what: String,
-    option: Option<String>,
-    bytes: u64,
-}
+use values::{Item, Memory, limits, size};
 
 /// Says what is asked for; a failure if more is taken than is allowed.
 pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
@@ -149,28 +134,6 @@ fn item(line: &str) -> Option<Item> {
         option,
         bytes: bytes.parse().ok()?,
     })
-}
-
-/// Bytes as a server says them: rounded up.
-fn size(bytes: u64) -> String {
-    if bytes < 10_000 {
-        return bytes.to_string();
-    }
-    let (mut n, mut unit) = (bytes.div_ceil(1024), 0);
-    while n >= 10_000 && unit < 3 {
-        n = n.div_ceil(1024);
-        unit += 1;
-    }
-    format!("{n}{}", ["K", "M", "G", "T"][unit])
-}
-
-/// Milliseconds as durations are written.
-fn duration(ms: u64) -> String {
-    let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
-    let unit = units
-        .iter()
-        .find(|(n, _)| ms >= *n && ms.is_multiple_of(*n));
-    unit.map_or(format!("{ms}ms"), |(n, unit)| format!("{}{unit}", ms / n))
 }
 
 fn too_much(memory: &Memory, most: u64) -> Option<String> {
@@ -299,16 +262,6 @@ struct Named<'a> {
     places: &'a [String],
 }
 
-/// The options that bound a wait.
-fn limits(what: For) -> Vec<&'static str> {
-    match what {
-        For::Message => vec!["idleTimeout", "readTimeout"],
-        For::Bytes => vec!["idleTimeout"],
-        For::Output => vec!["writeTimeout"],
-        For::Time | For::Block => Vec::new(),
-    }
-}
-
 fn json(m: &Machine, bounds: &Bounds, memory: &[Memory]) -> String {
     let label = |n: &usize| m.timers[*n].label.as_str();
     let read = |r: &'_ nest_check::Reading| {
@@ -382,15 +335,5 @@ mod tests {
         assert_eq!(found, Some((64, "session record".into(), None)));
         assert!(item("# fileRoot is not set: built in").is_none());
         assert!(item("# 500 clients need at most 1M of memory").is_none());
-    }
-
-    #[test]
-    fn sizes_and_durations_are_as_they_are_written() {
-        assert_eq!(
-            [size(64), size(65_537), size(20 << 20)],
-            ["64", "65K", "20M"]
-        );
-        let texts = [duration(300_000), duration(1500), duration(7_200_000)];
-        assert_eq!(texts, ["5m", "1500ms", "2h"]);
     }
 }

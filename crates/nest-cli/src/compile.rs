@@ -1,33 +1,32 @@
-//! A specification compiled and its findings shown: `nest check`, and the first step of the others.
+//! A specification compiled and its findings shown: the first step of every command.
 //!
 //! Must not know: what is done with the machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use nest_check::{Finding, Incomplete, Witness};
 use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_machine::{Machine, Overrides};
 
-use crate::args::{Check, Format, Spec};
-use crate::bounds;
+use crate::args::Spec;
 use crate::findings;
-use crate::matching;
-use crate::replay::replay;
 use crate::source::{self, Files};
 use crate::term::{self, Failure, Progress};
 
-/// What compiling came to, nothing said yet.
-struct Outcome {
-    sources: SourceMap,
-    diagnostics: Vec<Diagnostic>,
-    machine: Option<Machine>,
+/// What compiling came to, before anything is printed.
+pub struct Outcome {
+    /// All source text.
+    pub sources: SourceMap,
+    /// Findings, in order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The machine; none if there was an error.
+    pub machine: Option<Machine>,
     allows: Allows,
     /// How many warnings were allowed.
     allowed: usize,
-    /// What the checker could not tell.
-    incomplete: Vec<Incomplete>,
+    /// Findings that may be missing.
+    pub incomplete: Vec<Incomplete>,
 }
 
 impl Outcome {
@@ -47,48 +46,6 @@ impl Outcome {
         let (reported, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
         self.diagnostics = reported;
         witnesses
-    }
-}
-
-/// `nest check`.
-pub fn check(args: &Check) -> Result<ExitCode, Failure> {
-    let mut outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
-    let witnesses = outcome.check();
-    if let Some(n) = args.replay {
-        let Some(witness) = n.checked_sub(1).and_then(|n| witnesses.get(n)) else {
-            return Err(findings::none(n, witnesses.len()));
-        };
-        let Some(witness) = witness else {
-            let what = format!("finding {n} is about no conversation: there is nothing to see");
-            return Err(Failure::new(what));
-        };
-        let machine = outcome.machine.as_ref().ok_or(Failure::Reported)?;
-        replay(&args.spec, machine, witness)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let explained = outcome.machine.as_ref().filter(|_| args.explain_matching);
-    match args.format {
-        Format::Json => {
-            let found = &outcome.diagnostics;
-            term::print(findings::json(&outcome.sources, found, &witnesses));
-            term::print(findings::incomplete_json(&outcome.incomplete));
-            if let Some(machine) = explained {
-                term::print(matching::json(machine));
-            }
-        }
-        Format::Text => {
-            let colour = term::colour_out();
-            findings::number(&args.spec.file, &mut outcome.diagnostics, &witnesses);
-            term::print(render_text(&outcome.sources, &outcome.diagnostics, colour));
-            if let Some(machine) = explained {
-                term::print(matching::text(machine, term::width()));
-            }
-            summarise(&args.spec.file, &outcome);
-        }
-    }
-    match &outcome.machine {
-        Some(machine) => bounds::say(machine, args),
-        None => Err(Failure::Reported),
     }
 }
 
@@ -114,11 +71,17 @@ fn say(file: &Path, outcome: &Outcome) {
     summarise(file, outcome);
 }
 
+/// Compiles and checks; for each finding, what a client does to see it.
+pub fn checked(spec: &Spec) -> (Outcome, Vec<Option<Witness>>) {
+    let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
+    let witnesses = outcome.check();
+    (outcome, witnesses)
+}
+
 /// Compiles and checks: the machine, and all findings in the order of `nest check`. Errors go to
 /// standard error.
 pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failure> {
-    let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
-    let witnesses = outcome.check();
+    let (mut outcome, witnesses) = checked(spec);
     let Some(machine) = outcome.machine.take() else {
         say(&spec.file, &outcome);
         return Err(Failure::Reported);
@@ -187,8 +150,8 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
     }
 }
 
-/// One line that counts.
-fn summarise(file: &Path, outcome: &Outcome) {
+/// Prints one line that counts the findings.
+pub fn summarise(file: &Path, outcome: &Outcome) {
     let diagnostics = &outcome.diagnostics;
     let name = if source::is_stdin(file) {
         source::STDIN.into()

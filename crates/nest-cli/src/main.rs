@@ -9,6 +9,7 @@ mod bounds;
 mod build;
 mod cache;
 mod cc;
+mod check;
 mod compile;
 mod create;
 mod explain;
@@ -16,6 +17,7 @@ mod findings;
 mod generate;
 mod graph;
 mod matching;
+mod obtain;
 mod output;
 mod pages;
 mod replay;
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
     term::choose_colour(cli.color);
     let result = match &cli.command {
         Command::New(args) => create::new(args),
-        Command::Check(args) => compile::check(args),
+        Command::Check(args) => check::check(args),
         Command::Graph(args) => graph::graph(args),
         Command::Gen(args) => generate::generate(args),
         Command::Build(args) => build::build(args),

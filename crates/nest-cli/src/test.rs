@@ -10,9 +10,10 @@ mod proposal;
 mod report;
 mod runner;
 mod script;
+mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use nest_check::Coverage;
@@ -22,7 +23,7 @@ use crate::args::{Cc, Sanitize, Spec, Test};
 use crate::build::Recipe;
 use crate::cc::Compiler;
 use crate::compile::{compile, compile_again};
-use crate::run::cached;
+use crate::obtain::cached;
 use crate::signals::{self, Hold};
 use crate::source;
 use crate::term::{self, Failure, Progress};
@@ -203,16 +204,4 @@ fn build(
         servers.insert(model.clone(), server);
     }
     Ok((servers, without))
-}
-
-/// A path as the user would write it: from the current directory, if it lies in it.
-fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().and_then(std::fs::canonicalize);
-    let short = here
-        .ok()
-        .and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    short
-        .unwrap_or_else(|| path.to_owned())
-        .display()
-        .to_string()
 }

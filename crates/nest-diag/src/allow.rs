@@ -3,7 +3,10 @@
 //! One stands at the end of the line in which the warning stands, or on lines of its own before it.
 //! Must not know: what a comment is in the language (its reader finds them), what a warning says.
 
-use crate::{Code, Diagnostic, FileId, Severity, SourceMap, Span, nearest};
+use crate::codes::{Code, Severity};
+use crate::diagnostic::Diagnostic;
+use crate::nearest::nearest;
+use crate::source::{FileId, SourceMap, Span};
 use std::collections::BTreeSet;
 
 /// What every comment holds that speaks to the compiler.

@@ -3,7 +3,7 @@
 //! Positions that cannot be (beyond the end, inside a character, a file that is not there) are
 //! moved to the nearest one that can. Must not know: how places are shown.
 
-use crate::{FileId, SourceFile, SourceMap, Span};
+use crate::source::{FileId, SourceFile, SourceMap, Span};
 
 /// Line and column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

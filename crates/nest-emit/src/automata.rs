@@ -3,36 +3,21 @@
 //! Both resume wherever bytes end: what is kept is the state, and the registers. `runtime/seam.h`
 //! says what a run is. Must not know: why these rules are together.
 
+mod emitter;
 mod kept;
 mod lead;
 mod state;
 mod words;
 
-use crate::server::condition;
+use crate::condition::condition;
 use crate::tables::comment;
 use crate::writer::Writer;
-use nest_machine::matching::{Active, Automaton, Matching};
+use emitter::Emitter;
+use nest_machine::matching::{Active, Matching};
 use nest_machine::{Cond, Machine};
-use nest_pattern::{ByteSet, Product, Source};
+use nest_pattern::Source;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// An automaton on its way to C.
-pub(crate) struct Emitter<'a> {
-    matching: &'a Matching,
-    automaton: &'a Automaton,
-    product: &'a Product,
-    number: usize,
-    /// Sets that single bytes are looked up in.
-    sets: RefCell<Vec<ByteSet>>,
-    /// Of each class: its only byte, or its only letter and the bit in which the case differs.
-    letter_of: Vec<Option<(u8, u8)>>,
-    /// Of each state whether words may begin there.
-    begins: Vec<bool>,
-    kept: kept::Kept,
-    /// Of each state the one whose run it begins.
-    leads: Vec<Option<u32>>,
-}
 
 /// All automata, and the function by which the engine runs them.
 pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {

@@ -74,7 +74,7 @@ pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     let banner = format!(
         "# {} ({}) from {} for the {} model.\n",
         crate::MARK,
-        crate::VERSION,
+        crate::version::VERSION,
         plain(&m.file),
         m.settings.model.row().name
     );
@@ -324,7 +324,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          STOPSIGNAL SIGTERM\n\
          ENTRYPOINT [\"/{name}\"]\n",
         mark = crate::MARK,
-        version = crate::VERSION,
+        version = crate::version::VERSION,
         file = plain(&m.file),
         model = m.settings.model.row().name,
         drain = plain(initial(m, "drainTimeout")),
@@ -333,7 +333,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         "# {} ({}): what the image is not built from.\n\
          .dockerignore\nDockerfile\n*.o\n*.service\n*.socket\n/{name}\n",
         crate::MARK,
-        crate::VERSION
+        crate::version::VERSION
     );
     let file = |path: &str, text: String| OutFile {
         path: path.to_owned(),

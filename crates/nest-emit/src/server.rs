@@ -1,5 +1,6 @@
 //! server.c: sizes, hooks, the runtime files that this server needs, tables, options.
 
+use crate::condition::condition;
 use crate::writer::{Writer, string};
 use crate::{automata, explain, tables};
 use nest_machine::matching::Matching;
@@ -242,21 +243,6 @@ fn timers(m: &Machine, w: &mut Writer) {
     w.line("}");
 }
 
-pub(crate) fn condition(cond: &Cond) -> String {
-    let join = |all: &[Cond], with: &str| {
-        let parts: Vec<String> = all.iter().map(condition).collect();
-        format!("({})", parts.join(with))
-    };
-    match cond {
-        Cond::True => "true".to_string(),
-        Cond::State(n) => format!("(states >> {n} & 1) != 0"),
-        Cond::Last(n) => format!("last == {n}"),
-        Cond::Not(c) => format!("!({})", condition(c)),
-        Cond::And(all) => join(all, " && "),
-        Cond::Or(all) => join(all, " || "),
-    }
-}
-
 fn identity(m: &Machine, w: &mut Writer) {
     w.begin("identity");
     w.line("const char *const nest__state_names[] = {");
@@ -282,7 +268,7 @@ fn identity(m: &Machine, w: &mut Writer) {
     ));
     w.line(&format!(
         "const char nest__tool_version[] = {};",
-        string(crate::VERSION)
+        string(crate::version::VERSION)
     ));
     w.line(&format!(
         "const bool nest__has_start = {};",

@@ -4,6 +4,7 @@
 //! Where there are more sets than a picture holds, those are joined in which the same rules can take
 //! something. Must not know: how it is drawn.
 
+use crate::by::By;
 use crate::follow;
 use crate::marks::Marks;
 use crate::text::{duration, plain, short};
@@ -11,36 +12,13 @@ use nest_c::effects::Effects;
 use nest_check::{Finding, Witness};
 use nest_diag::SourceMap;
 use nest_machine::Machine;
-use nest_machine::reach::{Move, Reach, Step, Winners};
+use nest_machine::reach::{Move, Reach, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More sets than this are not drawn one by one.
 pub const MOST_SETS: usize = 40;
 /// Patterns longer than this are cut where they stand for a rule's name.
 const LONGEST: usize = 26;
-
-/// What moves a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
-    /// START's action.
-    Start,
-    /// A rule.
-    Rule(usize),
-    /// A TIMEOUT rule.
-    Timer(usize),
-    /// Nothing is active.
-    Stuck,
-}
-
-impl From<Option<Step>> for By {
-    fn from(step: Option<Step>) -> By {
-        match step {
-            None => By::Start,
-            Some(Step::Rule(n)) => By::Rule(n),
-            Some(Step::Timer(n)) => By::Timer(n),
-        }
-    }
-}
 
 /// Where a conversation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

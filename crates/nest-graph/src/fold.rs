@@ -2,8 +2,9 @@
 //!
 //! What a rule does alike in many sets is drawn once, at a node that stands for all of these.
 
+use crate::by::By;
 use crate::condition::condition;
-use crate::conversation::{By, Conversation, Place, Steps};
+use crate::conversation::{Conversation, Place, Steps};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{cells, plain, short, title};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,6 +4,7 @@
 //! [`mermaid`] write it. The same specification gives the same bytes. Must not know: C, files.
 
 pub mod automaton;
+mod by;
 mod condition;
 mod conversation;
 mod dot;

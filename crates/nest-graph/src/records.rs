@@ -3,8 +3,9 @@
 //! The fields are an interface (`docs/howto/pictures.md`): they may grow, they are not renamed.
 
 use crate::automaton::Automaton;
+use crate::by::By;
 use crate::condition::condition;
-use crate::conversation::{By, Conversation, Place, Steps};
+use crate::conversation::{Conversation, Place, Steps};
 use crate::marks::About;
 use crate::text::bytes;
 use nest_machine::{Cond, Machine};

@@ -2,7 +2,8 @@
 //!
 //! An arrow leads from a state that a rule asks for to a state that it may mark.
 
-use crate::conversation::{By, Conversation};
+use crate::by::By;
+use crate::conversation::Conversation;
 use crate::fold::{count, lines};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{plain, title};

@@ -5,30 +5,16 @@
 mod values;
 
 use crate::blocks;
+use crate::context::Context;
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
 use nest_c::directives::{self, DIRECTIVES, Directive, Form};
 use nest_c::lexer::{self, Kind, Token};
-use nest_c::scope::{Body, Names};
+use nest_c::scope::Body;
 use nest_c::{inner, without_directives};
-use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
+use nest_diag::{Code as Diag, Diagnostic, nearest};
 use nest_syntax::ast::CText;
 use std::ops::Range;
 use std::sync::OnceLock;
-use tree_sitter::Parser;
-
-/// What an action is checked against.
-pub struct Context<'a> {
-    /// All source text.
-    pub sources: &'a SourceMap,
-    /// State names by number.
-    pub states: &'a [String],
-    /// Per-connection variables.
-    pub variables: &'a Names,
-    /// Findings.
-    pub out: &'a mut Vec<Diagnostic>,
-    /// The C parser.
-    pub parser: &'a mut Parser,
-}
 
 /// Whose action it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

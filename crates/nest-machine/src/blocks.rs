@@ -3,7 +3,7 @@
 //!
 //! Takes time in proportion to the text, however it nests.
 
-use crate::actions::Context;
+use crate::context::Context;
 use crate::model::{Use, What};
 use nest_c::directives::Form;
 use nest_c::inner;

@@ -1,11 +1,13 @@
 //! From syntax to machine: names to numbers, patterns to automata, actions read.
 
-use crate::actions::{self, Context, Owner};
+use crate::actions::{self, Owner};
+use crate::context::Context;
 use crate::model::{
     Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Startup, Timer, What,
 };
+use crate::options;
+use crate::overrides::Overrides;
 use crate::whole::{self, Refused};
-use crate::{Overrides, options};
 use crate::{cmacros, csections, unused};
 use nest_c::directives::{self, Need, States};
 use nest_c::lexer::{self, Kind};

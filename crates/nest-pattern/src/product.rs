@@ -4,103 +4,16 @@
 //! masked by its condition's bit. Acceptance and the boundaries of elements are on the transitions.
 //! Must not know: what a condition is, how the automaton is run.
 
+mod automaton;
 mod chains;
 mod registers;
 
 use crate::dfa::classes::{self, BYTES};
 use crate::dfa::minimise;
 use crate::hash::Table;
-use crate::tagged::{Source, Tagged};
-pub use chains::Chain;
-
-/// A rule on its way into the product.
-#[derive(Clone, Copy, Debug)]
-pub struct Member<'a> {
-    /// Its automaton.
-    pub automaton: &'a Tagged,
-    /// The bit of its condition.
-    pub bit: u32,
-}
-
-/// What a rule that accepts leaves behind.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Accept {
-    /// Which member.
-    pub member: usize,
-    /// The value of each of its tags, from the registers as they were before the byte.
-    pub tags: Vec<Source>,
-}
-
-/// What a transition does, in this order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Effect {
-    /// The members that accept, the preferred first: the first that is active counts.
-    pub accepts: Vec<Accept>,
-    /// Registers and their new values, one after the other.
-    pub moves: Vec<(u16, Source)>,
-}
-
-impl Effect {
-    /// Whether it leaves the same behind if it is done for the last of several bytes alone.
-    #[must_use]
-    pub fn at_once(&self) -> bool {
-        let set: Vec<u16> = self.moves.iter().map(|(register, _)| *register).collect();
-        let mut tags = self.accepts.iter().flat_map(|a| &a.tags);
-        let mut moves = self.moves.iter();
-        moves.all(|(_, source)| *source == Source::Here)
-            && tags.all(|source| match source {
-                Source::Here => true,
-                Source::Register(r) => !set.contains(r),
-            })
-    }
-}
-
-/// The product. State 0 is dead: nothing is live.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Product {
-    /// Byte to class.
-    pub classes: [u8; 256],
-    /// Number of classes.
-    pub class_count: usize,
-    /// `next[state * class_count + class]`: where to, and which of `effects`.
-    pub next: Vec<(u32, u32)>,
-    /// What transitions do; the first does nothing.
-    pub effects: Vec<Effect>,
-    /// The state before any byte.
-    pub start: u32,
-    /// The bits of the conditions whose rules are live, ascending, for each state.
-    pub live: Vec<Vec<u32>>,
-    /// Number of registers.
-    pub registers: usize,
-    /// These are 0 at the start.
-    pub zeroed: Vec<u16>,
-    /// States that count.
-    pub chains: Vec<Chain>,
-}
-
-/// The members that are live, and their states.
-type Key = Vec<(u32, u32)>;
-
-/// What one member does on a transition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Part {
-    member: u32,
-    moves: u32,
-    accepts: bool,
-    live: bool,
-}
-
-/// The product before its registers have places.
-struct Raw<'a> {
-    members: &'a [Member<'a>],
-    classes: [u8; 256],
-    /// How many bytes each class has.
-    weights: Vec<usize>,
-    keys: Vec<Key>,
-    /// Where to, and which of `parts`.
-    next: Vec<(u32, u32)>,
-    parts: Vec<Vec<Part>>,
-}
+use crate::tagged::Tagged;
+pub use automaton::{Accept, Chain, Effect, Member, Product};
+use automaton::{Key, Part, Raw};
 
 impl Product {
     /// The product of the members, in the order of preference; `certain`: all are active whenever
@@ -151,18 +64,6 @@ impl Product {
             chains: Vec::new(),
         };
         Some(whole.minimised().chained())
-    }
-
-    /// Number of states.
-    #[must_use]
-    pub fn states(&self) -> usize {
-        self.live.len()
-    }
-
-    /// The transitions of a state: for each of the different ones, its bytes.
-    #[must_use]
-    pub fn row(&self, state: usize) -> &[(u32, u32)] {
-        &self.next[state * self.class_count..(state + 1) * self.class_count]
     }
 
     fn minimised(self) -> Product {

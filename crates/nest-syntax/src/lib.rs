@@ -8,6 +8,7 @@ mod cond;
 mod csource;
 mod decls;
 mod delimit;
+mod loader;
 mod lookahead;
 mod macros;
 mod names;
@@ -15,27 +16,9 @@ mod pattern;
 mod reader;
 mod rules;
 
+pub use loader::{Alone, Loader};
 use nest_diag::{Diagnostic, FileId, REMARK, SourceMap, Span};
 use std::collections::BTreeMap;
-
-/// Brings the text of an `%include`; the compiler itself does no I/O.
-pub trait Loader {
-    /// `path` as written, `from`: the name of the including file. The new file's name and text,
-    /// or why there is none.
-    ///
-    /// # Errors
-    /// One sentence for the user.
-    fn load(&mut self, from: &str, path: &str) -> Result<(String, String), String>;
-}
-
-/// For a specification that stands alone: no file is there.
-pub struct Alone;
-
-impl Loader for Alone {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_owned())
-    }
-}
 
 /// Parses the specification `name`, whose text is `text`, and what it includes.
 /// All diagnostics of all files come back, in order of position.

@@ -3,7 +3,7 @@
 //! Marks comments, strings, directives and declarations, and in a terminal what is typed. It needs to be
 //! right for people, not for a compiler.
 
-use super::page::escaped;
+use super::paths::escaped;
 
 /// The text as HTML, in colours if its kind has some.
 pub fn highlighted(kind: &str, text: &str) -> String {

@@ -2,7 +2,7 @@
 //! directive becomes. Must not know: how rows are looked up.
 
 use super::roles::Role;
-use super::{Directive, Does, Form, Function, Need, PartAs, Reads, SELF, States, Wait};
+use super::rows::{Directive, Does, Form, Function, Need, PartAs, Reads, SELF, States, Wait};
 
 const fn d(
     name: &'static str,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nest_check::{Bounds, For, Limits, Reading, Silence};
 use nest_machine::Machine;
 
-use super::{Memory, duration, limits, size};
+use super::values::{Memory, duration, limits, size};
 use crate::term::{FAINT, GOOD, STRONG};
 
 /// Sets of states that a line names; the others are counted.

@@ -13,7 +13,7 @@ use nest_machine::reach::{Reach, Step};
 use serde_json::{Value, json};
 
 use super::runner::{Cell, Page};
-use super::shown;
+use super::shown::shown;
 use crate::args::Format;
 use crate::term::{self, ERROR, FAINT, GOOD, STRONG};
 

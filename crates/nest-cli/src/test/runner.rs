@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-use super::shown;
+use super::shown::shown;
 use crate::signals::{self, ENDING};
 use crate::term::{Failure, Progress};
 

@@ -4,7 +4,7 @@
 //! do. The scan is begun at its own byte: if it moved, one is in the run. What is not of the lead
 //! but of the run, such as the blanks before a value, is told before. Must not know: tables.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use super::state::{RUN, Ways, literal, scan};
 use crate::writer::Writer;
 use nest_pattern::ByteSet;

@@ -3,7 +3,8 @@
 //! Bytes that lead back to the same state are passed over many at a time, a text that must come is
 //! compared by words; what they cannot decide, the choice by one byte does. Must not know: tables.
 
-use super::{Emitter, words};
+use super::emitter::Emitter;
+use super::words;
 use crate::writer::{Writer, string};
 use nest_pattern::{ByteSet, Chain};
 use std::collections::{BTreeMap, BTreeSet};

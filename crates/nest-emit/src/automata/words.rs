@@ -5,7 +5,7 @@
 //! as much each time, and one by a hash is guessed wrong more often: its jump has many ends, while
 //! the comparisons of a sparse switch have two each. Must not know: runs, tables.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::writer::{Writer, string};
 use nest_pattern::Product;
 use std::collections::BTreeSet;

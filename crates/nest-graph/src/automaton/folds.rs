@@ -3,7 +3,7 @@
 //! In a text each state has one way in and one way out, by one letter each. In a count each state
 //! leads to the next by the same bytes, and does else what the first one does.
 
-use super::{Automaton, Bytes, letter};
+use super::state::{Automaton, Bytes, LONGEST, letter};
 use crate::graph::Label;
 use crate::text::{bytes, short};
 use std::collections::BTreeMap;
@@ -157,7 +157,7 @@ impl Folds {
             format!("{{{more}}}")
         };
         let label = Label {
-            text: short(&what, super::LONGEST) + &times,
+            text: short(&what, LONGEST) + &times,
             tip: format!("{what}{times}"),
             certain: true,
             codes: Vec::new(),

@@ -5,7 +5,7 @@
 //! rightmost; each of the four is made as narrow as it can be, and a vertex takes the mean of the two
 //! middle ones. All four keep the distances, so their medians do.
 
-use super::Rows;
+use super::rows::Rows;
 use std::collections::BTreeSet;
 
 /// Between neighbours of a row.

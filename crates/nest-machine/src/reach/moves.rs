@@ -1,7 +1,7 @@
 //! Every step from every set that is reached: where conversations can go, not only how they first
 //! came there.
 
-use super::{Node, Reach, START, Step, begun, outcomes, tests_last};
+use super::sets::{Node, Reach, START, Step, begun, outcomes, tests_last};
 use crate::model::Machine;
 use nest_c::effects::{Closes, Effect, Effects};
 use std::collections::{BTreeMap, HashMap};

@@ -4,7 +4,8 @@
 //! but silent keeps others waiting. The dead, the done, the live accepting and the live silent
 //! are the first four blocks.
 
-use super::{DEAD, DONE, Dfa, Raw, classes};
+use super::classes;
+use super::state::{DEAD, DONE, Dfa, Raw};
 use std::collections::VecDeque;
 
 pub(super) fn minimise(raw: &Raw) -> Dfa {

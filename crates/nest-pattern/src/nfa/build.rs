@@ -9,7 +9,7 @@
 //! piece in front of the same two continuations is built once; loops nested n deep thus cost n²
 //! states at most, and no cycle of the NFA is without a byte.
 
-use super::{NfaState, STATE_LIMIT, TooLarge};
+use super::state::{NfaState, STATE_LIMIT, TooLarge};
 use crate::hash::Table;
 use crate::hir::Hir;
 

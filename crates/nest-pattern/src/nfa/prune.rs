@@ -2,7 +2,7 @@
 //!
 //! Liveness is "the thread list is not empty": a thread without hope would keep a rule waiting.
 
-use super::NfaState;
+use super::state::NfaState;
 use nest_syntax::ast::ByteSet;
 
 /// What is left, and its start.

@@ -4,41 +4,7 @@
 //! Their numbers follow each other, so that whoever runs them may go many states at once. Must not
 //! know: how they are run.
 
-use super::Product;
-
-/// States `first` to `first + length - 1`: on bytes of `class`es each leads to the next, the last
-/// to `exit`, with the same effect; on all others all do the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chain {
-    /// The first state.
-    pub first: u32,
-    /// How many there are.
-    pub length: u32,
-    /// Where the last leads.
-    pub exit: u32,
-    /// What each step does: one of `Merged::effects`.
-    pub effect: u32,
-}
-
-impl Chain {
-    /// The state behind `state`, one of the chain.
-    #[must_use]
-    pub fn next(&self, state: u32) -> u32 {
-        if state + 1 == self.first + self.length {
-            self.exit
-        } else {
-            state + 1
-        }
-    }
-
-    /// How many steps lead from `state` to the exit; nothing if it is none of the chain.
-    #[must_use]
-    pub fn left(&self, state: u32) -> Option<u32> {
-        (self.first..self.first + self.length)
-            .contains(&state)
-            .then(|| self.first + self.length - state)
-    }
-}
+use super::automaton::{Chain, Product};
 
 /// A shorter one is not worth its count.
 const SHORTEST: usize = 8;

@@ -4,7 +4,7 @@
 //! used are dropped; those that a transition only hands on share a place where no state needs both;
 //! the rest are coloured. Must not know: how the product was made.
 
-use super::{Accept, Effect, Part, Raw};
+use super::automaton::{Accept, Effect, Part, Raw};
 use crate::hash::Table;
 use crate::tagged::Source;
 use std::collections::{BTreeMap, BTreeSet};

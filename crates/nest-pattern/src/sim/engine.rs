@@ -2,30 +2,9 @@
 //!
 //! Timers and closing are the caller's. Must not know: how conditions choose the rules.
 
-use super::{ProductRun, Runner, Threads, Together, parts};
-use crate::dfa::Dfa;
-use crate::nfa::Nfa;
+use super::product::{ProductRun, Together};
+use super::runner::{Rule, Runner, parts};
 use std::ops::Range;
-
-/// The automata of one rule; without a DFA it runs by thread list.
-#[derive(Clone, Debug)]
-pub struct Rule {
-    /// Its NFA; decides the parts.
-    pub nfa: Nfa,
-    /// Its DFA, if it fits the budget.
-    pub dfa: Option<Dfa>,
-}
-
-impl Rule {
-    /// The rule's runner before any byte.
-    #[must_use]
-    pub fn runner(&self) -> Runner<'_> {
-        match &self.dfa {
-            Some(dfa) => Runner::Dfa(dfa, dfa.start),
-            None => Runner::Threads(Threads::new(&self.nfa)),
-        }
-    }
-}
 
 /// Why a conversation ends at a read point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Runs a product in Rust, for tests. Must not know: how the product was made.
 
-use super::{Rule, parts};
+use super::runner::{Rule, parts};
 use crate::cuts::{Cut, Cuts};
 use crate::nfa::Nfa;
 use crate::product::{Member, Product};

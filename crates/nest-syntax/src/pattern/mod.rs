@@ -9,6 +9,7 @@ mod class;
 mod escape;
 mod group;
 mod literal;
+mod parser;
 mod quant;
 mod word;
 
@@ -19,12 +20,8 @@ use crate::lookahead;
 use crate::names::Names;
 use crate::reader::{Reader, is_blank, is_ident_start};
 use escape::Escape;
-
-/// Groups may nest this deep, as in PCRE2.
-const DEEPEST: usize = 250;
-
-/// The rest of the pattern cannot be understood; the reason is reported.
-pub(crate) struct Abort;
+pub(crate) use parser::Abort;
+use parser::Parser;
 
 /// What ended a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,24 +69,6 @@ fn some_byte(span: Span) -> Element {
         },
         span,
     }
-}
-
-struct Parser<'r, 'a> {
-    r: &'r mut Reader<'a>,
-    names: &'r Names,
-    in_rule: bool,
-    /// Open groups.
-    depth: usize,
-    /// Plain `( )` groups so far: PCRE2 reads `\12` by their number.
-    groups: u32,
-    /// Nothing that can match stands before here: `^` says nothing.
-    leading: bool,
-    /// How many `^` and `\A` said nothing so far.
-    anchors: u32,
-    /// Up to here the letters have been looked at.
-    letters_end: usize,
-    /// Where the element being read starts.
-    element: usize,
 }
 
 impl<'r, 'a> Parser<'r, 'a> {
