@@ -26,7 +26,7 @@ impl Named {
     #[must_use]
     pub fn of(m: &Source<'_>) -> Option<Named> {
         let found = Effects::of_all(m);
-        let anything = [Path::anything(all(&m.states))];
+        let anything = [Path::anything(all(m.states))];
         if found.iter().any(|e| e.paths == anything) {
             return None;
         }
@@ -53,13 +53,13 @@ fn tested_in(m: &Source<'_>, text: &str) -> u64 {
     let mut found = 0;
     for i in (0..tokens.len()).filter(|i| tokens[*i].kind == Kind::Name) {
         found |= match directives::does(word(i)).states {
-            States::TestsLast => all(&m.states),
+            States::TestsLast => all(m.states),
             States::Tests => {
                 // `nest_isset(SESSION, STATE)`; in an action the session is two tokens.
                 let comma = (i + 3..i + 5).find(|at| word(*at) == ",");
                 let state = comma.filter(|at| word(i + 1) == "(" && word(*at + 2) == ")");
                 let state = state.and_then(|at| number(m, word(at + 1)));
-                state.map_or(all(&m.states), |n| 1 << n)
+                state.map_or(all(m.states), |n| 1 << n)
             }
             _ => 0,
         };
