@@ -27,7 +27,7 @@
 /* -- sizes the generated part defines before including this -------------------------------------
  * NEST__RULES        pattern rules (>= 1; 1 with no rule active if there is none)
  * NEST__CONDITIONS   different conditions of rules (>= 1)
- * NEST__APART        rules that are matched apart from others
+ * NEST__STANDALONE   rules that are matched apart from others
  * NEST__TAGS         most tags of any rule (>= 1)
  * NEST__REGISTERS    most registers of any automaton (>= 1)
  * NEST__PARTS        most elements of any rule (>= 1)
@@ -110,7 +110,7 @@ struct nest__active {
 bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *);
 /* Of the rules that are matched apart, the numbers of those that are active, ascending; how many.
  */
-unsigned nest__spec_apart(const struct nest__active *, uint16_t rules[NEST__RULES]);
+unsigned nest__spec_standalone(const struct nest__active *, uint16_t rules[NEST__RULES]);
 
 /* Rules side by side in one automaton, on their way through a message. Those of two automata are
  * never active together; others, matched apart, may be. */

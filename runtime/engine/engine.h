@@ -17,7 +17,7 @@ struct nest__match {
     struct {
         uint16_t rule;
         uint16_t state; /* of its dfa; without one, how many threads it has */
-    } rules[NEST__APART > 0 ? NEST__APART : 1];
+    } rules[NEST__STANDALONE > 0 ? NEST__STANDALONE : 1];
     uint16_t threads[NEST__THREAD_WORDS];
 };
 enum nest__clock {                   /* what s->deadline is the end of */

@@ -34,7 +34,7 @@ PARTS = {
     "rings": ["workers/mailbox_rings.c"],
     "sockets": ["workers/mailbox_sockets.c"],
 }
-SIZES = {"RULES": 19, "CONDITIONS": 2, "APART": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96, "NFA_STATES": 48, "MESSAGES": 0,
+SIZES = {"RULES": 19, "CONDITIONS": 2, "STANDALONE": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96, "NFA_STATES": 48, "MESSAGES": 0,
          "TIMERS": 1, "PIPES": 0}
 # what compilers put in by themselves
 COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",

@@ -7,6 +7,7 @@ mod book;
 mod check;
 mod demo;
 mod fuzz;
+mod imports;
 mod install;
 mod specification;
 mod tidy;

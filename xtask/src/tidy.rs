@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use crate::imports;
 use crate::tool::{self, Outcome, has_extension};
 use crate::wording;
 
@@ -44,6 +45,7 @@ pub fn tidy() -> Outcome {
     }
     pages(&mut found)?;
     let subjects = wording::subjects(&mut found);
+    found.extend(imports::circles()?);
     if found.is_empty() {
         Ok(format!("{checked} files, {subjects}"))
     } else {

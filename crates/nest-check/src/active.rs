@@ -1,10 +1,10 @@
 //! Rules that are never active, and rules that never take anything.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::literal;
+use nest_c::effects::Named;
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Cond;
-use nest_machine::effects::Named;
 use nest_machine::reach::Wins;
 use std::cell::LazyCell;
 
@@ -22,7 +22,7 @@ impl Checker<'_> {
         if all.is_empty() {
             return;
         }
-        let marked = LazyCell::new(|| Named::of(m).map(|named| named.marked));
+        let marked = LazyCell::new(|| Named::of(&m.source()).map(|named| named.marked));
         for (cond, span) in all {
             let unmarked = self.unmarked(cond);
             // W0201 has said what no action marks.
@@ -43,7 +43,7 @@ impl Checker<'_> {
                     "its condition is never true: no conversation reaches such states".to_string()
                 }
             };
-            self.say(Diagnostic::new(Code::W0202, span, what).help(help), None);
+            self.push(Diagnostic::new(Code::W0202, span, what).help(help), None);
         }
     }
 
@@ -97,11 +97,11 @@ impl Checker<'_> {
             } else {
                 "write it before that rule, or remove it".to_string()
             };
-            let witness = before.map(|w| w.and(input).taken_by(taker));
+            let witness = before.map(|w| w.and(input).consumed_by(taker));
             let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)
                 .label(rival.span, label)
                 .help(help);
-            self.say(diagnostic, witness);
+            self.push(diagnostic, witness);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Actions behind which a conversation can only end, though they do not close it.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::Then;
+use nest_c::effects::{Closes, Effect, Path};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Action;
-use nest_machine::effects::{Closes, Effect, Path};
 use nest_machine::reach::{Reached, Step};
 
 impl Checker<'_> {
@@ -64,7 +64,7 @@ impl Checker<'_> {
             "{shown}write $close() to end the conversation, or set a state in which a rule is \
              active"
         );
-        self.say(Diagnostic::new(Code::W0204, span, what).help(help), witness);
+        self.push(Diagnostic::new(Code::W0204, span, what).help(help), witness);
     }
 
     /// Whether an action that runs in a set always leaves nothing active, and does not always say

@@ -4,10 +4,10 @@
 //! arrives. A client that waits for the answer and the server wait for each other. Reported only for
 //! actions that answer on every path; other rules may be part of a longer conversation.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::{Then, Witness, literal};
 use nest_diag::{Code, Diagnostic};
-use nest_machine::reach::{At, Product, Search};
+use nest_machine::reach::{At, DfaProduct, Search};
 use nest_machine::{Framing, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,7 +87,7 @@ impl Checker<'_> {
         let earlier = active.iter().copied().filter(|r| *r < rule);
         let all: BTreeSet<usize> = earlier.chain([rule, other]).collect();
         let all: Vec<usize> = all.into_iter().collect();
-        let product = Product::of(&self.m.rules, &all)?;
+        let product = DfaProduct::of(&self.m.rules, &all)?;
         let live = |states: &[At], rule: usize| product.live(states).any(|r| r == rule);
         let both = |states: &[At]| live(states, rule) && live(states, other);
         // Of a rule that is written later it does not matter that it accepts, too.
@@ -141,7 +141,7 @@ impl Checker<'_> {
             ))
         };
         let witness = before.map(|w: Witness| w.and(wait.input).then(Then::Waits));
-        self.say(diagnostic, witness);
+        self.push(diagnostic, witness);
     }
 }
 

@@ -211,28 +211,15 @@ pub struct Graph {
     /// The output file [default: standard output]; its extension selects the format
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// The output format [default: svg]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<Picture>,
-    /// Draw the automaton of this rule, given by name or line number
+    /// How to write it [default: svg]
+    #[arg(long, value_name = "FORMAT", value_parser = pictures())]
+    pub format: Option<String>,
+    /// Draw the automaton of this rule: its name, or its line
     #[arg(long, value_name = "NAME")]
     pub rule: Option<String>,
     /// Mark the conversation of finding N of nest check
     #[arg(long, value_name = "N", conflicts_with = "rule")]
     pub replay: Option<usize>,
-}
-
-/// The formats of `nest graph`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Picture {
-    /// For any browser
-    Svg,
-    /// For Graphviz
-    Dot,
-    /// For Markdown
-    Mermaid,
-    /// For programs
-    Json,
 }
 
 /// `nest gen`.
@@ -422,4 +409,10 @@ fn models(shown: bool) -> PossibleValuesParser {
             .help(model.doc)
             .hide(!shown && model.option.is_empty())
     }))
+}
+
+/// The formats of `nest graph`.
+fn pictures() -> PossibleValuesParser {
+    let formats = nest_graph::FORMATS.iter();
+    PossibleValuesParser::new(formats.map(|f| PossibleValue::new(f.name).help(f.doc)))
 }

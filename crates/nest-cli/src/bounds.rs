@@ -5,6 +5,7 @@
 //! report numbers from one source. Must not know: how the numbers are determined.
 
 mod table;
+mod values;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -17,29 +18,13 @@ use crate::args::{Cc, Check, Format};
 use crate::build::{Prepared, Recipe};
 use crate::cc::Compiler;
 use crate::term::{self, Failure, Progress};
-
-/// The memory of a connection in one model.
-#[derive(Serialize)]
-pub struct Memory {
-    model: &'static str,
-    items: Vec<Item>,
-    bytes: u64,
-    clients: u64,
-}
-
-/// One item of memory.
-#[derive(Clone, Serialize)]
-struct Item {
-    what: String,
-    option: Option<String>,
-    bytes: u64,
-}
+use values::{Item, Memory, limits, size};
 
 /// Prints what was requested; a failure if a limit is exceeded.
 pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
-    let asked = &args.bounds;
-    let (most, deadlines) = (asked.max_connection_memory, asked.require_deadlines);
-    if !asked.bounds && most.is_none() && !deadlines {
+    let requested = &args.bounds;
+    let (most, deadlines) = (requested.max_connection_memory, requested.require_deadlines);
+    if !requested.bounds && most.is_none() && !deadlines {
         return Ok(ExitCode::SUCCESS);
     }
     let bounds = nest_check::bounds(machine);
@@ -47,16 +32,16 @@ pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     // All models are shown; the limit applies to the selected one.
     let wanted = |m: &&Model| {
         let one = m.kind == chosen;
-        one || (asked.bounds && args.spec.model.is_none() && !m.option.is_empty())
+        one || (requested.bounds && args.spec.model.is_none() && !m.option.is_empty())
     };
     let mut memory = Vec::new();
-    if asked.bounds || most.is_some() {
+    if requested.bounds || most.is_some() {
         let _progress = Progress::start("building the server to ask it for its sizes");
         for model in MODELS.iter().filter(wanted) {
             memory.push(ask(machine, args, model)?);
         }
     }
-    if asked.bounds {
+    if requested.bounds {
         term::print(match args.format {
             Format::Text => table::text(machine, &bounds, &memory),
             Format::Json => json(machine, &bounds, &memory),
@@ -149,28 +134,6 @@ fn item(line: &str) -> Option<Item> {
         option,
         bytes: bytes.parse().ok()?,
     })
-}
-
-/// Formats bytes as a server does, rounded up.
-fn size(bytes: u64) -> String {
-    if bytes < 10_000 {
-        return bytes.to_string();
-    }
-    let (mut n, mut unit) = (bytes.div_ceil(1024), 0);
-    while n >= 10_000 && unit < 3 {
-        n = n.div_ceil(1024);
-        unit += 1;
-    }
-    format!("{n}{}", ["K", "M", "G", "T"][unit])
-}
-
-/// Formats milliseconds as a duration of an option.
-fn duration(ms: u64) -> String {
-    let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
-    let unit = units
-        .iter()
-        .find(|(n, _)| ms >= *n && ms.is_multiple_of(*n));
-    unit.map_or(format!("{ms}ms"), |(n, unit)| format!("{}{unit}", ms / n))
 }
 
 fn too_much(memory: &Memory, most: u64) -> Option<String> {
@@ -299,16 +262,6 @@ struct Named<'a> {
     places: &'a [String],
 }
 
-/// The options that limit a wait.
-fn limits(what: For) -> Vec<&'static str> {
-    match what {
-        For::Message => vec!["idleTimeout", "readTimeout"],
-        For::Bytes => vec!["idleTimeout"],
-        For::Output => vec!["writeTimeout"],
-        For::Time | For::Block => Vec::new(),
-    }
-}
-
 fn json(m: &Machine, bounds: &Bounds, memory: &[Memory]) -> String {
     let label = |n: &usize| m.timers[*n].label.as_str();
     let read = |r: &'_ nest_check::Reading| {
@@ -382,15 +335,5 @@ mod tests {
         assert_eq!(found, Some((64, "session record".into(), None)));
         assert!(item("# fileRoot is not set: built in").is_none());
         assert!(item("# 500 clients need at most 1M of memory").is_none());
-    }
-
-    #[test]
-    fn sizes_and_durations_are_as_they_are_written() {
-        assert_eq!(
-            [size(64), size(65_537), size(20 << 20)],
-            ["64", "65K", "20M"]
-        );
-        let texts = [duration(300_000), duration(1500), duration(7_200_000)];
-        assert_eq!(texts, ["5m", "1500ms", "2h"]);
     }
 }

@@ -250,8 +250,8 @@ impl Compiler {
     fn judge(&self, results: &[Output], places: &Places) -> Result<(), Failure> {
         for result in results {
             term::say(String::from_utf8_lossy(&result.stdout));
-            let said = String::from_utf8_lossy(&result.stderr);
-            term::say(cc_messages::corrected(&said, places, term::colour_err()));
+            let output = String::from_utf8_lossy(&result.stderr);
+            term::say(cc_messages::corrected(&output, places, term::colour_err()));
         }
         let Some(failed) = results.iter().find(|r| !r.status.success()) else {
             return Ok(());
@@ -266,7 +266,7 @@ impl Compiler {
             )));
         }
         term::note("no server: the C compiler found errors");
-        Err(Failure::Said)
+        Err(Failure::Reported)
     }
 }
 
@@ -324,7 +324,7 @@ fn finish(children: Vec<Child>) -> Result<Vec<Output>, Failure> {
                     _ = group.map(|group| kill_process_group(group, Signal::TERM));
                 }
                 while outputs.recv_timeout(LAST).is_ok() {}
-                return Err(Failure::Said);
+                return Err(Failure::Reported);
             }
             Err(_) => {}
         }

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use nest_emit::Places;
 
-/// Returns `said` with corrected locations; `colour`: use colours in new excerpts.
-pub fn corrected(said: &str, places: &Places, colour: bool) -> String {
-    let lines: Vec<Line> = said.split_inclusive('\n').map(Line::new).collect();
-    let mut out = String::with_capacity(said.len());
+/// `said` with its places corrected; `colour`: excerpts of our own get colours.
+pub fn corrected(output: &str, places: &Places, colour: bool) -> String {
+    let lines: Vec<Line> = output.split_inclusive('\n').map(Line::new).collect();
+    let mut out = String::with_capacity(output.len());
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         let shown = excerpt(&lines[at + 1..]);
@@ -22,8 +22,8 @@ pub fn corrected(said: &str, places: &Places, colour: bool) -> String {
             out.push_str(line.raw);
             continue;
         };
-        // A note about generated C code is of no use.
-        if nest_emit::UNITS.contains(&head.file) && head.says.starts_with("note:") {
+        // A note on C that nobody wrote helps nobody.
+        if nest_emit::UNITS.contains(&head.file) && head.text.starts_with("note:") {
             at += shown;
             continue;
         }
@@ -85,14 +85,14 @@ struct Head<'a> {
     file: &'a str,
     line: usize,
     column: usize,
-    says: &'a str,
+    text: &'a str,
 }
 
 impl<'a> Head<'a> {
     fn of(plain: &'a str) -> Option<Self> {
         // The message and the file name may contain colons.
         let kinds = ["error:", "warning:", "note:", "fatal error:", "remark:"];
-        let (place, says) = kinds
+        let (place, text) = kinds
             .iter()
             .filter_map(|kind| {
                 let at = plain.find(&format!(": {kind}"))?;
@@ -105,7 +105,7 @@ impl<'a> Head<'a> {
             file,
             line: line.parse().ok()?,
             column: column.parse().ok()?,
-            says,
+            text,
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use nest_check::{Act, Untold, Witness};
+use nest_check::{Act, Incomplete, Witness};
 use nest_diag::{Diagnostic, SourceMap, render_json_with};
 use serde::Serialize;
 
@@ -76,8 +76,8 @@ pub fn none(number: usize, count: usize) -> Failure {
     Failure::Usage(what)
 }
 
-/// For humans: which results are incomplete, on one line.
-pub fn incomplete(incomplete: &Untold) -> String {
+/// For people: what could not be told, in a line.
+pub fn incomplete(incomplete: &Incomplete) -> String {
     let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
     let listed = match codes.as_slice() {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
@@ -86,12 +86,12 @@ pub fn incomplete(incomplete: &Untold) -> String {
     format!("{listed} may be missing: {}", incomplete.why)
 }
 
-/// For tools: one JSON object per line, after the findings.
-pub fn incomplete_json(all: &[Untold]) -> String {
-    let object = |incomplete: &Untold| {
+/// For tools: an object a line, behind the findings.
+pub fn incomplete_json(all: &[Incomplete]) -> String {
+    let object = |incomplete: &Incomplete| {
         let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
         let object = Missing {
-            untold: &incomplete.why,
+            incomplete: &incomplete.why,
             codes,
         };
         serde_json::to_string(&object).expect("strings are JSON") + "\n"
@@ -103,8 +103,9 @@ pub fn incomplete_json(all: &[Untold]) -> String {
 #[derive(Serialize)]
 struct Missing<'a> {
     /// Why.
-    untold: &'a str,
-    /// The codes whose findings may be missing.
+    #[serde(rename = "untold")]
+    incomplete: &'a str,
+    /// Of which codes findings may be missing.
     codes: Vec<&'a str>,
 }
 

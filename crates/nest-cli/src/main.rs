@@ -10,6 +10,7 @@ mod build;
 mod cache;
 mod cc;
 mod cc_messages;
+mod check;
 mod compile;
 mod create;
 mod explain;
@@ -17,6 +18,7 @@ mod findings;
 mod generate;
 mod graph;
 mod matching;
+mod obtain;
 mod pages;
 mod replay;
 mod run;
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
     term::choose_colour(cli.color);
     let result = match &cli.command {
         Command::New(args) => create::new(args),
-        Command::Check(args) => compile::check(args),
+        Command::Check(args) => check::check(args),
         Command::Graph(args) => graph::graph(args),
         Command::Gen(args) => generate::generate(args),
         Command::Build(args) => build::build(args),
@@ -65,12 +67,12 @@ fn main() -> ExitCode {
 
 /// Reads `--color` before the arguments are parsed, so that help and usage errors follow it too.
 fn wanted_colour(arguments: &[OsString]) -> Color {
-    let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
-    let own = texts.iter().position(|t| t == "--").unwrap_or(texts.len());
-    let value = texts[..own].iter().enumerate().find_map(|(i, text)| {
+    let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
+    let own = words.iter().position(|t| t == "--").unwrap_or(words.len());
+    let value = words[..own].iter().enumerate().find_map(|(i, text)| {
         text.strip_prefix("--color=")
             .map(str::to_owned)
-            .or_else(|| (text == "--color").then(|| texts.get(i + 1).map(ToString::to_string))?)
+            .or_else(|| (text == "--color").then(|| words.get(i + 1).map(ToString::to_string))?)
     });
     value
         .and_then(|v| Color::from_str(&v, false).ok())

@@ -34,18 +34,18 @@ pub fn text(m: &Machine, width: Option<usize>) -> String {
             page.rule(*rule, &words::parts(m, &matching, *rule));
         }
     }
-    // Rules with the same explanation are listed together.
-    let mut said: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
-    for (rule, reason) in &matching.apart {
+    // Rules of which the same is to be said stand together.
+    let mut reported: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
+    for (rule, reason) in &matching.standalone {
         let mut lines = vec![reason.text(m)];
         lines.extend(words::cause(m, *rule, *reason));
         lines.push(words::alone(m, *rule));
-        match said.iter_mut().find(|(known, _)| *known == lines) {
+        match reported.iter_mut().find(|(known, _)| *known == lines) {
             Some((_, rules)) => rules.push(*rule),
-            None => said.push((lines, vec![*rule])),
+            None => reported.push((lines, vec![*rule])),
         }
     }
-    for (lines, rules) in said {
+    for (lines, rules) in reported {
         page.head("Apart", &lines[0]);
         for line in &lines[1..] {
             page.wrapped("  ", line);
@@ -146,7 +146,7 @@ struct Together<'a> {
 
 /// A line of JSON: a rule with an automaton of its own.
 #[derive(Serialize)]
-struct Apart<'a> {
+struct Standalone<'a> {
     matching: &'a str,
     #[serde(flatten)]
     rule: One<'a>,
@@ -161,7 +161,8 @@ struct One<'a> {
     rule: &'a str,
     file: &'a str,
     line: usize,
-    asked: Vec<u32>,
+    #[serde(rename = "asked")]
+    requested: Vec<u32>,
     parts: &'a str,
     text: String,
 }
@@ -172,7 +173,7 @@ fn one<'a>(m: &'a Machine, matching: &Matching, rule: usize) -> One<'a> {
         rule: &it.label,
         file: &it.file,
         line: it.line,
-        asked: it.asked.iter().map(|n| n + 1).collect(),
+        requested: it.requested.iter().map(|n| n + 1).collect(),
         parts: match matching.parts(m, rule) {
             Parts::None => "none",
             Parts::Fixed => "fixed",
@@ -192,14 +193,14 @@ pub fn json(m: &Machine) -> String {
         number,
         code: a.direct,
         form: a.form(m),
-        states: a.merged.states(),
-        classes: a.merged.class_count,
-        registers: a.merged.registers,
+        states: a.product.states(),
+        classes: a.product.class_count,
+        registers: a.product.registers,
         conditions: a.conditions.len(),
         bytes: a.size(),
         rules: a.rules.iter().map(|r| one(m, &matching, *r)).collect(),
     };
-    let apart = |(rule, reason): (&usize, &Reason)| Apart {
+    let standalone = |(rule, reason): (&usize, &Reason)| Standalone {
         matching: "apart",
         rule: one(m, &matching, *rule),
         why: reason.text(m),
@@ -209,7 +210,7 @@ pub fn json(m: &Machine) -> String {
     };
     let automata = (1..).zip(&matching.automata).map(together).map(line);
     automata
-        .chain(matching.apart.iter().map(apart).map(line))
+        .chain(matching.standalone.iter().map(standalone).map(line))
         .collect()
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use nest_check::{Act, Taken, Then, Witness, literal as shown_as};
+use nest_check::{Act, Consumed, Then, Witness, literal as shown_as};
 use nest_machine::Machine;
 use nest_machine::reach::Step;
 
@@ -73,7 +73,7 @@ pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure
 fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<String> {
     let (steps, still) = steps(trace);
     let mut before = "the action of START".to_owned();
-    for (n, expected) in witness.taken.iter().enumerate() {
+    for (n, expected) in witness.consumed.iter().enumerate() {
         let (what, name) = match expected.by {
             Step::Rule(rule) => ("take ", &m.rules[rule].label),
             Step::Timer(timer) => ("timeout ", &m.timers[timer].label),
@@ -97,7 +97,7 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
         // The action after which the states differ is the one that decided.
         if steps
             .iter()
-            .zip(&witness.taken)
+            .zip(&witness.consumed)
             .take(n)
             .all(|(s, t)| s.fits(m, t))
         {
@@ -106,7 +106,7 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
     }
     let other = match witness.then {
         Then::Any => None,
-        Then::Waits if still == witness.taken.len() && !ended(trace) => None,
+        Then::Waits if still == witness.consumed.len() && !ended(trace) => None,
         Then::Waits => Some("does not wait"),
         Then::Ends if ended(trace) => None,
         Then::Ends => Some("does not end there"),
@@ -124,8 +124,8 @@ struct Seen<'t> {
 }
 
 impl Seen<'_> {
-    /// Whether the states after it are the expected ones.
-    fn fits(&self, m: &Machine, expected: &Taken) -> bool {
+    /// Whether the states behind it are those that were expected.
+    fn fits(&self, m: &Machine, expected: &Consumed) -> bool {
         let (Some(seen), Some(mask)) = (self.states, expected.marked) else {
             return true;
         };

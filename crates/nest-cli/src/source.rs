@@ -137,7 +137,7 @@ pub fn directory(file: &Path) -> PathBuf {
 pub struct Files {
     /// Maps a real path to the name used first, so that a file always has the same name.
     names: BTreeMap<PathBuf, String>,
-    asked: Vec<PathBuf>,
+    requested: Vec<PathBuf>,
 }
 
 impl Files {
@@ -150,9 +150,9 @@ impl Files {
         files
     }
 
-    /// Every file that was looked for, whether it exists or not.
-    pub fn into_asked(self) -> Vec<PathBuf> {
-        self.asked
+    /// Every file that was asked for, there or not.
+    pub fn into_requested(self) -> Vec<PathBuf> {
+        self.requested
     }
 }
 
@@ -164,7 +164,7 @@ impl Loader for Files {
             Path::new(from)
         };
         let file = tidy(&directory(from).join(path));
-        self.asked.push(file.clone());
+        self.requested.push(file.clone());
         let shown = file.to_string_lossy().into_owned();
         let bytes = read_file(&file).map_err(|why| format!("cannot read {shown}: {why}"))?;
         let text = String::from_utf8(bytes).map_err(|e| {
@@ -217,7 +217,7 @@ mod tests {
         let first = files.load(&main, "a.nest").unwrap();
         assert_eq!(first, files.load(&main, "./a.nest").unwrap());
         assert_eq!(files.load(&first.0, "main.nest").unwrap().0, main);
-        assert_eq!(files.into_asked().len(), 3);
+        assert_eq!(files.into_requested().len(), 3);
     }
 
     #[test]

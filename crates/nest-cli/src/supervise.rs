@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGTERM};
 
 use crate::args::Run;
-use crate::run::command;
+use crate::obtain::command;
 use crate::signals::Caught;
 use crate::term::{self, Failure};
 use crate::trace::Printer;

@@ -31,8 +31,8 @@ pub enum Failure {
     Usage(String),
     /// It failed; exit status 1.
     Message(String),
-    /// The error has already been reported; exit status 1.
-    Said,
+    /// All was said already; exit status 1.
+    Reported,
 }
 
 impl Failure {
@@ -51,7 +51,7 @@ impl Failure {
         let (message, status) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Message(message) => (message, 1),
-            Failure::Said => return ExitCode::from(1),
+            Failure::Reported => return ExitCode::from(1),
         };
         say(format_args!("{ERROR}error:{ERROR:#} {message}\n"));
         ExitCode::from(status)

@@ -95,12 +95,12 @@ impl Printer {
             return format!("\"{data}\"");
         };
         let tail = format!("... ({} bytes)", units.len());
-        let room = width.saturating_sub(used + 2 + tail.len()).max(LEAST);
+        let capacity = width.saturating_sub(used + 2 + tail.len()).max(LEAST);
         let mut shown = String::new();
         let mut columns = 0;
         for unit in units {
             columns += unit.chars().count();
-            if columns > room {
+            if columns > capacity {
                 break;
             }
             shown.push_str(unit);

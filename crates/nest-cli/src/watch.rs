@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::args::Run;
-use crate::run::obtain;
+use crate::obtain::obtain;
 use crate::signals::{self, Caught, ENDING};
 use crate::supervise::{self, Server};
 use crate::term::{self, Failure};

@@ -3,7 +3,10 @@
 //! A comment stands at the end of the line of the warning, or on lines of its own before it. Must
 //! not know: the syntax of comments (the parser finds them), the text of warnings.
 
-use crate::{Code, Diagnostic, FileId, Severity, SourceMap, Span, nearest};
+use crate::codes::{Code, Severity};
+use crate::diagnostic::Diagnostic;
+use crate::nearest::nearest;
+use crate::source::{FileId, SourceMap, Span};
 use std::collections::BTreeSet;
 
 /// The prefix of every comment for the compiler.

@@ -2,8 +2,10 @@
 //!
 //! The fields are an interface: fields may be added but not renamed.
 
+use crate::codes::Severity;
+use crate::diagnostic::Diagnostic;
 use crate::place::Places;
-use crate::{Diagnostic, Severity, SourceMap, Span};
+use crate::source::{SourceMap, Span};
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -3,7 +3,7 @@
 //! Impossible positions (beyond the end, inside a character, in a file that does not exist) are
 //! moved to the nearest possible one. Must not know: how locations are shown.
 
-use crate::{FileId, SourceFile, SourceMap, Span};
+use crate::source::{FileId, SourceFile, SourceMap, Span};
 
 /// Line and column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,10 @@
 //! Must not know: the subject of a message, where the text goes. The caller prints a summary.
 
 use crate::cells::{Cells, plain};
+use crate::codes::Severity;
+use crate::diagnostic::Diagnostic;
 use crate::place::{Places, Stretch};
-use crate::{Diagnostic, FileId, Severity, SourceMap};
+use crate::source::{FileId, SourceMap};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write;

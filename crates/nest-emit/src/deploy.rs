@@ -74,7 +74,7 @@ pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     let banner = format!(
         "# {} ({}) from {} for the {} model.\n",
         crate::MARK,
-        crate::VERSION,
+        crate::version::VERSION,
         plain(&m.file),
         m.settings.model.row().name
     );
@@ -325,7 +325,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          STOPSIGNAL SIGTERM\n\
          ENTRYPOINT [\"/{name}\"]\n",
         mark = crate::MARK,
-        version = crate::VERSION,
+        version = crate::version::VERSION,
         file = plain(&m.file),
         model = m.settings.model.row().name,
         drain = plain(initial(m, "drainTimeout")),
@@ -334,7 +334,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         "# {} ({}): files that are not used to build the image.\n\
          .dockerignore\nDockerfile\n*.o\n*.service\n*.socket\n/{name}\n",
         crate::MARK,
-        crate::VERSION
+        crate::version::VERSION
     );
     let file = |path: &str, text: String| OutFile {
         path: path.to_owned(),

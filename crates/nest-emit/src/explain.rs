@@ -22,11 +22,12 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
         );
     }
     for (i, rule) in m.rules.iter().enumerate() {
-        let apart = matching.apart.get(&i);
-        let apart = apart.map(|why| format!("apart: {}; {}", why.text(m), words::alone(m, i)));
+        let standalone = matching.standalone.get(&i);
+        let standalone =
+            standalone.map(|why| format!("apart: {}; {}", why.text(m), words::alone(m, i)));
         let parts = words::parts(m, matching, i);
         let parts = Some(parts).filter(|text| !text.is_empty());
-        let said: Vec<String> = apart.into_iter().chain(parts).collect();
+        let said: Vec<String> = standalone.into_iter().chain(parts).collect();
         if !said.is_empty() {
             line(w, &format!("rule {i}, {}: {}", rule.label, said.join("; ")));
         }

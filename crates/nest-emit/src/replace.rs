@@ -1,7 +1,7 @@
 //! Replaces directives and variables in the user's C code: the only mapping from them to C.
 
 use crate::names;
-use nest_machine::directives::{Directive, Form};
+use nest_c::directives::{Directive, Form, PartAs, States};
 use nest_machine::{ArgKind, Args, Machine, Use, What};
 use nest_pattern::{Cut, Cuts};
 use std::ops::Range;
@@ -132,7 +132,7 @@ fn call(
     match directive.form {
         Form::States { .. } => {
             let mut steps: Vec<String> = Vec::new();
-            if directive.name == "next" {
+            if directive.does.states == States::Only {
                 steps.push("nest_clear_all(nest_self)".to_string());
             }
             for arg in &args.args {
@@ -153,25 +153,25 @@ fn call(
                 return;
             };
             let state = names::state(m, n);
-            let value = if directive.name == "LASTSEEN" {
+            let value = if directive.does.states == States::TestsLast {
                 format!("({c}(nest_self) == {state})")
             } else {
                 format!("{c}(nest_self, {state})")
             };
             edits.put(whole, format!("{value}{lines}"));
         }
-        Form::OfPart => {
+        Form::OfPart(kind) => {
             let ArgKind::PartNumber(n) = args.args[0].kind else {
                 return;
             };
             let known = match context {
-                Context::Evaluated(Some(cuts)) => in_place(cuts, c, n),
+                Context::Evaluated(Some(cuts)) => in_place(cuts, kind, n),
                 _ => None,
             };
             let value = known.unwrap_or_else(|| format!("{c}(nest_self, {n})"));
             edits.put(whole, format!("{value}{lines}"));
         }
-        Form::Reply if !args.format => reply(head, args, edits),
+        Form::Reply { one, list } if !args.format => reply(head, args, (one, list), edits),
         Form::Global => edits.put(head.clone(), c.to_string()),
         _ => {
             edits.put(head.clone(), c.to_string());
@@ -191,8 +191,8 @@ fn call(
     }
 }
 
-/// The length or position of a part, computed from the message without a call.
-fn in_place(cuts: &Cuts, c: &str, n: u32) -> Option<String> {
+/// A part's length or place from what is known of the message without a call.
+fn in_place(cuts: &Cuts, kind: PartAs, n: u32) -> Option<String> {
     let parts = cuts.cuts.len() + 1;
     let place = |at: usize| match at {
         0 => Some("0u".to_string()),
@@ -209,23 +209,23 @@ fn in_place(cuts: &Cuts, c: &str, n: u32) -> Option<String> {
         0 => (place(0)?, place(parts)?),
         n => (place(n - 1)?, place(n)?),
     };
-    match c {
-        "nest_length" => Some(format!("(size_t)({to} - {from})")),
-        "nest_bytes_at" => Some(format!("((const char *)nest_m->p + {from})")),
-        _ => None,
+    match kind {
+        PartAs::Length => Some(format!("(size_t)({to} - {from})")),
+        PartAs::Bytes => Some(format!("((const char *)nest_m->p + {from})")),
+        PartAs::Number => None,
     }
 }
 
-/// A list of strings.
-fn reply(head: &Range<usize>, args: &Args, edits: &mut Edits) {
+/// Strings in turn.
+fn reply(head: &Range<usize>, args: &Args, (one, list): (&str, &str), edits: &mut Edits) {
     if let [arg] = args.args.as_slice()
         && arg.kind == ArgKind::Expression
     {
-        edits.put(head.clone(), "nest_reply".to_string());
+        edits.put(head.clone(), one.to_string());
         edits.insert(args.open + 1, "nest_self, ");
         return;
     }
-    edits.put(head.clone(), "nest_reply_list".to_string());
+    edits.put(head.clone(), list.to_string());
     let count = args.args.len();
     edits.insert(
         args.open + 1,

@@ -11,8 +11,8 @@ pub struct Sizes {
     pub rules: usize,
     /// NEST__CONDITIONS.
     pub conditions: usize,
-    /// NEST__APART.
-    pub apart: usize,
+    /// NEST__STANDALONE.
+    pub standalone: usize,
     /// NEST__TAGS.
     pub tags: usize,
     /// NEST__REGISTERS.
@@ -33,17 +33,17 @@ struct Needs {
 
 fn needs(m: &Machine, matching: &Matching, i: usize) -> Needs {
     let rule = &m.rules[i];
-    let apart = matching.apart.contains_key(&i);
-    let asked = !rule.asked.is_empty() && matching.cuts[i].is_none();
+    let standalone = matching.standalone.contains_key(&i);
+    let requested = !rule.requested.is_empty() && matching.cuts[i].is_none();
     Needs {
-        dfa: apart && rule.dfa.is_some(),
-        nfa: (apart && rule.dfa.is_none()) || ((asked || rule.open) && rule.parts > 1),
+        dfa: standalone && rule.dfa.is_some(),
+        nfa: (standalone && rule.dfa.is_none()) || ((requested || rule.open) && rule.parts > 1),
     }
 }
 
-/// The number of words for the thread list of a rule.
-fn room(rule: &Rule, apart: bool) -> usize {
-    if !apart || rule.dfa.is_some() {
+/// Words for the thread list of a rule.
+fn room(rule: &Rule, standalone: bool) -> usize {
+    if !standalone || rule.dfa.is_some() {
         return 0;
     }
     rule.nfa
@@ -57,7 +57,7 @@ fn room(rule: &Rule, apart: bool) -> usize {
 /// The sizes of a machine.
 pub fn sizes(m: &Machine, matching: &Matching) -> Sizes {
     let each = || m.rules.iter().enumerate();
-    let apart = |i: usize| matching.apart.contains_key(&i);
+    let standalone = |i: usize| matching.standalone.contains_key(&i);
     let nfa = |(i, r): (usize, &Rule)| {
         if needs(m, matching, i).nfa {
             r.nfa.states.len()
@@ -69,11 +69,14 @@ pub fn sizes(m: &Machine, matching: &Matching) -> Sizes {
     Sizes {
         rules: m.rules.len().max(1),
         conditions: matching.conditions.len().max(1),
-        apart: matching.apart.len(),
+        standalone: matching.standalone.len(),
         tags: matching.tags().max(1),
         registers: matching.registers().max(1),
         parts: parts.unwrap_or(0).max(1),
-        thread_room: each().map(|(i, r)| room(r, apart(i))).sum::<usize>().max(1),
+        thread_room: each()
+            .map(|(i, r)| room(r, standalone(i)))
+            .sum::<usize>()
+            .max(1),
         nfa_states: each().map(nfa).max().unwrap_or(0).max(1),
     }
 }
@@ -117,7 +120,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             pointer(dfa, format!("&rule_{i}_dfa")),
             pointer(nfa, format!("&rule_{i}_nfa")),
         ));
-        first += room(rule, matching.apart.contains_key(&i));
+        first += room(rule, matching.standalone.contains_key(&i));
     }
     if m.rules.is_empty() {
         w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL, NULL}, /* never active */");
@@ -150,14 +153,14 @@ fn cut(cut: Cut) -> String {
 
 /// For each byte, words with a bit for each rule: whether the rule is live after that byte.
 fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
-    if matching.apart.is_empty() {
+    if matching.standalone.is_empty() {
         return vec![0];
     }
     let words = m.rules.len().div_ceil(64).max(1);
     let mut bits = vec![0; 256 * words];
     for (i, rule) in m.rules.iter().enumerate() {
         for byte in 0..256 {
-            let live = matching.apart.contains_key(&i)
+            let live = matching.standalone.contains_key(&i)
                 && rule.dfa.as_ref().is_none_or(|dfa| {
                     let row = dfa.start as usize * dfa.class_count as usize;
                     dfa.next[row + usize::from(dfa.classes[byte])] != 0

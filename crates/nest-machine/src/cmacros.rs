@@ -1,9 +1,9 @@
 //! The specification's C macros whose bodies name per-connection variables: each is written again
 //! behind the record. Must not know: what a use becomes, the declarations of the variables.
 
-use crate::actions::inner;
 use crate::model::{Action, Code, MacroFix, Use, What};
-use crate::scope::{self, Names};
+use nest_c::inner;
+use nest_c::scope::{self, Names};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use tree_sitter::Parser;
 /// Finds the macros whose bodies name variables.
 pub fn fixes(
     sources: &SourceMap,
-    texts: &[&CText],
+    pieces: &[&CText],
     parser: &mut Parser,
     names: &Names,
     out: &mut Vec<Diagnostic>,
@@ -22,7 +22,7 @@ pub fn fixes(
     if names.is_empty() {
         return Vec::new();
     }
-    let all: Vec<(Span, MacroFix)> = texts
+    let all: Vec<(Span, MacroFix)> = pieces
         .iter()
         .flat_map(|text| macros_of(sources, text, parser, names))
         .collect();

@@ -1,68 +1,15 @@
 //! The one table of options: what `%option` takes, what a running server takes, what comes later.
 
+pub(crate) mod row;
 mod words;
 
 use crate::model::{Framing, Logging, ModelKind, RunOption, Settings, Strategy};
 use nest_diag::{Code, Diagnostic, Span, nearest};
 use nest_syntax::ast::{Name, OptionDecl};
+pub use row::{LONGEST, OptionInfo, Value};
 pub use words::{duration, is_address, size};
 
-/// What an option's value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A model and its most simultaneous clients.
-    Model(ModelKind),
-    /// No value.
-    Flag,
-    /// A plain number.
-    Number {
-        /// Least.
-        least: u32,
-        /// Most.
-        most: u32,
-    },
-    /// Bytes: a number with K, M or G.
-    Size {
-        /// Least.
-        least: u32,
-        /// Most.
-        most: u32,
-    },
-    /// One word or quoted text.
-    Text,
-    /// Milliseconds: a number with ms, s, m or h, or `none`; at most [`LONGEST`].
-    Duration,
-    /// One or more addresses.
-    Addresses,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// Not in this version.
-    Later,
-}
-
-/// One option.
-#[derive(Clone, Copy, Debug)]
-pub struct OptionInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// What it takes.
-    pub value: Value,
-    /// The value when nobody says one, as text.
-    pub default: &'static str,
-    /// Whether a running server takes it (config.nest, environment, command line).
-    pub run: bool,
-    /// Whether HUP changes it in a running server; else it needs a restart.
-    pub reload: bool,
-    /// Whether `%option` takes it (`maxClients` is given behind the model).
-    pub spec: bool,
-    /// One line.
-    pub doc: &'static str,
-}
-
 const M: u32 = 1 << 20;
-
-/// The longest duration there is: 24h, in ms.
-pub const LONGEST: u32 = 24 * 60 * 60 * 1000;
 
 const fn o(
     name: &'static str,
@@ -379,7 +326,7 @@ pub fn settle(
                 settings.strategy = match words[0] {
                     "code" => Strategy::Code,
                     "table" => Strategy::Table,
-                    "apart" => Strategy::Apart,
+                    "apart" => Strategy::Standalone,
                     _ => Strategy::Auto,
                 };
             }

@@ -1,14 +1,17 @@
 //! From syntax to machine: names to numbers, patterns to automata, actions read.
 
-use crate::actions::{self, Context, Owner};
-use crate::ctext::{self, Kind};
-use crate::directives::{self, Need};
+use crate::actions::{self, Owner};
+use crate::context::Context;
 use crate::model::{
     Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Startup, Timer, What,
 };
+use crate::options;
+use crate::overrides::Overrides;
 use crate::whole::{self, Refused};
-use crate::{Overrides, options, scope};
 use crate::{cmacros, csections, unused};
+use nest_c::directives::{self, Need, States};
+use nest_c::lexer::{self, Kind};
+use nest_c::scope;
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
@@ -68,12 +71,12 @@ pub fn resolve(
     for text in &prologues {
         actions::no_directives(text, "%{ %}", out);
     }
-    let macro_texts: Vec<&ast::CText> = prologues
+    let macro_bodies: Vec<&ast::CText> = prologues
         .iter()
         .copied()
         .chain(spec.locals.iter())
         .collect();
-    locals.macros = cmacros::fixes(sources, &macro_texts, &mut parser, &variables, out);
+    locals.macros = cmacros::fixes(sources, &macro_bodies, &mut parser, &variables, out);
 
     let states = states(spec, out);
     let mut r = Resolver {
@@ -158,7 +161,7 @@ fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging
     };
     let named = |need: Need| {
         c.iter().any(|text| {
-            ctext::tokens(text).iter().any(|t| {
+            lexer::tokens(text).iter().any(|t| {
                 t.kind == Kind::Name && directives::need(&text[t.at.clone()]) == Some(need)
             })
         })
@@ -309,8 +312,8 @@ impl Resolver<'_> {
         }
         let hirs = match nest_pattern::lower(pattern, &self.patterns, self.caseless) {
             Ok(hirs) => hirs,
-            Err(said) => {
-                cx.out.extend(said);
+            Err(reported) => {
+                cx.out.extend(reported);
                 return None;
             }
         };
@@ -335,7 +338,7 @@ impl Resolver<'_> {
                 .iter()
                 .map(|e| self.sources.text(e.span).to_string())
                 .collect(),
-            asked: action.uses.iter().flat_map(asked).collect(),
+            requested: action.uses.iter().flat_map(requested).collect(),
             open: action.uses.iter().any(hands_on),
             nfa,
             dfa,
@@ -407,8 +410,8 @@ impl Resolver<'_> {
     fn state(&self, name: &Name, out: &mut Vec<Diagnostic>) -> Option<u32> {
         let found = self.states.iter().position(|s| *s == name.text);
         if found.is_none() {
-            let said = out.iter().any(|d| d.span == name.span && d.is_error());
-            if !said {
+            let reported = out.iter().any(|d| d.span == name.span && d.is_error());
+            if !reported {
                 let near = nearest(&name.text, self.states.iter().map(String::as_str)).map_or_else(
                     || "declare it with %state".to_string(),
                     |n| format!("did you mean `{n}`?"),
@@ -446,7 +449,7 @@ impl Resolver<'_> {
 }
 
 /// The elements (from 0) that it asks for.
-fn asked(u: &crate::model::Use) -> Vec<u32> {
+fn requested(u: &crate::model::Use) -> Vec<u32> {
     let parts: Vec<u32> = match &u.what {
         What::Part(n) => vec![*n],
         What::Directive {
@@ -466,7 +469,7 @@ fn asked(u: &crate::model::Use) -> Vec<u32> {
 
 /// Whether it is `$self`: a function that has it may use any part.
 fn hands_on(u: &crate::model::Use) -> bool {
-    matches!(&u.what, What::Directive { directive, .. } if directive.name == "self")
+    matches!(&u.what, What::Directive { directive, .. } if directive.does.states == States::HandsOn)
 }
 
 fn and(mut conds: Vec<Cond>) -> Cond {

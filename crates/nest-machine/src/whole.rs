@@ -64,8 +64,8 @@ pub struct Refused {
 
 impl Refused {
     /// From what the parser said. Takes time in proportion to the text.
-    pub fn new(spec_macros: &BTreeMap<String, &Macro>, said: &[Diagnostic]) -> Self {
-        let mut errors: Vec<(FileId, u32)> = said
+    pub fn new(spec_macros: &BTreeMap<String, &Macro>, reported: &[Diagnostic]) -> Self {
+        let mut errors: Vec<(FileId, u32)> = reported
             .iter()
             .filter(|d| d.is_error())
             .map(|d| (d.span.file, d.span.start))

@@ -7,47 +7,13 @@
 
 pub(crate) mod classes;
 pub(crate) mod minimise;
+mod state;
 
 use crate::hash::Table;
 use crate::nfa::Nfa;
 use crate::threads::Stepper;
-
-/// The DFA of one rule: exact acceptance and liveness at every byte (`docs/language.md`, Matching).
-/// States are numbered by kind, so that two comparisons classify a state: 0 is dead; 1 accepts and
-/// is not live (it always exists, even if unused); `2..first_silent` accept and are live;
-/// `first_silent..count` are live and do not accept. The DFA is minimal, and its numbering depends
-/// only on the meaning of the pattern. `start` is `first_silent` (or 0 if nothing can match, which
-/// [`crate::lower`] refuses).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dfa {
-    /// Maps a byte to its class.
-    pub classes: [u8; 256],
-    /// Number of classes (1..=256).
-    pub class_count: u32,
-    /// `next[state * class_count + class]`.
-    pub next: Vec<u32>,
-    /// The state before any byte: live, never accepting.
-    pub start: u32,
-    /// The first state that is live and does not accept.
-    pub first_silent: u32,
-    /// Number of states.
-    pub count: u32,
-}
-
-/// The state without threads.
-const DEAD: u32 = 0;
-/// The accepting state without threads.
-const DONE: u32 = 1;
-
-/// A complete DFA that is neither minimal nor numbered by kind.
-struct Raw {
-    classes: [u8; 256],
-    class_count: usize,
-    next: Vec<u32>,
-    start: u32,
-    /// Whether a state accepts. All states except [`DEAD`] and [`DONE`] are live.
-    accepts: Vec<bool>,
-}
+pub use state::Dfa;
+use state::{DEAD, Raw};
 
 impl Dfa {
     /// Builds the DFA. Returns `None` if that needs more than `state_budget` states before
@@ -56,25 +22,6 @@ impl Dfa {
     #[must_use]
     pub fn build(nfa: &Nfa, state_budget: usize) -> Option<Dfa> {
         Some(minimise::minimise(&determinise(nfa, state_budget)?))
-    }
-
-    /// The state after `state` and `byte`.
-    #[must_use]
-    pub fn step(&self, state: u32, byte: u8) -> u32 {
-        let class = u32::from(self.classes[usize::from(byte)]);
-        self.next[(state * self.class_count + class) as usize]
-    }
-
-    /// Whether the rule accepts in `state`.
-    #[must_use]
-    pub fn accepts(&self, state: u32) -> bool {
-        state != DEAD && state < self.first_silent
-    }
-
-    /// Whether the rule is live in `state`.
-    #[must_use]
-    pub fn is_live(&self, state: u32) -> bool {
-        state > DONE
     }
 }
 

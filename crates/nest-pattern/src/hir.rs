@@ -159,7 +159,10 @@ mod tests {
         let mut ab = ByteSet::EMPTY;
         ab.insert_range(b'a', b'b');
         assert_eq!(Hir::alt(vec![byte(b'a'), byte(b'b')]), Hir::Class(ab));
-        let apart = Hir::alt(vec![byte(b'a'), Hir::Empty, byte(b'b')]);
-        assert_eq!(apart, Hir::Alt(vec![byte(b'a'), Hir::Empty, byte(b'b')]));
+        let standalone = Hir::alt(vec![byte(b'a'), Hir::Empty, byte(b'b')]);
+        assert_eq!(
+            standalone,
+            Hir::Alt(vec![byte(b'a'), Hir::Empty, byte(b'b')])
+        );
     }
 }

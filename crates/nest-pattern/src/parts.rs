@@ -179,12 +179,12 @@ impl Nfa {
                 }
                 _ => 0,
             };
-            let ways: &[u32] = if *id == place.exit {
+            let edges: &[u32] = if *id == place.exit {
                 &[]
             } else {
                 self.leads(*id)
             };
-            let behind = ways.iter().filter_map(|to| long.get(to).copied()).max();
+            let behind = edges.iter().filter_map(|to| long.get(to).copied()).max();
             long.insert(*id, behind.unwrap_or(0).saturating_add(own));
         }
         if !endless {
@@ -380,13 +380,13 @@ impl Maker<'_> {
                     let next = self.number(*next, at)?;
                     return Ok(NfaState::Byte { set: *set, next });
                 };
-                let mut ways: BTreeMap<u16, ByteSet> = BTreeMap::new();
+                let mut edges: BTreeMap<u16, ByteSet> = BTreeMap::new();
                 for byte in set.iter() {
                     let to = self.form.next[usize::from(now)][usize::from(byte)];
-                    ways.entry(to).or_insert(ByteSet::EMPTY).insert(byte);
+                    edges.entry(to).or_insert(ByteSet::EMPTY).insert(byte);
                 }
                 let mut to = Vec::new();
-                for (state, set) in ways {
+                for (state, set) in edges {
                     let next = self.number(*next, At::In(state))?;
                     to.push(self.push(NfaState::Byte { set, next })?);
                 }

@@ -1,12 +1,12 @@
 //! The automaton of one rule that also records where elements end, in registers set by its
 //! transitions.
 //!
-//! Laurikari's determinisation over the ordered thread list: a state is the list, where each thread
-//! has registers for its boundaries (V. Laurikari, *NFAs with Tagged Transitions*, SPIRE 2000; U.
-//! Trafimovich, *Tagged Deterministic Finite Automata with Lookahead*, arXiv 1907.08837). The order
-//! of the list is Perl's preference, so the boundaries are those of the preferred path. In each
-//! state registers are numbered anew, by first use; [`crate::merged`] allocates them. Must not
-//! know: other rules, notation.
+//! Laurikari's determinisation over the ordered thread list: a state is the list, each thread with
+//! the registers that hold its boundaries (V. Laurikari, *NFAs with Tagged Transitions*, SPIRE 2000;
+//! U. Trafimovich, *Tagged Deterministic Finite Automata with Lookahead*, arXiv 1907.08837). The
+//! order of the list is Perl's preference, so the boundaries are those of the preferred path. In
+//! each state registers are numbered anew, by first use; [`crate::product`] finds places for them.
+//! Must not know: other rules, notation.
 
 use crate::dfa::{Dfa, classes, minimise};
 use crate::hash::Table;

@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use nest_diag::{Code, Diagnostic, SourceMap, Span, nearest};
 
-use crate::Loader;
 use crate::ast::{Decl, Name, OptionDecl};
 use crate::csource;
 use crate::delimit;
+use crate::loader::Loader;
 use crate::names::{Kind, Names, RESERVED};
 use crate::reader::{Reader, Source, shown};
 use crate::rules;

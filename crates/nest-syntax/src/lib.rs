@@ -9,6 +9,7 @@ mod cond;
 mod csource;
 mod decls;
 mod delimit;
+mod loader;
 mod lookahead;
 mod macros;
 mod names;
@@ -16,30 +17,12 @@ mod pattern;
 mod reader;
 mod rules;
 
+pub use loader::{Alone, Loader};
 use nest_diag::{Diagnostic, FileId, REMARK, SourceMap, Span};
 use std::collections::BTreeMap;
 
-/// Loads the text of an `%include`. The compiler itself does no I/O.
-pub trait Loader {
-    /// `path` is as written, and `from` is the name of the including file. Returns the new file's
-    /// name and text.
-    ///
-    /// # Errors
-    /// One sentence for the user that gives the reason.
-    fn load(&mut self, from: &str, path: &str) -> Result<(String, String), String>;
-}
-
-/// A loader for a specification without includes: it finds no file.
-pub struct Alone;
-
-impl Loader for Alone {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_owned())
-    }
-}
-
-/// Parses the specification `name` with the text `text`, and the files it includes. Returns the
-/// diagnostics of all files, ordered by position.
+/// Parses the specification `name`, whose text is `text`, and what it includes.
+/// All diagnostics of all files come back, in order of position.
 pub fn parse(
     name: &str,
     text: &str,

@@ -6,7 +6,7 @@
  * Exit status 0: nothing was found. */
 #define NEST__RULES 19
 #define NEST__CONDITIONS 2
-#define NEST__APART 19
+#define NEST__STANDALONE 19
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 6

@@ -4,7 +4,7 @@
 //! Marks comments, strings, directives and declarations, and typed text in a terminal. It is made
 //! for readers and need not be exact.
 
-use super::page::escaped;
+use super::paths::escaped;
 
 /// The text as HTML, highlighted if its kind is known.
 pub fn highlighted(kind: &str, text: &str) -> String {

@@ -6,23 +6,24 @@
 
 mod highlight;
 mod page;
+mod paths;
 mod search;
+mod sections;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::tool::{self, Outcome};
 use page::{Link, Page};
+use paths::{DOCS, address, escaped, way};
 use summary::{Entry, Summary};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 const SEARCH: &str = include_str!("search.js");
-/// The folder of the book's own pages.
-const DOCS: &str = "docs";
-/// The minimum number of sections for a list above the page.
+/// So many sections are worth a list above the page.
 const MANY: usize = 6;
 
 /// Renders the book.
@@ -124,49 +125,19 @@ fn dead_links(pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
         .collect()
 }
 
-/// The path of the page for a source, from the book's root.
-fn address(source: &Path) -> PathBuf {
-    let Ok(own) = source.strip_prefix(DOCS) else {
-        // A name for which a web server sets no content type of its own.
-        return Path::new("project").join(format!("{}.html", source.display()));
-    };
-    own.with_extension("html")
-}
-
-/// The relative path from one page to another.
-fn way(from: &Path, to: &Path) -> String {
-    let up = address(from).components().count() - 1;
-    format!("{}{}", "../".repeat(up), address(to).display())
-}
-
-/// A path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if out.file_name().is_some() => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-/// A page with its surroundings.
+/// A page with all that stands around it.
 fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
     let to = |entry: &Entry| way(source, &Path::new(DOCS).join(&entry.path));
     let mut contents = String::new();
     for part in &summary.parts {
         if !part.title.is_empty() {
-            contents += &format!("<h2>{}</h2>\n", page::escaped(&part.title));
+            contents += &format!("<h2>{}</h2>\n", escaped(&part.title));
         }
         contents += "<ul>\n";
         for entry in &part.entries {
             let here = Path::new(DOCS).join(&entry.path) == source;
             let mark = if here { " aria-current=\"page\"" } else { "" };
-            let title = page::escaped(&entry.title);
+            let title = escaped(&entry.title);
             contents += &format!("<li><a href=\"{}\"{mark}>{title}</a></li>\n", to(entry));
         }
         contents += "</ul>\n";
@@ -177,7 +148,7 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
         .position(|entry| Path::new(DOCS).join(&entry.path) == source);
     let beside = |entry: Option<&&Entry>, relation: &str| {
         entry.map_or(String::new(), |entry| {
-            let title = page::escaped(&entry.title);
+            let title = escaped(&entry.title);
             format!("<a rel=\"{relation}\" href=\"{}\">{title}</a>", to(entry))
         })
     };
@@ -190,7 +161,7 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
     let sections = format!("</h1>\n{}", sections(source, page));
     // Replaces the page last, so that its text is not searched for placeholders.
     TEMPLATE
-        .replace("{title}", &page::escaped(&page.title))
+        .replace("{title}", &escaped(&page.title))
         .replace("{root}", &root)
         .replace(
             "{first}",
@@ -220,7 +191,7 @@ fn sections(source: &Path, page: &Page) -> String {
     let items: Vec<String> = sections
         .iter()
         .map(|heading| {
-            let text = page::escaped(&heading.text);
+            let text = escaped(&heading.text);
             format!("<li><a href=\"#{}\">{text}</a></li>", heading.id)
         })
         .collect();
@@ -254,22 +225,6 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ways_lead_there() {
-        let way = |from: &str, to: &str| way(Path::new(from), Path::new(to));
-        assert_eq!(way("docs/a.md", "docs/b.md"), "b.html");
-        assert_eq!(way("docs/t/a.md", "docs/b.md"), "../b.html");
-        assert_eq!(
-            way("docs/a.md", "examples/x/x.nest"),
-            "project/examples/x/x.nest.html"
-        );
-        assert_eq!(
-            plain(Path::new("docs/t/../../README.md")),
-            Path::new("README.md")
-        );
-        assert_eq!(plain(Path::new("a/../../b")), Path::new("../b"));
-    }
 
     #[test]
     fn the_book_has_no_dead_link() {

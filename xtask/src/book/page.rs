@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::highlight::highlighted;
-use super::search::{self, Section};
+use super::paths::{escaped, plain, way};
+use super::sections::{Section, sections};
 use crate::tool;
 
 /// The main part of a page.
@@ -37,15 +38,7 @@ pub struct Link {
     pub heading: String,
 }
 
-/// Text with HTML escapes.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
-/// Renders a file as a page.
+/// The page of a file.
 pub fn page(source: &Path, text: &str) -> Page {
     if tool::has_extension(source, &["md"]) || tool::root().join(source).is_dir() {
         return markdown(source, text);
@@ -70,7 +63,7 @@ pub fn page(source: &Path, text: &str) -> Page {
 fn markdown(source: &Path, text: &str) -> Page {
     let mut events: Vec<Event> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let headings = number_headings(&mut events);
-    let sections = search::sections(&events);
+    let sections = sections(&events);
     let mut links = Vec::new();
     let mut images = Vec::new();
     let mut out = Vec::new();
@@ -206,7 +199,7 @@ fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     let (path, heading) = to.split_once('#').unwrap_or((to, ""));
     let mut target = match path {
         "" => source.to_owned(),
-        path => super::plain(&source.parent().unwrap_or(source).join(path)),
+        path => plain(&source.parent().unwrap_or(source).join(path)),
     };
     let readme = target.join("README.md");
     if tool::root().join(&readme).is_file() {
@@ -217,7 +210,7 @@ fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     } else {
         format!("#{heading}")
     };
-    let way = super::way(source, &target) + &fragment;
+    let way = way(source, &target) + &fragment;
     links.push(Link {
         target,
         heading: heading.to_owned(),

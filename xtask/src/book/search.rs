@@ -5,64 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pulldown_cmark::{Event, Tag};
-
 use super::page::Page;
-
-/// A heading, and the text up to the next one.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Section {
-    pub title: String,
-    /// The fragment of links to it.
-    pub id: String,
-    pub text: String,
-}
-
-/// The sections of a page whose headings have ids.
-pub fn sections(events: &[Event]) -> Vec<Section> {
-    let mut found: Vec<Section> = Vec::new();
-    let mut in_title = false;
-    for event in events {
-        if let Event::Start(Tag::Heading { id, .. }) = event {
-            found.push(Section {
-                id: id.as_deref().unwrap_or_default().to_owned(),
-                ..Section::default()
-            });
-        }
-        let Some(last) = found.last_mut() else {
-            continue;
-        };
-        match event {
-            Event::Start(Tag::Heading { .. }) => in_title = true,
-            Event::Text(text) | Event::Code(text) if in_title => last.title += text,
-            Event::Text(text) | Event::Code(text) => last.text += text,
-            Event::End(end) => {
-                in_title &= !matches!(end, pulldown_cmark::TagEnd::Heading(_));
-                last.text += if end_of_words(*end) { " " } else { "" };
-            }
-            Event::SoftBreak | Event::HardBreak => last.text += " ",
-            _ => {}
-        }
-    }
-    for section in &mut found {
-        let words: Vec<&str> = section.text.split_whitespace().collect();
-        section.text = words.join(" ");
-    }
-    found
-}
-
-/// Emphasis and links do not separate words; everything else does.
-fn end_of_words(end: pulldown_cmark::TagEnd) -> bool {
-    use pulldown_cmark::TagEnd;
-    !matches!(end, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link)
-}
+use super::paths::address;
 
 /// The script: for each section its address, its page, its title and its text.
 pub fn index(pages: &BTreeMap<PathBuf, Page>) -> String {
     let mut rows = Vec::new();
     for (source, page) in pages {
         for section in &page.sections {
-            let address = format!("{}#{}", super::address(source).display(), section.id);
+            let address = format!("{}#{}", address(source).display(), section.id);
             let row =
                 [&address, &page.title, &section.title, &section.text].map(|text| quoted(text));
             rows.push(format!("[{}]", row.join(",")));
@@ -91,6 +42,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::book::sections::Section;
 
     #[test]
     fn sections_have_what_stands_in_them() {

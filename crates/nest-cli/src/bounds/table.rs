@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nest_check::{Bounds, For, Limits, Reading, Silence};
 use nest_machine::Machine;
 
-use super::{Memory, duration, limits, size};
+use super::values::{Memory, duration, limits, size};
 use crate::term::{FAINT, GOOD, STRONG};
 
 /// The number of sets of states shown in a line; the others are counted.

@@ -9,9 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use nest_c::effects::{Closes, Effect, Effects};
 use nest_check::{Act, Coverage, Talks, words};
 use nest_machine::Machine;
-use nest_machine::effects::{Closes, Effect, Effects};
 use nest_machine::reach::{Reach, Step, Winners, Wins};
 
 use super::script::{Entry, Ran, Script, Talk};
@@ -25,9 +25,9 @@ const MOST_RUNS: usize = 4000;
 /// The maximum number of conversations that try words, in total and per server.
 const MOST_WORDS: usize = 6000;
 const AT_ONCE: usize = 500;
-/// The number of known paths to a set of states, each with another last act, because the input may
-/// matter; and those with words.
-const MOST_WAYS: usize = 4;
+/// Ways to one set that are kept, each with another last act, for what was said may matter; and those
+/// with words.
+const MOST_PATHS: usize = 4;
 const MOST_SPELT: usize = 40;
 
 /// How often a target is tried.
@@ -57,9 +57,9 @@ pub struct Explorer<'m> {
     script: &'m Script,
     /// What is covered so far.
     covered: BTreeSet<Target>,
-    /// Paths that really reached a set.
-    ways: BTreeMap<usize, Vec<Vec<Act>>>,
-    /// The set that an act has reached from a set.
+    /// How a set was really reached.
+    paths: BTreeMap<usize, Vec<Vec<Act>>>,
+    /// Where an act has led from a set.
     edges: BTreeMap<usize, Vec<(Act, usize)>>,
     /// Targets that did not behave as expected, and why.
     given_up: BTreeMap<Target, String>,
@@ -91,12 +91,12 @@ impl<'m> Explorer<'m> {
         Explorer {
             m,
             reach,
-            effects: Effects::of(m),
+            effects: Effects::of(&m.source()),
             talks: Talks::new(m, reach),
             winners: Winners::new(m),
             script,
             covered: coverage.met().clone(),
-            ways: BTreeMap::new(),
+            paths: BTreeMap::new(),
             edges: BTreeMap::new(),
             given_up: BTreeMap::new(),
             failures: BTreeMap::new(),
@@ -153,8 +153,8 @@ impl<'m> Explorer<'m> {
     /// Tries to reach each set by the path that the checker predicts.
     fn go_everywhere(&mut self, coverage: &Coverage) -> Result<(), Failure> {
         let sets = 0..self.reach.sets.len();
-        let ways = sets.filter_map(|set| Some(self.talks.to(set)?.acts));
-        let mut talks: Vec<Talk> = ways.map(|acts| Talk { acts, tail: None }).collect();
+        let paths = sets.filter_map(|set| Some(self.talks.to(set)?.acts));
+        let mut talks: Vec<Talk> = paths.map(|acts| Talk { acts, tail: None }).collect();
         talks.sort_by_key(|talk| talk.acts.len());
         self.hold_many(coverage, &talks)
     }
@@ -163,7 +163,7 @@ impl<'m> Explorer<'m> {
     fn hold_many(&mut self, coverage: &Coverage, talks: &[Talk]) -> Result<(), Failure> {
         for some in talks.chunks(AT_ONCE) {
             if signals::caught() {
-                return Err(Failure::Said);
+                return Err(Failure::Reported);
             }
             if let Ok(held) = self.script.hold(some)? {
                 for (talk, ran) in some.iter().zip(&held.ran) {
@@ -202,7 +202,7 @@ impl<'m> Explorer<'m> {
         if let Some(why) = self.given_up.get(&target) {
             return why.clone();
         }
-        if !self.ways.contains_key(&target.0) {
+        if !self.paths.contains_key(&target.0) {
             return "nothing that was tried leads to these states".to_owned();
         }
         if self.next_act(target).is_none() {
@@ -284,19 +284,19 @@ impl<'m> Explorer<'m> {
     /// The shortest path to a set in which something is not covered; among equally short paths, the
     /// one to the set with the most.
     fn beginning(&mut self) -> Option<Vec<Act>> {
-        let sets: Vec<usize> = self.ways.keys().copied().collect();
+        let sets: Vec<usize> = self.paths.keys().copied().collect();
         let mut all = Vec::new();
         for set in sets {
             let left = self.all_left(set, false).len() + self.all_left(set, true).len();
-            let ways = self.ways[&set].iter().filter(|way| way.len() < LONGEST);
-            if let Some(way) = ways
-                .min_by_key(|way| (way.len(), *way))
+            let paths = self.paths[&set].iter().filter(|path| path.len() < LONGEST);
+            if let Some(path) = paths
+                .min_by_key(|path| (path.len(), *path))
                 .filter(|_| left > 0)
             {
-                all.push((way.len(), std::cmp::Reverse(left), way.clone()));
+                all.push((path.len(), std::cmp::Reverse(left), path.clone()));
             }
         }
-        all.into_iter().min().map(|(_, _, way)| way)
+        all.into_iter().min().map(|(_, _, path)| path)
     }
 
     /// A conversation from the beginning, as far as it covers something.
@@ -386,27 +386,27 @@ impl<'m> Explorer<'m> {
         Ok(kept.map(|talk| (talk, found)))
     }
 
-    /// The next acts from a set, which lead to something uncovered, and what that is.
-    fn choose(&mut self, set: usize, room: usize) -> Option<(Vec<Act>, Target)> {
-        if room == 0 {
+    /// What to do next in a set: acts that lead to where something is left, and what that is.
+    fn choose(&mut self, set: usize, capacity: usize) -> Option<(Vec<Act>, Target)> {
+        if capacity == 0 {
             return None;
         }
         for closing in [false, true] {
             // The nearest first, according to what acts have done before.
             let mut met = BTreeSet::from([set]);
             let mut todo = VecDeque::from([(set, Vec::new())]);
-            while let Some((here, way)) = todo.pop_front() {
+            while let Some((here, path)) = todo.pop_front() {
                 if !self.broken.contains(&(set, here))
                     && let Some(target) = self.left(here, closing)
                 {
-                    return Some((way, target));
+                    return Some((path, target));
                 }
-                if way.len() + 1 >= room {
+                if path.len() + 1 >= capacity {
                     continue;
                 }
                 for (act, to) in self.edges.get(&here).into_iter().flatten() {
                     if met.insert(*to) {
-                        let mut longer: Vec<Act> = way.clone();
+                        let mut longer: Vec<Act> = path.clone();
                         longer.push(act.clone());
                         todo.push_back((*to, longer));
                     }
@@ -420,7 +420,7 @@ impl<'m> Explorer<'m> {
     fn hold(&mut self, talk: &Talk) -> Result<Result<Ran, String>, Failure> {
         self.runs += 1;
         if signals::caught() {
-            return Err(Failure::Said);
+            return Err(Failure::Reported);
         }
         let held = self.script.hold(std::slice::from_ref(talk))?;
         Ok(held.map(|mut held| held.ran.pop().unwrap_or_default()))
@@ -431,11 +431,15 @@ impl<'m> Explorer<'m> {
         let seen = seen(coverage, ran);
         for (n, set) in seen.sets.iter().enumerate() {
             let Some(set) = *set else { continue };
-            let way = talk.acts[..n].to_vec();
-            let ways = self.ways.entry(set).or_default();
-            let room = if self.spelling { MOST_SPELT } else { MOST_WAYS };
-            if ways.len() < room && ways.iter().all(|known| known.last() != way.last()) {
-                ways.push(way);
+            let path = talk.acts[..n].to_vec();
+            let paths = self.paths.entry(set).or_default();
+            let capacity = if self.spelling {
+                MOST_SPELT
+            } else {
+                MOST_PATHS
+            };
+            if paths.len() < capacity && paths.iter().all(|known| known.last() != path.last()) {
+                paths.push(path);
             }
             if let (Some(act), Some(Some(to))) = (talk.acts.get(n), seen.sets.get(n + 1)) {
                 let edges = self.edges.entry(set).or_default();
@@ -453,22 +457,22 @@ impl<'m> Explorer<'m> {
         // First where an action has a choice, then on the path to it.
         for choice in [true, false, true] {
             let mut talks = Vec::new();
-            let sets: Vec<usize> = self.ways.keys().copied().collect();
+            let sets: Vec<usize> = self.paths.keys().copied().collect();
             for set in sets {
                 for rule in self.reach.sets[set].rules.clone() {
                     if self.has_choice(set, rule) != choice {
                         continue;
                     }
-                    let ways = 0..self.ways[&set].len();
-                    let fresh: Vec<usize> = ways
-                        .filter(|way| self.spelt.insert((set, *way, rule)))
+                    let paths = 0..self.paths[&set].len();
+                    let fresh: Vec<usize> = paths
+                        .filter(|path| self.spelt.insert((set, *path, rule)))
                         .collect();
                     if fresh.is_empty() {
                         continue;
                     }
                     for message in self.choices(set, rule, &words) {
-                        for way in &fresh {
-                            let mut acts = self.ways[&set][*way].clone();
+                        for path in &fresh {
+                            let mut acts = self.paths[&set][*path].clone();
                             acts.push(Act::Send(message.clone()));
                             talks.push(Talk { acts, tail: None });
                         }
@@ -478,14 +482,14 @@ impl<'m> Explorer<'m> {
             talks.retain(|talk| talk.acts.len() <= LONGEST);
             talks.sort();
             talks.dedup();
-            let known = self.ways.len();
+            let known = self.paths.len();
             talks.truncate(MOST_WORDS - self.worded);
             self.worded += talks.len();
             self.spelling = true;
             let held = self.hold_many(coverage, &talks);
             self.spelling = false;
             held?;
-            if self.ways.len() > known {
+            if self.paths.len() > known {
                 return Ok(true);
             }
         }

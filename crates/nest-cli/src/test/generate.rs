@@ -15,7 +15,7 @@ use nest_machine::{Framing, Machine};
 
 use super::explore::{Explorer, Target, targets};
 use super::proposal::{Proposal, parting};
-use super::runner::{Asked, Runner};
+use super::runner::{Request, Runner};
 use super::script::{Entry, Script, Talk};
 use crate::args::Test;
 use crate::source;
@@ -55,11 +55,11 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
             place.display()
         )));
     }
-    let taken = (1..=MOST).map(|n| numbered(&place, n)).find(|p| p.exists());
-    if let Some(taken) = taken.filter(|_| !args.force) {
+    let consumed = (1..=MOST).map(|n| numbered(&place, n)).find(|p| p.exists());
+    if let Some(consumed) = consumed.filter(|_| !args.force) {
         return Err(Failure::new(format!(
             "{} is there; name another place with -o, or overwrite it with --force",
-            taken.display()
+            consumed.display()
         )));
     }
     // Checks that the page can be written before the work starts.
@@ -94,7 +94,7 @@ impl Maker<'_> {
         coverage: &mut Coverage,
         place: &Path,
         acts: Vec<Vec<Act>>,
-        asked: &Asked,
+        requested: &Request,
         runner: &mut Runner,
     ) -> Result<(), Failure> {
         let before = coverage.missing().len();
@@ -131,7 +131,7 @@ impl Maker<'_> {
         }
         self.again(&mut found, &mut explorer)?;
         drop(progress);
-        let pages = self.verified(found, place, asked, runner, &mut explorer)?;
+        let pages = self.verified(found, place, requested, runner, &mut explorer)?;
         for (n, text) in (1..).zip(&pages.texts) {
             self.write(&numbered(place, n), text)?;
         }
@@ -140,7 +140,7 @@ impl Maker<'_> {
             let heard: Vec<_> = lines.filter_map(Entry::heard).collect();
             coverage.hear(&heard);
         }
-        tell(coverage, place, &pages, before, &mut explorer);
+        report(coverage, place, &pages, before, &mut explorer);
         Ok(())
     }
 
@@ -211,23 +211,23 @@ impl Maker<'_> {
         &self,
         found: Vec<(Proposal, Vec<Target>)>,
         place: &Path,
-        asked: &Asked,
+        requested: &Request,
         runner: &mut Runner,
         explorer: &mut Explorer,
     ) -> Result<Pages, Failure> {
         let folder = runner.folder();
-        let mut asked = asked.clone();
-        // Each alone, so that a failing one does not affect others.
-        asked.pages.clear();
+        let mut requested = requested.clone();
+        // Each alone, so that one which fails takes no other with it.
+        requested.pages.clear();
         for (n, (proposal, _)) in found.iter().enumerate() {
             let page = folder.join(format!("{n}.md"));
             let text = self.page(place, &[proposal])?;
             std::fs::write(&page, text).map_err(|e| Failure::io("cannot write a page", &e))?;
-            asked.pages.push(page);
+            requested.pages.push(page);
         }
         let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
-        if !asked.pages.is_empty() {
-            runner.run(&asked, &mut |page| {
+        if !requested.pages.is_empty() {
+            runner.run(&requested, &mut |page| {
                 if let Some(cell) = page.cells.iter().find(|c| c.outcome == "failed") {
                     let reason = cell.reason.as_deref().unwrap_or_default();
                     let line = reason.lines().next().unwrap_or_default();
@@ -239,7 +239,7 @@ impl Maker<'_> {
             })?;
         }
         let mut held = Vec::new();
-        for (page, (proposal, covers)) in asked.pages.iter().zip(found) {
+        for (page, (proposal, covers)) in requested.pages.iter().zip(found) {
             match failed.get(page) {
                 Some(why) => explorer.give_up(&covers, why),
                 None => held.push(proposal),
@@ -299,8 +299,14 @@ impl Maker<'_> {
     }
 }
 
-/// Reports what was written, and what was not reached.
-fn tell(coverage: &Coverage, place: &Path, pages: &Pages, before: usize, explorer: &mut Explorer) {
+/// What was written, and what was not reached.
+fn report(
+    coverage: &Coverage,
+    place: &Path,
+    pages: &Pages,
+    before: usize,
+    explorer: &mut Explorer,
+) {
     let left = coverage.missing();
     let mut text = String::new();
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

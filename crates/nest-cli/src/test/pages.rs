@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::shown;
+use super::shown::shown;
 use crate::source;
 use crate::term::{self, Failure};
 

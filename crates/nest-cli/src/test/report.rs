@@ -13,7 +13,7 @@ use nest_machine::reach::{Reach, Step};
 use serde_json::{Value, json};
 
 use super::runner::{Cell, Page};
-use super::shown;
+use super::shown::shown;
 use crate::args::Format;
 use crate::term::{self, ERROR, FAINT, GOOD, STRONG};
 
@@ -30,7 +30,7 @@ pub struct Report {
     file: PathBuf,
     /// In the order in which they are printed.
     pages: Vec<PathBuf>,
-    printed: usize,
+    reported: usize,
     waiting: BTreeMap<PathBuf, Page>,
     counts: BTreeMap<&'static str, usize>,
     skipped: BTreeMap<String, usize>,
@@ -44,7 +44,7 @@ impl Report {
             format,
             file: file.to_owned(),
             pages: pages.to_vec(),
-            printed: 0,
+            reported: 0,
             waiting: BTreeMap::new(),
             counts: BTreeMap::new(),
             skipped: BTreeMap::new(),
@@ -57,11 +57,11 @@ impl Report {
         self.waiting.insert(page.page.clone(), page);
         while let Some(page) = self
             .pages
-            .get(self.printed)
+            .get(self.reported)
             .and_then(|p| self.waiting.remove(p))
         {
-            self.printed += 1;
-            self.tell(&page);
+            self.reported += 1;
+            self.report(&page);
         }
     }
 
@@ -77,14 +77,14 @@ impl Report {
 
     /// Whether anything failed or was not run.
     pub fn failed(&self) -> bool {
-        self.count("failed") > 0 || self.printed < self.pages.len()
+        self.count("failed") > 0 || self.reported < self.pages.len()
     }
 
     fn count(&self, outcome: &str) -> usize {
         self.counts.get(outcome).copied().unwrap_or(0)
     }
 
-    fn tell(&mut self, page: &Page) {
+    fn report(&mut self, page: &Page) {
         for cell in &page.cells {
             let outcome = match cell.outcome.as_str() {
                 "passed" => "passed",
@@ -105,7 +105,7 @@ impl Report {
                     json!({"page": name, "ok": ok, "seconds": page.seconds, "cells": page.cells});
                 term::print(format_args!("{what}\n"));
             }
-            Format::Text => term::print(printed(&name, page)),
+            Format::Text => term::print(reported(&name, page)),
         }
     }
 
@@ -181,8 +181,8 @@ fn lines(trace: &Trace) -> Vec<Heard> {
     trace.iter().filter_map(line).collect()
 }
 
-/// Prints a page: one line, and its failures.
-fn printed(name: &str, page: &Page) -> String {
+/// A page: a line, and what failed.
+fn reported(name: &str, page: &Page) -> String {
     let bad: Vec<&Cell> = page
         .cells
         .iter()
@@ -192,10 +192,10 @@ fn printed(name: &str, page: &Page) -> String {
     let held = page.cells.iter().filter(|c| c.outcome != "skipped").count();
     let took = format!("{:.1} s", page.seconds);
     if bad.is_empty() {
-        let ways = if held == 1 { "way" } else { "ways" };
+        let paths = if held == 1 { "way" } else { "ways" };
         let _ = writeln!(
             text,
-            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {ways}, {took}{FAINT:#}"
+            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {paths}, {took}{FAINT:#}"
         );
         return text;
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-use super::shown;
+use super::shown::shown;
 use crate::signals::{self, ENDING};
 use crate::term::{Failure, Progress};
 
@@ -29,7 +29,7 @@ const STUCK: &str = "Timeout (";
 
 /// The request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Asked {
+pub struct Request {
     /// This program.
     pub nest: PathBuf,
     /// The specification.
@@ -79,7 +79,7 @@ pub struct Cell {
 /// A line of its output.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Said {
+enum Reported {
     Page(Page),
     Wrong { wrong: String },
     Kept { kept: Option<PathBuf> },
@@ -134,14 +134,14 @@ impl Runner {
     /// files.
     pub fn run(
         &mut self,
-        asked: &Asked,
+        requested: &Request,
         heard: &mut dyn FnMut(Page),
     ) -> Result<Option<PathBuf>, Failure> {
         let (sender, events) = channel();
-        let mut child = self.start(asked, &sender)?;
+        let mut child = self.start(requested, &sender)?;
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let end = |signal| _ = group.map(|group| kill_process_group(group, signal));
-        let result = follow(&events, &asked.pages, heard);
+        let result = follow(&events, &requested.pages, heard);
         if !matches!(result, Ok(Followed::Ended(_))) {
             // Closes its standard input, so that it ends its servers and then itself.
             drop(child.stdin.take());
@@ -160,7 +160,7 @@ impl Runner {
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 signals::end_by(number);
-                Err(Failure::Said)
+                Err(Failure::Reported)
             }
             Followed::Ended(kept) => {
                 let status = status.map_err(|e| Failure::io("cannot wait for python3", &e))?;
@@ -177,7 +177,7 @@ impl Runner {
         }
     }
 
-    fn start(&self, asked: &Asked, sender: &Sender<Event>) -> Result<Child, Failure> {
+    fn start(&self, requested: &Request, sender: &Sender<Event>) -> Result<Child, Failure> {
         let caught = signals::stream()?;
         let signal = sender.clone();
         std::thread::spawn(move || {
@@ -197,7 +197,7 @@ impl Runner {
             .process_group(0)
             .spawn()
             .map_err(|e| failed(&e))?;
-        let request = serde_json::to_string(asked).unwrap_or_default() + "\n";
+        let request = serde_json::to_string(requested).unwrap_or_default() + "\n";
         if let Some(stdin) = &mut child.stdin {
             stdin
                 .write_all(request.as_bytes())
@@ -206,9 +206,9 @@ impl Runner {
         let out = child.stdout.take();
         let line = sender.clone();
         std::thread::spawn(move || {
-            for said in out.into_iter().flat_map(|out| BufReader::new(out).lines()) {
-                let Ok(said) = said else { break };
-                let _ = line.send(Event::Line(said));
+            for output in out.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+                let Ok(output) = output else { break };
+                let _ = line.send(Event::Line(output));
             }
             let _ = line.send(Event::End);
         });
@@ -238,12 +238,12 @@ fn follow(
         drop(progress);
         match event {
             Ok(Event::Line(line)) => match serde_json::from_str(&line) {
-                Ok(Said::Page(page)) => {
+                Ok(Reported::Page(page)) => {
                     left.retain(|other| **other != page.page);
                     heard(page);
                 }
-                Ok(Said::Wrong { wrong }) => return Err(Failure::new(wrong)),
-                Ok(Said::Kept { kept }) => last = Some(kept),
+                Ok(Reported::Wrong { wrong }) => return Err(Failure::new(wrong)),
+                Ok(Reported::Kept { kept }) => last = Some(kept),
                 Err(_) if line.starts_with(STUCK) => {
                     let left: Vec<String> = left.into_iter().map(|page| shown(page)).collect();
                     return Err(Failure::new(format!(

@@ -16,9 +16,9 @@ use crate::replay::literal;
 use crate::signals;
 use crate::term::Failure;
 
-/// The maximum output for a client; a client that gets more would get it for ever.
-const ROOM: usize = 1 << 18;
-/// The server's answer to a request to reload, which marks the end of each step.
+/// What a client takes at most: one that is sent more is sent it for ever.
+const CAPACITY: usize = 1 << 18;
+/// What the server says behind each step, when it is asked to read its configuration again.
 const MARK: &[u8] = b"the configuration was read again";
 
 /// The acts of a client; after them it sends the rest, if there is one, and half-closes.
@@ -117,7 +117,7 @@ impl Script {
                 let _ = child.kill();
                 let _ = child.wait();
                 if interrupted {
-                    return Err(Failure::Said);
+                    return Err(Failure::Reported);
                 }
                 return Ok(Err("the server does not come to an end there".to_owned()));
             }
@@ -126,8 +126,8 @@ impl Script {
         if !status.success() {
             return Ok(Err(format!("the server ends there, with {status}")));
         }
-        let said = fs::read(place("said")).map_err(failed)?;
-        let ran = parsed(talks, &said);
+        let output = fs::read(place("said")).map_err(failed)?;
+        let ran = parsed(talks, &output);
         let mut files = BTreeMap::new();
         below(&place("root"), &place("root"), &mut files).map_err(failed)?;
         Ok(Ok(Held { ran, files }))
@@ -137,7 +137,7 @@ impl Script {
 fn script(talks: &[Talk]) -> String {
     let mut text = String::new();
     for (n, talk) in (1..).zip(talks) {
-        let _ = writeln!(text, "room {n} {ROOM}\nopen {n}\nreload");
+        let _ = writeln!(text, "room {n} {CAPACITY}\nopen {n}\nreload");
         for act in &talk.acts {
             let _ = match act {
                 Act::Send(bytes) => writeln!(text, "in {n} {}", literal(bytes)),
@@ -153,25 +153,24 @@ fn script(talks: &[Talk]) -> String {
     text
 }
 
-/// The lines of all conversations, each assigned to its part; late lines belong to the end of the
-/// conversation.
-fn parsed(talks: &[Talk], said: &[u8]) -> Vec<Ran> {
+/// The lines of all, each where it belongs: what comes late is of the talk's end.
+fn parsed(talks: &[Talk], output: &[u8]) -> Vec<Ran> {
     let parts = |talk: &Talk| Ran {
         parts: vec![Vec::new(); talk.acts.len() + 2],
     };
     let mut all: Vec<Ran> = talks.iter().map(parts).collect();
     let (mut talk, mut part) = (0, 0);
-    for line in said.split(|byte| *byte == b'\n') {
+    for line in output.split(|byte| *byte == b'\n') {
         if line.windows(MARK.len()).any(|some| some == MARK) {
             part += 1;
             if all.get(talk).is_some_and(|ran| part == ran.parts.len()) {
                 (talk, part) = (talk + 1, 0);
             }
-        } else if let Some((who, entry)) = entry(&String::from_utf8_lossy(line))
-            && let Some(ran) = all.get_mut(who)
+        } else if let Some((client, entry)) = entry(&String::from_utf8_lossy(line))
+            && let Some(ran) = all.get_mut(client)
         {
             let last = ran.parts.len() - 1;
-            ran.parts[if who == talk { part } else { last }].push(entry);
+            ran.parts[if client == talk { part } else { last }].push(entry);
         }
     }
     all
@@ -179,8 +178,8 @@ fn parsed(talks: &[Talk], said: &[u8]) -> Vec<Ran> {
 
 /// A line of the trace, and the number of its conversation, from 0.
 fn entry(line: &str) -> Option<(usize, Entry)> {
-    let (who, rest) = line.split_once(' ')?;
-    let who: usize = who.parse().ok()?;
+    let (client, rest) = line.split_once(' ')?;
+    let client: usize = client.parse().ok()?;
     let (what, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let entry = match what {
         "open" => Entry::Open,
@@ -198,7 +197,7 @@ fn entry(line: &str) -> Option<(usize, Entry)> {
         "end" => Entry::End(rest.to_owned()),
         _ => return None,
     };
-    Some((who.checked_sub(1)?, entry))
+    Some((client.checked_sub(1)?, entry))
 }
 
 /// The bytes of a string literal in a trace.

@@ -4,7 +4,7 @@
 //! The other registers need no value while it runs either: only those used at the start get their
 //! saved value. Must not know: how states become C.
 
-use nest_pattern::{Effect, Merged, Source};
+use nest_pattern::{Effect, Product, Source};
 use std::collections::BTreeSet;
 
 /// The registers of each state; equal sets are stored once.
@@ -16,9 +16,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn of(merged: &Merged) -> Kept {
+    pub(super) fn of(product: &Product) -> Kept {
         let mut kept = Kept::default();
-        for registers in asked(merged) {
+        for registers in requested(product) {
             let known = kept.groups.iter().position(|group| *group == registers);
             kept.group.push(known.unwrap_or(kept.groups.len()));
             if known.is_none() {
@@ -41,11 +41,11 @@ impl Kept {
     /// not used there.
     pub(super) fn moves(&self, effect: &Effect, to: &[u32]) -> Vec<(u16, Source)> {
         let groups = to.iter().map(|state| &self.groups[self.group(*state)]);
-        let mut asked: BTreeSet<u16> = groups.flatten().copied().collect();
+        let mut requested: BTreeSet<u16> = groups.flatten().copied().collect();
         let mut moves = Vec::new();
         for (set, source) in effect.moves.iter().rev() {
-            if asked.remove(set) {
-                asked.extend(register(source));
+            if requested.remove(set) {
+                requested.extend(register(source));
                 moves.push((*set, *source));
             }
         }
@@ -58,53 +58,57 @@ impl Kept {
         self.groups.iter().flatten().copied().collect()
     }
 
-    /// Registers used only within a transition, for an exchange.
-    pub(super) fn passing(&self, merged: &Merged) -> BTreeSet<u16> {
-        let edges: BTreeSet<(u32, u32)> = merged.next.iter().copied().collect();
+    /// Those that serve within a transition alone, for an exchange.
+    pub(super) fn passing(&self, product: &Product) -> BTreeSet<u16> {
+        let edges: BTreeSet<(u32, u32)> = product.next.iter().copied().collect();
         let moves = edges
             .iter()
-            .flat_map(|(to, effect)| self.moves(&merged.effects[*effect as usize], &[*to]));
+            .flat_map(|(to, effect)| self.moves(&product.effects[*effect as usize], &[*to]));
         let all = self.all();
         let set = moves.map(|(register, _)| register);
         set.filter(|register| !all.contains(register)).collect()
     }
 }
 
-/// For each state, the registers that some path from it reads before it sets them.
-fn asked(merged: &Merged) -> Vec<BTreeSet<u16>> {
-    let mut asked = vec![BTreeSet::new(); merged.states()];
-    if merged.registers == 0 {
-        return asked;
+/// For each state the registers that some way from it reads before it sets them.
+fn requested(product: &Product) -> Vec<BTreeSet<u16>> {
+    let mut requested = vec![BTreeSet::new(); product.states()];
+    if product.registers == 0 {
+        return requested;
     }
-    let edges: Vec<BTreeSet<(u32, u32)>> = (0..merged.states())
-        .map(|state| merged.row(state).iter().copied().collect())
+    let edges: Vec<BTreeSet<(u32, u32)>> = (0..product.states())
+        .map(|state| product.row(state).iter().copied().collect())
         .collect();
     let mut grown = true;
     while grown {
         grown = false;
-        for state in (0..merged.states()).rev() {
-            let mut all = std::mem::take(&mut asked[state]);
+        for state in (0..product.states()).rev() {
+            let mut all = std::mem::take(&mut requested[state]);
             let before = all.len();
             for (to, effect) in &edges[state] {
                 let behind = if *to as usize == state {
                     all.clone()
                 } else {
-                    asked[*to as usize].clone()
+                    requested[*to as usize].clone()
                 };
-                all.extend(before_effect(&merged.effects[*effect as usize], behind));
+                all.extend(before_effect(&product.effects[*effect as usize], behind));
             }
             grown |= all.len() > before;
-            asked[state] = all;
+            requested[state] = all;
         }
-        // A chain is one place in the code, whichever of its states is current.
-        for chain in &merged.chains {
+        // A chain is one place in the code, whichever of its states it is in.
+        for chain in &product.chains {
             let states = chain.first as usize..(chain.first + chain.length) as usize;
-            let all: BTreeSet<u16> = asked[states.clone()].iter().flatten().copied().collect();
-            grown |= asked[states.clone()].iter().any(|some| *some != all);
-            asked[states].fill(all);
+            let all: BTreeSet<u16> = requested[states.clone()]
+                .iter()
+                .flatten()
+                .copied()
+                .collect();
+            grown |= requested[states.clone()].iter().any(|some| *some != all);
+            requested[states].fill(all);
         }
     }
-    asked
+    requested
 }
 
 fn register(source: &Source) -> Option<u16> {
@@ -114,14 +118,14 @@ fn register(source: &Source) -> Option<u16> {
     }
 }
 
-/// The registers used before a transition, given those used after it.
-fn before_effect(effect: &Effect, mut asked: BTreeSet<u16>) -> BTreeSet<u16> {
+/// What is asked for before a transition, of what is asked for behind it.
+fn before_effect(effect: &Effect, mut requested: BTreeSet<u16>) -> BTreeSet<u16> {
     for (set, source) in effect.moves.iter().rev() {
-        if asked.remove(set) {
-            asked.extend(register(source));
+        if requested.remove(set) {
+            requested.extend(register(source));
         }
     }
     let tags = effect.accepts.iter().flat_map(|accept| &accept.tags);
-    asked.extend(tags.filter_map(register));
-    asked
+    requested.extend(tags.filter_map(register));
+    requested
 }

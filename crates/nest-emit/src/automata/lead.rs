@@ -6,7 +6,7 @@
 //! run. The caller has already handled bytes that belong to the run but cannot be its first byte,
 //! such as the blanks before a value. Must not know: tables.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use super::state::{RUN, Ways, literal, scan};
 use crate::writer::Writer;
 use nest_pattern::ByteSet;
@@ -16,23 +16,23 @@ impl Emitter<'_> {
     /// For each state, the state that it leads to; if there are several, the one with the most
     /// bytes.
     pub(super) fn find_leads(&self) -> Vec<Option<u32>> {
-        let merged = self.merged;
-        let mut from = vec![BTreeSet::new(); merged.states()];
-        let mut does = vec![BTreeSet::new(); merged.states()];
-        for (at, (to, effect)) in merged.next.iter().enumerate() {
-            let state = u32::try_from(at / merged.class_count).unwrap_or(0);
+        let product = self.product;
+        let mut from = vec![BTreeSet::new(); product.states()];
+        let mut does = vec![BTreeSet::new(); product.states()];
+        for (at, (to, effect)) in product.next.iter().enumerate() {
+            let state = u32::try_from(at / product.class_count).unwrap_or(0);
             does[*to as usize].insert(*effect);
             if state != *to {
                 from[*to as usize].insert(state);
             }
         }
-        let mut leads: Vec<Option<(usize, u32)>> = vec![None; merged.states()];
+        let mut leads: Vec<Option<(usize, u32)>> = vec![None; product.states()];
         for (to, from) in (0..).zip(&from).skip(1) {
             let (Some(state), 1, 1) = (from.first(), from.len(), does[to as usize].len()) else {
                 continue;
             };
-            let in_chain = |state: u32| merged.chain_of(state).is_some();
-            if to == merged.start || in_chain(to) || in_chain(*state) {
+            let in_chain = |state: u32| product.chain_of(state).is_some();
+            if to == product.start || in_chain(to) || in_chain(*state) {
                 continue;
             }
             let Some((edge, run)) = self.passed_over(to, &self.ways(to)) else {

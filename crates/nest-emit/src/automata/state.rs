@@ -3,7 +3,8 @@
 //! Bytes that lead back to the same state are skipped many at a time. A literal text is compared in
 //! words. The choice by one byte handles the rest. Must not know: tables.
 
-use super::{Emitter, words};
+use super::emitter::Emitter;
+use super::words;
 use crate::writer::{Writer, string};
 use nest_pattern::{ByteSet, Chain};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,9 +72,9 @@ impl Emitter<'_> {
 
     fn states(&self, w: &mut Writer) {
         self.head(w);
-        let merged = self.merged;
-        let start = merged.start;
-        let blocks: Vec<u32> = merged
+        let product = self.product;
+        let start = product.start;
+        let blocks: Vec<u32> = product
             .blocks()
             .skip(1)
             .filter_map(|state| u32::try_from(state).ok())
@@ -88,14 +89,14 @@ impl Emitter<'_> {
             };
             w.line(&format!("    const uint8_t *r{register}{value};"));
         }
-        for register in self.kept.passing(merged) {
+        for register in self.kept.passing(product) {
             w.line(&format!("    const uint8_t *r{register};"));
         }
         if self.leads.iter().any(Option::is_some) {
             w.line("    const uint8_t *begun; /* where a run began, if it was in these bytes */");
         }
         w.line("    uint16_t state;");
-        if !merged.chains.is_empty() {
+        if !product.chains.is_empty() {
             w.line("    uint32_t left; /* steps to the end of a chain */");
         }
         w.line("    (void)from, (void)start, (void)p, (void)end;");
@@ -106,7 +107,7 @@ impl Emitter<'_> {
                 "        r{register} = start + run->registers[{register}];"
             ));
         }
-        for (n, chain) in merged.chains.iter().enumerate() {
+        for (n, chain) in product.chains.iter().enumerate() {
             let behind = chain.first + chain.length;
             w.line(&format!(
                 "        if (from >= {} && from < {behind}) {{",
@@ -118,7 +119,7 @@ impl Emitter<'_> {
         }
         w.line("        switch (from) {");
         for state in &blocks {
-            if *state != start && merged.chain_of(*state).is_none() {
+            if *state != start && product.chain_of(*state).is_none() {
                 w.line(&format!("        case {state}:"));
                 w.line(&format!("            goto s{state};"));
             }
@@ -127,7 +128,7 @@ impl Emitter<'_> {
         w.line("            break;");
         w.line("        }");
         w.line("    }");
-        let first = if merged.chain_of(start).is_some() {
+        let first = if product.chain_of(start).is_some() {
             self.jump(start, "    ", w);
             None
         } else {
@@ -154,7 +155,7 @@ impl Emitter<'_> {
 
     /// Goes to a state that consumes the byte at `p`.
     pub(super) fn jump(&self, to: u32, indent: &str, w: &mut Writer) {
-        if let Some((n, chain)) = self.merged.chain_of(to) {
+        if let Some((n, chain)) = self.product.chain_of(to) {
             let left = chain.left(to).unwrap_or(0);
             w.line(&format!("{indent}left = {left};"));
             w.line(&format!("{indent}goto c{n};"));
@@ -166,7 +167,7 @@ impl Emitter<'_> {
     /// At the end of the bytes: saves what the state needs.
     pub(super) fn suspend(&self, state: u32, w: &mut Writer) {
         let group = self.kept.group(state);
-        let state = match self.merged.chain_of(state) {
+        let state = match self.product.chain_of(state) {
             None => state.to_string(),
             Some((_, chain)) => format!("(uint16_t)({}u - left)", chain.first + chain.length),
         };
@@ -177,10 +178,10 @@ impl Emitter<'_> {
     }
 
     pub(super) fn ways(&self, state: u32) -> Ways {
-        let row = self.merged.row(state as usize);
+        let row = self.product.row(state as usize);
         let mut ways = Ways::new();
         for byte in 0..=255u8 {
-            let edge = row[usize::from(self.merged.classes[usize::from(byte)])];
+            let edge = row[usize::from(self.product.classes[usize::from(byte)])];
             ways.entry(edge).or_insert(ByteSet::EMPTY).insert(byte);
         }
         ways
@@ -188,7 +189,7 @@ impl Emitter<'_> {
 
     fn state(&self, state: u32, w: &mut Writer) {
         let mut ways = self.ways(state);
-        if let Some((n, chain)) = self.merged.chain_of(state) {
+        if let Some((n, chain)) = self.product.chain_of(state) {
             w.line(&format!("c{n}:"));
             self.count_down(chain, &mut ways, w);
         } else {
@@ -260,7 +261,7 @@ impl Emitter<'_> {
         let mut back = ways.iter().filter(|((to, effect), set)| {
             *to == state
                 && set.iter().count() >= RUN
-                && self.merged.effects[*effect as usize].at_once()
+                && self.product.effects[*effect as usize].at_once()
         });
         back.next().map(|(edge, set)| (*edge, *set))
     }
@@ -309,12 +310,12 @@ impl Emitter<'_> {
     /// Whether the state is only reached within a text: no text begins there, but input may resume
     /// there.
     pub(super) fn within_text(&self, state: u32) -> bool {
-        let classes = self.merged.class_count;
-        let edges = self.merged.next.iter().enumerate();
+        let classes = self.product.class_count;
+        let edges = self.product.next.iter().enumerate();
         let mut from = edges
             .filter(|(_, (to, _))| *to == state)
             .map(|(at, _)| u32::try_from(at / classes).unwrap_or(0));
-        state != self.merged.start
+        state != self.product.start
             && from.all(|from| matches!(self.letter(from, &self.ways(from)), Some((_, _, (_, 0)))))
     }
 

@@ -6,9 +6,9 @@
 //! has many targets, while the comparisons of a sparse switch have two each. Must not know: runs,
 //! tables.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::writer::{Writer, string};
-use nest_pattern::Merged;
+use nest_pattern::Product;
 use std::collections::BTreeSet;
 
 /// Bytes of a word.
@@ -92,7 +92,7 @@ impl Emitter<'_> {
             *left -= 1;
             read.push((byte, bit));
             let go = if read.len() < LENGTH {
-                self.merged.chain_of(to).is_some() || self.words_behind(to, read, found, left)
+                self.product.chain_of(to).is_some() || self.words_behind(to, read, found, left)
             } else {
                 found.push(Word {
                     text: std::array::from_fn(|at| read[at].0),
@@ -111,7 +111,7 @@ impl Emitter<'_> {
 
     /// The bytes that lead on without effects, with the bit in which their case differs.
     fn letters(&self, state: u32) -> impl Iterator<Item = (u8, u8, u32)> {
-        let row = self.merged.row(state as usize).iter().enumerate();
+        let row = self.product.row(state as usize).iter().enumerate();
         row.filter_map(move |(class, (to, effect))| {
             let (byte, bit) = self.letter_of[class]?;
             let on = *to != 0 && *to != state && *effect == 0;
@@ -139,12 +139,12 @@ pub(super) fn letter(bytes: &[u8]) -> Option<(u8, u8)> {
     }
 }
 
-/// For each state, whether words may begin there: it is reached by something other than a letter.
-pub(super) fn begins(merged: &Merged, letter_of: &[Option<(u8, u8)>]) -> Vec<bool> {
-    let mut begins = vec![false; merged.states()];
-    begins[merged.start as usize] = true;
-    for (at, (to, effect)) in merged.next.iter().enumerate() {
-        if *effect != 0 || letter_of[at % merged.class_count].is_none() {
+/// For each state whether words may begin there: something else than a letter leads to it.
+pub(super) fn begins(product: &Product, letter_of: &[Option<(u8, u8)>]) -> Vec<bool> {
+    let mut begins = vec![false; product.states()];
+    begins[product.start as usize] = true;
+    for (at, (to, effect)) in product.next.iter().enumerate() {
+        if *effect != 0 || letter_of[at % product.class_count].is_none() {
             begins[*to as usize] = true;
         }
     }

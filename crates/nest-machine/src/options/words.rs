@@ -1,6 +1,6 @@
 //! The words behind an option's name: whether they are values of its kind, and which.
 
-use super::{LONGEST, OptionInfo, Value};
+use super::row::{LONGEST, OptionInfo, Value};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_syntax::ast::OptionDecl;
 

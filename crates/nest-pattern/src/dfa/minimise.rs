@@ -4,7 +4,8 @@
 //! but does not accept makes others wait. The first four blocks are the dead state, the done state,
 //! the live accepting states and the live silent states.
 
-use super::{DEAD, DONE, Dfa, Raw, classes};
+use super::classes;
+use super::state::{DEAD, DONE, Dfa, Raw};
 use std::collections::VecDeque;
 
 pub(super) fn minimise(raw: &Raw) -> Dfa {
@@ -28,11 +29,11 @@ pub(super) fn minimise(raw: &Raw) -> Dfa {
         let row = &raw.next[from..from + raw.class_count];
         next.extend(row.iter().map(|to| number[block_of[*to as usize]]));
     }
-    // After merging states, some bytes may no longer be distinguished.
-    let (merged, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
+    // States that were merged may leave bytes that nothing tells apart any more.
+    let (product, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
     let count = |n: usize| u32::try_from(n).expect("state numbers are 32 bits");
     Dfa {
-        classes: merged,
+        classes: product,
         class_count: count(class_count),
         next,
         start: number[block_of[raw.start as usize]],

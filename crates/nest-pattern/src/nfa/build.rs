@@ -9,7 +9,7 @@
 //! continuations is built once. Loops nested n deep therefore need at most n² states, and every
 //! cycle of the NFA contains a byte.
 
-use super::{NfaState, STATE_LIMIT, TooLarge};
+use super::state::{NfaState, STATE_LIMIT, TooLarge};
 use crate::hash::Table;
 use crate::hir::Hir;
 

@@ -4,7 +4,7 @@
 //! A rule is live while its thread list is not empty, so a thread that cannot reach Match would
 //! make others wait.
 
-use super::NfaState;
+use super::state::NfaState;
 use nest_syntax::ast::ByteSet;
 
 /// The remaining states, and the start.

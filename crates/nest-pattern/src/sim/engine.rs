@@ -2,30 +2,9 @@
 //!
 //! The caller handles timers and closing. Must not know: how conditions select the active rules.
 
-use super::{MergedRun, Runner, Threads, Together, parts};
-use crate::dfa::Dfa;
-use crate::nfa::Nfa;
+use super::product::{ProductRun, Together};
+use super::runner::{Rule, Runner, parts};
 use std::ops::Range;
-
-/// The automata of one rule; without a DFA the thread list is used.
-#[derive(Clone, Debug)]
-pub struct Rule {
-    /// Its NFA, which determines the parts.
-    pub nfa: Nfa,
-    /// Its DFA, if it fits the budget.
-    pub dfa: Option<Dfa>,
-}
-
-impl Rule {
-    /// The rule's runner before any byte.
-    #[must_use]
-    pub fn runner(&self) -> Runner<'_> {
-        match &self.dfa {
-            Some(dfa) => Runner::Dfa(dfa, dfa.start),
-            None => Runner::Threads(Threads::new(&self.nfa)),
-        }
-    }
-}
 
 /// Why a conversation ends at a read point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +57,9 @@ pub struct Engine<'r> {
     /// i: the number of unread bytes that were stepped over.
     at: usize,
     active: Vec<(usize, Runner<'r>)>,
-    /// Used instead of `active`: the product of all rules.
-    together: Option<(&'r Together, MergedRun<'r>)>,
-    /// The latest acceptance: length and rule.
+    /// In place of `active`: all of them side by side.
+    together: Option<(&'r Together, ProductRun<'r>)>,
+    /// The latest accept: length and rule.
     best: Option<(usize, usize)>,
     stuck: bool,
 }
@@ -105,7 +84,7 @@ impl<'r> Engine<'r> {
 
     /// The same with the product of the rules.
     #[must_use]
-    pub fn merged(rules: &'r [Rule], together: &'r Together, input_buffer: usize) -> Self {
+    pub fn product(rules: &'r [Rule], together: &'r Together, input_buffer: usize) -> Self {
         let run = together.run(&[]);
         Engine {
             together: Some((together, run)),

@@ -3,7 +3,7 @@
 use nest_diag::{Code, nearest};
 
 use super::escape::Escape;
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::{Atom, ByteSet};
 
 /// A member of a class.

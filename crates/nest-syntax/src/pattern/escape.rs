@@ -2,7 +2,7 @@
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::ByteSet;
 
 /// The meaning of an escape.

@@ -2,7 +2,7 @@
 
 use nest_diag::Code;
 
-use super::{Abort, DEEPEST, Parser};
+use super::parser::{Abort, DEEPEST, Parser};
 use crate::ast::{Atom, Flags};
 use crate::reader::{is_ident, is_ident_start, shown};
 

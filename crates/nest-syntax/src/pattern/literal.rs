@@ -5,7 +5,7 @@
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::{Alt, Atom, Flags, Piece};
 use crate::reader::shown;
 

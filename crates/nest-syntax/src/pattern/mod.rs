@@ -9,6 +9,7 @@ mod class;
 mod escape;
 mod group;
 mod literal;
+mod parser;
 mod quant;
 mod word;
 
@@ -19,12 +20,8 @@ use crate::lookahead;
 use crate::names::Names;
 use crate::reader::{Reader, is_blank, is_ident_start};
 use escape::Escape;
-
-/// The deepest nesting of groups, as in PCRE2.
-const DEEPEST: usize = 250;
-
-/// The rest of the pattern cannot be parsed; the reason has been reported.
-pub(crate) struct Abort;
+pub(crate) use parser::Abort;
+use parser::Parser;
 
 /// The end of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,24 +69,6 @@ fn some_byte(span: Span) -> Element {
         },
         span,
     }
-}
-
-struct Parser<'r, 'a> {
-    r: &'r mut Reader<'a>,
-    names: &'r Names,
-    in_rule: bool,
-    /// The number of open groups.
-    depth: usize,
-    /// The number of plain `( )` groups so far: PCRE2 interprets `\12` depending on it.
-    groups: u32,
-    /// Nothing before this position can match a byte, so `^` has no effect.
-    leading: bool,
-    /// The number of `^` and `\A` without effect so far.
-    anchors: u32,
-    /// Letters up to here have been checked for missing quotes.
-    letters_end: usize,
-    /// The start of the current element.
-    element: usize,
 }
 
 impl<'r, 'a> Parser<'r, 'a> {

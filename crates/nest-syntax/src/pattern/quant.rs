@@ -2,7 +2,7 @@
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::Quant;
 use crate::reader::Reader;
 

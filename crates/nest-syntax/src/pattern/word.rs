@@ -2,7 +2,7 @@
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::{Atom, Piece};
 use crate::names::Kind;
 use crate::reader::{is_blank, is_ident_start};
