@@ -64,6 +64,20 @@ void draw_begin(void) {
     reload_begin();
 }
 
+bool draw_warm(void) {
+    return draw.files == 0;
+}
+
+/* While an action runs, so that others have a turn coming when they are told. */
+void draw_term(void) {
+    if (draw.drains && sim.opened + 5 >= sim.conversations && !sim.draining && sim_chance(1)) {
+        uint32_t limit = nest__config.drain_timeout, now = nest__now();
+        sim.stop_at = limit == 0 ? 0 : nest__after(now, limit);
+        sim.draining = true;
+        script_request(1);
+    }
+}
+
 bool draw_is_later(void) {
     return draw.later;
 }
@@ -452,6 +466,10 @@ static struct nest__command draw_fault(void) {
 static struct nest__command draw_drain(void) {
     uint32_t limit = nest__config.drain_timeout, now = nest__now();
     sim.stop_at = sim.draining ? nest__after(now, 0) : limit == 0 ? 0 : nest__after(now, limit);
+    if (!sim.draining && sim_chance(10)) { /* two at once: the second is heard behind the first */
+        script_request(1);
+        sim.stop_at = nest__after(now, 0);
+    }
     sim.draining = true;
     return draw_verb(NEST__COMMAND_DRAIN, 0);
 }
@@ -501,7 +519,7 @@ static struct nest__command draw_command(void) {
     }
     if (sim_chance(draw.helpers)) {
         struct nest__command command = draw_verb(NEST__COMMAND_HELPERS, 0);
-        command.number = DRAW(0, 0, 1, 30, 500, NEST__NO_HELPERS);
+        command.number = DRAW(0, 0, 1, 30, 500, 500, 3000, NEST__NO_HELPERS);
         return command;
     }
     if (draw.files > 0 && sim_chance(1)) {
