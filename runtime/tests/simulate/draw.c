@@ -68,9 +68,15 @@ bool draw_warm(void) {
     return draw.files == 0;
 }
 
+/* A client's first output is limited, and it is about to open. */
+static bool draw_opening(void) {
+    return sim.talks != NULL && sim.talks->who == sim.opened && script_opened < sim.opened;
+}
+
 /* While an action runs, so that others have a turn coming when they are told. */
 void draw_term(void) {
-    if (draw.drains && sim.opened + 5 >= sim.conversations && !sim.draining && sim_chance(1)) {
+    if (draw.drains && sim.opened + 5 >= sim.conversations && !sim.draining && !draw_opening() &&
+        sim_chance(1)) {
         uint32_t limit = nest__config.drain_timeout, now = nest__now();
         sim.stop_at = limit == 0 ? 0 : nest__after(now, limit);
         sim.draining = true;
@@ -413,10 +419,6 @@ static struct nest__command draw_open(void) {
     }
     opening = NULL;
     return draw_verb(NEST__COMMAND_OPEN, talk->who);
-}
-
-static bool draw_opening(void) {
-    return sim.talks != NULL && sim.talks->who == sim.opened && script_opened < sim.opened;
 }
 
 static struct nest__command draw_of_talk(struct sim_talk *talk, bool last) {
