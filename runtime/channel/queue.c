@@ -68,8 +68,8 @@ static int queue_block(struct nest__queue *q, size_t n) {
     return nest__queue_reserve(q, cap);
 }
 
-/* What was sent is reclaimed by moving when it is the larger half, so that a byte moves at most once
- * on average, and there is never more of it in front than is queued. */
+/* What was sent is reclaimed by moving when it is the larger half, so that a byte moves at most
+ * once on average, and there is never more of it in front than is queued. */
 static void queue_move(struct nest__item *block) {
     if (block->n > 0) {
         memmove(block->bytes, block->bytes + block->at, block->n);
@@ -77,8 +77,8 @@ static void queue_move(struct nest__item *block) {
     block->at = 0;
 }
 
-/* A larger block in place of the last one; without memory what there is. Not inlined: a warm request
- * has room. */
+/* A larger block in place of the last one; without memory what there is. Not inlined: a warm
+ * request has room. */
 __attribute__((noinline)) static int queue_grow(struct nest__queue *q, size_t n) {
     struct nest__item *old = q->last, **link = &q->first;
     size_t cap = old->cap;

@@ -1,9 +1,9 @@
 /* queue.h: what a channel still has to send, in order.
  *
- * Bytes are copied into blocks; a reference is memory that somebody else owns until it was released;
- * a file range is sent from its descriptor. Bytes that a poller was given for longer than a call are
- * in flight: they are not moved, and not freed, until nest__queue_sent; so they also outlive a drop.
- * A zeroed record is an empty queue. */
+ * Bytes are copied into blocks; a reference is memory that somebody else owns until it was
+ * released; a file range is sent from its descriptor. Bytes that a poller was given for longer than
+ * a call are in flight: they are not moved, and not freed, until nest__queue_sent; so they also
+ * outlive a drop. A zeroed record is an empty queue. */
 #ifndef NEST_CHANNEL_QUEUE_H
 #define NEST_CHANNEL_QUEUE_H
 
@@ -39,12 +39,12 @@ static inline void nest__queue_added(struct nest__queue *q, size_t n) {
     q->n += n;
 }
 int nest__queue_reserve(struct nest__queue *, size_t cap); /* a block of this size. 0 or -ENOMEM */
-/* Appends without a copy. `release(arg)` is called once: when it was sent, or dropped and nothing is
- * in flight. 0; -ENOMEM: nothing is appended, nothing released. */
+/* Appends without a copy. `release(arg)` is called once: when it was sent, or dropped and nothing
+ * is in flight. 0; -ENOMEM: nothing is appended, nothing released. */
 int nest__queue_refer(struct nest__queue *, const void *p, size_t n, void (*release)(void *),
                       void *arg);
-int nest__queue_file(struct nest__queue *, int fd, uint64_t at, uint64_t n,
-                     void (*release)(void *), void *arg);
+int nest__queue_file(struct nest__queue *, int fd, uint64_t at, uint64_t n, void (*release)(void *),
+                     void *arg);
 
 /* What is to be sent next: how many pieces, at most `most`; a file is one by itself. */
 int nest__queue_next(const struct nest__queue *, struct nest__out[], int most);

@@ -1,8 +1,8 @@
 /* output.c: the directives that reply, and the output queue of a session's channel.
  *
  * Called by actions (nest_reply and its kin) and by pollers (nest__out_*). State: the queue in the
- * session's work. At most outputBuffer bytes are queued; an action that has more waits. Must not know
- * how bytes leave. */
+ * session's work. At most outputBuffer bytes are queued; an action that has more waits. Must not
+ * know how bytes leave. */
 #include "engine.h"
 
 #include <errno.h>

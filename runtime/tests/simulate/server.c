@@ -143,6 +143,8 @@
 #include "records.c"
 #include "reload.c"
 
+#include "print.c"
+
 #include "draw.c"
 
 #include <stdio.h>

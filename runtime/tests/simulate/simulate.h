@@ -1,10 +1,10 @@
 /* simulate.h: what the files of the simulation share.
  *
- * draw.c draws what clients do and stands in place of poller/command.c; talk.c knows what a
- * conversation has sent and must be answered; acts.c are the server's actions, each checked against
- * it; moments.c knows when things are due; reload.c draws the configuration, and knows what of it
- * has held when; newcomers.c looks at who is taken; records.c at what the engine keeps. All of it
- * is one unit with the runtime, so that nothing is hidden from it. */
+ * draw.c draws what clients do and stands in place of poller/command.c; print.c prints it; talk.c
+ * knows what a conversation has sent and must be answered; acts.c are the server's actions, each
+ * checked against it; moments.c knows when things are due; reload.c draws the configuration, and
+ * knows what of it has held when; newcomers.c looks at who is taken; records.c at what the engine
+ * keeps. All of it is one unit with the runtime, so that nothing is hidden from it. */
 #ifndef NEST_SIMULATE_H
 #define NEST_SIMULATE_H
 
@@ -214,6 +214,9 @@ void newcomers_check(void);
 void newcomers_said(void);
 void newcomers_released(void);
 uint32_t newcomers_next(void); /* when they are tried again; 0 */
+
+/* -- print.c */
+void print_command(const struct nest__command *);
 
 /* -- records.c */
 void record_check(const nest_session *);
