@@ -1,18 +1,21 @@
-/* seam.h: the one contract between the generated part, the engine, io, workers and listener.
+/* seam.h: the one contract between the generated part, the engine, channels, loops, workers and
+ * listener.
  *
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
  * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
  *                                                             nest__chan_pending, nest__peer_text,
  *                                                             files, platform
- * io/             "io" below                                  engine, platform
- * workers/           "workers" below                                engine, io, listener, platform
+ * channel/        channel.h, queue.h                          platform
+ * loop/           nest__wait, nest__stopping, nest__cut       engine, pollers, channels, listener
+ * poller/         poller.h, nest__push, nest__now             loop, engine's queue, channels
+ * blocking/       the same in place of loop/ and poller/      engine, channels, platform
+ * workers/        "workers" below                             engine, loop, listener, platform
  * listener/       "listener" below                            platform
  * file/           "files" below                               platform
  * service/x.*     its own functions, called at join points (nest__on_*), or a null/ header
  * One model per binary: direct calls, one translation unit (server.c includes the chosen files).
- * No file here includes another .c; server.c fixes the order: seam.h, hooks, platform, feature,
- * engine, io, listener, workers, config, main. */
+ * No file here includes another .c; server.c fixes the order: that of embed.rs. */
 #ifndef NEST_SEAM_H
 #define NEST_SEAM_H
 

@@ -64,6 +64,26 @@ void draw_begin(void) {
     reload_begin();
 }
 
+bool draw_warm(void) {
+    return draw.files == 0;
+}
+
+/* A client's first output is limited, and it is about to open. */
+static bool draw_opening(void) {
+    return sim.talks != NULL && sim.talks->who == sim.opened && script_opened < sim.opened;
+}
+
+/* While an action runs, so that others have a turn coming when they are told. */
+void draw_term(void) {
+    if (draw.drains && sim.opened + 5 >= sim.conversations && !sim.draining && !draw_opening() &&
+        sim_chance(1)) {
+        uint32_t limit = nest__config.drain_timeout, now = nest__now();
+        sim.stop_at = limit == 0 ? 0 : nest__after(now, limit);
+        sim.draining = true;
+        script_request(1);
+    }
+}
+
 bool draw_is_later(void) {
     return draw.later;
 }
@@ -401,10 +421,6 @@ static struct nest__command draw_open(void) {
     return draw_verb(NEST__COMMAND_OPEN, talk->who);
 }
 
-static bool draw_opening(void) {
-    return sim.talks != NULL && sim.talks->who == sim.opened && script_opened < sim.opened;
-}
-
 static struct nest__command draw_of_talk(struct sim_talk *talk, bool last) {
     if (talk->room == 0 || (talk->room != UINT64_MAX && sim_chance(20))) {
         if (sim_chance(last ? 90 : 30)) {
@@ -452,6 +468,10 @@ static struct nest__command draw_fault(void) {
 static struct nest__command draw_drain(void) {
     uint32_t limit = nest__config.drain_timeout, now = nest__now();
     sim.stop_at = sim.draining ? nest__after(now, 0) : limit == 0 ? 0 : nest__after(now, limit);
+    if (!sim.draining && sim_chance(10)) { /* two at once: the second is heard behind the first */
+        script_request(1);
+        sim.stop_at = nest__after(now, 0);
+    }
     sim.draining = true;
     return draw_verb(NEST__COMMAND_DRAIN, 0);
 }
@@ -501,7 +521,7 @@ static struct nest__command draw_command(void) {
     }
     if (sim_chance(draw.helpers)) {
         struct nest__command command = draw_verb(NEST__COMMAND_HELPERS, 0);
-        command.number = DRAW(0, 0, 1, 30, 500, NEST__NO_HELPERS);
+        command.number = DRAW(0, 0, 1, 30, 500, 500, 3000, NEST__NO_HELPERS);
         return command;
     }
     if (draw.files > 0 && sim_chance(1)) {
@@ -517,69 +537,6 @@ static struct nest__command draw_command(void) {
         talk = talk->next;
     }
     return talk->reset ? draw_pass() : draw_of_talk(talk, all);
-}
-
-/* As a script has it. */
-static void draw_print(const struct nest__command *command) {
-    static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
-                                        "drain",  "pass", "clients", "helpers", "fail",
-                                        "reload", "disk", "short",   "linger",  "complete"};
-    if (command->verb == NEST__COMMAND_END) {
-        return;
-    }
-    fputs(verbs[command->verb], stdout);
-    if (command->verb <= NEST__COMMAND_ROOM) {
-        printf(" %u", (unsigned)command->who);
-    }
-    if (command->verb == NEST__COMMAND_ROOM) {
-        command->room == UINT64_MAX ? (void)printf(" -")
-                                    : (void)printf(" %llu", (unsigned long long)command->room);
-    }
-    if (command->verb == NEST__COMMAND_IN) {
-        fputs(" \"", stdout);
-        for (size_t i = 0; i < command->n; i++) {
-            uint8_t c = command->bytes[i];
-            c == '\n'   ? (void)fputs("\\n", stdout)
-            : c == '\r' ? (void)fputs("\\r", stdout)
-                        : (void)putchar(c);
-        }
-        putchar('"');
-    }
-    if (command->verb == NEST__COMMAND_LINGER) {
-        fputs(command->cold ? " on" : " off", stdout);
-    }
-    if (command->verb == NEST__COMMAND_COMPLETE && command->complete == NEST__COMPLETE_LATER) {
-        fputs(" later", stdout);
-    } else if (command->verb == NEST__COMMAND_COMPLETE) {
-        printf(" %u", (unsigned)command->number);
-        if (command->room != UINT64_MAX) {
-            printf(" %llu", (unsigned long long)command->room);
-        }
-    }
-    if (command->verb == NEST__COMMAND_DISK) {
-        fputs(command->cold ? " cold" : " warm", stdout);
-    }
-    if (command->verb == NEST__COMMAND_SHORT) {
-        printf(" %s", command->error == 0        ? "none"
-                      : command->error == EMFILE ? "EMFILE"
-                      : command->error == ENFILE ? "ENFILE"
-                      : command->error == ENOMEM ? "ENOMEM"
-                                                 : "ENOBUFS");
-    }
-    if (command->verb == NEST__COMMAND_FAIL) {
-        static const char *const faults[] = {"memory", "stack", "file", "scarce"};
-        printf(" %s%s", faults[command->fault],
-               command->fault != NEST__FAULT_FILE ? ""
-               : command->error == EIO            ? " EIO"
-                                                  : " ENOSPC");
-    }
-    if (command->verb == NEST__COMMAND_HELPERS && command->number == NEST__NO_HELPERS) {
-        printf(" none");
-    } else if (command->verb > NEST__COMMAND_DRAIN && command->verb < NEST__COMMAND_RELOAD) {
-        printf(" %u", (unsigned)command->number);
-    }
-    putchar('\n');
-    fflush(stdout);
 }
 
 /* The first commands: what this life is like. */
@@ -641,7 +598,7 @@ struct nest__command nest__command_read(void) {
         command = script_later_count() > 0 ? draw_pending() : draw_command();
     }
     if (sim.verbose) {
-        draw_print(&command);
+        print_command(&command);
     }
     return command;
 }
