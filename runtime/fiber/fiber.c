@@ -7,7 +7,7 @@
  * to the action's stack, whose frames below the action are a loop's as well: when the action
  * returns, it simply is the loop again. The stack that ran the loop meanwhile is parked, and goes
  * on as the loop at the next wait. */
-#include "../platform/context.h"
+#include "fiber.h"
 
 #include <errno.h>
 
@@ -33,20 +33,16 @@ static int fiber_make(struct nest__context *fresh) {
     return 0;
 }
 
-/* The stack for `loop` to begin on; every new stack calls it, it keeps nothing there. 0 or -ENOMEM.
- */
-static int nest__fiber_prepare(void (*loop)(void)) {
+int nest__fiber_prepare(void (*loop)(void)) {
     fiber_loop = loop;
     return fiber_make(&fiber_first);
 }
 
-/* Runs the loop until it returns, which it may do on any stack, when no action waits any more. */
-static void nest__fiber_run(void) {
+void nest__fiber_run(void) {
     nest__context_switch(&fiber_outside, &fiber_first);
 }
 
-/* Makes sure that there is a stack for the loop to go on on. 0 or -ENOMEM. */
-static int nest__fiber_ready(void) {
+int nest__fiber_ready(void) {
     static struct nest__context fresh; /* used up when the switch to it is done */
     if (fiber_parked == NULL) {
         if (fiber_make(&fresh) < 0) {
@@ -58,17 +54,13 @@ static int nest__fiber_ready(void) {
     return 0;
 }
 
-/* Leaves the caller in *here, on its stack, and runs the loop on another until somebody calls
- * nest__fiber_resume(here). nest__fiber_ready has said yes. */
-static void nest__fiber_leave(struct nest__context *here) {
+void nest__fiber_leave(struct nest__context *here) {
     struct nest__context *loop = fiber_parked;
     fiber_parked = loop->next;
     nest__context_switch(here, loop);
 }
 
-/* Parks this loop and goes on with an action that waited. Returns when a later wait needs a loop.
- */
-static void nest__fiber_resume(struct nest__context *action) {
+void nest__fiber_resume(struct nest__context *action) {
     struct nest__context here;
     here.next = fiber_parked;
     fiber_parked = &here;

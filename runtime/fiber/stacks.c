@@ -1,11 +1,13 @@
 /* stacks.c: guarded stacks for the actions that wait.
  *
- * Called by door.c. State: the current reservation of this process. 256 KiB of addresses a stack,
- * the same as a thread of threadServer has; memory only as far as it is used. Stacks are never
- * unmapped: the fiber switch reuses them. Must not know who runs on them.
+ * Called by fiber.c. State: the current reservation of this process. A stack takes addresses of its
+ * whole size, and memory only as far as it is used. Stacks are never unmapped: the fiber switch
+ * reuses them. Must not know who runs on them.
  *
  * One reservation serves many stacks, and guards are installed inside it where the system can
  * (Linux 6.13): guards by mprotect split the mapping, and a process may have 65,530 of them. */
+#include "fiber.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,14 +15,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { NEST__STACK_SIZE = 256 * 1024, STACKS_TOGETHER = 64 };
+enum { STACKS_TOGETHER = 64 };
 enum { STACKS_GUARD_INSTALL = 102 /* MADV_GUARD_INSTALL */ };
 
 static uint8_t *stacks_next;
 static unsigned stacks_left;
 
-/* A stack of NEST__STACK_SIZE bytes whose lowest page is a guard. 0 or -ENOMEM. */
-static int nest__stack_take(void **stack) {
+int nest__stack_take(void **stack) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (stacks_left == 0) {
         void *all = mmap(NULL, (size_t)NEST__STACK_SIZE * STACKS_TOGETHER, PROT_READ | PROT_WRITE,

@@ -17,14 +17,6 @@ int nest__file_folder(const char *path, const char **name);
  * or -errno. */
 int nest__file_look(const char *path, struct stat *);
 
-/* cache.c, on a loop; null/uncached.c. A descriptor is its caller's until nest__cache_leave. */
-/* What a path leads to, if that is open; -1: it is not. */
-int nest__cache_find(const char *path, struct stat *now);
-/* Keeps a file open that the caller has opened; or does not. */
-void nest__cache_add(const char *path, int fd, const struct stat *about);
-/* False: it is not the cache's, and its caller closes it. */
-bool nest__cache_leave(int fd);
-
 #define NEST__UPLOAD_PREFIX ".nest-upload-" /* of files beside the place that they will have */
 
 #endif

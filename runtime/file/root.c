@@ -1,7 +1,7 @@
 /* root.c: fileRoot, and how a path beneath it is found and none outside.
  *
- * Called by file/'s others, and by main at the start. State: fileRoot's descriptor and what the
- * system can do, of the process, set once. Must not know sessions.
+ * Called by file/'s others, and by service/files at the start. State: fileRoot's descriptor and
+ * what the system can do, of the process, set once. Must not know sessions.
  *
  * Linux 5.6 resolves the whole path beneath a directory: links and ".." are followed as long as
  * they stay inside. Elsewhere, or where a sandbox forbids that call, the path is walked name by
@@ -26,7 +26,7 @@ const char *nest_file_root(void) {
     return path == NULL || path[0] == '\0' ? "." : path;
 }
 
-int nest__files_open(void) {
+int nest__file_root_open(void) {
     const char *name = nest_file_root();
     root_fd = open(name, nest__directory_flags());
     if (root_fd == -1) {

@@ -3,6 +3,8 @@
  * Opened and closed by main. State: the process's listeners; a process that inherits
  * them by fork uses them, but only their maker removes files. Must not know sessions or models. */
 #include "../platform/platform.h"
+#include "../service/inetd/inetd.h"
+#include "../service/systemd/systemd.h"
 #include "endpoint.h"
 #include "listener.h"
 

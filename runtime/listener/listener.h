@@ -1,6 +1,6 @@
-/* listener.h: what the listener's files share, and main's first calls.
+/* listener.h: what the listener's files share with the services that hand over sockets.
  *
- * Included by listener/ and main. */
+ * Included by listener/, service/inetd/ and service/systemd/. */
 #ifndef NEST_LISTENER_H
 #define NEST_LISTENER_H
 
@@ -15,22 +15,5 @@ void nest__listener_unlink(unsigned index); /* its file, if this process made it
  * waits for them must be waked in another way. 0 or -errno. */
 int nest__take_prepare(bool given);
 void nest__take_close(void);
-
-/* -- systemd.c, null/systemd.c */
-/* Before start-up code: what systemd has passed on to this process; children do not get it. 0;
- * -errno, said why. */
-int nest__systemd_begin(void);
-/* All of it becomes listeners. 0, or -errno and said why. */
-int nest__systemd_listen(void);
-
-/* -- inetd.c, null/inetd.c */
-/* First thing in main: nothing that is said gets into a conversation on descriptor 2. */
-void nest__inetd_begin(void);
-/* Before start-up code: takes the conversation, or the listening socket, off the descriptors 0, 1
- * and 2. 0, or -errno and said why. */
-int nest__inetd_take(void);
-/* 0: nothing else listens; 1: the option is not selected; -errno, said why. */
-int nest__inetd_listen(void);
-void nest__inetd_close(void);
 
 #endif

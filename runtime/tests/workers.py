@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from harness import settled
+from harness import runtime_list, settled
 
 HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
@@ -31,10 +31,12 @@ def build(folder, model, options):
     flags = ["-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
     flags += [f"-fsanitize={options.sanitize}"] if options.sanitize else []
     name = {"epoll": "event"}.get(model, model)
+    unit = folder / f"{model}.h"
+    poller = ("epoll", "loops") if model == "epoll" else ("blocking", model)
+    unit.write_text(runtime_list("unit", *poller, "--with", "keep", "--with", "timeout"))
     subprocess.check_call(
-        [options.cc, *flags, "-Wno-infinite-recursion"]
-        + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_MODEL="model_{model}.h"']
-        + ['-DSAMPLE_HOOKS="hooks_none.h"', f'-DSAMPLE_TABLES="{tables}"']
+        [options.cc, *flags, "-Wno-infinite-recursion", "-iquote", HERE.parent.parent]
+        + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_UNIT="{unit}"', f'-DSAMPLE_TABLES="{tables}"']
         + [HERE / "server.c", HERE / "crash.c", "-o", exe])
     return exe
 

@@ -4,6 +4,7 @@
  * variables, its one worker. Must not know the language, nor how bytes are read. */
 #include "loops.h"
 #include "../engine/engine.h" /* the size of a worker, nothing else */
+#include "../fiber/fiber.h"
 #include "../platform/platform.h"
 #include "supervisor.h"
 #include "context.h"

@@ -1,6 +1,6 @@
 /* supervisor.h: a main process that owns the listening sockets, and the process that serves.
  *
- * Used by worker models of which one process serves all. null/supervisor.c: that is the main
+ * Used by worker models of which one process serves all. supervisor_none.c: that is the main
  * process. */
 #ifndef NEST_WORKERS_SUPERVISOR_H
 #define NEST_WORKERS_SUPERVISOR_H

@@ -1,7 +1,7 @@
 //! The trace of a server, line by line, for people: arrows for what came and went, a colour for
 //! each conversation.
 //!
-//! Knows the form of trace lines (`ID what rest`, as runtime/feature/trace.c writes them) and nothing of how
+//! Knows the form of trace lines (`ID what rest`, as runtime/service/trace/trace.c writes them) and nothing of how
 //! they arrive. A line of another form is shown as it is.
 
 use std::fmt::Write;

@@ -1,6 +1,8 @@
 //! The one table of directives. The action scanner, the emitter, diagnostics and the reference
 //! take everything they know of a directive's shape from here.
 
+use nest_feature::Feature;
+
 /// How a directive is written and what it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -406,36 +408,17 @@ pub fn in_block(directive: &Directive) -> bool {
     matches!(directive.name, "len" | "ptr" | "log" | "id" | "peer")
 }
 
-/// A part of the runtime that only some servers have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// Addresses are kept.
-    Peer,
-    /// Connections have idle limits of their own.
-    Timeout,
-    /// Files beneath fileRoot.
-    Files,
-    /// And connections keep one that they write.
-    Uploads,
-    /// And folders are listed.
-    Lists,
-    /// Connections keep memory.
-    Keep,
-    /// Actions change threads.
-    Blocks,
-}
-
-/// What a function of nest.h needs, and so the directive that becomes it.
+/// The feature that a function of nest.h needs, and so the directive that becomes it.
 #[must_use]
-pub fn need(c: &str) -> Option<Need> {
+pub fn feature(c: &str) -> Option<Feature> {
     match c {
-        "nest_peer" => Some(Need::Peer),
-        "nest_timeout" => Some(Need::Timeout),
-        "nest_block_begin" | "nest_block_end" => Some(Need::Blocks),
-        "nest_keep" => Some(Need::Keep),
-        "nest_file_create" => Some(Need::Uploads),
-        "nest_file_list" => Some(Need::Lists),
-        _ if c.starts_with("nest_file_") => Some(Need::Files),
+        "nest_peer" => Some(Feature::Peer),
+        "nest_timeout" => Some(Feature::Timeout),
+        "nest_block_begin" | "nest_block_end" => Some(Feature::Blocks),
+        "nest_keep" => Some(Feature::Keep),
+        "nest_file_create" => Some(Feature::Uploads),
+        "nest_file_list" => Some(Feature::Lists),
+        _ if c.starts_with("nest_file_") => Some(Feature::Files),
         _ => None,
     }
 }

@@ -24,6 +24,7 @@ use nest_diag::{Allows, Code as Diag, Diagnostic, SourceMap};
 use nest_syntax::Loader;
 
 pub use model::*;
+pub use nest_feature::{Feature, Features};
 pub use resolve::{MOST_STATES, STATE_BUDGET};
 
 /// What the command line may override.

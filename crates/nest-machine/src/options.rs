@@ -2,8 +2,9 @@
 
 mod words;
 
-use crate::model::{Framing, Logging, ModelKind, RunOption, Settings, Strategy};
+use crate::model::{Framing, ModelKind, RunOption, Settings, Strategy};
 use nest_diag::{Code, Diagnostic, Span, nearest};
+use nest_feature::Feature;
 use nest_syntax::ast::{Name, OptionDecl};
 pub use words::{duration, is_address, size};
 
@@ -55,6 +56,8 @@ pub struct OptionInfo {
     pub reload: bool,
     /// Whether `%option` takes it (`maxClients` is given behind the model).
     pub spec: bool,
+    /// The features that its words select; a flag's word is empty.
+    pub selects: &'static [(&'static str, Feature)],
     /// One line.
     pub doc: &'static str,
 }
@@ -78,7 +81,21 @@ const fn o(
         run,
         reload: false,
         spec: true,
+        selects: &[],
         doc,
+    }
+}
+
+const fn selecting(
+    name: &'static str,
+    value: Value,
+    default: &'static str,
+    selects: &'static [(&'static str, Feature)],
+    doc: &'static str,
+) -> OptionInfo {
+    OptionInfo {
+        selects,
+        ..o(name, value, default, false, doc)
     }
 }
 
@@ -135,6 +152,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         run: true,
         reload: false,
         spec: false,
+        selects: &[],
         doc: "most simultaneous clients; more wait until one leaves",
     },
     live(
@@ -229,11 +247,11 @@ pub const OPTIONS: &[OptionInfo] = &[
         false,
         "patterns match letters of both cases",
     ),
-    o(
+    selecting(
         "inetd",
         Value::Flag,
         "",
-        false,
+        &[("", Feature::Inetd)],
         "inetd or its like listens, and hands over connections or its socket",
     ),
     live(
@@ -280,11 +298,14 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "the directory beneath which files are; \"\": the working directory",
     ),
-    o(
+    selecting(
         "logging",
         Value::Word(&["errors", "connections", "requests"]),
         "errors",
-        false,
+        &[
+            ("connections", Feature::Log),
+            ("requests", Feature::Requests),
+        ],
         "what is logged: errors; a line for each connection too; and one for each message",
     ),
     o("preforkServer", Value::Later, "", false, ""),
@@ -358,6 +379,11 @@ pub fn settle(
             continue;
         }
         let words: Vec<&str> = decl.values.iter().map(|v| v.text.as_str()).collect();
+        let word = words.first().copied().unwrap_or_default();
+        let selected = info.selects.iter().filter(|(w, _)| *w == word);
+        settings
+            .features
+            .extend(selected.map(|(_, feature)| *feature));
         match info.value {
             Value::Model(kind) => {
                 let count = words[0].parse().unwrap_or(1);
@@ -390,15 +416,7 @@ pub fn settle(
                     .and_then(|n| usize::try_from(n).ok())
                     .unwrap_or(settings.matching_code);
             }
-            Value::Word(_) if info.name == "logging" => {
-                settings.logging = match words[0] {
-                    "connections" => Logging::Connections,
-                    "requests" => Logging::Requests,
-                    _ => Logging::Errors,
-                };
-            }
             Value::Flag if info.name == "caseless" => settings.caseless = true,
-            Value::Flag if info.name == "inetd" => settings.inetd = true,
             Value::Flag | Value::Word(_) | Value::Later => {}
             Value::Number { .. }
             | Value::Size { .. }
@@ -462,7 +480,10 @@ fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<R
     OPTIONS
         .iter()
         .filter(|o| o.run && o.value != Value::Later)
-        .filter(|o| !(settings.inetd && matches!(o.name, "serverPort" | "listen")))
+        .filter(|o| {
+            !(settings.features.contains(Feature::Inetd)
+                && matches!(o.name, "serverPort" | "listen"))
+        })
         .map(|info| {
             let given = initial
                 .iter()

@@ -81,7 +81,7 @@ void files_begin(void) {
     snprintf(path, sizeof path, "%s/sub", sim_root);
     mkdir(path, 0700);
     nest__config.file_root = sim_root;
-    if (nest__files_open() != 0) {
+    if (nest__file_root_open() != 0) {
         sim_broken(NULL, "fileRoot cannot be opened");
     }
 }

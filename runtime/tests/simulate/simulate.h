@@ -142,7 +142,6 @@ uint32_t sim_of(const uint32_t *values, unsigned count);
     sim_of((const uint32_t[]){__VA_ARGS__},                                                        \
            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 /* In place of nest__say. */
-void sim_say(const char *format, ...) NEST_FORMAT(1, 2);
 void draw_begin(void);
 /* Memory or a stack has failed while it was there: it may end at any time. */
 static inline bool sim_pardoned(const struct sim_talk *talk) {

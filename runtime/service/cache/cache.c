@@ -1,0 +1,222 @@
+/* cache.c: files that stay open for a while, so that opening one again costs one system call rather
+ * than three. It keeps descriptors, no content.
+ *
+ * Called by file/file.c and by the loop. Must not know sessions, nor the time: the loop says when
+ * files expire.
+ *
+ * Each use asks the system what the path leads to now. The descriptor serves again only if that is
+ * the same file and its owner, mode and time of change are the same; what is returned about the
+ * file is always fresh. So a file that was replaced, removed, moved or forbidden is noticed by its
+ * next use. This check cannot see that a path now reaches the same file by way of a place outside
+ * fileRoot, so no descriptor serves for longer than NEST__CACHE_LIFE.
+ *
+ * Looking up the path of an open file never waits for a disk, because the system keeps all of its
+ * directories in memory. On file systems of other machines or programs that is not so, and their
+ * files are not kept. Closing the last descriptor of a removed file may wait for the disk, which is
+ * why nest__cache_close is work for a helper. */
+#include "cache.h"
+#include "../../file/file.h"
+#include "../../platform/files.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    CACHE_MOST = 1024, /* a power of two; who comes when it is full is not kept */
+    CACHE_PATH = 112   /* with its NUL */
+};
+
+struct cache_entry {
+    int fd; /* -1: free */
+    uint32_t hash, users;
+    bool named; /* to be found; else it waits for its users, and then to be closed */
+    uint16_t next_name, next_fd; /* of its chains, and of the free ones: as their heads */
+    mode_t mode;
+    uid_t owner;
+    gid_t group;
+    dev_t device;
+    ino_t inode;
+    struct timespec changed;
+    char path[CACHE_PATH];
+};
+
+/* scope: process, of its one loop */
+static struct {
+    struct cache_entry entries[CACHE_MOST];
+    uint16_t names[CACHE_MOST], fds[CACHE_MOST]; /* number of each chain's first; 0: none */
+    uint16_t free;
+    uint32_t ever, count, limit;
+    uint32_t orphans; /* in use, and no longer named */
+    dev_t device;     /* the last that was asked about, and what it is */
+    bool asked, local;
+    int closing[CACHE_MOST]; /* handed over to nest__cache_close */
+    _Atomic uint32_t closing_n;
+} cache;
+
+/* Numbers are from 1. */
+static struct cache_entry *cache_at(unsigned number) {
+    return &cache.entries[number - 1];
+}
+
+uint32_t nest__cache_limit(uint64_t most) {
+    cache.limit = most < CACHE_MOST ? (uint32_t)most : CACHE_MOST;
+    return cache.limit;
+}
+
+bool nest__cache_used(void) {
+    return cache.count > cache.orphans;
+}
+
+static uint32_t cache_hash(const char *path) {
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (; *path != '\0'; path++) {
+        hash = (hash ^ (uint8_t)*path) * 16777619u;
+    }
+    return hash ^ hash >> 15;
+}
+
+static uint16_t *cache_of_name(uint32_t hash) {
+    return &cache.names[hash % CACHE_MOST];
+}
+
+static uint16_t *cache_of_fd(int fd) {
+    return &cache.fds[(unsigned)fd % CACHE_MOST];
+}
+
+/* It is found no more. */
+static void cache_forget(struct cache_entry *entry) {
+    uint16_t *link = cache_of_name(entry->hash);
+    while (cache_at(*link) != entry) {
+        link = &cache_at(*link)->next_name;
+    }
+    *link = entry->next_name;
+    entry->named = false;
+    cache.orphans += entry->users > 0;
+}
+
+/* Who may read it is part of that: an open descriptor asks no more. */
+static bool cache_same(const struct cache_entry *entry, const struct stat *now) {
+    return entry->inode == now->st_ino && entry->device == now->st_dev &&
+           entry->changed.tv_nsec == now->st_ctim.tv_nsec &&
+           entry->changed.tv_sec == now->st_ctim.tv_sec && entry->mode == now->st_mode &&
+           entry->owner == now->st_uid && entry->group == now->st_gid;
+}
+
+int nest__cache_find(const char *path, struct stat *now) {
+    uint32_t hash = cache_hash(path);
+    unsigned number = *cache_of_name(hash);
+    while (number != 0 &&
+           (cache_at(number)->hash != hash || strcmp(cache_at(number)->path, path) != 0)) {
+        number = cache_at(number)->next_name;
+    }
+    if (number == 0) {
+        return -1;
+    }
+    struct cache_entry *entry = cache_at(number);
+    if (nest__file_look(path, now) < 0 || !cache_same(entry, now)) {
+        cache_forget(entry);
+        return -1;
+    }
+    entry->users++;
+    return entry->fd;
+}
+
+static bool cache_local(int fd, dev_t device) {
+    if (!cache.asked || cache.device != device) {
+        cache.local = nest__is_local(fd);
+        cache.device = device;
+        cache.asked = true;
+    }
+    return cache.local;
+}
+
+void nest__cache_add(const char *path, int fd, const struct stat *about) {
+    size_t n = strlen(path) + 1;
+    if (cache.count + atomic_load(&cache.closing_n) >= cache.limit || n > CACHE_PATH ||
+        !cache_local(fd, about->st_dev)) {
+        return;
+    }
+    uint16_t number = cache.free;
+    if (number != 0) {
+        cache.free = cache_at(number)->next_name;
+    } else {
+        number = (uint16_t)++cache.ever;
+    }
+    struct cache_entry *entry = cache_at(number);
+    uint32_t hash = cache_hash(path);
+    *entry = (struct cache_entry){.fd = fd,
+                                  .hash = hash,
+                                  .users = 1,
+                                  .named = true,
+                                  .next_name = *cache_of_name(hash),
+                                  .next_fd = *cache_of_fd(fd),
+                                  .mode = about->st_mode,
+                                  .owner = about->st_uid,
+                                  .group = about->st_gid,
+                                  .device = about->st_dev,
+                                  .inode = about->st_ino,
+                                  .changed = about->st_ctim};
+    memcpy(entry->path, path, n);
+    *cache_of_name(hash) = number;
+    *cache_of_fd(fd) = number;
+    cache.count++;
+}
+
+bool nest__cache_leave(int fd) {
+    unsigned number = *cache_of_fd(fd);
+    while (number != 0 && cache_at(number)->fd != fd) {
+        number = cache_at(number)->next_fd;
+    }
+    if (number == 0) {
+        return false;
+    }
+    struct cache_entry *entry = cache_at(number);
+    entry->users--;
+    cache.orphans -= entry->users == 0 && !entry->named;
+    return true;
+}
+
+/* Its descriptor is somebody else's from here on. */
+static void cache_free(uint16_t number) {
+    struct cache_entry *entry = cache_at(number);
+    uint16_t *link = cache_of_fd(entry->fd);
+    while (*link != number) {
+        link = &cache_at(*link)->next_fd;
+    }
+    *link = entry->next_fd;
+    entry->fd = -1;
+    entry->next_name = cache.free;
+    cache.free = number;
+    cache.count--;
+}
+
+bool nest__cache_expire(void) {
+    uint32_t n = 0;
+    for (uint16_t number = 1; number <= cache.ever; number++) {
+        struct cache_entry *entry = cache_at(number);
+        if (entry->fd == -1) {
+            continue;
+        }
+        if (entry->named) {
+            cache_forget(entry);
+        }
+        if (entry->users == 0) {
+            cache.closing[n++] = entry->fd;
+            cache_free(number);
+        }
+    }
+    atomic_store(&cache.closing_n, n);
+    return n > 0;
+}
+
+int nest__cache_close(void *unused) {
+    (void)unused;
+    uint32_t n = atomic_load(&cache.closing_n);
+    for (uint32_t i = 0; i < n; i++) {
+        close(cache.closing[i]);
+    }
+    atomic_store(&cache.closing_n, 0);
+    return 0;
+}
