@@ -1,7 +1,9 @@
 # Short names for long commands; nothing is decided here.
 #
 #   make demo [MODEL=thread]        serve the book by a web server that nest makes
-#   make check                      every test; the last line counts them
+#   make check [SEED=N]             every check, of random work a sample of the day; the last line
+#                                   counts them. SEED: the sample of that seed again
+#   make check-all [SHARD=I/N]      the same in full, or the I-th of N shares of it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bench [BENCH='--only …']   the compiler's time; servers beside those of others
 #   make bench-matching [BENCH=…]   what nest matches with beside re2c, Ragel and others
@@ -16,7 +18,10 @@ SECONDS = 60
 BENCH =
 CARGO = cargo
 
-.PHONY: demo check install bench bench-matching layers fuzz clean
+# What `make check` passes on from its command line.
+SAMPLE = $(if $(SEED),--seed '$(SEED)') $(if $(SHARD),--shard '$(SHARD)')
+
+.PHONY: demo check check-all install bench bench-matching layers fuzz clean
 
 demo:
 	@scripts/setup demo
@@ -24,7 +29,11 @@ demo:
 
 check:
 	@scripts/setup check
-	@$(CARGO) xtask check $(CHECKFLAGS)
+	@$(CARGO) xtask check $(SAMPLE) $(CHECKFLAGS)
+
+check-all:
+	@scripts/setup check
+	@$(CARGO) xtask check --all $(SAMPLE) $(CHECKFLAGS)
 
 install:
 	@scripts/setup demo

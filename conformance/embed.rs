@@ -13,7 +13,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("runner/files.py", include_str!("runner/files.py")),
     ("runner/literal.py", include_str!("runner/literal.py")),
     ("runner/page.py", include_str!("runner/page.py")),
-    ("runner/patience.py", include_str!("runner/patience.py")),
+    ("runner/timeouts.py", include_str!("runner/timeouts.py")),
     ("runner/pattern.py", include_str!("runner/pattern.py")),
     ("runner/process.py", include_str!("runner/process.py")),
     ("runner/scratch.py", include_str!("runner/scratch.py")),

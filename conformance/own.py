@@ -17,7 +17,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from runner import patience, process, scratch, unread       # noqa: E402
+from runner import process, scratch, timeouts, unread       # noqa: E402
 from runner.build import BuildError, bounded                # noqa: E402
 from runner.case import Case, CaseError                     # noqa: E402
 from runner.suite import Suite                              # noqa: E402
@@ -83,7 +83,7 @@ def beat():
     """Ends this program, "Timeout (" said on standard output, when nothing of it goes on: a pattern that
     is compared for ever lets no other thread run."""
     while True:
-        faulthandler.dump_traceback_later(max(5, 2 * patience.seconds()), exit=True, file=1)
+        faulthandler.dump_traceback_later(max(5, 2 * timeouts.seconds()), exit=True, file=1)
         time.sleep(1)
 
 
@@ -94,13 +94,13 @@ def main():
     if why := unread.wrong():
         say(wrong=f'this machine cannot tell what a server has received: {why}')
         return 2
-    patience.choose(request['timeout'])
+    timeouts.choose(request['timeout'])
     temporary = scratch.begin(request['keep'])
     try:
         threading.Thread(target=follow, daemon=True).start()
         threading.Thread(target=beat, daemon=True).start()
         suite = Told(Given(request['nest'], request['spec'], request['servers']),
-                     request['models'], colour=False, quick=request['quick'])
+                     lambda _: request['models'], colour=False, quick=request['quick'])
         cases = []
         for page in request['pages']:
             try:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the conformance suite: every case, in every model, in every cell. See README.md.
+"""Runs the conformance suite: every case, in every cell of its models. See README.md.
 
+A sample of the suite runs each case without sockets and in one other model, which the seed draws.
 Must not know: anything that is not in runner/.
 """
 
@@ -12,18 +13,21 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(ROOT, 'tests'))
 from runner import process, scratch, unread                 # noqa: E402
 from runner.build import MODELS, Builder, BuildError, TIME  # noqa: E402
 from runner.case import load_all                            # noqa: E402
 from runner.suite import Suite                              # noqa: E402
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from support import sample                                  # noqa: E402
 
 
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(
-        description='Runs the conformance suite: every case in every concurrency model.',
+        description='Runs the conformance suite: every case without sockets and in another concurrency '
+                    'model, which the seed draws (CHECK_SEED, default 1). CHECK_ALL=1, or naming a case: '
+                    'in every model.',
         epilog='example: conformance/run.py --case "states/*" --model event -v')
     parser.add_argument('--model', action='append', choices=MODELS,
                         help='only this model (may be repeated)')
@@ -36,7 +40,8 @@ def arguments():
     parser.add_argument('-v', '--verbose', action='store_true', help='show every cell')
     parser.add_argument('--keep', action='store_true',
                         help='keep temporary folders and old servers; say where they are')
-    parser.add_argument('--nest', metavar='PATH', help='the compiler (default: built by cargo)')
+    parser.add_argument('--nest', metavar='PATH', default=os.environ.get('NEST'),
+                        help='the compiler (default: NEST from the environment, else built by cargo)')
     parser.add_argument('--cc', default=os.environ.get('CC'),
                         help='the C compiler (default: gcc for process, clang for the others)')
     parser.add_argument('--list', action='store_true', help='list the cases and stop')
@@ -57,6 +62,14 @@ def compiler():
     return os.path.join(target(), 'debug', 'nest')
 
 
+def models(options):
+    """A function from a case to the models in which it is run."""
+    if options.model or options.case or options.own or sample.ALL:
+        return lambda case: options.model or MODELS
+    without, *others = MODELS
+    return lambda case: (without, sample.one(case.name, others))
+
+
 def main():
     """Runs, reports; the exit status."""
     options = arguments()
@@ -75,11 +88,12 @@ def main():
     try:
         builder = Builder(os.path.abspath(options.nest or compiler()),
                           os.path.join(target(), 'conformance'), options.cc)
-        suite = Suite(builder, options.model or MODELS, options.verbose)
+        print(f'conformance: {sample.described()}')
+        suite = Suite(builder, models(options), options.verbose)
         for name, error in errors:
             suite.broken(name, error)
-        good = suite.run(cases, max(1, options.jobs))
-        if not (options.case or options.model or options.keep or options.own):
+        good = suite.run(sample.share(cases), max(1, options.jobs))
+        if not (options.case or options.model or options.keep or options.own or sample.SHARD[1] > 1):
             builder.prune()
         if options.keep:
             print(f'kept: {temporary}')

@@ -41,8 +41,6 @@ pub enum For {
     Without(Feature),
     /// Servers for which both hold.
     Both(&'static For, &'static For),
-    /// Servers for which one of them holds.
-    Either(&'static For, &'static For),
     /// Servers for which it does not hold.
     Not(&'static For),
 }
@@ -58,7 +56,6 @@ impl For {
             With(feature) => server.features.contains(feature),
             Without(feature) => !server.features.contains(feature),
             Both(a, b) => a.holds(server) && b.holds(server),
-            Either(a, b) => a.holds(server) || b.holds(server),
             Not(a) => !a.holds(server),
         }
     }
@@ -69,8 +66,11 @@ pub(crate) const BLOCKS_MOVE: For = Both(&Poller("epoll"), &With(Feature::Blocks
 /// In a script they wait for steps in place of threads.
 pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Blocks));
 
-/// One process serves all clients, and another one supervises it.
-const SUPERVISED: For = Both(&Sockets, &Not(&Workers("process")));
+/// Workers send each other messages.
+const MAILED: For = Both(&Sockets, &With(Feature::Mailbox));
+
+/// Connections may come from inetd.
+pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
 
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Poller("epoll"), &With(Feature::Helpers));
@@ -109,7 +109,7 @@ macro_rules! parts {
     };
 }
 
-use For::{All, Both, Either, Not, Poller, Sockets, With, Without, Workers};
+use For::{All, Both, Not, Poller, Sockets, With, Without, Workers};
 
 // In the order in which a server includes them. Headers are included by whoever uses them.
 parts! {
@@ -129,7 +129,7 @@ parts! {
         "platform/notify.c" All;
         "platform/memory.c" All;
     }
-    "faults" { // what follows calls the system through it
+    "poller/faults" { // what follows calls the system through it
         "poller/command.h" Poller("script");
         "poller/script.h" Poller("script");
         "poller/script_faults.c" Poller("script");
@@ -141,6 +141,7 @@ parts! {
     "file" {
         "file/file.h" With(Feature::Files);
         "file/root.c" With(Feature::Files);
+        "file/home.c" With(Feature::Files);
         "file/file.c" With(Feature::Files);
         "file/upload.h" With(Feature::Files);
         "file/upload.c" With(Feature::Files);
@@ -165,7 +166,12 @@ parts! {
     }
     @services
     "channel" {
-        "channel/peer.c" Sockets;
+        "channel/channel.h" All;
+        "channel/socket.h" Sockets;
+        "channel/socket.c" Sockets;
+        "channel/pipe.h" Sockets;
+        "channel/pipe.c" INETD;
+        "channel/channel.c" Sockets;
     }
     "fiber" {
         "platform/context.h" Workers("loops");
@@ -174,25 +180,38 @@ parts! {
         "fiber/fiber.c" Workers("loops");
     }
     "loop" {
-        "workers/loops.h" Workers("loops");
+        "loop/slots.h" Workers("loops");
+        "loop/helpers.h" Workers("loops");
+        "loop/loop.h" Workers("loops");
         "loop/wheel.h" Workers("loops");
-        "loop/wheel.c" Workers("loops");
         "loop/accept.h" Workers("loops");
+        "loop/slots.c" Workers("loops");
+        "loop/wheel.c" Workers("loops");
+        "loop/timers.c" Workers("loops");
         "loop/accept.c" Workers("loops");
+        "loop/visit.c" Workers("loops");
+        "loop/wait.c" Workers("loops");
+        "loop/end.c" Workers("loops");
+        "loop/stop.c" Workers("loops");
+        "loop/loop.c" Workers("loops");
     }
-    "epoll" {
-        "poller/epoll.h" Poller("epoll");
-        "poller/epoll_bytes.c" Poller("epoll");
-        "poller/epoll_end.c" Poller("epoll");
-        "poller/epoll_wait.c" Poller("epoll");
-        "poller/epoll_accept.c" Poller("epoll");
-        "poller/epoll_stop.c" Poller("epoll");
+    "poller/direct" {
+        "poller/poller.h" Workers("loops");
+        "poller/direct.h" Workers("loops");
+        "poller/direct.c" Workers("loops");
+    }
+    "poller/system" {
+        "poller/system.h" Poller("epoll");
+        "poller/system.c" Poller("epoll");
+    }
+    "poller/epoll" {
         "poller/epoll.c" Poller("epoll");
     }
-    "script" {
+    "poller/script" {
         "poller/command.c" Poller("script");
-        "poller/jobs.c" Poller("script");
+        "poller/script_jobs.c" Poller("script");
         "poller/script.c" Poller("script");
+        "poller/script_poller.c" Poller("script");
         "poller/script_steps.c" Poller("script");
     }
     "blocking" {
@@ -209,20 +228,39 @@ parts! {
         "listener/take.c" Sockets;
         "listener/listener.c" Sockets;
     }
+    "mailbox" {
+        "workers/mailbox.h" MAILED;
+        "workers/mailbox_rings.c" Both(&Workers("loops"), &MAILED);
+        "workers/mailbox_sockets.c" Both(&Poller("blocking"), &MAILED);
+    }
+    "service process" { // service_process_none.c stands for its header
+        "workers/service_process.h" Sockets;
+        "workers/service_process.c" Both(&Sockets, &With(Feature::Tasks));
+        "workers/service_process_none.c" Both(&Sockets, &Without(Feature::Tasks));
+    }
     "supervisor" {
+        "workers/stop.h" All;
+        "workers/shared.h" All;
         "workers/supervisor.h" All;
-        "workers/supervisor.c" SUPERVISED;
-        "workers/supervisor_none.c" Not(&SUPERVISED);
+        "workers/children.h" Sockets;
+        "workers/shared.c" Sockets;
+        "workers/backoff.c" Sockets;
+        "workers/exits.c" Sockets;
+        "workers/children.c" Sockets;
+        "workers/supervisor.c" Sockets;
+        "workers/supervisor_none.c" Not(&Sockets);
+    }
+    "one worker" {
+        "workers/one.c" Both(&Sockets, &Not(&Workers("process")));
     }
     "loops" {
         "workers/context.h" Workers("loops");
-        "loop/helpers.h" Workers("loops");
         "workers/loops.c" Workers("loops");
         "workers/context.c" Both(&Workers("loops"), &Not(&BLOCKS_MOVE));
     }
     "helpers" {
         "loop/helpers.c" HELPED;
-        "loop/helpers_none.c" Both(&Workers("loops"), &Not(&HELPED));
+        "loop/helpers_none.c" Both(&Poller("epoll"), &Not(&HELPED));
     }
     "idle exit" {
         "workers/idle_exit.h" Poller("blocking");
@@ -230,6 +268,7 @@ parts! {
     }
     "process" {
         "workers/process.h" Workers("process");
+        "workers/spares.c" Workers("process");
         "workers/worker.c" Workers("process");
         "workers/process.c" Workers("process");
     }

@@ -225,6 +225,9 @@ int main(int argc, char **argv) {
     }
     status = nest__workers_run();
     nest__listen_close();
+    if (status != NEST__ABANDONED) {
+        nest__on_close();
+    }
     if (sockets) {
         main_stopped();
     }

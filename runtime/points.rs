@@ -5,7 +5,9 @@
 //! list. Must not know what the services do.
 
 use crate::Feature;
-use crate::For::{self, All, With};
+use crate::For::{self, All, Sockets, With, Workers};
+
+const LOOPS: For = Workers("loops");
 
 /// A join point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,16 @@ pub enum Point {
     Prepare,
     /// Start-up code has run; workers do not exist yet. Nonzero ends the server.
     Start,
+    /// The server ends, and no client is left.
+    Close,
+    /// A process of the server has died.
+    Lost,
+    /// Uses some of the descriptors that the clients do not need, so many at most; how many.
+    Spare,
+    /// Milliseconds after which a loop is to call `Tick`; 0: never. A loop asks before it sleeps.
+    Due,
+    /// A loop calls it when the time of some service has come, which may be another one.
+    Tick,
     /// A need of memory for each client, for the budget.
     Need,
     /// Descriptors that a client needs besides its connection, for the budget.
@@ -55,6 +67,8 @@ pub(crate) enum Joined {
     Any,
     /// The sum.
     Sum,
+    /// The least that is not 0; 0 if there is none.
+    Least,
     /// Each is an element of the array that is given; how many.
     Elements,
 }
@@ -95,6 +109,29 @@ pub const POINTS: &[Row] = &[
     row(Point::Begin, "begin", Joined::Nothing, "void", ""),
     row(Point::Prepare, "prepare", Joined::Error, "void", ""),
     row(Point::Start, "start", Joined::Error, "void", ""),
+    row(Point::Close, "close", Joined::Nothing, "void", ""),
+    Row {
+        called: Sockets,
+        ..row(
+            Point::Lost,
+            "lost",
+            Joined::Nothing,
+            "long process",
+            "process",
+        )
+    },
+    Row {
+        called: LOOPS,
+        ..row(Point::Spare, "spare", Joined::Sum, "uint64_t most", "most")
+    },
+    Row {
+        called: LOOPS,
+        ..row(Point::Due, "due", Joined::Least, "void", "")
+    },
+    Row {
+        called: LOOPS,
+        ..row(Point::Tick, "tick", Joined::Nothing, "void", "")
+    },
     row(
         Point::Need,
         "need",

@@ -3,7 +3,7 @@
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
  * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
- *                                                             nest__input_ready, nest__peer_text,
+ *                                                             nest__chan_pending, nest__peer_text,
  *                                                             files, platform
  * io/             "io" below                                  engine, platform
  * workers/           "workers" below                                engine, io, listener, platform
@@ -22,6 +22,8 @@
 #endif
 
 #include "nest.h"
+
+#include <stdatomic.h>
 
 /* -- sizes the generated part defines before including this -------------------------------------
  * NEST__RULES        pattern rules (>= 1; 1 with no rule active if there is none)
@@ -163,6 +165,7 @@ struct nest__config { /* atomic: what a running server may read again while thre
     const char *file_root; /* "": the working directory */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* ms: of any duration */
+enum { NEST__CLIENTS_MOST = 1000000 };       /* of max_clients, as the table of options has it */
 extern struct nest__config nest__config;
 enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES, NEST__DURATION };
 struct nest__option { /* generated from the compiler's one table of options */
@@ -182,15 +185,20 @@ typedef struct nest__ref {
     uint32_t slot, gen;
 } nest__ref; /* the only name others may keep */
 
-/* PIPE: perhaps no socket: read(2) from fd, write(2) to nest__chan_out, nothing is shut down. */
 enum nest__address_kind { NEST__TCP4, NEST__TCP6, NEST__UNIX, NEST__SCRIPT, NEST__PIPE };
 
 struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
     int32_t fd;     /* script: the conversation's number */
     uint8_t kind;   /* enum nest__address_kind */
     uint8_t state;  /* NEST__CHAN_* */
-    uint8_t io;     /* io's own (epoll: what is armed) */
-    uint8_t stage;  /* 0: none */
+    uint8_t io;     /* the poller's own (epoll: what is armed) */
+    uint8_t awaits; /* enum nest__await, in a loop */
+};
+enum nest__await {                      /* what a loop lets a channel wait for: poller/poller.h */
+                   NEST__AWAIT_NOTHING, /* for now */
+                   NEST__AWAIT_INPUT,
+                   NEST__AWAIT_OUTPUT, /* queued output leaves */
+                   NEST__AWAIT_ERRORS  /* the client is gone */
 };
 enum {
     NEST__CHAN_EOF = 1,
@@ -203,11 +211,7 @@ enum {
         64 /* engine: what is pushed now stands before a file: no packet for itself */
 };
 
-extern int nest__pipe_out; /* service/inetd: where a PIPE's output goes */
-/* What is sent goes here: a pair of pipes has two descriptors. */
-static inline int nest__chan_out(const struct nest__chan *chan) {
-    return NEST__PIPES && chan->kind == NEST__PIPE ? nest__pipe_out : chan->fd;
-}
+extern int nest__pipe_out; /* channel/pipe.c: where a PIPE's output goes */
 
 /* io, after a receive: whether it filled the room it had. */
 static inline void nest__chan_received(struct nest__chan *chan, bool full) {
@@ -225,6 +229,7 @@ enum nest__phase {
     NEST__READING, /* at a read point */
     NEST__ACTING,  /* an action runs, or waits in a wait */
     NEST__ENDED,   /* END has run, the reason is counted; output may still leave */
+    NEST__LEAVING, /* its channel is being closed: released when its last operation has completed */
 };
 enum {
     NEST__CLOSING = 1,
@@ -360,6 +365,14 @@ void nest__released(nest_session *); /* nothing can name it any more; frees its 
 struct nest__worker; /* engine's scratch of a worker: parts, thread lists, pools of work blocks.
                          Zeroed memory is a new one; it may be megabytes, so the workers maps it:
                          neither on a stack nor in thread-local storage */
+/* Which worker process this is in this run of the server: its life (how many workers had its number
+ * before) times the most workers at once, and its number. 0 where each connection has a process:
+ * its slot is the worker's number, and its generation the life. Modulo 2^16. */
+extern uint16_t nest__serial;
+/* nest_id: the bits from here on are nest__serial; the bits below name the connection in its
+ * worker, generation * maxClients + slot + 1. Names return after 65,536 workers, or after 2^28
+ * connections in one slot. */
+enum { NEST__ID_SERIAL = 48 };
 /* Workers: the one of this thread; NULL before there is one. */
 struct nest__worker *nest__worker(void);
 /* A worker of one connection has none for now: if memory has ever been short, its pool is freed,
@@ -374,6 +387,13 @@ void *nest__vars(const nest_session *); /* workers: its place in the slab; NULL 
 /* [NEST_REASONS], workers places it: server scope. [NEST_OPEN] counts who is open, and who was when
  * a crash took them along, so that opened is always the sum of all. */
 extern _Atomic uint64_t *nest__ended;
+/* The same in the report of a worker to its supervisor, which outlives the worker. */
+extern _Atomic uint64_t *nest__reported;
+/* Both are counted: the report may be spoiled by an action, and the worker may die. */
+static inline void nest__count(enum nest_reason reason, uint64_t by) {
+    atomic_fetch_add_explicit(&nest__ended[reason], by, memory_order_relaxed);
+    atomic_fetch_add_explicit(&nest__reported[reason], by, memory_order_relaxed);
+}
 /* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* (TIMEOUT: less its
  * number) whose action runs on this worker; and its session, NULL if none. */
 int nest__current_rule(void);
@@ -424,9 +444,6 @@ int nest__wait(nest_session *, const struct nest__wait *);
 bool nest__stopping(void);
 /* Bytes of the largest window that it lends. */
 uint32_t nest__lease(void);
-/* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
- */
-bool nest__input_ready(const struct nest__chan *);
 /* nest_block_begin, nest_block_end ($block) are of this side too: in loops the action goes on on a
  * helper thread, and comes back; elsewhere it just goes on. The helper has a worker of its own, on
  * which this action is the running one. */
@@ -437,12 +454,18 @@ int nest__push(nest_session *, struct nest__chan *);
  * file's.
  */
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
+/* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
+ */
+bool nest__chan_pending(const struct nest__chan *);
 /* The peer of a channel as text, into `to`. */
 void nest__peer_text(const struct nest__chan *, char *to, size_t size);
 
 /* -- files: beneath fileRoot; descriptors and bytes, no session, no model. They may block, unless
  * `cached`: then -EAGAIN rather than wait for a disk. ---------------------------------------- */
-int nest__file_root_open(void); /* at start; 0, or -errno with a message */
+int nest__file_root_open(void);   /* at start; 0, or -errno with a message */
+void nest__file_root_close(void); /* the server ends: nothing of its own is left in fileRoot */
+/* A process of the server has died: removes the unfinished uploads that it left. */
+void nest__file_root_lost(long process);
 /* 0 and all of *file, or -errno. */
 int nest__file_open(const char *path, bool cached, nest_file *file);
 /* Bytes; 0 at its end; -errno. */
@@ -451,16 +474,6 @@ int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
 bool nest__file_resident(int fd, uint64_t at, uint64_t n);
 void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
 void nest__file_close(int fd);
-/* Loops (service/cache): files stay open for later actions, that many at most, within
- * NEST__CACHE_LIFE. How many may. */
-uint32_t nest__cache_limit(uint64_t most);
-enum { NEST__CACHE_LIFE = 1000 /* ms */ };
-/* Some are kept, and must expire. */
-bool nest__cache_used(void);
-/* No later action gets those that are kept now. True: some are nobody's any more, and
- * nest__cache_close is to close them, as work that may block, before the next time. */
-bool nest__cache_expire(void);
-int nest__cache_close(void *unused);
 /* Deletes a regular file, or a link itself. 0 or -errno. */
 int nest__file_delete(const char *path);
 /* What a folder holds, by name; at most `room` bytes (-EOVERFLOW). How many; they are the caller's,
@@ -535,10 +548,13 @@ unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]);
 uint32_t nest__worker_processes(void);
 /* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
 uint64_t nest__cut(void);
+void nest__cut_add(uint64_t clients);
 /* HUP: reads the configuration again and sets what may change (nest__option.reload), all or
  * nothing, and says what it did. Worker models call it where no action is in the middle of reading
  * a setting, or, with threads, anywhere: what may change is read as it is. */
 void nest__config_reload(void);
+/* The same, and says nothing: another process says it. */
+void nest__config_follow(void);
 /* Supervisors and other programs: what systemd wants to know (sd_notify(3)); nothing without it.
  * `state`: "READY=1", "STOPPING=1", "WATCHDOG=1", lines of them. */
 void nest__notify(const char *state);

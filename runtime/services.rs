@@ -5,20 +5,15 @@
 //! rest of the runtime or C helpers call functions of a service by name, none.c stands for it in
 //! servers without the service.
 
-use crate::For::{self, Both, Either, Not, Sockets, With, Without, Workers};
+use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Acted, Begin, Descriptors, Drop, End, File as Sent, Holds, Leave, Need, Open, Prepare,
-    Reply, Start, States, Take, Timer,
+    self, Acted, Begin, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave, Lost, Need,
+    Open, Prepare, Reply, Spare, Start, States, Take, Tick, Timer,
 };
-use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, Part, Server};
-
-/// Connections may come from inetd.
-const INETD: For = Both(&Sockets, &With(Feature::Inetd));
+use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, Part, Server};
 
 /// Files stay open for later actions.
 const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
-/// Something calls the cache: loops do, and whoever opens files.
-const CACHE_CALLED: For = Either(&Workers("loops"), &With(Feature::Files));
 
 /// A row of the table of services.
 #[derive(Clone, Copy, Debug)]
@@ -85,15 +80,15 @@ services! {
         "systemd.c" Sockets;
     }
     inetd INETD, [Begin, Prepare] {
-        "inetd.h" Sockets;
+        "inetd.h" All;
         "inetd.c" INETD;
-        "none.c" Both(&Sockets, &Without(Feature::Inetd));
+        "none.c" Not(&INETD);
     }
     keep With(Feature::Keep), [Need, Holds, Drop] + state {
         "keep.h" With(Feature::Keep);
         "keep.c" With(Feature::Keep);
     }
-    files With(Feature::Files), [Start, Need, Descriptors, Leave] + state {
+    files With(Feature::Files), [Start, Close, Lost, Need, Descriptors, Leave] + state {
         "files.h" With(Feature::Files);
         "files.c" With(Feature::Files);
     }
@@ -105,10 +100,10 @@ services! {
         "lists.h" With(Feature::Lists);
         "lists.c" With(Feature::Lists);
     }
-    cache CACHED, [] {
-        "cache.h" CACHE_CALLED;
+    cache CACHED, [Spare, Due, Tick] {
+        "cache.h" With(Feature::Files);
         "cache.c" CACHED;
-        "none.c" Both(&CACHE_CALLED, &Not(&CACHED));
+        "none.c" Both(&With(Feature::Files), &Not(&CACHED));
     }
     blocks With(Feature::Blocks), [] {
         "blocks.c" BLOCKS_MOVE;

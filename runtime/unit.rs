@@ -160,7 +160,7 @@ fn join(row: &Row, called: &[String], text: &mut String) {
         Joined::Nothing => "void",
         Joined::Error => "int",
         Joined::Any => "bool",
-        Joined::Sum | Joined::Elements => "unsigned",
+        Joined::Sum | Joined::Elements | Joined::Least => "unsigned",
     };
     let mut put = |line: &str| {
         text.push_str(line);
@@ -200,6 +200,16 @@ fn join(row: &Row, called: &[String], text: &mut String) {
                 "    return {};",
                 if called.is_empty() { none } else { &all }
             ));
+        }
+        Joined::Least => {
+            put("    unsigned least = 0;");
+            for call in calls {
+                put("    {");
+                put(&format!("        unsigned n = {call};"));
+                put("        least = n != 0 && (least == 0 || n < least) ? n : least;");
+                put("    }");
+            }
+            put("    return least;");
         }
         Joined::Elements => {
             put("    unsigned n = 0;");

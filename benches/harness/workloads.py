@@ -108,7 +108,7 @@ WORKLOADS = {workload.name: workload for workload in (
              variants=(('', ()), ('+idle', ('--idle', str(IDLE)))),
              targets=(Target('nest-event +idle', 'cost', 1.05, ('nest-event',)),)),
     rising('rates', 'connections arrive at random at a rate; each wants a file of 2,048 bytes',
-           load=('--clients', '4000', '--patience', '2')),
+           load=('--clients', '4000', '--timeout', '2')),
     rising('httperf', 'the same, by httperf: evenly, and no more than 1,024 at once',
            httperf=True),
 )}

@@ -80,7 +80,7 @@ static void begin_open(void) {
         uint64_t due = waiting[waiting_from];
         waiting_from = (waiting_from + 1) % WAITING_MOST;
         waiting_count--;
-        if (time - due > nanoseconds(options.patience)) {
+        if (time - due > nanoseconds(options.timeout)) {
             counts.faults[FAULT_TIMEOUT] += counts.measuring;
         } else {
             client_begin(rested(), due);
@@ -102,7 +102,7 @@ static void begin_none(void) {
 
 static bool overdue(const struct client *c, uint64_t time) {
     return c->outstanding > 0 && c->fd != -1 && c->begun < time &&
-           time - c->begun > nanoseconds(options.patience);
+           time - c->begun > nanoseconds(options.timeout);
 }
 
 static void scan(uint64_t time) {
@@ -176,7 +176,7 @@ static void open_crowd(void) {
         for (unsigned i = 0; i < OPENING_MOST && opened < options.idle; i++) {
             client_begin(&crowd[opened++], now());
         }
-        run(now() + nanoseconds(options.patience), begin_none, crowd_opened);
+        run(now() + nanoseconds(options.timeout), begin_none, crowd_opened);
         if (!crowd_opened()) {
             fprintf(stderr, "load: of the idle, some of the first %u are not served\n", opened);
             exit(1);
@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
     void (*begin)(void) = open ? begin_open : begin_closed;
     if (open && !options.closing) { /* connections are there when the first arrives */
         begin_closed();
-        run(now() + nanoseconds(options.patience), begin_none, all_rest);
+        run(now() + nanoseconds(options.timeout), begin_none, all_rest);
     }
     uint64_t start = now();
     next_arrival = start;
@@ -240,7 +240,7 @@ int main(int argc, char **argv) {
     report_read(1);
     uint64_t ended = now();
     if (open) { /* who came in time is waited for */
-        run(ends + nanoseconds(options.patience), begin, all_rest);
+        run(ends + nanoseconds(options.timeout), begin, all_rest);
     }
     counts.measuring = false;
     uint64_t unserved = open ? waiting_count + (options.clients - rest_count) : 0;

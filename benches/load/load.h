@@ -30,7 +30,7 @@ enum fault {
     FAULT_STATUS,    /* not 200 */
     FAULT_LENGTH,    /* another length than the file has, or bytes behind the answer */
     FAULT_MALFORMED, /* no head of HTTP/1 with Content-Length */
-    FAULT_TIMEOUT,   /* not whole after `patience` */
+    FAULT_TIMEOUT,   /* incomplete after `timeout` seconds */
     FAULTS
 };
 
@@ -58,7 +58,7 @@ struct options {
     int reads[READS_MOST];
     unsigned sources, read_count, clients, depth, idle;
     bool closing; /* a connection for each request */
-    double rate, warm, seconds, patience;
+    double rate, warm, seconds, timeout;
     uint64_t seed;
     struct target *targets;
     unsigned target_count;

@@ -8,7 +8,7 @@
 #include "load.h"
 
 struct options options = {
-    .clients = 64, .depth = 1, .warm = 0.3, .seconds = 3, .patience = 5, .seed = 1};
+    .clients = 64, .depth = 1, .warm = 0.3, .seconds = 3, .timeout = 5, .seed = 1};
 
 static const char usage[] =
     "usage: load --to ADDRESS:PORT (--path PATH --body BYTES | --mix FILE) [OPTIONS]\n"
@@ -21,7 +21,7 @@ static const char usage[] =
     "  --idle N          as many connections more that have had one answer each and rest\n"
     "  --warm SECONDS    before the measured time (0.3)\n"
     "  --seconds N       the measured time (3)\n"
-    "  --patience N      seconds after which a request has failed (5)\n"
+    "  --timeout N       seconds after which a request has failed (5)\n"
     "  --from A,B,...    own addresses, in turn\n"
     "  --seed N          of what is drawn (1)\n"
     "  --read FD         a file that is read at the beginning and the end of the measured time\n"
@@ -113,7 +113,7 @@ void read_options(int argc, char **argv) {
         IDLE,
         WARM,
         SECONDS,
-        PATIENCE,
+        TIMEOUT,
         FROM,
         SEED,
         READ
@@ -122,7 +122,7 @@ void read_options(int argc, char **argv) {
         {"to", 1, NULL, TO},       {"path", 1, NULL, PATH},       {"body", 1, NULL, BODY_},
         {"mix", 1, NULL, MIX},     {"clients", 1, NULL, CLIENTS}, {"depth", 1, NULL, DEPTH},
         {"close", 0, NULL, CLOSE}, {"rate", 1, NULL, RATE},       {"idle", 1, NULL, IDLE},
-        {"warm", 1, NULL, WARM},   {"seconds", 1, NULL, SECONDS}, {"patience", 1, NULL, PATIENCE},
+        {"warm", 1, NULL, WARM},   {"seconds", 1, NULL, SECONDS}, {"timeout", 1, NULL, TIMEOUT},
         {"from", 1, NULL, FROM},   {"seed", 1, NULL, SEED},       {"read", 1, NULL, READ},
         {NULL, 0, NULL, 0},
     };
@@ -165,8 +165,8 @@ void read_options(int argc, char **argv) {
         case SECONDS:
             o->seconds = number(optarg, 0.01, 3600);
             break;
-        case PATIENCE:
-            o->patience = number(optarg, 0.01, 3600);
+        case TIMEOUT:
+            o->timeout = number(optarg, 0.01, 3600);
             break;
         case FROM:
             read_sources(optarg);

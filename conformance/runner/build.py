@@ -5,20 +5,21 @@ is compiled once for all whose server.c agrees to that point, and kept as an obj
 keyed by what was generated, the compiler and the flags. Must not know: cases' talk.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import threading
+import time
 from . import scratch
 
 MODELS = ('script', 'process', 'thread', 'event')
 SANITIZE = {'thread': 'thread'}     # others: address,undefined
 COMPILER = {'process': 'gcc'}       # others: clang, which needs half as long; so both are met
 TIME = 300
+RECENT = 3600       # seconds
 
 
 class BuildError(Exception):
@@ -81,7 +82,7 @@ class Builder:
             # The specification's folder shows in #line; without it the cache would never hit.
             texts = {name: text.replace(folder.encode(), b'.') for name, text in texts.items()}
             key = self._key(model, texts, case.files)
-            return self._kept(key, lambda: self._link(project, folder, model))
+            return self._kept(key, lambda place: self._link(project, folder, model, place))
 
     def _key(self, model, *files):
         """The name of what comes of some {name: text}."""
@@ -90,44 +91,49 @@ class Builder:
                         for part in (name.encode(), text if isinstance(text, bytes) else text.encode())))
 
     def _kept(self, key, make):
-        """The path of what has that name; `make` makes it once."""
+        """The path of what has that name; `make` makes it once, at a place that it is given.
+
+        Compilers write it there and this process does not: a file that is open for writing here is open
+        in every process that another thread forks meanwhile, and until that process runs its program,
+        the system refuses to run the file ("Text file busy"). Another run of the suite may make the
+        same; the last one stays."""
         with self.lock:
             self.used.add(key)
             turn = self.busy.setdefault(key, threading.Lock())
         kept = os.path.join(self.cache, key)
         with turn:
-            if not os.path.exists(kept):
-                made = make()
-                handle, near = tempfile.mkstemp(dir=self.cache, prefix='.new-')
-                os.close(handle)
-                shutil.copyfile(made, near)
-                os.chmod(near, 0o755)
-                os.rename(near, kept)
+            try:
+                os.utime(kept)          # for `prune` of another run
+            except FileNotFoundError:
+                near = f'{kept}.{os.getpid()}'
+                try:
+                    make(near)
+                    os.rename(near, kept)
+                finally:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.remove(near)
         return kept
 
-    def _link(self, project, folder, model):
-        """Makes a server of the runtime's object and the rest; its path."""
+    def _link(self, project, folder, model, made):
+        """Makes a server of the runtime's object and the rest, at a place."""
         with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
             runtime, rest = halves(file.read())
         texts = {name: text for name, text in read_tree(project).items()
                  if name.startswith('runtime/') or name == 'nest.h'}
         flags = demanded(project)
         key = self._key(model, texts, {'runtime.c': runtime, 'flags': ' '.join(flags)})
-        made = os.path.join(folder, 'made')
         with open(os.path.join(project, 'rest.c'), 'w', encoding='utf-8') as file:
             file.write(rest)
 
-        def shared():
+        def shared(place):
             with open(os.path.join(project, 'runtime.c'), 'w', encoding='utf-8') as file:
                 file.write(runtime)
-            self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', 'runtime.o', 'runtime.c'])
-            return os.path.join(project, 'runtime.o')
+            self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', place, 'runtime.c'])
 
         # The linker goes by the name's end: without one, what is no C is an object.
         self._compile(model, folder, [
             *flags, '-iquote', project, '-iquote', folder, '-o', made, os.path.join(project, 'rest.c'),
             os.path.join(project, 'actions.c'), self._kept(key, shared), '-lm'])
-        return made
 
     def _compile(self, model, folder, words):
         with self.processors:
@@ -151,10 +157,12 @@ class Builder:
             return found, status
 
     def prune(self):
-        """Removes servers that this run did not use."""
+        """Removes what this run did not use, unless it is so new that another run may use it."""
         for name in os.listdir(self.cache):
-            if name not in self.used:
-                os.remove(os.path.join(self.cache, name))
+            path = os.path.join(self.cache, name)
+            with contextlib.suppress(FileNotFoundError):        # another run removes it, too
+                if name not in self.used and os.path.getmtime(path) < time.time() - RECENT:
+                    os.remove(path)
 
 
 def demanded(project):

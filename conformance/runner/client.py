@@ -10,7 +10,7 @@ import select
 import socket
 import struct
 import time
-from . import literal, patience, trace
+from . import literal, timeouts, trace
 from .unread import unread
 
 MOST = 256 << 20         # bytes that a client takes: one that is sent more is sent it for ever
@@ -40,7 +40,7 @@ class Client:
         self.sock = socket.socket(family, socket.SOCK_STREAM)
         if small:                       # a window that a stalled client fills soon
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.sock.settimeout(patience.seconds())
+        self.sock.settimeout(timeouts.seconds())
         self.spoke = self.heard = time.monotonic()
         try:
             self.sock.connect({'tcp4': ('127.0.0.1', address), 'tcp6': ('::1', address),
@@ -90,17 +90,17 @@ class Client:
     def send(self, data):
         """Sends all of it, unless the server has closed."""
         self.spoke = time.monotonic()
-        until = self.spoke + patience.seconds()
+        until = self.spoke + timeouts.seconds()
         try:
             while data and not self.shut:
                 data = self._turn(until, data)
         except TimeoutError:
-            raise Hung(f'within {patience.shown()} the server took no more input '
+            raise Hung(f'within {timeouts.shown()} the server took no more input '
                        f'({len(data)} bytes left)') from None
 
     def expect(self, want):
         """Waits for exactly these bytes."""
-        until = time.monotonic() + patience.seconds()
+        until = time.monotonic() + timeouts.seconds()
         while True:
             fresh = self.got[self.seen:self.seen + len(want)]
             if fresh == want:
@@ -112,7 +112,7 @@ class Client:
             try:
                 self._turn(until)
             except TimeoutError:
-                raise Hung(f'within {patience.shown()} it received less\n  - {short(want)}'
+                raise Hung(f'within {timeouts.shown()} it received less\n  - {short(want)}'
                            f'\n  + {short(fresh)}') from None
 
     def let_pass(self, ms):
@@ -136,27 +136,27 @@ class Client:
 
     def expect_pattern(self, pattern):
         """Waits until all that is unseen matches the pattern."""
-        until = time.monotonic() + patience.seconds()
+        until = time.monotonic() + timeouts.seconds()
         while re.fullmatch(pattern, self.got[self.seen:], re.S) is None:
             begun = len(self.got) > self.seen
             try:
                 self._turn(min(until, time.monotonic() + SILENCE) if begun else until)
             except TimeoutError:
                 wrong, when = ((ClientError, '') if begun else
-                               (Hung, f'within {patience.shown()} '))
+                               (Hung, f'within {timeouts.shown()} '))
                 raise wrong(f'{when}what it received does not match\n  - {short(pattern)}'
                             f'\n  + {short(self.got[self.seen:])}') from None
         self.seen = len(self.got)
 
     def expect_close(self):
         """Waits for the server's end of file with nothing unexpected before it."""
-        until = time.monotonic() + patience.seconds()
+        until = time.monotonic() + timeouts.seconds()
         self.stalled = False
         try:
             while not self.eof:
                 self._turn(until)
         except TimeoutError:
-            raise Hung(f'the server did not close within {patience.shown()}') from None
+            raise Hung(f'the server did not close within {timeouts.shown()}') from None
         if self.dead and not self.late:
             raise ClientError('the server reset the connection instead of closing it')
         if len(self.got) != self.seen:
@@ -164,18 +164,18 @@ class Client:
 
     def expect_cut(self):
         """Waits for the server to end the connection, in whatever way and after whatever output."""
-        until = time.monotonic() + patience.seconds()
+        until = time.monotonic() + timeouts.seconds()
         if self.stalled:                # it goes on not to read until it is cut off
             watch = select.poll()
             watch.register(self.sock, select.POLLHUP | select.POLLERR)
-            if not watch.poll(patience.seconds() * 1000):
-                raise Hung(f'the server did not cut it off within {patience.shown()}')
+            if not watch.poll(timeouts.seconds() * 1000):
+                raise Hung(f'the server did not cut it off within {timeouts.shown()}')
             self.stalled = False
         try:
             while not self.eof:
-                self._turn(until + patience.seconds())
+                self._turn(until + timeouts.seconds())
         except TimeoutError:
-            raise Hung(f'the server did not end it within {patience.shown()}') from None
+            raise Hung(f'the server did not end it within {timeouts.shown()}') from None
         self.dead, self.seen = False, len(self.got)
 
     def half_close(self):
@@ -202,10 +202,10 @@ class Client:
 
     def wait_consumed(self):
         """Returns when the server has received all that was sent. Linux."""
-        end, pause = time.monotonic() + patience.seconds(), 0.00005
+        end, pause = time.monotonic() + timeouts.seconds(), 0.00005
         while self._in_flight():
             if time.monotonic() > end:
-                raise Hung(f'the server did not receive all input within {patience.shown()}')
+                raise Hung(f'the server did not receive all input within {timeouts.shown()}')
             if not (self.eof or self.stalled):
                 try:
                     self._turn(time.monotonic() + pause)

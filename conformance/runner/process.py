@@ -10,7 +10,7 @@ import select
 import signal
 import subprocess
 import time
-from . import files, patience, scratch, trace
+from . import files, scratch, timeouts, trace
 
 _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
                      rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
@@ -44,9 +44,9 @@ def must_exit(case, binary):
                                    env=clean_environment(os.path.join(folder, 'trace')))
         with running(process):
             try:
-                out, errors = process.communicate(timeout=patience.seconds())
+                out, errors = process.communicate(timeout=timeouts.seconds())
             except subprocess.TimeoutExpired:
-                return patience.Hung(f'it was still there after {patience.shown()}')
+                return timeouts.Hung(f'it was still there after {timeouts.shown()}')
     if b'listening' in out:
         return 'it listened'
     if process.returncode != status:
@@ -126,14 +126,14 @@ class Server:
             raise
 
     def _started(self, listen):
-        line, end = b'', time.monotonic() + patience.seconds()
+        line, end = b'', time.monotonic() + timeouts.seconds()
         while b'\n' not in line:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
             chunk = os.read(self.process.stdout.fileno(), 4096) if ready else None
             if not chunk:
                 if ready:
                     raise ServerError(f'the server ended before it listened: {self.said()}')
-                raise Silent(f'the server did not listen within {patience.shown()}: {self.said()}')
+                raise Silent(f'the server did not listen within {timeouts.shown()}: {self.said()}')
             line += chunk
         text = line.decode(errors='replace')
         shapes = {'tcp4': r'127\.0\.0\.1:(\d+)', 'tcp6': r'\[::1\]:(\d+)', 'unix': r'unix:()'}
@@ -184,10 +184,10 @@ class Server:
         with open(self.config, 'w', encoding='utf-8') as file:
             file.write(argument + '\n')
         self.process.send_signal(signal.SIGHUP)
-        end = time.monotonic() + patience.seconds()
+        end = time.monotonic() + timeouts.seconds()
         while '\n' not in self.said(None)[said:]:
             if time.monotonic() > end:
-                raise Silent(f'reload: it said nothing within {patience.shown()}')
+                raise Silent(f'reload: it said nothing within {timeouts.shown()}')
             time.sleep(0.01)
 
     def stop(self):
@@ -201,9 +201,9 @@ class Server:
             else:
                 self.process.terminate()
             try:
-                self.process.wait(patience.seconds())
+                self.process.wait(timeouts.seconds())
             except subprocess.TimeoutExpired:
-                wrong = patience.Hung(f'the server was still there {patience.shown()} after TERM')
+                wrong = timeouts.Hung(f'the server was still there {timeouts.shown()} after TERM')
                 self.process.kill()
                 self.process.wait()
             else:

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import time
-from . import files, literal, patience, scratch, trace, variants
+from . import files, literal, scratch, timeouts, trace, variants
 from .process import clean_environment, running, sanitizer_report, unsaid
 
 STOPS = 24      # cuts of a conversation in which the server stops: each needs a script of its own
@@ -103,8 +103,8 @@ class _Progress:
         self.rest = self.rest[-(1 << 16):]
         if self.behind > ENDLESS:
             return f'its trace has more than {ENDLESS >> 20} MB'
-        if time.monotonic() - self.since > patience.seconds():
-            return f'the server did not come to its end within {patience.shown()}'
+        if time.monotonic() - self.since > timeouts.seconds():
+            return f'the server did not come to its end within {timeouts.shown()}'
         return None
 
 
@@ -134,7 +134,7 @@ def _hung(case, folder, talks, why):
         'and its client waits:', f'- {trace.show(("reply", step[2]))[6:]}', f'+ {literal.escape(left)[:400]}']
     last = step or [entry for entry in case.talk if entry[0] == talk.client][-1]
     who = f'conversation {number}' + (f', client {talk.client}' if talk.client else '')
-    return patience.Hung('\n  '.join([
+    return timeouts.Hung('\n  '.join([
         f'{talk.label} ({who}): {why}{trace.place(last)}', *waited,
         'the trace so far ends with:', *(trace.show(line, 160) for line in lines[-8:])]))
 

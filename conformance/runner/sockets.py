@@ -5,7 +5,7 @@ there, each as often as it should. Must not know: how the server was built.
 """
 
 import threading
-from . import patience, trace, variants
+from . import timeouts, trace, variants
 from .case import MOST
 from .client import Client, ClientError, Hung, converse, short
 from .process import Server, ServerError, Silent
@@ -49,7 +49,7 @@ def run(case, binary, kinds, quick=False):
 
 def hung(results):
     """Whether something was waited for in vain; who waits again, learns nothing."""
-    return any(isinstance(wrong, patience.Hung) for _, wrong in results)
+    return any(isinstance(wrong, timeouts.Hung) for _, wrong in results)
 
 
 def _with_server(case, binary, kinds, most, cells):
@@ -58,7 +58,7 @@ def _with_server(case, binary, kinds, most, cells):
     try:
         server = Server(case, binary, kinds, most)
     except Silent as error:
-        return [(name, patience.Hung(error)) for name, _ in cells[:1]]
+        return [(name, timeouts.Hung(error)) for name, _ in cells[:1]]
     except ServerError as error:
         return [(name, str(error)) for name, _ in cells]
     try:
@@ -66,14 +66,14 @@ def _with_server(case, binary, kinds, most, cells):
             try:
                 wrong = cell(server)
             except (Hung, Silent) as error:
-                wrong = patience.Hung(error)
+                wrong = timeouts.Hung(error)
             except (ClientError, ServerError, ValueError, OSError) as error:
                 wrong = str(error)
             results.append((name, wrong))
             if hung(results):
                 said = server.said(500).strip()
                 server.kill()
-                return results[:-1] + [(name, patience.Hung(f'{wrong}\n{said}'.rstrip()))]
+                return results[:-1] + [(name, timeouts.Hung(f'{wrong}\n{said}'.rstrip()))]
             if wrong and not server.alive():
                 break
     except BaseException:
@@ -110,13 +110,13 @@ def _one(case, server, kind, talk, sync=False):
             case.hear(new.values())
         shown = [trace.show(line, 160) for lines in new.values() for line in lines][-8:]
         said = '\n  '.join([str(error), 'the trace so far ends with:', *shown])
-        return patience.Hung(said) if isinstance(error, Hung) else said
-    new = _fresh(server, before, len(case.clients()), min(SETTLE, patience.seconds()))
+        return timeouts.Hung(said) if isinstance(error, Hung) else said
+    new = _fresh(server, before, len(case.clients()), min(SETTLE, timeouts.seconds()))
     if talk is case.talk:
         case.hear(new.values())
     wrong = _judge(case, list(new.values()), received, 1)
     if wrong and not all(trace.finished(lines) for lines in new.values()):
-        return patience.Hung(wrong)
+        return timeouts.Hung(wrong)
     return wrong
 
 
@@ -174,7 +174,7 @@ def _crowd(case, server, kind):
     before = set(server.traces(0, 0))
     wrong = []
     times = max(1, CROWD // len(case.clients()))
-    together = threading.Barrier(times, timeout=patience.seconds() * times)
+    together = threading.Barrier(times, timeout=timeouts.seconds() * times)
 
     def tell(what, argument):           # once, when all have come so far
         if together.wait() == 0:
@@ -183,10 +183,10 @@ def _crowd(case, server, kind):
 
     def one():
         try:
-            with patience.among(times * len(case.clients())):
+            with timeouts.among(times * len(case.clients())):
                 converse(case, case.talk, kind, server.addresses[kind], not case.cuts, tell)
         except (ClientError, ServerError, OSError) as error:
-            wrong.append(patience.Hung(error) if isinstance(error, (Hung, Silent)) else str(error))
+            wrong.append(timeouts.Hung(error) if isinstance(error, (Hung, Silent)) else str(error))
             together.abort()
         except threading.BrokenBarrierError:
             wrong.append('others did not come so far')
@@ -216,7 +216,7 @@ def _bystanders(case, server, kind):
         resetting = Client(kind, address)
         resetting.send(first)
         resetting.reset()
-        with patience.among(3 + len(case.clients())):
+        with timeouts.among(3 + len(case.clients())):
             received = converse(case, case.talk, kind, address, not case.cuts)
         halves.seen = None
         _drain(halves)

@@ -6,7 +6,7 @@ Must not know: how a cell works.
 import concurrent.futures
 import sys
 import time
-from . import client, patience, process, script, sockets
+from . import client, process, script, sockets, timeouts
 from .build import BuildError
 
 WAITING = 12    # at once, beside the others
@@ -14,7 +14,7 @@ COLOURS = {'passed': '32', 'failed': '31', 'skipped': '33', 'dim': '2', 'bold': 
 
 
 class Suite:
-    """One run of the suite."""
+    """One run of the suite. `models`: a function from a case to the models in which it is run."""
 
     def __init__(self, builder, models, verbose=False, colour=None, quick=False):
         self.builder, self.models, self.verbose, self.quick = builder, models, verbose, quick
@@ -58,8 +58,8 @@ class Suite:
                          for wrong in [diagnose(self.builder, case)]]
             else:
                 cells = []
-                for model in self.models:
-                    if any(isinstance(reason, patience.Hung) for _, _, reason in cells):
+                for model in self.models(case):
+                    if any(isinstance(reason, timeouts.Hung) for _, _, reason in cells):
                         cells.append((model, 'skipped', 'a server had already kept this page waiting'))
                     else:
                         cells += self._model(case, model)

@@ -5,18 +5,14 @@
  * connection. A warm request costs a receive and a send. Must not know the language, nor who else
  * is served. */
 #include "blocking.h"
+#include "../channel/channel.h"
 #include "../platform/platform.h"
 #include "watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <sys/ioctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
-
-enum { BLOCKING_VECTORS = 16 };
 
 _Atomic int nest__stop;
 int nest__wake_fd = -1;
@@ -83,42 +79,16 @@ static int blocking_poll(int fd, short events, uint32_t deadline) {
 /* -- output --------------------------------------------------------------------------------------
  */
 
-/* As much as goes without waiting. Pipes know no such call: what a ready one takes for certain. */
-static ssize_t blocking_write(const struct nest__chan *chan, const struct nest__out out[], int n) {
-    if (NEST__PIPES && chan->kind == NEST__PIPE) {
-        struct pollfd ready = {.fd = nest__chan_out(chan), .events = POLLOUT};
-        if (poll(&ready, 1, 0) == 0) {
-            errno = EAGAIN;
-            return -1;
-        }
-        return write(ready.fd, out[0].p, (size_t)(out[0].n < PIPE_BUF ? out[0].n : PIPE_BUF));
-    }
-    int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-    flags |= (chan->state & NEST__CHAN_AHEAD) != 0 ? MSG_MORE : 0;
-    if (n == 1) {
-        return send(chan->fd, out[0].p, (size_t)out[0].n, flags);
-    }
-    struct iovec vectors[BLOCKING_VECTORS];
-    for (int i = 0; i < n; i++) {
-        vectors[i] = (struct iovec){(void *)(uintptr_t)out[i].p, (size_t)out[i].n};
-    }
-    struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)n};
-    return sendmsg(chan->fd, &message, flags);
-}
-
 /* One send of what is queued. 0, -EAGAIN, -ECONNRESET. */
 static int blocking_send(nest_session *s, struct nest__chan *chan) {
-    struct nest__out out[BLOCKING_VECTORS];
-    ssize_t sent;
-    int n = nest__out_next(s, chan, out, BLOCKING_VECTORS);
+    struct nest__out out[NEST__CHAN_VECTORS];
+    int n = nest__out_next(s, chan, out, NEST__CHAN_VECTORS);
     if (n == 0) {
         return 0;
     }
-    do {
-        sent = blocking_write(chan, out, n);
-    } while (sent == -1 && errno == EINTR);
-    if (sent == -1) {
-        return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : -ECONNRESET;
+    int64_t sent = nest__chan_send(chan, out, n, NEST__CHAN_NOW);
+    if (sent < 0) {
+        return (int)sent;
     }
     nest__chan_sent(chan);
     nest__out_sent(s, chan, (uint64_t)sent);
@@ -141,7 +111,7 @@ static int blocking_drain(nest_session *s, struct nest__chan *chan, uint64_t mar
             return -ECANCELED;
         }
         uint32_t deadline = wait != NULL ? wait->deadline : (s->deadline = nest__deadline(s));
-        if (blocking_poll(nest__chan_out(chan), POLLOUT, deadline) == 0 &&
+        if (blocking_poll(nest__chan_descriptor(chan, true), POLLOUT, deadline) == 0 &&
             nest__reached(deadline, nest__now())) {
             return -ETIMEDOUT;
         }
@@ -158,12 +128,11 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
 
 int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
     (void)s;
-    if (NEST__PIPES && chan->kind == NEST__PIPE) {
-        return -EAGAIN;
+    if (!nest__chan_shared(
+            chan)) { /* it must not wait; the next receive finds that it was not woken */
+        nest__wake_receiver(chan->fd);
     }
-    nest__wake_receiver(
-        chan->fd); /* it must not wait; the next receive finds out that nobody has woken */
-    int64_t sent = nest__sendfile(chan->fd, fd, at, n);
+    int64_t sent = nest__chan_send_file(chan, fd, at, n);
     if (sent > 0) {
         nest__chan_sent(chan);
     }
@@ -175,65 +144,44 @@ int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64
 
 enum blocking_mode { BLOCKING_WAIT, BLOCKING_LOOK };
 
-static ssize_t blocking_read(const struct nest__chan *chan, uint8_t *p, uint32_t room, int flags) {
-    return NEST__PIPES && chan->kind == NEST__PIPE ? read(chan->fd, p, room)
-                                                   : recv(chan->fd, p, room, flags);
-}
-
 /* Of a worker that nobody watches. */
-static ssize_t blocking_minded(const struct nest__chan *chan, uint8_t *p, uint32_t room,
+static int64_t blocking_minded(const struct nest__chan *chan, uint8_t *p, uint32_t room,
                                uint32_t deadline, enum blocking_mode mode) {
     uint32_t now = nest__after(nest__now(), 0);
     int ready = blocking_poll(chan->fd, POLLIN, mode == BLOCKING_LOOK ? now : deadline);
-    if (ready <= 0) {
-        errno = EAGAIN;
-        return -1;
-    }
-    return blocking_read(chan, p, room, 0);
+    return ready <= 0 ? -EAGAIN : nest__chan_receive(chan, p, room, NEST__CHAN_PLAIN);
 }
 
 /* How many bytes; 0: end of file; -EAGAIN: none yet, woken or late; -ECONNRESET. */
 static int64_t blocking_receive(struct nest__chan *chan, uint8_t *p, uint32_t room,
                                 uint32_t deadline, enum blocking_mode mode) {
     struct nest__deadline_slot *slot = nest__deadline_slot();
-    ssize_t n;
+    int64_t n;
     if (slot == NULL) {
         n = blocking_minded(chan, p, room, deadline, mode);
     } else if (mode == BLOCKING_LOOK) {
-        n = recv(chan->fd, p, room, MSG_DONTWAIT);
+        n = nest__chan_receive(chan, p, room, NEST__CHAN_NOW);
     } else {
         nest__watch_begin(slot, deadline);
-        n = recv(chan->fd, p, room, 0);
+        n = nest__chan_receive(chan, p, room, NEST__CHAN_PLAIN);
         nest__watch_end(slot);
     }
     if (n > 0) {
         nest__chan_received(chan, (uint32_t)n == room);
-        return n;
-    }
-    if (n == 0) {
-        return 0;
-    }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+    } else if (n == -EAGAIN) {
         nest__chan_received(chan, false);
         if (slot != NULL) {
             blocking_settle(chan->fd);
         }
-        return -EAGAIN;
     }
-    return errno == EINTR ? -EAGAIN : -ECONNRESET;
+    return n == -EINTR ? -EAGAIN : n;
 }
 
 uint32_t nest__lease(void) {
     return nest__receive_capacity();
 }
 
-bool nest__input_ready(const struct nest__chan *chan) {
-    int n = 0;
-    return ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
-}
-
-/* -- the fiber switch
- * ------------------------------------------------------------------------------------
+/* -- waits of actions ----------------------------------------------------------------------------
  */
 
 static int blocking_input(const struct nest__wait *wait) {
@@ -263,7 +211,8 @@ static int blocking_sleep(nest_session *s, const struct nest__wait *wait) {
     struct nest__chan *chan = wait->chan;
     for (;;) {
         bool queued = nest__out_queued(s, chan) > 0;
-        int ready = blocking_poll(nest__chan_out(chan), queued ? POLLOUT : 0, wait->deadline);
+        int ready =
+            blocking_poll(nest__chan_descriptor(chan, true), queued ? POLLOUT : 0, wait->deadline);
         if (blocking_cut()) {
             return -ECANCELED;
         }
@@ -356,18 +305,18 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
 
 /* A last reply must not be destroyed by the reset that unread input causes: says that no more
  * follows, and discards a bounded rest for a bounded time; without lingerTimeout what is there. */
-static void blocking_linger(int fd, uint8_t *buffer) {
+static void blocking_linger(const struct nest__chan *chan, uint8_t *buffer) {
     uint32_t now = nest__now(), deadline = nest__after(now, nest__config.linger_timeout);
     size_t discarded = 0;
     int ready = 1;
-    if (shutdown(fd, SHUT_WR) == -1) {
+    if (nest__chan_half_close(chan) == -1) {
         return;
     }
     while (ready != 0 && discarded <= NEST__LINGER_BYTES && !blocking_cut()) {
-        ready = blocking_poll(fd, POLLIN, deadline);
+        ready = blocking_poll(chan->fd, POLLIN, deadline);
         if (ready > 0) {
-            ssize_t n = recv(fd, buffer, nest__receive_capacity(), MSG_DONTWAIT);
-            if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
+            int64_t n = nest__chan_receive(chan, buffer, nest__receive_capacity(), NEST__CHAN_NOW);
+            if (n == 0 || n == -ECONNRESET) {
                 return;
             }
             discarded += n > 0 ? (size_t)n : 0;
@@ -377,18 +326,16 @@ static void blocking_linger(int fd, uint8_t *buffer) {
 
 /* Delivers, and leaves the socket so that close does what is right. */
 static void blocking_finish(nest_session *s, uint8_t *buffer) {
+    const struct nest__chan *chan = &s->c0;
     int error;
     while ((error = blocking_drain(s, &s->c0, 0, NULL)) != 0) {
         (void)blocking_told(s, error);
     }
-    if (NEST__PIPES && s->c0.kind == NEST__PIPE) {
-        return;
-    }
-    if ((s->c0.state & NEST__CHAN_CUT) != 0) {
-        nest__reset_at_close(s->c0.fd);
-    } else if (nest__unread(s) || nest__input_waits(&s->c0) ||
-               (nest__stopping() && nest__input_ready(&s->c0))) {
-        blocking_linger(s->c0.fd, buffer);
+    if ((chan->state & NEST__CHAN_CUT) != 0) {
+        nest__chan_reset(chan);
+    } else if (nest__unread(s) || nest__chan_unread(chan) ||
+               (nest__stopping() && nest__chan_pending(chan))) {
+        blocking_linger(chan, buffer);
     }
 }
 

@@ -5,16 +5,12 @@
 #define NEST_IO_BLOCKING_H
 
 #include "../seam.h"
+#include "../workers/stop.h"
 
 #include <stdatomic.h>
 
-/* What a stop asks of every connection that is served. The workers raises it, never lowers it, and
- * then wakes every worker that has a connection. */
-enum nest__stop_phase {
-    NEST__GO_ON,
-    NEST__DRAIN, /* what has come is answered, and delivered */
-    NEST__CUT_OFF
-};
+/* What a stop asks of every connection that is served: an enum nest__stop_phase. The worker model
+ * raises it, never lowers it, and then wakes every worker that has a connection. */
 extern _Atomic int nest__stop; /* lock-free: also set by signal handlers */
 
 /* Serves the connection to its end, but does not close its descriptors: that, and nest__released,

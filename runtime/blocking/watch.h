@@ -11,10 +11,13 @@
 
 #include <stdatomic.h>
 
-struct nest__deadline_slot {   /* of a worker; where both see it: process workers share memory */
+struct nest__deadline_slot {   /* of a worker, and written by it: process workers share memory */
     _Atomic uint32_t deadline; /* 0: none, or not in a receive */
+    _Atomic uint32_t wished;   /* the deadline for which it last woke the watcher; 0: seen */
+    uint32_t asked;            /* the worker's own: `looks` + 1 when it last woke the watcher */
 };
-struct nest__watch {          /* one of the workers, likewise shared */
+struct nest__watch {          /* one of the workers; written by the watcher alone */
+    _Atomic uint32_t looks;   /* how many have begun */
     _Atomic uint32_t planned; /* when the watcher is to look next; 0: it need not, or looks now */
 };
 
@@ -24,20 +27,19 @@ struct nest__deadline_slot *nest__deadline_slot(void); /* of this worker; NULL: 
 void nest__watch_wake(void); /* the watcher looks at all slots; a system call */
 
 /* -- for workers */
-static inline bool nest__watch_plan(uint32_t deadline) { /* true: it is the earliest now */
-    uint32_t planned = atomic_load(&nest__watch->planned);
-    do {
-        if (planned != 0 && (int32_t)(deadline - planned) >= 0) {
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak(&nest__watch->planned, &planned, deadline));
-    return true;
-}
+/* The watcher begins a look, clears its plan, and looks at slots; here the other way round. So it
+ * sees this deadline, or the worker sees that it must be woken: once for each look. */
 static inline void nest__watch_begin(struct nest__deadline_slot *slot, uint32_t deadline) {
-    if (deadline != 0) { /* the watcher clears the plan and looks at slots; here the other way */
+    if (deadline != 0) {
         atomic_store(&slot->deadline, deadline);
-        if (nest__watch_plan(deadline)) {
-            nest__watch_wake();
+        uint32_t planned = atomic_load(&nest__watch->planned);
+        if (planned == 0 || (int32_t)(deadline - planned) < 0) {
+            uint32_t looks = atomic_load(&nest__watch->looks);
+            if (slot->asked != looks + 1) {
+                slot->asked = looks + 1;
+                atomic_store(&slot->wished, deadline);
+                nest__watch_wake();
+            }
         }
     }
 }
@@ -48,7 +50,7 @@ static inline void nest__watch_end(struct nest__deadline_slot *slot) {
 /* -- for the watcher: a look that is due is begun, goes over all slots, and is ended. */
 struct nest__look {
     uint32_t now, next; /* next: the earliest that has not come; 0: none */
-    uint32_t before;    /* what was planned */
+    uint32_t before;    /* what was planned, or wished for meanwhile; 0: nothing */
 };
 /* `asked`: nest__watch_wake was called. False: none is due; *timeout says how long to sleep, -1:
  * until it is called. */

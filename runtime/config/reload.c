@@ -64,6 +64,20 @@ static void reload_postponed(const struct nest__setting *read, struct nest__line
     }
 }
 
+void nest__config_follow(void) {
+    char text[1];
+    struct nest__line unread = {text, 0, 0};
+    nest__muted = true;
+    struct nest__setting *read = nest__settings_read();
+    if (read != NULL && reload_prepare(read) == 0) {
+        reload_use(read, &unread);
+    }
+    if (read != NULL) {
+        nest__settings_free(read);
+    }
+    nest__muted = false;
+}
+
 void nest__config_reload(void) {
     char text[1000], state[64];
     struct nest__line line = {text, 0, sizeof text - 1};

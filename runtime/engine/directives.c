@@ -160,7 +160,9 @@ const char *nest_reason_text(nest_session *s) {
 }
 
 uint64_t nest_id(nest_session *s) {
-    return (uint64_t)s->self.gen * nest__config.max_clients + s->self.slot + 1;
+    uint64_t here = (uint64_t)s->self.gen * nest__config.max_clients + s->self.slot + 1;
+    return (uint64_t)nest__serial << NEST__ID_SERIAL |
+           (here & ((UINT64_C(1) << NEST__ID_SERIAL) - 1));
 }
 
 /* -- the server */

@@ -244,5 +244,5 @@ bool nest_pending(nest_session *s) {
         return false;
     }
     input_unread(s, &unread);
-    return unread > 0 || ((s->c0.state & NEST__CHAN_EOF) == 0 && nest__input_ready(&s->c0));
+    return unread > 0 || ((s->c0.state & NEST__CHAN_EOF) == 0 && nest__chan_pending(&s->c0));
 }

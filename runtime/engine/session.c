@@ -104,8 +104,8 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
     session_act(s, NULL, NEST__ACT_END, NULL, 0, NULL);
     session_drop_undeliverable(s);
     nest__on_end(s);
-    atomic_fetch_add_explicit(&nest__ended[reason], 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&nest__ended[NEST_OPEN], 1, memory_order_relaxed);
+    nest__count(reason, 1);
+    nest__count(NEST_OPEN, UINT64_MAX); /* one less */
     s->phase = NEST__ENDED;
     if (s->work != NULL) {
         nest__on_drop(s->work);
@@ -312,7 +312,7 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
         memset(nest__vars(s), 0, nest__spec_vars_size);
         nest__spec_vars_init(s, nest__vars(s));
     }
-    atomic_fetch_add_explicit(&nest__ended[NEST_OPEN], 1, memory_order_relaxed);
+    nest__count(NEST_OPEN, 1);
     nest__on_open(s);
     if (nest__has_start) {
         session_act(s, NULL, NEST__ACT_START, NULL, 0, NULL);

@@ -17,6 +17,15 @@ int nest__file_folder(const char *path, const char **name);
  * or -errno. */
 int nest__file_look(const char *path, struct stat *);
 
-#define NEST__UPLOAD_PREFIX ".nest-upload-" /* of files beside the place that they will have */
+/* -- names that no path of a client leads to: of uploads that are under way */
+enum { NEST__RESERVED_NAME = 64 };
+/* Makes one that nobody can guess. 0 or -errno. */
+int nest__reserve_name(char name[NEST__RESERVED_NAME]);
+bool nest__is_reserved(const char *name);
+
+/* -- home.c: a folder beneath fileRoot for files that have a name for a moment */
+void nest__home_begin(int root); /* at start: removes what killed servers left */
+void nest__home_end(void);
+int nest__home(void); /* its descriptor, which stays home.c's; or -errno */
 
 #endif

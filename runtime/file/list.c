@@ -22,10 +22,9 @@ struct list_block {
     size_t count;
 };
 
-/* Not of interest: itself, its parent, and uploads that were killed in the middle. */
+/* Itself, its parent, and names of uploads that are under way. */
 static bool list_hidden(const char *name) {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-           strncmp(name, NEST__UPLOAD_PREFIX, sizeof NEST__UPLOAD_PREFIX - 1) == 0;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || nest__is_reserved(name);
 }
 
 /* So that names and entries have room. */

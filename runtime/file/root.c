@@ -12,14 +12,47 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#define ROOT_RESERVED ".nest-upload-"
 enum { ROOT_TRIES = 64 /* while names change under a path with ".." */ };
 
 static int root_fd = -1;
 static bool root_beneath, root_cached;
+
+/* -- names that are reserved */
+
+int nest__reserve_name(char name[NEST__RESERVED_NAME]) {
+    uint64_t random[2];
+    int error = nest__random(random, sizeof random);
+    if (error == 0) {
+        snprintf(name, NEST__RESERVED_NAME, ROOT_RESERVED "%016llx%016llx",
+                 (unsigned long long)random[0], (unsigned long long)random[1]);
+    }
+    return error;
+}
+
+/* In either case: some file systems do not tell letters apart by it. */
+bool nest__is_reserved(const char *name) {
+    return strncasecmp(name, ROOT_RESERVED, sizeof ROOT_RESERVED - 1) == 0;
+}
+
+static bool root_is_reserved(const char *path) {
+    while (*path != '\0') {
+        path += strspn(path, "/");
+        if (*path == '.' && nest__is_reserved(path)) {
+            return true;
+        }
+        path += strcspn(path, "/");
+    }
+    return false;
+}
+
+/* -- fileRoot */
 
 const char *nest_file_root(void) {
     const char *path = nest__config.file_root;
@@ -34,6 +67,7 @@ int nest__file_root_open(void) {
         nest__say("cannot start: fileRoot %s: %s", name, strerror(error));
         return -error;
     }
+    nest__home_begin(root_fd);
     int probe = nest__open_beneath(root_fd, ".", nest__directory_flags(), false);
     root_beneath = probe >= 0;
     if (!root_beneath) {
@@ -48,6 +82,12 @@ int nest__file_root_open(void) {
         close(probe);
     }
     return 0;
+}
+
+void nest__file_root_close(void) {
+    nest__home_end();
+    close(root_fd);
+    root_fd = -1;
 }
 
 /* Name by name. `path` is relative. */
@@ -104,7 +144,7 @@ int nest__file_look(const char *path, struct stat *about) {
 }
 
 int nest__file_find(const char *path, int flags, bool cached) {
-    if (path[0] == '\0') {
+    if (path[0] == '\0' || root_is_reserved(path)) {
         return -ENOENT;
     }
     path = root_relative(path);
@@ -129,6 +169,9 @@ int nest__file_folder(const char *path, const char **name) {
     }
     if ((*name)[0] == '\0' || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0) {
         return -EISDIR;
+    }
+    if (nest__is_reserved(*name)) {
+        return -EACCES;
     }
     if (slash == NULL) {
         return nest__file_find(".", nest__directory_flags(), false);

@@ -3,11 +3,13 @@
  * Called by the engine where it may block. State: a counter and what the system can do, of the
  * process. Must not know sessions.
  *
- * It has no name until it is whole, where the system has files without: who stops in the middle,
- * killed or not, leaves nothing. Elsewhere, and between the two steps of replacing a file, it is
- * called ".nest-upload-PID-NUMBER" beside its place; a server that is killed may leave one, which
- * anybody may delete. The mode is the replaced file's, so that what was private stays so, else 0666
- * less the umask; a link is replaced, not followed.
+ * It has no name until it is whole, where the system has files without a name: an upload that stops
+ * in the middle, killed or not, leaves nothing. Between the two steps of replacing a file it has a
+ * name in home.c's folder. Where that is not possible (another file system, or no right to make
+ * it), and where files need a name from the beginning, it has a name beside its place that no
+ * client can guess or use; a server that is killed may leave such a file. The mode is the replaced
+ * file's, so that what was private stays so, else 0666 less the umask; a link is replaced, not
+ * followed.
  *
  * A guarded one looks again whom it replaces, with its directory locked (flock), so that of several
  * guarded ones the first wins. Others take no lock, nor need to. */
@@ -25,31 +27,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The next name that is not taken, which `make` takes. */
-static int upload_beside(struct nest__upload *u, int (*make)(struct nest__upload *)) {
-    static _Atomic unsigned long long number;
-    for (;;) {
-        snprintf(u->beside, sizeof u->beside, NEST__UPLOAD_PREFIX "%ld-%llu", (long)getpid(),
-                 (unsigned long long)atomic_fetch_add(&number, 1) + 1);
-        int result = make(u);
-        if (result >= 0) {
-            return result;
-        }
-        if (result != -EEXIST) {
-            u->beside[0] = '\0';
-            return result;
-        }
+/* A new file that has a name from the beginning. A descriptor or -errno. */
+static int upload_open_named(struct nest__upload *u) {
+    int error = nest__reserve_name(u->beside);
+    int fd = error != 0 ? -1
+                        : openat(u->directory, u->beside,
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd == -1) {
+        error = error != 0 ? error : -errno;
+        u->beside[0] = '\0';
+        return error;
     }
+    u->holder = u->directory;
+    return fd;
 }
 
-static int upload_make_named(struct nest__upload *u) {
-    int fd =
-        openat(u->directory, u->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    return fd == -1 ? -errno : fd;
+/* Gives it a name in home.c's folder. */
+static int upload_name_at_home(struct nest__upload *u) {
+    static _Atomic unsigned long long number;
+    int directory = nest__home();
+    if (directory < 0) {
+        return directory;
+    }
+    snprintf(u->beside, sizeof u->beside, "%ld-%llu", (long)getpid(),
+             (unsigned long long)atomic_fetch_add(&number, 1) + 1);
+    u->holder = directory;
+    return nest__name_nameless(u->fd, directory, u->beside);
 }
 
-static int upload_make_name(struct nest__upload *u) {
-    return nest__name_nameless(u->fd, u->directory, u->beside);
+static int upload_name_beside(struct nest__upload *u) {
+    int result = nest__reserve_name(u->beside);
+    u->holder = u->directory;
+    return result != 0 ? result : nest__name_nameless(u->fd, u->directory, u->beside);
 }
 
 /* Whether a file without a name can be given one here, which takes /proc on most systems. `fd`: any
@@ -91,7 +100,7 @@ static int upload_open(struct nest__upload *u) {
     u->inode = directory.st_ino;
     u->fd = upload_nameless(u->directory) ? nest__open_nameless(u->directory) : -ENOSYS;
     if (u->fd == -ENOSYS) {
-        u->fd = upload_beside(u, upload_make_named);
+        u->fd = upload_open_named(u);
     }
     if (u->fd < 0) {
         int error = u->fd;
@@ -145,7 +154,17 @@ int nest__upload_write(struct nest__upload *u, const void *bytes, size_t n) {
 }
 
 int nest__upload_name(struct nest__upload *u) {
-    return u->beside[0] != '\0' ? 0 : upload_beside(u, upload_make_name);
+    if (u->beside[0] != '\0') {
+        return 0;
+    }
+    int result = upload_name_at_home(u);
+    if (result == -EXDEV || result == -EACCES || result == -EPERM || result == -EROFS) {
+        result = upload_name_beside(u);
+    }
+    if (result != 0) {
+        u->beside[0] = '\0';
+    }
+    return result;
 }
 
 void nest__upload_guard(struct nest__upload *u) {
@@ -153,7 +172,7 @@ void nest__upload_guard(struct nest__upload *u) {
 }
 
 static int upload_rename(struct nest__upload *u) {
-    return renameat(u->directory, u->beside, u->directory, u->name) == -1 ? -errno : 0;
+    return renameat(u->holder, u->beside, u->directory, u->name) == -1 ? -errno : 0;
 }
 
 static int upload_lock(int directory) {
@@ -173,7 +192,7 @@ static int upload_lock(int directory) {
 
 static int upload_rename_guarded(struct nest__upload *u) {
     if (!u->replaces) {
-        int result = nest__rename_new(u->directory, u->beside, u->name);
+        int result = nest__rename_new(u->holder, u->beside, u->directory, u->name);
         return result == -EEXIST ? -ESTALE : result;
     }
     struct stat now;
@@ -207,7 +226,7 @@ int nest__upload_place(struct nest__upload *u) {
 
 void nest__upload_abandon(struct nest__upload *u) {
     if (u->beside[0] != '\0') {
-        unlinkat(u->directory, u->beside, 0);
+        unlinkat(u->holder, u->beside, 0);
     }
     if (u->fd != -1) {
         close(u->fd);

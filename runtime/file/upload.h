@@ -7,7 +7,6 @@
 #include <sys/types.h>
 #include <time.h>
 
-enum { NEST__UPLOAD_NAME = 64 };
 struct nest__upload {
     struct nest__upload *next; /* commit.c's list */
     int directory;             /* of its place; names only */
@@ -21,8 +20,9 @@ struct nest__upload {
     int result;
     dev_t device; /* of the directory: who has the same needs one fsync */
     ino_t inode;
-    char beside[NEST__UPLOAD_NAME]; /* the name that it has until it is in its place; "": none */
-    char name[];                    /* of its place */
+    int holder; /* the folder that it has this name in: its own, or home.c's */
+    char beside[NEST__RESERVED_NAME]; /* its name until it is in its place; "": none */
+    char name[];                      /* of its place */
 };
 
 /* So that it has a name, in its directory and on disk with it. 0 or -errno. */

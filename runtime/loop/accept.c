@@ -1,14 +1,18 @@
-/* accept.c: newcomers are taken while there is room for them.
+/* accept.c: new clients are accepted while there is room for them, and become sessions.
  *
- * See accept.h. State: of this process's loop. When descriptors run short listeners rest
- * until a session is released; where memory is short that is no help, and they rest their time.
- * Must not know where connections come from, nor how listeners are armed. */
+ * See accept.h. State: of this process's loop. When descriptors run short listeners rest until a
+ * session is released; where memory is short that is no help, and they rest their time. Must not
+ * know where connections come from, nor how listeners are armed. */
 #include "accept.h"
-#include "../workers/loops.h"
+#include "loop.h"
+#include "wheel.h"
 
 #include <errno.h>
 
-enum { ACCEPT_PAUSE_MS = 1000 };
+enum {
+    ACCEPT_PAUSE_MS = 1000,
+    ACCEPT_TOGETHER = 64, /* in a row, of one completion */
+};
 
 struct nest__accept nest__accept;
 static _Atomic uint32_t accept_said;
@@ -19,7 +23,7 @@ void nest__accept_open(bool on) {
         return;
     }
     accept->open = on;
-    int error = nest__io_arm(on);
+    int error = nest__poller_arm(on);
     if (on && error < 0) { /* all or none */
         nest__accept_pause(error);
     }
@@ -27,7 +31,7 @@ void nest__accept_open(bool on) {
 
 void nest__accept_pause(int error) {
     nest__accept_open(false);
-    nest__io_rest(ACCEPT_PAUSE_MS);
+    nest__due_after(NEST__DUE_RETRY, ACCEPT_PAUSE_MS);
     if (error == -ENOMEM || error == -ENOBUFS) {
         nest__accept.scarce = true;
     }
@@ -39,8 +43,9 @@ void nest__accept_resume(void) {
     nest__accept_open(true);
 }
 
-nest_session *nest__accept_take(struct nest__listener *listener, struct nest__arrival *arrival,
-                                int *error) {
+/* The client that waits there gets a slot. NULL: none is accepted; *error: why, 0: no slot. */
+static nest_session *accept_take(struct nest__listener *listener, struct nest__arrival *arrival,
+                                 int *error) {
     nest_session *s = nest__slot_take();
     *error = 0;
     if (s == NULL) {
@@ -56,4 +61,51 @@ nest_session *nest__accept_take(struct nest__listener *listener, struct nest__ar
         nest__accept_pause(*error);
     }
     return NULL;
+}
+
+static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
+    struct nest__window none = {NULL, 0, false};
+    nest__loop.due[NEST__DUE_IDLE_EXIT] = 0;
+    nest__wheel_new(s);
+    unsigned want = nest__open(s, arrival);
+    if ((want & NEST__WANT_END) != 0) {
+        nest__visit_settle(s, &s->c0, want, &none);
+    } else {
+        /* Tried at once: what was sent with the connection is often there. */
+        nest__visit_receive(s, &s->c0);
+    }
+}
+
+void nest__accept_listener(unsigned index) {
+    struct nest__loop *loop = &nest__loop;
+    struct nest__arrival arrival = {0};
+    uint32_t taken = loop->accepts;
+    int error;
+    loop->accepts = 0;
+    loop->accepting = 0;
+    nest_session *s = accept_take(&nest__listeners[index], &arrival, &error);
+    if (s != NULL) {
+        /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
+         * completions. */
+        if (nest__poller_crowded() && taken < ACCEPT_TOGETHER) {
+            loop->accepts = taken + 1;
+            loop->accepting = index + 1;
+        }
+        accept_begin(s, &arrival);
+    } else if (error == -EINVAL) { /* during a stop: no client waits in this queue any more */
+        nest__poller_retire(index);
+        if (nest__listen_stop()) {
+            nest__accept_open(false);
+            nest__accept.done = true;
+        }
+    }
+}
+
+void nest__accept_only(void) {
+    struct nest__arrival arrival = {0};
+    nest_session *s = nest__take_only(&arrival, true) ? nest__slot_take() : NULL;
+    nest__accept.done = true;
+    if (s != NULL) {
+        accept_begin(s, &arrival);
+    }
 }

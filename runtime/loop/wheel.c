@@ -12,7 +12,7 @@
  * wheel_next, wheel_prev: slots; the last has NEST__NO_SLOT behind it, the first its bucket before
  * it, marked by WHEEL_HEAD; in no wheel: wheel_prev is NEST__NO_SLOT. */
 #include "wheel.h"
-#include "../workers/loops.h"
+#include "slots.h"
 
 enum {
     WHEEL_BITS = 6,

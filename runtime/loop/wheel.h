@@ -1,6 +1,6 @@
 /* wheel.h: which session's deadline comes next.
  *
- * Called by io's that have a loop (epoll; script, with virtual time). One wheel a loop; deadlines
+ * Called by the files of loop/. One wheel a loop; deadlines
  * and times as in seam.h: milliseconds modulo 2^32, 0 is never. No deadline lies further ahead than
  * 2^30. */
 #ifndef NEST_WHEEL_H

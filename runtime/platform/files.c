@@ -12,12 +12,16 @@
 #endif
 
 /* For a moment it has both names. */
-static int files_link_new(int directory, const char *from, const char *to) {
-    if (linkat(directory, from, directory, to, 0) == -1) {
+static int files_link_new(int from, const char *old, int to, const char *name) {
+    if (linkat(from, old, to, name, 0) == -1) {
         return -errno;
     }
-    (void)unlinkat(directory, from, 0);
+    (void)unlinkat(from, old, 0);
     return 0;
+}
+
+int nest__random(void *to, size_t n) {
+    return getentropy(to, n) == -1 ? -errno : 0;
 }
 
 #if defined(__linux__)
@@ -151,11 +155,11 @@ int nest__name_nameless(int fd, int directory, const char *name) {
     return errno == ENOENT ? -ENOSYS : -errno;
 }
 
-int nest__rename_new(int directory, const char *from, const char *to) {
-    if ((syscall)(SYS_renameat2, directory, from, directory, to, FILES_NOREPLACE) == 0) {
+int nest__rename_new(int from, const char *old, int to, const char *name) {
+    if ((syscall)(SYS_renameat2, from, old, to, name, FILES_NOREPLACE) == 0) {
         return 0;
     }
-    return errno == EINVAL || errno == ENOSYS ? files_link_new(directory, from, to) : -errno;
+    return errno == EINVAL || errno == ENOSYS ? files_link_new(from, old, to, name) : -errno;
 }
 
 void nest__write_out(int fd) {
@@ -218,8 +222,8 @@ int nest__name_nameless(int fd, int directory, const char *name) {
     return -ENOSYS;
 }
 
-int nest__rename_new(int directory, const char *from, const char *to) {
-    return files_link_new(directory, from, to);
+int nest__rename_new(int from, const char *old, int to, const char *name) {
+    return files_link_new(from, old, to, name);
 }
 
 void nest__write_out(int fd) {

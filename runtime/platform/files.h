@@ -27,8 +27,10 @@ void nest__read_ahead(int fd, uint64_t at, uint64_t n);
 int nest__open_nameless(int directory);
 /* Gives it one that is not taken (-EEXIST). */
 int nest__name_nameless(int fd, int directory, const char *name);
-/* rename within a directory, to a name that is not taken (-EEXIST). */
-int nest__rename_new(int directory, const char *from, const char *to);
+/* rename, to a name that is not taken (-EEXIST). */
+int nest__rename_new(int from, const char *old, int to, const char *name);
+/* Bytes that nobody can guess; at most 256. 0 or -errno. */
+int nest__random(void *to, size_t n);
 /* Starts to write what fsync will wait for. */
 void nest__write_out(int fd);
 

@@ -16,6 +16,7 @@
 
 enum { LOG_TEXT = 1000, LOG_LINE = 4096 /* PIPE_BUF: never mixed with others' */ };
 
+_Thread_local bool nest__muted;
 static int log_system = -1; /* a socket, in place of stderr */
 
 void nest__write(int fd, const void *bytes, size_t n) {
@@ -116,6 +117,9 @@ void nest__say(const char *format, ...) {
     char buffer[LOG_LINE];
     struct nest__line line = {buffer, 0, sizeof buffer - 1};
     va_list arguments;
+    if (nest__muted) {
+        return;
+    }
     va_start(arguments, format);
     nest__line_add(&line, nest__spec_name);
     nest__line_add(&line, ": ");

@@ -46,9 +46,6 @@ int nest__beat(int timeout);
 extern int nest__notify_relay; /* a supervised process says it to its supervisor; else -1 */
 /* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
 int nest__parent_watch(int signal, pid_t parent);
-/* Input waits in the socket: closing it now would reset the connection. Asks only if output took
- * its time since the last receive: a request answered at once does not pay for it. */
-bool nest__input_waits(const struct nest__chan *);
 /* No new TCP connection begins on a listening socket; those that are being made are completed.
  * Where the system cannot, nothing happens. */
 void nest__connections_refuse(int fd);
@@ -69,6 +66,7 @@ const char *nest__reason_word(enum nest_reason);
 /* -- log.c ------------------------------------------------------------------------------------- */
 /* One line on stderr, "NAME: text", in one write; newlines inside become "\n". For operators. */
 void nest__say(const char *format, ...) NEST_FORMAT(1, 2);
+extern _Thread_local bool nest__muted; /* nest__say says nothing on this thread */
 /* Writes all, waiting if it must, or gives up at the first error. Async-signal-safe. */
 void nest__write(int fd, const void *, size_t);
 /* The same for a line of at most PIPE_BUF bytes, but drops it rather than wait: a reader that has

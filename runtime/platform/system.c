@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,13 +132,6 @@ int nest__processes_budget(void) {
               "maxClients, or raise the limit (ulimit -u)",
               (unsigned)nest__config.max_clients, (unsigned long long)have.rlim_cur);
     return -EAGAIN;
-}
-
-bool nest__input_waits(const struct nest__chan *chan) {
-    int n = 0;
-    return (chan->state & (NEST__CHAN_LATE | NEST__CHAN_EOF | NEST__CHAN_GONE)) ==
-               NEST__CHAN_LATE &&
-           ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
 }
 
 int nest__parent_watch(int signal, pid_t parent) {

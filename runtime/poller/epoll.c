@@ -1,347 +1,289 @@
-/* epoll.c: steps of a loop that learns from epoll what it can do next, and what time it is.
+/* epoll.c: a poller that learns from epoll which channels are ready, and then moves their bytes.
  *
- * Called by workers/loops.c. State: this process's loop (epoll.h). Must not know the language. A
- * step does one thing; who must be told of a stop goes first, then events, then turns of the ready
- * list, then deadlines: bytes that have come win against the time. The clock is read once a step in
- * which somebody asks for the time, and again for a pause that begins. */
-#include "epoll.h"
-#include "../loop/helpers.h"
+ * See poller.h. State: this process's epoll set. Must not know the language, nor what a session
+ * does.
+ *
+ * Level-triggered: what is left is reported again, so nothing is remembered here. A channel is in
+ * the set for input or for output, never both, and no call is made to cancel: a channel that awaits
+ * nothing any more is changed only when something is reported for it. The timer is a timerfd, so
+ * that epoll_wait needs no time of its own. */
+#include "../channel/channel.h"
 #include "../platform/platform.h"
+#include "direct.h"
+#include "system.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <string.h>
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { EPOLL_DESCRIPTORS = 64 }; /* beside the clients': listeners, libraries, the user's files */
+enum { EPOLL_EVENTS = 256 };
+/* nest__chan.io: EPOLLIN, EPOLLOUT, or one of: */
+enum {
+    EPOLL_QUIET = 32,  /* in the set for errors alone, each of them told once */
+    EPOLL_ALWAYS = 64, /* with one of the above: cannot be polled, and never blocks */
+};
+_Static_assert(((int)EPOLLIN | (int)EPOLLOUT) < (int)EPOLL_QUIET,
+               "nest__chan.io holds what is armed");
 
-struct nest__epoll nest__epoll;
+static struct {
+    int fd, timer;
+    int next, count; /* of events */
+    struct epoll_event events[EPOLL_EVENTS];
+    uint64_t always; /* the name of the channel that cannot be polled, and is ready; 0: none */
+    uint32_t now;    /* of this step, if timed */
+    bool timed;
+} epoll;
 
 /* -- time */
 
 uint32_t nest__clock(void) {
-    nest__epoll.now = (uint32_t)nest__clock_ms();
-    nest__epoll.timed = true;
-    return nest__epoll.now;
+    epoll.now = (uint32_t)nest__clock_ms();
+    epoll.timed = true;
+    return epoll.now;
 }
 
 uint32_t nest__now(void) {
-    return nest__epoll.timed ? nest__epoll.now : nest__clock();
+    return epoll.timed ? epoll.now : nest__clock();
 }
 
-/* The timer rings for the first deadline that is known, once. As deadlines mostly move on, that is
- * no call a request, and epoll_wait needs no timer of its own. */
-static void epoll_plan(uint32_t due) {
-    struct nest__epoll *io = &nest__epoll;
-    if (due == 0 || (io->planned != 0 && (int32_t)(due - io->planned) >= 0)) {
-        return;
-    }
+void nest__poller_alarm(uint32_t due) {
     int32_t left = (int32_t)(due - nest__now());
     struct itimerspec at = {.it_value = {.tv_nsec = 1}}; /* 0 would be never */
     if (left > 0) {
         at.it_value = (struct timespec){left / 1000, left % 1000 * 1000000L};
     }
-    io->planned = due;
-    (void)timerfd_settime(io->timer, 0, &at, NULL); /* cannot fail: the values are in range */
+    (void)timerfd_settime(epoll.timer, 0, &at, NULL); /* cannot fail: the values are in range */
 }
 
-void nest__epoll_wake_after(enum nest__epoll_due what, uint32_t ms) {
-    nest__epoll.due[what] = ms == 0 ? 0 : nest__after(nest__now(), ms);
-    epoll_plan(nest__epoll.due[what]);
+/* -- the set */
+
+static int epoll_set(int how, int fd, uint32_t events, uint64_t name) {
+    struct epoll_event event = {.events = events, .data.u64 = name};
+    return epoll_ctl(epoll.fd, how, fd, &event) == -1 ? -errno : 0;
 }
 
-void nest__epoll_until(nest_session *s, uint32_t deadline) {
-    nest__wheel_set(s, deadline, deadline == 0 ? 0 : nest__now());
-    epoll_plan(deadline);
+/* A pair of descriptors has an entry for the direction that it waits for. */
+static int epoll_descriptor(const struct nest__chan *chan, uint8_t events) {
+    return nest__chan_descriptor(chan, (events & EPOLLIN) == 0);
 }
 
-/* The next deadline of all; 0: there is none. */
-static uint32_t epoll_next(void) {
-    uint32_t next = nest__wheel_next();
-    for (int what = 0; what < NEST__EPOLL_DUES; what++) {
-        uint32_t due = nest__epoll.due[what];
-        if (due != 0 && (next == 0 || (int32_t)(due - next) < 0)) {
-            next = due;
+static void epoll_disarm(struct nest__chan *chan) {
+    uint8_t events = chan->io;
+    chan->io = 0;
+    if (events != 0 && (events & EPOLL_ALWAYS) == 0) {
+        epoll_ctl(epoll.fd, EPOLL_CTL_DEL, epoll_descriptor(chan, events), NULL);
+    }
+}
+
+static bool epoll_arm(const nest_session *s, struct nest__chan *chan, uint8_t events) {
+    uint64_t name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_RECEIVE);
+    int fd = epoll_descriptor(chan, events);
+    if (NEST__PIPES && chan->io != 0 &&
+        fd != epoll_descriptor(chan, chan->io & (uint8_t)~EPOLL_ALWAYS)) {
+        epoll_disarm(chan);
+    }
+    if (NEST__PIPES && (chan->io & EPOLL_ALWAYS) != 0) {
+        chan->io = 0;
+    }
+    int error = epoll_set(chan->io == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd,
+                          events == EPOLL_QUIET ? (uint32_t)EPOLLET : events, name);
+    if (error < 0) {
+        if (!NEST__PIPES || error != -EPERM) {
+            return false;
+        }
+        chan->io = EPOLL_ALWAYS | events; /* a file */
+        epoll.always = events == EPOLL_QUIET ? 0 : name;
+        return true;
+    }
+    chan->io = events;
+    return true;
+}
+
+bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
+    chan->awaits = what;
+    switch (what) {
+    case NEST__AWAIT_INPUT:
+        return chan->io == EPOLLIN || epoll_arm(s, chan, EPOLLIN);
+    case NEST__AWAIT_OUTPUT:
+        return chan->io == EPOLLOUT || epoll_arm(s, chan, EPOLLOUT);
+    case NEST__AWAIT_ERRORS: /* of one that is quiet already an error is told again */
+        return (chan->io & (EPOLLIN | EPOLLOUT)) != 0 || epoll_arm(s, chan, EPOLL_QUIET);
+    case NEST__AWAIT_NOTHING:
+        break;
+    }
+    return true; /* as it is: before anything is reported the session may await something again */
+}
+
+/* Something was reported that nobody awaits: not again until somebody does. */
+static void epoll_quiet(const nest_session *s, struct nest__chan *chan) {
+    if (chan->io != EPOLL_QUIET && !epoll_arm(s, chan, EPOLL_QUIET)) {
+        epoll_disarm(chan);
+    }
+}
+
+bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) {
+    bool output = chan->awaits == NEST__AWAIT_OUTPUT;
+    struct pollfd ready = {.fd = nest__chan_descriptor(chan, output),
+                           .events = output ? POLLOUT : POLLIN};
+    (void)s;
+    return poll(&ready, 1, 0) == 1;
+}
+
+bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
+    (void)s;
+    if (nest__chan_shared(chan)) {
+        epoll_disarm(chan); /* closing it would not do that */
+    }
+    nest__chan_close(chan);
+    return true;
+}
+
+/* -- bytes */
+
+int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
+                             struct nest__window *window) {
+    return nest__direct_receive(s, chan, window);
+}
+
+int nest__push(nest_session *s, struct nest__chan *chan) {
+    return nest__direct_push(s, chan);
+}
+
+int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    (void)s;
+    return nest__direct_send_file(chan, fd, at, n);
+}
+
+uint32_t nest__lease(void) {
+    return sizeof nest__direct_buffer;
+}
+
+/* -- listeners */
+
+int nest__poller_arm(bool on) {
+    int error = 0;
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        int failed = epoll_set(on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, nest__listeners[i].fd, EPOLLIN,
+                               nest__name_of_loop(NEST__OP_ACCEPT, i));
+        error = failed < 0 ? failed : error;
+    }
+    return on ? error : 0; /* one that was not armed need not be disarmed */
+}
+
+void nest__poller_retire(unsigned listener) {
+    epoll_ctl(epoll.fd, EPOLL_CTL_DEL, nest__listeners[listener].fd, NULL);
+}
+
+/* -- completions */
+
+static bool epoll_ready(const struct epoll_event *event, struct nest__completion *done) {
+    nest_session *s = nest__named(event->data.u64);
+    if (s == NULL || (s->flags & NEST__READY) != 0) {
+        return false; /* of one that is gone; or its turn comes */
+    }
+    struct nest__chan *chan = &s->c0;
+    done->name = event->data.u64;
+    switch ((enum nest__await)chan->awaits) {
+    case NEST__AWAIT_INPUT:
+        done->result = nest__direct_receive(s, chan, &done->window);
+        return done->result != -EAGAIN;
+    case NEST__AWAIT_OUTPUT:
+        done->name += NEST__OP_SEND - NEST__OP_RECEIVE;
+        done->result = 0;
+        return true;
+    case NEST__AWAIT_ERRORS:
+        if ((event->events & EPOLLERR) != 0) {
+            done->name += NEST__OP_WATCH - NEST__OP_RECEIVE;
+            done->result = -ECONNRESET;
+            return true;
+        }
+        break;
+    case NEST__AWAIT_NOTHING:
+        break;
+    }
+    epoll_quiet(s, chan); /* input, or its end, can wait */
+    return false;
+}
+
+static bool epoll_completed(const struct epoll_event *event, struct nest__completion *done) {
+    if (nest__name_slot(event->data.u64) != NEST__NAME_SLOTS) {
+        return epoll_ready(event, done);
+    }
+    done->name = event->data.u64;
+    done->result = 0;
+    if (nest__name_operation(done->name) == NEST__OP_SIGNAL) {
+        done->result = nest__signals_take();
+    }
+    return true;
+}
+
+bool nest__poller_next(struct nest__completion *done) {
+    while (epoll.next < epoll.count) {
+        if (epoll_completed(&epoll.events[epoll.next++], done)) {
+            return true;
         }
     }
-    return next;
-}
-
-/* Files that were kept open are closed where that may take its time. */
-static void epoll_files(void) {
-    static struct nest__job job = {.work = nest__cache_close};
-    if (!nest__cache_expire()) {
-        return;
-    }
-    nest__epoll.closing = nest__help(&job) == 0;
-    if (!nest__epoll.closing) {
-        (void)nest__cache_close(NULL);
-    }
-}
-
-/* Does one thing that the loop itself has a time for; false: nothing is due. */
-static bool epoll_due(uint32_t now) {
-    enum nest__epoll_due what = 0;
-    while (what < NEST__EPOLL_DUES &&
-           (nest__epoll.due[what] == 0 || !nest__reached(nest__epoll.due[what], now))) {
-        what++;
-    }
-    if (what < NEST__EPOLL_DUES) {
-        nest__epoll.due[what] = 0;
-    }
-    switch (what) {
-    case NEST__EPOLL_RETRY:
-        nest__accept_resume();
-        return true;
-    case NEST__EPOLL_CUT:
-        nest__epoll_over();
-        return true;
-    case NEST__EPOLL_GRACE:
-        nest__epoll_abandon();
-        return true;
-    case NEST__EPOLL_WATCHDOG:
-        nest__notify("WATCHDOG=1");
-        nest__epoll_wake_after(NEST__EPOLL_WATCHDOG, nest__watchdog());
-        return true;
-    case NEST__EPOLL_IDLE_EXIT:
-        nest__epoll_stop();
-        return true;
-    case NEST__EPOLL_FILES:
-        epoll_files();
-        return true;
-    case NEST__EPOLL_ONLY:
-        nest__epoll_only();
-        return true;
-    case NEST__EPOLL_DUES:
-        break;
+    if (NEST__PIPES && epoll.always != 0) {
+        struct epoll_event event = {.events = EPOLLIN | EPOLLOUT, .data.u64 = epoll.always};
+        epoll.always = 0;
+        return epoll_completed(&event, done);
     }
     return false;
 }
 
-/* Goes on with one that is neither in a wait nor lingers: it can send, or receive. */
-static void epoll_move(nest_session *s) {
-    if (nest__out_queued(s, &s->c0) == 0) {
-        nest__epoll_receive(s);
-    } else if (nest__push(s, &s->c0) < 0) {
-        nest__epoll_tell(s, NEST__EVENT_RESET);
-    } else if (nest__out_queued(s, &s->c0) == 0) {
-        nest__epoll_go_on(s);
-    } else {
-        nest__epoll_until(s, nest__deadline(s)); /* some has left */
+void nest__poller_step(void) {
+    epoll.timed = false;
+}
+
+void nest__poller_sleep(bool look) {
+    epoll.next = 0;
+    epoll.count = epoll_wait(epoll.fd, epoll.events, EPOLL_EVENTS,
+                             look || (NEST__PIPES && epoll.always != 0) ? 0 : -1);
+    if (epoll.count == -1) {
+        epoll.count = 0; /* EINTR */
     }
 }
 
-/* What this one waits for is there: after a while in which the loop was held up there are more
- * events than it was told of at once. */
-static bool epoll_moves(const nest_session *s) {
-    struct pollfd ready = {.fd = s->c0.fd, .events = POLLIN};
-    if (nest__out_queued(s, &s->c0) > 0) {
-        ready = (struct pollfd){.fd = nest__chan_out(&s->c0), .events = POLLOUT};
-    }
-    return poll(&ready, 1, 0) == 1;
+bool nest__poller_crowded(void) {
+    return epoll.count > 1;
 }
 
-/* One session whose deadline has come. */
-static nest_session *epoll_expire(void) {
-    uint32_t now = nest__now();
-    if (epoll_due(now)) {
-        return NULL;
-    }
-    nest_session *s = nest__wheel_take(now);
-    if (s == NULL) {
-        nest__epoll.expired = false;
-        epoll_plan(epoll_next());
-    } else if ((s->flags & NEST__READY) != 0) {
-        return NULL; /* its turn comes */
-    } else if ((s->flags & NEST__LINGERING) != 0) {
-        nest__epoll_release(s);
-    } else if ((s->flags & NEST__WAITING) != 0) {
-        return nest__epoll_again(s);
-    } else if (epoll_moves(s)) {
-        epoll_move(s);
-    } else {
-        nest__epoll_tell(s, NEST__EVENT_EXPIRED);
-    }
-    return NULL;
+bool nest__poller_over(bool idle) {
+    return idle;
 }
 
-/* -- events */
-
-static nest_session *epoll_event(const struct epoll_event *event) {
-    uint32_t name = (uint32_t)event->data.u64;
-    if (name > NEST__EPOLL_LISTENERS - NEST__LISTEN_MAX) {
-        if (name == NEST__EPOLL_SIGNALS) {
-            nest__epoll_signal();
-        } else if (name == NEST__EPOLL_HELPERS) {
-            nest__epoll.helped = true;
-        } else if (name == NEST__EPOLL_TIMER) {
-            nest__epoll.planned = 0;
-            nest__epoll.expired = true;
-        } else {
-            nest__epoll_accept(NEST__EPOLL_LISTENERS - name);
-        }
-        return NULL;
-    }
-    nest_session *s = nest__slot_at(name);
-    if (s->self.gen != event->data.u64 >> 32 || s->phase == NEST__FREE) {
-        return NULL; /* of one that is gone */
-    }
-    if ((s->flags & NEST__READY) != 0) {
-        return NULL; /* its turn comes */
-    }
-    if ((s->flags & NEST__LINGERING) != 0) {
-        nest__epoll_discard(s);
-    } else if ((s->flags & NEST__WAITING) != 0) {
-        return nest__epoll_waiting(s, event->events);
-    } else {
-        epoll_move(s);
-    }
-    return NULL;
-}
-
-/* A turn of the ready list. */
-static nest_session *epoll_turn(void) {
-    nest_session *s = nest__ready_take();
-    nest__epoll.turns--;
-    if (s == NULL) {
-        return NULL;
-    }
-    if ((s->flags & NEST__WAITING) != 0) {
-        return nest__epoll_again(s);
-    }
-    if (s->c0.io == (NEST__EPOLL_ALWAYS | EPOLLIN)) {
-        nest__epoll_receive(s);
-    } else {
-        nest__epoll_go_on(s);
-    }
-    return NULL;
-}
-
-/* The next job that is done; what it gave is its action's. */
-static nest_session *epoll_helped(void) {
-    struct nest__job *job = nest__helped();
-    if (job == NULL) {
-        nest__epoll.helped = false;
-        return NULL;
-    }
-    if (job->session == NULL) { /* of epoll_files */
-        nest__epoll.closing = false;
-        return NULL;
-    }
-    return nest__epoll_waited(job->session, job->result);
-}
-
-/* -- steps */
-
-static void epoll_sleep(void) {
-    struct nest__epoll *io = &nest__epoll;
-    io->next = 0;
-    if (nest__cache_used() && io->due[NEST__EPOLL_FILES] == 0 && !io->closing) {
-        nest__epoll_wake_after(NEST__EPOLL_FILES, NEST__CACHE_LIFE);
-    }
-    io->count =
-        epoll_wait(io->fd, io->events, NEST__EPOLL_EVENTS, nest__ready_count() > 0 ? 0 : -1);
-    if (io->count == -1) {
-        io->count = 0; /* EINTR */
-    }
-    io->turns = nest__ready_count();
-}
-
-nest_session *nest__io_step(void) {
-    struct nest__epoll *io = &nest__epoll;
-    nest_session *resumed = NULL;
-    io->spent = 0;
-    if (io->leaving != NULL) {
-        return nest__epoll_send_off();
-    }
-    io->timed = false;
-    if (io->stopping && nest__epoll_sweep(&resumed)) {
-        return resumed;
-    }
-    if (io->next < io->count) {
-        return epoll_event(&io->events[io->next++]);
-    }
-    if (io->helped) {
-        return epoll_helped();
-    }
-    if (io->turns > 0) {
-        return epoll_turn();
-    }
-    if (io->expired) {
-        return epoll_expire();
-    }
-    epoll_sleep();
-    return NULL;
-}
-
-bool nest__io_done(void) {
-    return nest__epoll.abandoned || (nest__slots_taken() == 0 && nest__accept.done);
-}
-
-int nest__io_status(void) {
-    return nest__epoll.abandoned ? NEST__ABANDONED : nest__cut() > 0;
+int nest__poller_status(void) {
+    return 0;
 }
 
 /* -- the beginning */
 
-uint32_t nest__io_prepare(void) {
-    uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
-    uint64_t fixed = EPOLL_DESCRIPTORS + files, clients = nest__config.max_clients;
-    uint64_t need = clients * nest__session_descriptors(false) + fixed;
-    uint64_t most = clients * nest__session_descriptors(true) + fixed;
-    if (nest__descriptors_budget(need, most + nest__cache_limit(nest__descriptors_beyond(need))) <
-        0) {
-        return 0;
-    }
-    return nest__config.max_clients;
+uint32_t nest__poller_prepare(void) {
+    return nest__system_prepare();
 }
 
-static int epoll_start(void) {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = NEST__EPOLL_HELPERS};
-    struct epoll_event rings = {.events = EPOLLIN | EPOLLET, .data.u64 = NEST__EPOLL_TIMER};
-    int error = nest__epoll_hear(), fd = -1;
-    if (error == 0 && (error = nest__helpers_prepare()) == 0) {
-        fd = nest__helpers_fd();
-    }
-    nest__epoll.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (error == 0 && (nest__epoll.timer == -1 ||
-                       epoll_ctl(nest__epoll.fd, EPOLL_CTL_ADD, nest__epoll.timer, &rings) == -1)) {
-        error = -errno;
-    }
-    if (error == 0 && fd != -1 && epoll_ctl(nest__epoll.fd, EPOLL_CTL_ADD, fd, &event) == -1) {
-        error = -errno;
-    }
-    return error == 0 ? nest__listen_nonblocking() : error;
+bool nest__poller_listens(void) {
+    return nest__listener_count > 0;
 }
 
-/* In a child that an action forked, and that may run no program of its own: it would hold all
- * connections open, so that clients saw no end, and epoll told of them for ever. */
-static void epoll_forked(void) {
-    for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
-        const nest_session *s = nest__slot_at(slot);
-        if (s->phase != NEST__FREE && s->c0.kind != NEST__PIPE) {
-            close(s->c0.fd);
-        }
+int nest__poller_start(void) {
+    int error, signals = -1;
+    epoll.fd = epoll_create1(EPOLL_CLOEXEC);
+    epoll.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (epoll.fd == -1 || epoll.timer == -1) {
+        return -errno;
     }
-}
-
-int nest__io_start(void) {
-    int error = epoll_start();
-    if (error == 0) {
-        error = -pthread_atfork(NULL, NULL, epoll_forked);
-    }
-    if (error < 0) {
-        nest__say("cannot start: %s", strerror(-error));
+    if ((error = nest__system_start(&signals)) < 0 ||
+        (error = epoll_set(EPOLL_CTL_ADD, signals, EPOLLIN,
+                           nest__name_of_loop(NEST__OP_SIGNAL, 0))) < 0 ||
+        (error = epoll_set(EPOLL_CTL_ADD, epoll.timer, EPOLLIN | EPOLLET,
+                           nest__name_of_loop(NEST__OP_ALARM, 0))) < 0) {
         return error;
     }
-    nest__epoll_wake_after(NEST__EPOLL_WATCHDOG, nest__watchdog());
-    if (nest__listener_count == 0) {
-        nest__epoll_wake_after(NEST__EPOLL_ONLY, 1);
-    } else {
-        nest__epoll_wake_after(NEST__EPOLL_IDLE_EXIT, nest__listen_idle_exit());
-        nest__accept_open(true);
-    }
-    return 0;
+    int helpers = nest__helpers_fd();
+    return helpers == -1
+               ? 0
+               : epoll_set(EPOLL_CTL_ADD, helpers, EPOLLIN, nest__name_of_loop(NEST__OP_WAKE, 0));
 }

@@ -17,7 +17,6 @@
 static uint32_t faults_left[4]; /* by enum nest__fault: this many calls from now; 0: none fails */
 static int faults_error;
 static bool faults_cold;
-int script_short;
 long nest__faults_held;
 uint32_t nest__faults_struck, nest__faults_of_files;
 
@@ -39,6 +38,10 @@ static bool faults_memory(void) {
     faults_left[NEST__FAULT_SCARCE] -= scarce;
     nest__faults_struck += scarce;
     return faults_now(NEST__FAULT_MEMORY) || scarce;
+}
+
+bool script_memory_fails(void) {
+    return faults_memory();
 }
 
 static void *faults_malloc(size_t n) {

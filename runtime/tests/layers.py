@@ -44,7 +44,8 @@ def asked(part, words, unit, compiler):
         for name, value in SIZES.items():
             out.write(f"#define NEST__{name} {value}\n")
         out.write(f'#include "seam.h"\n{runtime_list("unit", *words, "--part", part)}')
-    subprocess.run([compiler, "-std=c17", "-O1", "-Wno-unused-function", "-iquote", f"{here}/..", "-c", unit,
+    subprocess.run([compiler, "-std=c17", "-O1", "-Wno-unused-function", "-Werror=implicit-function-declaration",
+                    "-iquote", f"{here}/..", "-c", unit,
                     "-o", f"{unit}.o"], check=True)
     found = subprocess.run(["nm", "-u", f"{unit}.o"], check=True, capture_output=True, text=True).stdout.split()
     joined = set(runtime_list("joined", *words).split())

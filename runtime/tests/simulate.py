@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Simulation: drawn conversations against the whole runtime in virtual time.
 
-    runtime/tests/simulate.py                       a million conversations, some of them sanitized
-    runtime/tests/simulate.py --from 77             others
+    runtime/tests/simulate.py                       a tenth of a million conversations, some of them
+                                                    sanitized; CHECK_ALL=1: a million
+    runtime/tests/simulate.py --from 77             others (default: from CHECK_SEED on)
     runtime/tests/simulate.py --seed 5 [-v]         one server's life again; -v prints its commands
     runtime/tests/simulate.py --mutations [NAME …]  plants each bug of simulate/mutations.py, which
-                                                    must be found; --few: some of them
+                                                    must be found; --few: some of them, drawn by
+                                                    CHECK_SEED; CHECK_ALL=1: all
 
 A failure prints the command that repeats it. Needs gcc; no compiler of ours, no socket.
 """
@@ -23,8 +25,10 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(HERE, "simulate"))
+sys.path.insert(0, os.path.join(os.path.dirname(RUNTIME), "tests"))
 import mutations
 from harness import runtime_list
+from support import sample
 
 SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"]}
 FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
@@ -38,7 +42,11 @@ UNIT = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--wit
         "--listen", "sim:tests/simulate/hooks.h:open,take,timer,reply,file,acted,end",
         "--rename", "platform/log.c:nest__say=log_say",
         "--rename", "loop/accept.c:nest__take=newcomers_take",
-        "--rename", "loop/accept.c:nest__io_arm=newcomers_arm"]
+        "--rename", "loop/accept.c:nest__poller_arm=newcomers_arm",
+        "--rename", "loop/visit.c:nest__accept_pause=newcomers_pause"]
+LIVES = 100, 1000       # of a sample, of everything
+SEARCH = 200            # lives in which a planted bug must be found, always from the same seed on
+FEW = 4                 # planted bugs of a sample
 
 
 @functools.cache
@@ -150,7 +158,7 @@ def mutate(folder, mutation, arguments):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--from", type=int, default=1, dest="first")
+    parser.add_argument("--from", type=int, dest="first")
     parser.add_argument("--spec", action="append", choices=SPECS)
     parser.add_argument("--lives", type=int)
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
@@ -172,10 +180,11 @@ def main():
                 [program, "--seed", str(arguments.seed), "--conversations",
                  str(arguments.conversations), *(["-v"] if arguments.verbose else [])]).returncode)
         if arguments.mutations is not None or arguments.few:
-            arguments.lives = arguments.lives or 200
-            chosen = [m for m in mutations.MUTATIONS
-                      if m[0] in (arguments.mutations or [m[0]]) and
-                      (not arguments.few or m[0] in mutations.FEW)]
+            arguments.lives, arguments.first = arguments.lives or SEARCH, arguments.first or 1
+            chosen = [m for m in mutations.MUTATIONS if m[0] in (arguments.mutations or [m[0]])]
+            if arguments.few:
+                chosen = sample.some(chosen, FEW)
+                print(f"mutations: {sample.described()}")
             if not is_sound(folder, arguments):
                 sys.exit("mutations: the runtime fails without them; simulate.py says how")
             with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -185,7 +194,9 @@ def main():
             failed = sum(not found for _, found in results)
             print(f"mutations: {len(results)} planted, {failed} not found")
             sys.exit(1 if failed or not results else 0)
-        arguments.lives = arguments.lives or 1000
+        first, lives = sample.seeds(*LIVES)
+        arguments.first, arguments.lives = arguments.first or first, arguments.lives or lives
+        print(f"simulate: {sample.described()}")
         count, failed = many(folder, arguments)
         print(f"simulate: {count} conversations, {failed} failed")
         sys.exit(1 if failed else 0)

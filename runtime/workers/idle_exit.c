@@ -1,6 +1,6 @@
 /* idle_exit.c: looks for clients, spread over the time that a server may be without.
  *
- * Called by workers/process.c and workers/thread.c. State: the caller's. Must not know who serves.
+ * Called by workers/spares.c and workers/thread.c. State: the caller's. Must not know who serves.
  */
 #include "idle_exit.h"
 #include "../platform/platform.h"
@@ -21,4 +21,12 @@ bool nest__idle_exit_due(struct nest__idle_exit *idle, uint32_t limit, bool busy
     }
     *timeout = nest__sooner(*timeout, (int)(idle->next - now));
     return idle->quiet > IDLE_EXIT_CHECKS;
+}
+
+uint64_t nest__ended_all(void) {
+    uint64_t ended = 0;
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        ended += atomic_load(&nest__ended[reason]);
+    }
+    return ended;
 }

@@ -4,8 +4,7 @@
 #ifndef NEST_WORKERS_IDLE_EXIT_H
 #define NEST_WORKERS_IDLE_EXIT_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "supervisor.h"
 
 struct nest__idle_exit { /* zeroed is a new one */
     uint64_t next, ended;
@@ -15,9 +14,7 @@ struct nest__idle_exit { /* zeroed is a new one */
  * before. `limit`: nest__listen_idle_exit(). */
 bool nest__idle_exit_due(struct nest__idle_exit *, uint32_t limit, bool busy, uint64_t ended,
                          int *timeout);
-/* The sooner of two timeouts of poll. */
-static inline int nest__sooner(int a, int b) {
-    return a < 0 || (b >= 0 && b < a) ? b : a;
-}
+/* How many connections have ended in this process, or its workers. */
+uint64_t nest__ended_all(void);
 
 #endif

@@ -1,46 +1,41 @@
-/* process.h: what the supervisor of worker processes and a worker share, in memory and in words.
+/* process.h: what the policy of worker processes and a worker share, in memory and in words.
  *
- * Shared memory holds what workers tell: which of the spares' places is still taken, when a receive
- * must end, how a connection ended. Every value of it is valid, so that a worker may die at any
- * instruction. */
+ * Reports are written by workers, orders by the supervisor: see shared.h. */
 #ifndef NEST_WORKERS_PROCESS_H
 #define NEST_WORKERS_PROCESS_H
 
 #include "../blocking/watch.h"
-#include "../seam.h"
+#include "supervisor.h"
 
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/types.h>
+enum { NEST__SPARES = 16 }; /* workers that are forked ahead */
+#define NEST__SPARE UINT32_C(0x5ba7e10d)
 
-enum { NEST__SPARES = 16 };
-
-struct nest__told { /* of a slot: by its worker */
-    _Atomic uint64_t ended[NEST_REASONS];
-    struct nest__deadline_slot slot;
-    _Atomic uint32_t cut; /* the stop has cut its connection */
+struct nest__process_report {
+    struct nest__report common;
+    struct nest__deadline_slot limit;
+    _Atomic uint32_t state;  /* NEST__SPARE: it has no client yet. Anything else: it has had one */
+    _Atomic uint32_t asked;  /* for more spares: in which pass of the supervisor */
+    _Atomic uint32_t scarce; /* the errno for which it cannot take a client; 0: it can */
 };
-struct nest__shared {
+struct nest__process_orders {
+    struct nest__orders common;
     struct nest__watch watch;
-    _Atomic int stop;                      /* nest__stop as the supervisor has it */
-    _Atomic uint32_t asked;                /* for more spares, since the supervisor last counted */
-    _Atomic uint32_t scarce;               /* when it was said that accept cannot */
-    _Atomic uint32_t spares[NEST__SPARES]; /* slot + 1 of a worker that has no connection yet */
-    struct nest__told told[];
+    _Atomic uint32_t pass;   /* how often the supervisor has counted the spares, modulo 2^32 */
+    _Atomic uint32_t full;   /* no worker can be forked before one ends: nobody need ask */
+    _Atomic uint32_t target; /* how many spares there should be */
+    _Atomic uint32_t spares[NEST__SPARES]; /* number + 1 of a worker that was forked as a spare */
 };
+_Static_assert(sizeof(struct nest__process_report) <= NEST__REPORT_MOST, "it fits its page");
+_Static_assert(sizeof(struct nest__process_orders) <= NEST__ORDERS_MOST, "they fit their page");
 
-/* -- process.c */
-extern struct nest__shared *nest__shared;
-uint32_t nest__spares(void);
-uint32_t nest__spares_target(void);
-void nest__supervisor_ask(void); /* for a spare; the supervisor is waked */
-pid_t nest__supervisor(void);
+static inline struct nest__process_report *nest__process_report(uint32_t worker) {
+    return nest__report_page(worker);
+}
+static inline struct nest__process_orders *nest__process_orders(void) {
+    return nest__orders_page;
+}
 
 /* -- worker.c */
 int nest__worker_prepare(void); /* what every worker inherits; 0 or -ENOMEM */
-/* In the child, with TERM, INT, HUP blocked; `mask` is what it runs with. */
-_Noreturn void nest__worker_main(uint32_t slot, uint32_t gen, unsigned place, const sigset_t *mask);
-/* In a process without supervisor: the one connection. True: it was cut. */
-bool nest__worker_only(const struct nest__arrival *);
 
 #endif

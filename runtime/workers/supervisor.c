@@ -1,72 +1,66 @@
-/* supervisor.c: the main process owns the listening sockets for life; who serves may die.
+/* supervisor.c: the main process: it sees to it that there are workers, passes signals on to them,
+ * and brings the server to its end.
  *
- * Called by workers/thread.c and workers/loops.c. State: the supervisor's book; shared are the
- * counts and whether who serves has come to its end. Must not know how clients are served. */
+ * Called by worker models, which run in its children. State: the phase of the stop. Must not know
+ * how clients are served, nor how many workers are wanted. */
 #include "supervisor.h"
 #include "../platform/platform.h"
+#include "children.h"
+#include "service_process.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    SUPERVISOR_BACKOFF_MS = 100,
-    SUPERVISOR_BACKOFF_MOST_MS = 5000,
-    SUPERVISOR_WELL_MS = 10 * 1000, /* who lived as long did not die at once */
-    SUPERVISOR_GRACE_MS = 4000,     /* after a cut: who serves ends by itself before */
+    SUPERVISOR_GRACE_ONE_MS = 2000,  /* behind the cut; workers that go on are killed */
+    SUPERVISOR_GRACE_MANY_MS = 4000, /* these end by themselves before */
+    SUPERVISOR_NUDGE_MS = 20,        /* a signal may come just before a call that waits */
 };
-
-struct supervisor_shared {
-    struct nest__counts counts;
-    _Atomic uint32_t over;      /* `serve` has returned */
-    _Atomic uint32_t passed[2]; /* how many stops, reloads were passed on: counted before they are
-                                   sent, for a signal may find one of another sender pending */
-};
-
-struct nest__counts *nest__counts;
 
 static struct {
-    struct supervisor_shared *shared;
     pid_t pid; /* 0: nobody supervises */
-    pid_t child;
-    uint32_t lives, failures;
-    _Atomic uint32_t heard[2];   /* of them, by who serves */
-    int signals, relay[2];       /* signalfd; a pair of sockets: ours, and of who serves */
-    uint64_t stopped_at, cut_at; /* ms; the first and the last stop, 0: not yet */
-    bool stopping, killed;
-    bool reloaded; /* the configuration, in who serves; another one starts with the old values */
-} supervisor;
+    sigset_t before;
+    int signals, wake, relay[2]; /* signalfd; eventfd; a pair of sockets: ours, and of workers */
+    enum nest__stop_phase phase;
+    uint32_t stops, reloads;     /* that were asked for */
+    uint32_t told;               /* stops that workers are told of */
+    uint64_t stopped_at, cut_at; /* ms */
+    bool killed, woken;
+    _Atomic uint32_t heard[2]; /* in a worker: of the supervisor's stops and reloads */
+} supervisor = {.signals = -1, .wake = -1, .relay = {-1, -1}};
 
-int nest__supervisor_prepare(void) {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+/* Before anybody can know that the server is there, so that no TERM meets the default action. */
+int nest__supervisor_prepare(uint32_t workers) {
+    static const int mine_all[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
+    static const int workers_all[] = {SIGCHLD, SIGTERM, SIGHUP, SIGALRM, SIGURG};
     struct sigaction normal = {.sa_handler = SIG_DFL};
     sigset_t mine;
     sigemptyset(&mine);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        sigaddset(&mine, numbers[i]);
+    for (size_t i = 0; i < sizeof mine_all / sizeof mine_all[0]; i++) {
+        sigaddset(&mine, mine_all[i]);
     }
-    supervisor.shared = mmap(NULL, sizeof *supervisor.shared, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    supervisor.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC);
-    if ((void *)supervisor.shared == MAP_FAILED || supervisor.signals == -1 ||
-        socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, supervisor.relay) == -1 ||
-        sigprocmask(SIG_BLOCK, &mine, NULL) == -1) {
+    sigaction(SIGCHLD, &normal, NULL); /* ignored, it would take the children's statuses along */
+    if (sigprocmask(SIG_BLOCK, &mine, &supervisor.before) == -1 ||
+        (supervisor.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC)) == -1 ||
+        (supervisor.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) == -1 ||
+        socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, supervisor.relay) == -1) {
         int error = -errno;
         nest__say("cannot start: %s", strerror(-error));
         return error;
     }
-    sigaction(SIGCHLD, &normal, NULL); /* ignored, it would take the child's status along */
-    nest__counts = &supervisor.shared->counts;
-    atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
+    for (size_t i = 0; i < sizeof workers_all / sizeof workers_all[0]; i++) {
+        sigdelset(&supervisor.before, workers_all[i]);
+    }
+    if (nest__shared_prepare(workers) != 0 || nest__children_prepare(workers) != 0) {
+        nest__say("no memory for %u clients; lower maxClients", (unsigned)nest__config.max_clients);
+        return -ENOMEM;
+    }
     return 0;
 }
 
@@ -74,25 +68,17 @@ bool nest__supervises(void) {
     return supervisor.pid != 0 && supervisor.pid == getpid();
 }
 
-/* Stops are told apart from reloads, not from each other. */
-static unsigned supervisor_kind(int signal) {
-    return signal == SIGHUP;
+pid_t nest__supervisor(void) {
+    return supervisor.pid;
 }
 
-bool nest__heeds(int signal) {
-    unsigned kind = supervisor_kind(signal);
-    if (supervisor.pid == 0 || getppid() != supervisor.pid) {
-        return true;
-    }
-    if (atomic_load(&supervisor.heard[kind]) == atomic_load(&supervisor.shared->passed[kind])) {
-        return false;
-    }
-    atomic_fetch_add(&supervisor.heard[kind], 1);
-    return true;
+enum nest__stop_phase nest__phase(void) {
+    return supervisor.phase;
 }
 
-uint32_t nest__lives(void) {
-    return supervisor.lives;
+void nest__supervisor_wake(void) {
+    uint64_t one = 1;
+    nest__write(supervisor.wake, &one, sizeof one);
 }
 
 const char *nest__crash_consequence(void) {
@@ -100,70 +86,175 @@ const char *nest__crash_consequence(void) {
                                : "the server goes on, without its other clients";
 }
 
-/* -- who serves ---------------------------------------------------------------------------------
+/* -- in a worker ---------------------------------------------------------------------------------
  */
 
-static _Noreturn void supervisor_child(int (*serve)(void)) {
-    sigset_t children;
-    sigemptyset(&children);
-    sigaddset(&children, SIGCHLD);
-    sigprocmask(SIG_UNBLOCK, &children, NULL);
+static _Atomic uint32_t *supervisor_passed(bool reload) {
+    struct nest__orders *orders = nest__orders_page;
+    return reload ? &orders->reloads : &orders->stops;
+}
+
+bool nest__heeds(int signal) {
+    bool reload = signal == SIGHUP;
+    if (supervisor.pid == 0 || getppid() != supervisor.pid) {
+        return true;
+    }
+    if (atomic_load(&supervisor.heard[reload]) == atomic_load(supervisor_passed(reload))) {
+        return false;
+    }
+    atomic_fetch_add(&supervisor.heard[reload], 1);
+    return true;
+}
+
+void nest__child_release(void) {
     close(supervisor.signals);
     close(supervisor.relay[0]);
     nest__notify_relay = supervisor.relay[1];
+    nest__shared_seal();
+}
+
+_Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
+    sigset_t children;
+    nest__child_release();
+    nest__report_open(worker);
+    if (nest__policy_many) { /* stops from before the fork are still told */
+        nest__serial = (uint16_t)(life * nest__children_most() + worker);
+        atomic_store(&supervisor.heard[true], atomic_load(supervisor_passed(true)));
+    }
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    sigprocmask(SIG_UNBLOCK, &children, NULL);
     if (nest__parent_watch(SIGTERM, supervisor.pid) != 0) {
         _exit(EXIT_FAILURE);
     }
-    int status = serve();
-    atomic_store(&supervisor.shared->over, 1);
+    int status = nest__serve_worker(worker, life, &supervisor.before);
+    nest__report_close();
     if (status == NEST__ABANDONED) {
         _exit(EXIT_FAILURE);
+    }
+    if (!nest__policy_many) {
+        _exit(status); /* what start-up code registered is the supervisor's to run */
     }
     exit(status); /* what start-up code registered sees what actions left */
 }
 
-static pid_t supervisor_fork(int (*serve)(void)) {
-    for (unsigned kind = 0; kind < 2; kind++) { /* those before were for others */
-        atomic_store(&supervisor.heard[kind], atomic_load(&supervisor.shared->passed[kind]));
-    }
-    pid_t pid = fork();
-    if (pid == 0) {
-        supervisor_child(serve);
-    }
-    return pid;
-}
-
-/* -- the supervisor ------------------------------------------------------------------------------
+/* -- the stop ------------------------------------------------------------------------------------
  */
 
-static void supervisor_send(int signal) {
-    atomic_fetch_add(&supervisor.shared->passed[supervisor_kind(signal)], 1);
-    kill(supervisor.child, signal);
+/* The orders, whatever has become of them. */
+static void supervisor_publish(void) {
+    atomic_store(supervisor_passed(false), supervisor.told);
+    atomic_store(supervisor_passed(true), supervisor.reloads);
 }
 
-/* A signal: passed on, for it was meant for who serves; a child of a terminal had its own. The
- * second stop is another signal than the first, for two of one number may arrive as one. */
-static void supervisor_pass(const struct signalfd_siginfo *info) {
-    int pass = SIGINT;
-    if (info->ssi_signo == SIGCHLD) {
+/* Workers are told of it. Those that serve many are told each stop that is asked for, by a signal
+ * that differs from the first, for two of one number may arrive as one. */
+static void supervisor_tell(uint32_t stops) {
+    supervisor.told = stops;
+    supervisor_publish();
+    nest__children_signal(stops > 1 && nest__policy_many ? SIGINT : SIGTERM);
+}
+
+static void supervisor_kill(void) {
+    if (!nest__policy_many) {
+        nest__say_killing(nest__children_live());
+    }
+    nest__children_signal(SIGKILL);
+    supervisor.killed = true;
+}
+
+static void supervisor_drain(void) {
+    supervisor.phase = NEST__DRAIN;
+    supervisor.stopped_at = nest__clock_ms();
+    nest__children_hurry(); /* for those who wait in queues while nobody serves */
+    supervisor.told = 1;
+    supervisor_publish();
+    nest__policy_stop(NEST__DRAIN);
+    supervisor_tell(1);
+}
+
+static void supervisor_cut(void) {
+    supervisor.phase = NEST__CUT_OFF;
+    supervisor.cut_at = nest__clock_ms();
+    nest__policy_stop(NEST__CUT_OFF);
+    if (!nest__policy_many) {
+        supervisor_tell(2);
+    }
+}
+
+/* The first stop drains, the second cuts, a third one does not wait any longer for a worker of one
+ * client. */
+static void supervisor_stop(void) {
+    supervisor.stops++;
+    if (supervisor.phase == NEST__GO_ON) {
+        supervisor_drain();
         return;
     }
-    if (info->ssi_signo == SIGHUP && !nest__hung_up(info->ssi_code)) {
-        supervisor.reloaded = true;
-        pass = SIGHUP;
-    } else if (!supervisor.stopping) {
-        supervisor.stopping = true;
-        supervisor.stopped_at = nest__clock_ms();
-        pass = SIGTERM;
-    } else {
-        supervisor.cut_at = nest__clock_ms();
+    if (supervisor.phase == NEST__DRAIN) {
+        supervisor_cut();
+    } else if (!nest__policy_many && !supervisor.killed) {
+        supervisor_kill();
     }
-    if (supervisor.child > 0) {
-        supervisor_send(pass);
+    if (nest__policy_many) {
+        supervisor_tell(supervisor.stops);
     }
 }
 
-/* What who serves has to say to systemd: it listens to the main process alone. */
+void nest__finish(void) {
+    if (supervisor.phase == NEST__GO_ON) {
+        supervisor_stop();
+    }
+}
+
+/* What is due of the stop. ms until the next step; -1: none. */
+static int supervisor_advance(void) {
+    uint64_t now = nest__clock_ms(), due = 0;
+    uint32_t drain = nest__config.drain_timeout;
+    if (supervisor.phase == NEST__DRAIN && drain > 0) {
+        due = supervisor.stopped_at + drain;
+        if (now >= due) {
+            supervisor_cut();
+        }
+    }
+    if (supervisor.phase == NEST__CUT_OFF && !supervisor.killed) {
+        due = supervisor.cut_at +
+              (nest__policy_many ? SUPERVISOR_GRACE_MANY_MS : SUPERVISOR_GRACE_ONE_MS);
+        if (now >= due) {
+            supervisor_kill();
+        } else if (!nest__policy_many) {
+            nest__children_signal(SIGTERM);
+            return SUPERVISOR_NUDGE_MS;
+        }
+    }
+    return due > now ? (int)(due - now) : -1;
+}
+
+/* -- the life of the server ----------------------------------------------------------------------
+ */
+
+static void supervisor_reload(void) {
+    bool told = nest__policy_many && nest__children_live() > 0;
+    if (told) {
+        nest__config_follow(); /* for workers to come; the one that serves says it */
+        supervisor.reloads++;
+        supervisor_publish();
+        nest__children_signal(SIGHUP);
+    } else {
+        nest__config_reload();
+    }
+    nest__policy_reload();
+}
+
+static void supervisor_signal(const struct signalfd_siginfo *info) {
+    if (info->ssi_signo == SIGTERM || info->ssi_signo == SIGINT ||
+        (info->ssi_signo == SIGHUP && nest__hung_up(info->ssi_code))) {
+        supervisor_stop();
+    } else if (info->ssi_signo == SIGHUP) {
+        supervisor_reload();
+    }
+}
+
+/* What workers have to say to systemd: it listens to the main process alone. */
 static void supervisor_relay(void) {
     char state[256];
     ssize_t n;
@@ -173,121 +264,74 @@ static void supervisor_relay(void) {
     }
 }
 
-/* When who serves has had its time to end by itself; 0: not yet known, or never. */
-static uint64_t supervisor_kill_at(void) {
-    uint32_t drain = atomic_load(&nest__counts->drain_ms);
-    if (supervisor.child == 0 || supervisor.killed) {
-        return 0;
-    }
-    if (supervisor.cut_at != 0) {
-        return supervisor.cut_at + SUPERVISOR_GRACE_MS;
-    }
-    return supervisor.stopping && drain != 0 ? supervisor.stopped_at + drain + SUPERVISOR_GRACE_MS
-                                             : 0;
-}
-
-/* Passes on what comes, until the child has ended or `until` (0: never). True: it has ended,
- * *status says how. Who does not end though the stop has cut everybody is ended. */
-static bool supervisor_await(uint64_t until, int *status) {
-    struct pollfd ready[2] = {{.fd = supervisor.signals, .events = POLLIN},
+/* Sleeps until something is to be done, at most `timeout` ms (-1: for ever). Signals are read from
+ * a descriptor, so none can come between a look and the sleep. Where one worker serves all, it
+ * tells systemd that the server lives. */
+static void supervisor_sleep(int timeout) {
+    struct pollfd ready[3] = {{.fd = supervisor.signals, .events = POLLIN},
+                              {.fd = supervisor.wake, .events = POLLIN},
                               {.fd = supervisor.relay[0], .events = POLLIN}};
     struct signalfd_siginfo info;
-    for (;;) {
-        if (supervisor.child > 0 && waitpid(supervisor.child, status, WNOHANG) > 0) {
-            supervisor.child = 0;
-            return true;
-        }
-        uint64_t now = nest__clock_ms(), kill_at = supervisor_kill_at();
-        uint64_t next = kill_at != 0 ? kill_at : until;
-        if (kill_at != 0 && now >= kill_at) {
-            kill(supervisor.child, SIGKILL);
-            supervisor.killed = true;
-            continue;
-        }
-        if (next != 0 && now >= next) {
-            return false;
-        }
-        if (supervisor.child == 0 && supervisor.stopping) {
-            return false;
-        }
-        int timeout = next == 0 ? -1 : (int)(next - now);
-        (void)poll(ready, 2, supervisor.child == 0 ? nest__beat(timeout) : timeout);
-        while (read(supervisor.signals, &info, sizeof info) == (ssize_t)sizeof info) {
-            supervisor_pass(&info);
-        }
+    uint64_t count;
+    bool beats = !nest__policy_many || nest__children_live() == 0;
+    if (poll(ready, 3, beats ? nest__beat(timeout) : timeout) <= 0) {
+        return;
+    }
+    while (ready[0].revents != 0 &&
+           read(supervisor.signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        supervisor_signal(&info);
+    }
+    if (ready[1].revents != 0) {
+        (void)!read(supervisor.wake, &count, sizeof count);
+        supervisor.woken = true;
+    }
+    if (ready[2].revents != 0) {
         supervisor_relay();
     }
 }
 
-static void supervisor_report_exit(pid_t pid, int status, uint64_t lost, uint32_t delay) {
-    char end[64], next[64] = "the server ends";
-    if (supervisor.killed) {
-        snprintf(end, sizeof end, "did not end in time, and was killed");
-    } else if (WIFSIGNALED(status)) {
-        snprintf(end, sizeof end, "was ended by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    } else {
-        snprintf(end, sizeof end, "exited with status %d", WEXITSTATUS(status));
+/* A worker that serves many and was forked during the stop has not been told of it. */
+static int supervisor_replenish(void) {
+    uint32_t before = nest__children_live();
+    int timeout = nest__children_replenish();
+    if (nest__policy_many && nest__children_live() > before) {
+        for (uint32_t stop = 0; stop < supervisor.stops; stop++) {
+            nest__children_signal(stop == 0 ? SIGTERM : SIGINT);
+        }
     }
-    if (!supervisor.stopping) {
-        snprintf(next, sizeof next, "another takes its place in %u ms", (unsigned)delay);
-    }
-    nest__say("process %ld, which serves, %s, and %llu %s with it; %s", (long)pid, end,
-              (unsigned long long)lost, lost == 1 ? "client" : "clients", next);
+    return timeout;
 }
 
-/* Of those that are open, the dead one's are lost: they stay counted where they are. */
-static uint64_t supervisor_lost(void) {
-    static uint64_t before;
-    uint64_t now = atomic_load(&nest__counts->ended[NEST_OPEN]), lost = now - before;
-    before = now;
-    return lost;
+static bool supervisor_done(void) {
+    if (nest__children_live() > 0) {
+        return false;
+    }
+    return nest__children_over() != -1 ||
+           (supervisor.phase != NEST__GO_ON && nest__policy_wanted() == 0);
 }
 
-int nest__supervise(int (*serve)(void)) {
+int nest__supervise(void) {
     if (nest__listener_count == 0) {
-        return serve();
+        return nest__serve_alone();
     }
     supervisor.pid = getpid();
     for (;;) {
-        int status = 0;
-        uint64_t begin = nest__clock_ms();
-        uint32_t delay = SUPERVISOR_BACKOFF_MS;
-        pid_t pid = supervisor.child = supervisor_fork(serve);
-        if (pid == -1) {
-            nest__say("cannot fork: %s", strerror(errno));
-            supervisor.child = 0;
-        } else {
-            if (supervisor.reloaded) {
-                supervisor_send(SIGHUP);
-            }
-            if (supervisor.stopping) { /* while nobody served: for those who wait in queues */
-                supervisor_send(SIGTERM);
-            }
-            (void)supervisor_await(0, &status);
+        nest__children_reap();
+        bool woken = supervisor.woken;
+        supervisor.woken = false;
+        supervisor_publish();
+        int timeout = nest__policy_mind(woken);
+        timeout = nest__sooner(timeout, supervisor_advance());
+        timeout = nest__sooner(timeout, supervisor_replenish());
+        timeout = nest__sooner(timeout, nest__service_process_mind());
+        if (supervisor_done()) {
+            break;
         }
-        if (atomic_load(&supervisor.shared->over) != 0) {
-            return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-        }
-        if (nest__clock_ms() - begin >= SUPERVISOR_WELL_MS) {
-            supervisor.failures = 0;
-        }
-        for (uint32_t i = 0; i < supervisor.failures && delay < SUPERVISOR_BACKOFF_MOST_MS; i++) {
-            delay *= 2;
-        }
-        delay = delay < SUPERVISOR_BACKOFF_MOST_MS ? delay : SUPERVISOR_BACKOFF_MOST_MS;
-        supervisor.failures++;
-        supervisor.lives++;
-        uint64_t lost = supervisor_lost();
-        if (supervisor.stopping) { /* whom it took along was cut */
-            atomic_fetch_add(&nest__counts->cut, lost);
-        }
-        if (pid != -1) {
-            supervisor_report_exit(pid, status, lost, delay);
-        }
-        if (supervisor.stopping) {
-            return EXIT_FAILURE;
-        }
-        (void)supervisor_await(nest__clock_ms() + delay, &status);
+        supervisor_sleep(timeout);
     }
+    nest__service_process_end();
+    close(supervisor.signals);
+    close(supervisor.wake);
+    int over = nest__children_over();
+    return nest__cut() > 0 || over > 0 || nest__children_failed() ? EXIT_FAILURE : EXIT_SUCCESS;
 }

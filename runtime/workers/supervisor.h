@@ -1,35 +1,66 @@
-/* supervisor.h: a main process that owns the listening sockets, and the process that serves.
+/* supervisor.h: the main process owns the listening sockets for life; workers are forked from it,
+ * and may die.
  *
- * Used by worker models of which one process serves all. supervisor_none.c: that is the main
- * process. */
+ * What differs between worker models is a policy: how many workers are wanted now, and what the
+ * supervisor minds for them. workers/supervisor_none.c: there is no supervisor, the main process
+ * serves. */
 #ifndef NEST_WORKERS_SUPERVISOR_H
 #define NEST_WORKERS_SUPERVISOR_H
 
 #include "../seam.h"
+#include "shared.h"
+#include "stop.h"
 
+#include <signal.h>
 #include <sys/types.h>
 
-struct nest__counts { /* outlive the process that serves, and are written by it alone */
-    _Atomic uint64_t ended[NEST_REASONS];
-    _Atomic uint64_t cut;
-    _Atomic uint32_t drain_ms; /* drainTimeout, which a reload may have changed there */
-};
-extern struct nest__counts *nest__counts;
-
-/* At the workers's preparation: from here on no TERM is lost. 0, or -errno and said why. */
-int nest__supervisor_prepare(void);
-/* Runs `serve` in a process of its own, again and again while it dies, until it returns; its
- * result. Without listeners there is nobody to go on for: then here. */
-int nest__supervise(int (*serve)(void));
-bool nest__supervises(void); /* this process has not served: what exit handlers would see is not
-                                what actions left */
-/* Whether who serves does what this TERM, INT or HUP says: the supervisor passes them on and counts
- * them, and a signal to both is meant once. Async-signal-safe. */
+/* -- for worker models and main */
+/* At the preparation of a worker model, for at most that many workers at a time: from here on no
+ * TERM is lost. 0, or -errno and said why. */
+int nest__supervisor_prepare(uint32_t workers);
+/* Runs the server; its exit status. Without listeners no other process is made: then it is what
+ * nest__serve_alone says. */
+int nest__supervise(void);
+bool nest__supervises(void); /* this process has forked workers, and is none: what exit handlers
+                                would see is not what actions left */
+pid_t nest__supervisor(void);
+/* In a worker: whether it does what this TERM, INT or HUP says. The supervisor passes them on and
+ * counts them, and a signal that reaches both is meant once. Async-signal-safe. */
 bool nest__heeds(int signal);
-/* How often who serves has died: names of connections begin behind those of the dead. */
-uint32_t nest__lives(void);
-#define NEST__LIFE (UINT32_C(1) << 20) /* generations of a slot, for each */
+void nest__supervisor_wake(void); /* from a worker, or a signal handler */
 /* For nest__crash_install. */
 const char *nest__crash_consequence(void);
+
+/* -- a worker model supplies: workers */
+/* In a process that has no supervisor; an exit status. */
+int nest__serve_alone(void);
+/* In the process of a worker; an exit status. TERM, INT and HUP are blocked, and `mask` is what
+ * the worker is to run with. `life` counts the workers that had the same number before. */
+int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask);
+
+/* -- a policy supplies. It runs in the supervisor. */
+/* The workers serve many clients each, and measure drainTimeout themselves. Else each serves one,
+ * and the supervisor measures it. */
+extern const bool nest__policy_many;
+uint32_t nest__policy_wanted(void); /* how many workers are to be forked now */
+/* A number was chosen for the next worker. It is free, and its report is cleared. */
+void nest__policy_fork(uint32_t worker);
+/* The worker has ended, or could not be forked. True: it had a client, or is done with all. */
+bool nest__policy_gone(uint32_t worker);
+/* Whenever the supervisor is awake; `woken`: a worker asked for it. ms until it must be awake
+ * again, -1: it need not. */
+int nest__policy_mind(bool woken);
+void nest__policy_reload(void); /* the configuration has changed: workers forked from now on have
+                                   the new one */
+void nest__policy_stop(enum nest__stop_phase); /* before workers are told */
+
+/* -- for policies */
+enum nest__stop_phase nest__phase(void);
+void nest__finish(void); /* begins a stop, as if by TERM */
+
+/* The sooner of two timeouts of poll. */
+static inline int nest__sooner(int a, int b) {
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
 
 #endif

@@ -1,30 +1,33 @@
 /* supervisor_none.c: no supervisor: the main process serves.
  *
- * Called by workers/loops.c and script. State: the counts, of the process. */
+ * Called by main and the worker model. State: the counts of connections. */
 #include "supervisor.h"
 
-static struct nest__counts supervisor_counts;
-struct nest__counts *nest__counts = &supervisor_counts;
+static _Atomic uint64_t supervisor_ended[NEST_REASONS], supervisor_unread[NEST_REASONS];
+_Atomic uint64_t *nest__ended = supervisor_ended;
+_Atomic uint64_t *nest__reported = supervisor_unread;
+uint16_t nest__serial;
+static uint64_t supervisor_cut;
 
-int nest__supervisor_prepare(void) {
+uint64_t nest__cut(void) {
+    return supervisor_cut;
+}
+
+void nest__cut_add(uint64_t clients) {
+    supervisor_cut += clients;
+}
+
+int nest__supervisor_prepare(uint32_t workers) {
+    (void)workers;
     return 0;
 }
 
-int nest__supervise(int (*serve)(void)) {
-    return serve();
+int nest__supervise(void) {
+    return nest__serve_alone();
 }
 
 bool nest__supervises(void) {
     return false;
-}
-
-bool nest__heeds(int signal) {
-    (void)signal;
-    return true;
-}
-
-uint32_t nest__lives(void) {
-    return 0;
 }
 
 const char *nest__crash_consequence(void) {

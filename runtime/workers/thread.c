@@ -33,8 +33,6 @@ enum {
     THREAD_DESCRIPTORS = 16, /* beside connections and listeners */
 };
 
-_Atomic uint64_t *nest__ended;
-
 struct thread_slot {
     alignas(64) nest_session session;
     struct nest__deadline_slot limit;
@@ -83,10 +81,6 @@ void nest__watch_wake(void) {
     nest__write(thread_pool.wake, &one, sizeof one);
 }
 
-uint64_t nest__cut(void) {
-    return atomic_load(&nest__counts->cut);
-}
-
 /* -- a thread -----------------------------------------------------------------------------------
  */
 
@@ -119,7 +113,7 @@ static void thread_serve(struct thread_slot *slot, const struct nest__arrival *a
     pthread_mutex_lock(&slot->lock);
     slot->fd = -1;
     if (cut && !slot->left) {
-        atomic_fetch_add(&nest__counts->cut, 1);
+        nest__cut_add(1);
     }
     pthread_mutex_unlock(&slot->lock);
     close(arrival->fd);
@@ -238,7 +232,6 @@ static int thread_spawn(void) {
     error = pthread_attr_setstacksize(&attributes, stack);
     for (uint32_t i = 0; i < nest__config.max_clients && error == 0; i++) {
         struct thread_slot *slot = &thread_pool.slots[i];
-        slot->session.self.gen = nest__lives() * NEST__LIFE;
         atomic_fetch_add(&thread_pool.live, 1); /* before it can end */
         error = pthread_create(&slot->thread, &attributes, thread_main, slot);
         if (error != 0) {
@@ -293,10 +286,9 @@ int nest__workers_prepare(void) {
     uint64_t clients = nest__config.max_clients;
     int error = nest__descriptors_budget(clients * nest__session_descriptors(false) + fixed,
                                          clients * nest__session_descriptors(true) + fixed);
-    if (error != 0 || (error = nest__supervisor_prepare()) != 0) {
+    if (error != 0 || (error = nest__supervisor_prepare(1)) != 0) {
         return error;
     }
-    nest__ended = nest__counts->ended;
     error = thread_reserve();
     if (error != 0) {
         nest__say("no room for %u clients: %s; lower maxClients",
@@ -377,13 +369,9 @@ static enum thread_asked thread_sleep(int timeout) {
     return asked;
 }
 
-/* How many connections there are, and whether any has come or gone since. */
-static uint32_t thread_busy(uint64_t *ended) {
+/* How many connections there are. */
+static uint32_t thread_busy(void) {
     uint32_t busy = 0;
-    *ended = 0;
-    for (int reason = 0; reason < NEST_REASONS; reason++) {
-        *ended += atomic_load(&nest__ended[reason]);
-    }
     for (uint32_t i = 0; i < thread_pool.count; i++) {
         struct thread_slot *slot = &thread_pool.slots[i];
         pthread_mutex_lock(&slot->lock);
@@ -400,16 +388,14 @@ static void thread_work(void) {
     while (atomic_load(&thread_pool.live) > 0) {
         int timeout = thread_look();
         if (limit > 0) {
-            uint64_t ended;
-            bool busy = thread_busy(&ended) > 0;
-            if (nest__idle_exit_due(&idle, limit, busy, ended, &timeout)) {
+            bool busy = thread_busy() > 0;
+            if (nest__idle_exit_due(&idle, limit, busy, nest__ended_all(), &timeout)) {
                 return;
             }
         }
         switch (thread_sleep(timeout)) {
         case THREAD_RELOAD:
             nest__config_reload();
-            atomic_store(&nest__counts->drain_ms, nest__config.drain_timeout);
             break;
         case THREAD_STOP:
             return;
@@ -452,7 +438,7 @@ static void thread_abandon(void) {
         left += slot->left;
         pthread_mutex_unlock(&slot->lock);
     }
-    atomic_fetch_add(&nest__counts->cut, left); /* and they stay counted among the open */
+    nest__cut_add(left); /* and they stay counted among the open */
     nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
               left == 1 ? "action" : "actions");
 }
@@ -490,6 +476,15 @@ static int thread_run(void) {
     return nest__cut() > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+int nest__serve_alone(void) {
+    return thread_run();
+}
+
+int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
+    (void)worker, (void)life, (void)mask;
+    return thread_run();
+}
+
 int nest__workers_run(void) {
-    return nest__supervise(thread_run);
+    return nest__supervise();
 }

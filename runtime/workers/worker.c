@@ -1,11 +1,10 @@
 /* worker.c: a process that takes one connection, serves it and ends.
  *
- * Called by process.c, mostly in a child. State: the process's one connection. Must not know the
- * language, nor how bytes are read, nor other workers. */
+ * Called by the supervisor in its child, or by main where there is no supervisor. State: the
+ * process's one connection. Must not know the language, nor how bytes are read. */
 #include "../engine/engine.h"
 #include "../blocking/blocking.h"
 #include "../platform/platform.h"
-#include "idle_exit.h"
 #include "process.h"
 
 #include <errno.h>
@@ -17,14 +16,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORKER_RETRY_MS = 100, WORKER_GRACE_S = 2 };
-
-_Atomic uint64_t *nest__ended; /* the supervisor's: all; a worker's: its slot's */
+enum { WORKER_RETRY_MS = 100, WORKER_REPORT_RESTS = 600, WORKER_GRACE_S = 2 };
 
 static nest_session worker_session;
 static struct nest__worker *worker_own;
 static void *worker_vars;
 static uint8_t *worker_buffer;
+static struct nest__process_report *worker_report;
 static struct nest__deadline_slot *worker_slot; /* NULL: nobody watches */
 /* The connection, -1 before there is one. Volatile, as the next: handlers use them. */
 static volatile sig_atomic_t worker_fd = -1;
@@ -84,8 +82,11 @@ static void worker_on_alarm(int signal) {
 /* What the supervisor's stop has come to; a TERM from elsewhere means this worker alone. When the
  * supervisor has died, so has the server: the clock and a second TERM are minded here. */
 static void worker_on_stop(int signal) {
-    int saved = errno, phase = atomic_load(&nest__shared->stop), now = atomic_load(&nest__stop);
+    int saved = errno, phase = NEST__DRAIN, now = atomic_load(&nest__stop);
     (void)signal;
+    if (atomic_load(&nest__process_orders()->common.stops) > 1) {
+        phase = NEST__CUT_OFF;
+    }
     if (worker_alone()) {
         phase = now == NEST__GO_ON ? NEST__DRAIN : NEST__CUT_OFF;
         if (worker_fd == -1) {
@@ -94,9 +95,6 @@ static void worker_on_stop(int signal) {
         if (now == NEST__GO_ON && nest__config.drain_timeout > 0) {
             alarm(nest__config.drain_timeout / 1000 + 1);
         }
-    }
-    if (phase == NEST__GO_ON) {
-        phase = NEST__DRAIN;
     }
     if (phase >= now) { /* again: the last one may have come just before a poll */
         atomic_store(&nest__stop, phase);
@@ -134,19 +132,43 @@ static void worker_signals(void) {
 /* -- a connection --------------------------------------------------------------------------------
  */
 
-/* Gives up the place among the spares; the supervisor is waked only if fewer than half are left. It
- * asks again after whoever counts last, so no shortage goes unnoticed. */
-static void worker_leave(unsigned place) {
-    atomic_store(&nest__shared->spares[place], 0);
-    if (nest__spares() * 2 < nest__spares_target() &&
-        atomic_exchange(&nest__shared->asked, 1) == 0) {
-        nest__supervisor_ask();
+/* What this worker can see of other spares: how many are left, and whether one of those that have
+ * a client has asked for more since the supervisor last counted. */
+static uint32_t worker_others(bool *asked) {
+    struct nest__process_orders *orders = nest__process_orders();
+    uint32_t left = 0, pass = atomic_load(&orders->pass);
+    for (unsigned place = 0; place < NEST__SPARES; place++) {
+        uint32_t worker = atomic_load(&orders->spares[place]);
+        if (worker > 0 && worker <= nest__config.max_clients) {
+            struct nest__process_report *report = nest__process_report(worker - 1);
+            left += atomic_load(&report->state) == NEST__SPARE;
+            *asked = *asked || atomic_load(&report->asked) == pass;
+        }
+    }
+    return left;
+}
+
+/* It is no spare any more; the supervisor is woken only if fewer than half are left. Whoever comes
+ * last counts last, and the supervisor begins a new pass before it counts itself, so that no
+ * shortage goes unnoticed. */
+static void worker_leave(void) {
+    struct nest__process_orders *orders = nest__process_orders();
+    bool asked = false;
+    atomic_store(&worker_report->state, 0);
+    if (atomic_load(&orders->full) == 0 &&
+        worker_others(&asked) * 2 < atomic_load(&orders->target) && !asked) {
+        atomic_store(&worker_report->asked, atomic_load(&orders->pass));
+        nest__supervisor_wake();
     }
 }
 
-/* Descriptors or memory of the system are short. */
+/* Descriptors or memory of the system are short. The supervisor says so, once for all workers. */
 static void worker_rest(int error) {
-    nest__scarce(&nest__shared->scarce, error);
+    static uint32_t rests;
+    if (rests++ % WORKER_REPORT_RESTS == 0) {
+        atomic_store(&worker_report->scarce, (uint32_t)-error);
+        nest__supervisor_wake();
+    }
     (void)poll(NULL, 0, WORKER_RETRY_MS);
 }
 
@@ -155,7 +177,7 @@ static void worker_rest(int error) {
 static void worker_take(struct nest__arrival *arrival) {
     int error;
     while ((error = nest__take_any(arrival)) != 0) {
-        bool stops = atomic_load(&nest__shared->stop) != NEST__GO_ON;
+        bool stops = atomic_load(&nest__process_orders()->common.stops) > 0;
         if (error == -EINVAL || atomic_load(&nest__stop) == NEST__CUT_OFF) {
             _exit(EXIT_SUCCESS);
         }
@@ -176,28 +198,23 @@ static bool worker_serve(const struct nest__arrival *arrival) {
     return cut;
 }
 
-_Noreturn void nest__worker_main(uint32_t slot, uint32_t gen, unsigned place,
-                                 const sigset_t *mask) {
+int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     struct nest__arrival arrival;
-    struct nest__told *told = &nest__shared->told[slot];
-    nest__ended = told->ended;
-    worker_session.self = (nest__ref){slot, gen};
-    worker_slot = &told->slot;
+    bool asked;
+    worker_report = nest__process_report(worker);
+    worker_session.self = (nest__ref){worker, life};
+    worker_slot = &worker_report->limit;
     nest__crash_install("worker", "only this client is lost");
     worker_signals();
-    if (nest__parent_watch(SIGTERM, nest__supervisor()) != 0) {
-        _exit(EXIT_SUCCESS);
-    }
     sigprocmask(SIG_SETMASK, mask, NULL);
-    memset(worker_buffer, 0, nest__receive_capacity()); /* its pages, ahead of the client */
+    memset(worker_buffer, 0, nest__receive_capacity()); /* its pages, ahead of the client; */
+    (void)worker_others(&asked);                        /* those of others' reports likewise */
     worker_take(&arrival);
     worker_fd = arrival.fd;
-    worker_leave(place);
-    if (worker_serve(&arrival)) {
-        atomic_store(&told->cut, 1);
-    }
-    fflush(NULL);        /* what actions printed */
-    _exit(EXIT_SUCCESS); /* not exit: what start-up code registered is the supervisor's to run */
+    worker_leave();
+    nest__cut_add(worker_serve(&arrival));
+    fflush(NULL); /* what actions printed */
+    return EXIT_SUCCESS;
 }
 
 /* -- without a supervisor ------------------------------------------------------------------------
@@ -218,16 +235,31 @@ static void worker_on_only_stop(int signal) {
     errno = saved;
 }
 
-bool nest__worker_only(const struct nest__arrival *arrival) {
+/* inetd's nowait: no other process. */
+int nest__serve_alone(void) {
     struct sigaction stop = {.sa_handler = worker_on_only_stop, .sa_flags = (int)SA_RESTART};
     struct sigaction cut = {.sa_handler = worker_on_alarm, .sa_flags = (int)SA_RESETHAND};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct nest__arrival arrival;
+    sigset_t heard;
+    if (!nest__take_only(&arrival, false)) {
+        return EXIT_FAILURE;
+    }
     nest__wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    nest__crash_install("server", "the server ends");
+    nest__crash_install("server", nest__crash_consequence());
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGALRM, &cut, NULL);
     sigaction(SIGHUP, &ignore, NULL); /* a connection keeps its configuration */
-    worker_fd = arrival->fd;
-    return worker_serve(arrival);
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGTERM);
+    sigaddset(&heard, SIGINT);
+    sigaddset(&heard, SIGALRM);
+    sigaddset(&heard, SIGHUP);
+    sigaddset(&heard, SIGCHLD);
+    sigprocmask(SIG_UNBLOCK, &heard, NULL);
+    worker_fd = arrival.fd;
+    nest__cut_add(worker_serve(&arrival));
+    nest__worker_clear(worker_own);
+    return nest__cut() > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

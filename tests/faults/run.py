@@ -24,7 +24,9 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import scribble                                                     # noqa: E402
 import watch                                                        # noqa: E402
+from support import sample                                          # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
@@ -231,10 +233,10 @@ def killed(binary):
     """The one worker of a thread or event server is killed: another takes its place; (numbers, what
     is wrong)."""
     with Server([binary]) as server:
-        workers, patience = [], time.monotonic() + 5      # it listens before there is one
+        workers, deadline = [], time.monotonic() + 5      # it listens before there is one
         while not workers:
             workers = [pid for pid in server.family() if pid != server.process.pid]
-            if not workers and time.monotonic() > patience:
+            if not workers and time.monotonic() > deadline:
                 return '', 'nobody serves but the process that listens'
         others, start = watch.Others(server), time.monotonic()
         os.kill(workers[0], signal.SIGKILL)
@@ -259,11 +261,12 @@ def killed(binary):
 
 def main():
     """Runs all; the exit status."""
-    names = list(faults('event'))
+    names = [*faults('event'), 'scribble']
     parser = argparse.ArgumentParser(
         description='Attacks servers of every model, and looks at what others notice.',
         epilog='environment: NEST is the compiler to use (default: built by cargo)')
-    parser.add_argument('--model', action='append', choices=SOCKET_MODELS)
+    parser.add_argument('--model', action='append', choices=SOCKET_MODELS,
+                        help='only this (default: one that CHECK_SEED draws; CHECK_ALL=1: all)')
     parser.add_argument('--only', action='append', choices=names, help='only this fault')
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -271,7 +274,8 @@ def main():
     report = Report('faults')
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-faults-') as folder:
-        for model in options.model or SOCKET_MODELS:
+        report.note(sample.described())
+        for model in options.model or sample.some(SOCKET_MODELS, 1):
             report.heading(f'{model}: other clients, undisturbed -> attacked; memory; all clients')
             binary = os.path.join(folder, model)
             run([nest, 'build', os.path.join(HERE, 'faults.nest'), '--model', model, '-o', binary])
@@ -289,6 +293,11 @@ def main():
                 except Failed as error:
                     numbers, wrong = '', error
                 report.line(wrong is None, model, fault.about, numbers, wrong or '')
+            if not options.only or 'scribble' in options.only:
+                run([nest, 'build', os.path.join(HERE, 'scribble.nest'), '--model', model, '-o',
+                     binary])
+                numbers, wrong = scribble.check(binary, model)
+                report.line(wrong is None, model, 'shared memory overwritten', numbers, wrong or '')
     return report.close()
 
 

@@ -52,9 +52,18 @@ def content(root, name):
         return file.read()
 
 
+def homes(root):
+    """The folders that servers have made for uploads under way; a server removes its own at its end."""
+    return sorted(name for name in os.listdir(root) if name.startswith('.nest-upload-'))
+
+
 def hidden(root):
-    """What uploads have left."""
-    return sorted(name for name in os.listdir(root) if name.startswith('.'))
+    """What uploads have left, in the folder for uploads under way or beside their places."""
+    names = [name for name in os.listdir(root) if name.startswith('.')]
+    return sorted([f'{name}/{inside}' for name in names if name in homes(root)
+                   for inside in (os.listdir(f'{root}/{name}') if os.path.isdir(f'{root}/{name}')
+                                  else [''])] +
+                  [name for name in names if name not in homes(root)])
 
 
 def reset(client):

@@ -5,7 +5,7 @@ Must not know: how the server writes them.
 
 import os
 import time
-from checks import (BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, shares_syncs,
+from checks import (BYTES, answers, ask, content, ends, hidden, homes, put, reset, same, serve, shares_syncs,
                     together)
 from support.nest import Failed
 from support.server import Client
@@ -84,7 +84,40 @@ def killed(folder, exe):
         for name in hidden(folder):
             if not name.startswith('.nest-upload-'):
                 raise Failed(f'it left {name}')
-            os.unlink(f'{folder}/{name}')
+        end = time.monotonic() + 20
+        while homes(folder):    # a process of the killed server may still end, and hold its folder
+            if time.monotonic() > end:
+                raise Failed(f'the next server does not remove {homes(folder)}')
+            with serve(exe, folder) as server:
+                ends(server)
+
+
+def foreign(folder, exe):
+    """No client's path leads to an upload that is under way, even if the client knows its name."""
+    attempts = 1_000_000 if os.environ.get('NEST_ALL') else 20_000
+    batch, refused = 1000, (b'error Permission denied\n', b'error No such file or directory\n')
+    put(folder, 'up', b'first')
+    with serve(exe, folder) as server, Client(server) as writer, Client(server) as attacker:
+        answers_of = attacker.socket.makefile('rb')
+        for number in range(attempts // batch):
+            mine = b'mine %05d' % number
+            writer.send(b'put up %d\n' % len(mine) + mine)
+            names = [f'{name}/{inside}' for name in homes(folder)
+                     for inside in [f'{server.process.pid}-{number}', *os.listdir(f'{folder}/{name}')]]
+            names += ['.nest-upload-1', './.NEST-UPLOAD-1/x', 'sub/../.nest-upload-1-1']
+            question = ''.join(f'put {names[i % len(names)]} 4\nevil' for i in range(batch))
+            attacker.send(question.encode())
+            writer.expect(b'took %d\n' % len(mine))
+            for _ in range(batch):
+                said = answers_of.readline()
+                if said not in refused:
+                    raise Failed(f'attempt: {said!r}')
+            same('content', content(folder, 'up'), mine)
+        if not homes(folder):
+            raise Failed('no folder for uploads was made, so nothing was tried')
+    with serve(exe, folder) as server:
+        ends(server)
+    same('left', homes(folder), [])
 
 
 def unnamed(folder, exe, shim):
@@ -153,9 +186,9 @@ def full(folder, exe):
         same('room', ask(server, b'put up 300000\n' + BYTES[:300_000] + b'raw small\n'),
              b'took 300000\nnew')
         names = os.listdir(f'/proc/{server.process.pid}/root{disk}')
-        same('names', sorted(names), ['small', 'up'])
+        same('names', sorted(name for name in names if name[0] != '.'), ['small', 'up'])
         ends(server)
 
 
-PLAIN = (whole, places, cut, killed, too_large, full)
+PLAIN = (whole, places, cut, killed, foreign, too_large, full)
 SHIMMED = (unnamed, failing, grouped)

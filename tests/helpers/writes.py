@@ -53,7 +53,8 @@ def abandoned(folder, exe):
     """What is not committed leaves nothing, however the connection ends."""
     put(folder, 'up', b'old')
     with serve(exe, folder) as server:
-        same('ready', ask(server, b'drop\n'), b'dropped\n')
+        same('ready', ask(server, b'begin up\nsettle\n'), b'on disk\n')  # opens what stays open
+        put(folder, 'up', b'old')
         lasting = 'process' not in exe                     # what a process has, ends with it
         before = descriptors(server) if lasting else 0
         for number in range(12):

@@ -107,8 +107,8 @@ def group(folder, exe):
             same('in time', time.monotonic() - start < 15, True)
 
 
-def patience(folder, exe):
-    """Who watches over the server gives it the drainTimeout that it has read again."""
+def reloaded_drain(folder, exe):
+    """The supervisor uses the drainTimeout that it read at a reload."""
     settings(folder, 'drainTimeout 500ms\n')
     server, address = begun(folder, exe)
     with server, Talk(address) as busy:
@@ -375,5 +375,5 @@ def hangup(folder, exe):
             same('exit status', server.end(), 0)
 
 
-PLAIN = (queued, cut, group, patience, reload, load, notified, memory, hangup)
+PLAIN = (queued, cut, group, reloaded_drain, reload, load, notified, memory, hangup)
 LOGGING = (lines, dropped, full)

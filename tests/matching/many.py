@@ -10,20 +10,20 @@ import os
 import random
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from conversations import CUTS, Message, Stream, describe               # noqa: E402
 from pcre2 import Absent, GaveUp                                        # noqa: E402
 from rules import Specification                                         # noqa: E402
+from support import sample                                              # noqa: E402
 from support.nest import Failed, program                                # noqa: E402
 from support.report import Report                                       # noqa: E402
 from unit import Bench, talk                                            # noqa: E402
 from ways import Seen, drawn                                            # noqa: E402
 
-SECONDS = 60
-LEAST = 40              # specifications, however slow the machine is
+VOLUME = 160, 4000      # specifications of a sample, of everything
+LEAST = 40              # specifications that must show something of everything
 INPUTS = 8              # for each specification
 LONGEST = 40
 SHOWN = 5               # specifications that fail
@@ -152,10 +152,11 @@ def main():
     parser = argparse.ArgumentParser(
         description='Compiles and tries the matchers of many small random specifications.',
         epilog='environment: NEST is the compiler to use (default: built by cargo)')
-    parser.add_argument('--seed', type=int, default=1, help='of the first (default: 1)')
-    parser.add_argument('--count', type=int, help='how many (default: as many as --seconds allow)')
-    parser.add_argument('--seconds', type=float, default=SECONDS,
-                        help=f'how long without --count (default: {SECONDS})')
+    first, count = sample.seeds(*VOLUME)
+    parser.add_argument('--seed', type=int, default=first,
+                        help='of the first (default: CHECK_SEED or 1)')
+    parser.add_argument('--count', type=int, default=count,
+                        help='how many (default: {}; with CHECK_ALL=1 {})'.format(*VOLUME))
     parser.add_argument('--keep', metavar='FOLDER',
                         help='leave the last specification and its program there')
     options = parser.parse_args()
@@ -165,11 +166,9 @@ def main():
             os.makedirs(options.keep, exist_ok=True)
             folder = os.path.abspath(options.keep)
         bench = Bench(program(), folder)
-        seed, until = options.seed, time.monotonic() + options.seconds
-        last = options.seed + (options.count or LEAST)
-        while wrong < SHOWN and (seed < last or not options.count and time.monotonic() < until):
-            step = AT_ONCE - seed % AT_ONCE
-            seeds = range(seed, min(seed + step, last) if options.count else seed + step)
+        seed, last = options.seed, options.seed + options.count
+        while wrong < SHOWN and seed < last:
+            seeds = range(seed, min(seed + AT_ONCE - seed % AT_ONCE, last))
             for one, what in some(bench, seeds, counts):
                 wrong += 1
                 report.line(False, f'seed {one}', 'decides as libpcre2 does', '',

@@ -16,13 +16,14 @@ from conversations import CUTS, Message, Stream, describe           # noqa: E402
 from oracle import CLOSED                                           # noqa: E402
 from pcre2 import Absent, GaveUp                                    # noqa: E402
 from rules import MARKER, Specification                             # noqa: E402
+from support import sample                                          # noqa: E402
 from support.nest import Failed, program, run                       # noqa: E402
 from support.report import Report                                   # noqa: E402
 from talk import talk                                               # noqa: E402
 from unit import replace                                            # noqa: E402
 from ways import WAYS, Seen                                         # noqa: E402
 
-ROUNDS = len(WAYS)
+VOLUME = 2, 2 * len(WAYS)          # rounds of a sample, of everything
 INPUTS = 45                         # for each set
 LONGEST = 40
 SHOWN = 3                           # failures of one result
@@ -120,12 +121,13 @@ def main():
     """Runs all; the exit status."""
     parser = argparse.ArgumentParser(
         description='Compares emitted matchers with libpcre2: random rules, random conversations.',
-        epilog='environment: NEST is the compiler to use (default: built by cargo), NEST_ROUNDS '
-               'the number of rounds')
-    parser.add_argument('--seed', type=int, default=1, help='of the first round (default: 1)')
-    parser.add_argument('--rounds', type=int, default=os.environ.get('NEST_ROUNDS', str(ROUNDS)),
+        epilog='environment: NEST is the compiler to use (default: built by cargo)')
+    first, rounds = sample.seeds(*VOLUME)
+    parser.add_argument('--seed', type=int, default=first,
+                        help='of the first round (default: CHECK_SEED or 1)')
+    parser.add_argument('--rounds', type=int, default=rounds,
                         help='each has a seed of its own, one more than the last '
-                             f'(default: NEST_ROUNDS or {ROUNDS})')
+                             '(default: {}; with CHECK_ALL=1 {})'.format(*VOLUME))
     parser.add_argument('--way', type=int, metavar='N', choices=range(1, len(WAYS) + 1),
                         help='always that one of the ways in which rules are matched (default: '
                              'the next for each seed): ' +

@@ -19,6 +19,7 @@ import crash                                                        # noqa: E402
 import places                                                       # noqa: E402
 import talks                                                        # noqa: E402
 from projects import SANITIZE, STRICT, Projects, specs, tree, unused_files, wrong_text  # noqa: E402
+from support import sample                                          # noqa: E402
 from support.nest import MODELS, Failed, program, run               # noqa: E402
 from support.report import Report                                   # noqa: E402
 
@@ -36,6 +37,9 @@ COSTLY = (          # wide.nest, and all actions: the runtime is the same in all
     ('O3 san', 'gcc', f'-O3 {STRICT} {SANITIZE}', ''),
     ('clang san', 'clang', f'-O1 {STRICT} {SANITIZE}', ''),
 )
+# What a sample does of each part; the seed draws which.
+SOME_WIDE, SOME_ACTIONS, SOME_EVERYWHERE = 4, 10, 30
+SOME_TALKS, SOME_WATCHED, SOME_MACHINES = 5, 2, 3
 TALKING = ('gcc', 'musl', 'O0 san', 'O3 san', 'clang san')
 SAN_ENVIRONMENT = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'print_stacktrace=1'}
 
@@ -80,12 +84,14 @@ class Suite:
                              f'{len(self.specs)} projects, {count} files', '\n'.join(wrong))
 
     def builds(self):
-        """All specifications by all compilers, two at once."""
+        """Specifications by all compilers, two at once."""
         self.report.heading(f'Builds by make, with {STRICT}')
-        work = [(variant, 'wide', model, None) for variant in COSTLY for model in MODELS]
-        work += [(variant, *project, None) for variant in EVERYWHERE for project in self.made]
-        work += [(variant, name, 'event', 'actions.o') for variant in COSTLY
-                 for name in self.specs if name != 'wide']
+        work = sample.some([(variant, 'wide', model, None) for variant in COSTLY for model in MODELS],
+                           SOME_WIDE)
+        work += sample.some([(variant, *project, None) for variant in EVERYWHERE
+                             for project in self.made], SOME_EVERYWHERE)
+        work += sample.some([(variant, name, 'event', 'actions.o') for variant in COSTLY
+                             for name in self.specs if name != 'wide'], SOME_ACTIONS)
         errors, spent = {}, {}
 
         def one(item):
@@ -103,6 +109,8 @@ class Suite:
             for model in MODELS:
                 wrong = errors.get((label, model), [])
                 count = sum(1 for (v, _, m, _) in work if v[0] == label and m == model)
+                if count == 0:
+                    continue
                 flags = flags.replace(STRICT, '').replace(SANITIZE, '-fsanitize=…').replace('  ', ' ')
                 self.report.line(not wrong, model, f'{label}: {flags} {linker}'.strip()[:58],
                                  f'{count} builds, {spent[label, model]:.0f} s',
@@ -130,19 +138,19 @@ class Suite:
     def talk(self):
         """The conversation, however built."""
         self.report.heading(f'A conversation with waiting answers of {talks.LINES // 2000} MB')
-        for label in TALKING:
-            for model in MODELS:
-                def one(label=label, model=model):
-                    said = talks.talk(model, [self.server('wide', model, label)],
-                                      **(SAN_ENVIRONMENT if 'san' in label else {}))
-                    if said.strip():
-                        raise Failed(f'it wrote to stderr\n{said}')
-                self.attempt(model, label, one)
+        for label, model in sample.some([(label, model) for label in TALKING for model in MODELS],
+                                        SOME_TALKS):
+            def one(label=label, model=model):
+                said = talks.talk(model, [self.server('wide', model, label)],
+                                  **(SAN_ENVIRONMENT if 'san' in label else {}))
+                if said.strip():
+                    raise Failed(f'it wrote to stderr\n{said}')
+            self.attempt(model, label, one)
 
     def memcheck(self):
         """The same under valgrind."""
         self.report.heading('The same under valgrind: errors, leaks, descriptors')
-        for model in MODELS:
+        for model in sample.some(MODELS, SOME_WATCHED):
             self.attempt(model, 'not a word', lambda m=model: '{} processes'.format(
                 talks.memcheck(m, self.server('wide', m), self.folder)))
 
@@ -157,15 +165,16 @@ class Suite:
             if re.sub(r"(?m)^.*ASan doesn't fully support makecontext.*\n", '', said).strip():
                 raise Failed(f'it wrote to stderr\n{said}')
 
-        for model in ('script', 'event'):
-            if shutil.which(cross) is None or shutil.which('qemu-aarch64') is None:
-                self.report.skip(model, 'aarch64 under qemu', f'needs {cross} and qemu-aarch64')
+        absent = shutil.which(cross) is None or shutil.which('qemu-aarch64') is None
+        ways = (('aarch64 under qemu', ['qemu-aarch64'], cross, f'-O2 {STRICT}', '-static'),
+                ('ucontext', [], 'gcc', f'-O1 -DNEST__CONTEXT_UCONTEXT {STRICT}'),
+                ('ucontext san', [], 'gcc', f'-O1 -DNEST__CONTEXT_UCONTEXT {STRICT} {SANITIZE}'))
+        for model, (label, *how) in sample.some([(model, way) for model in ('script', 'event')
+                                                 for way in ways], SOME_MACHINES):
+            if how[0] and absent:
+                self.report.skip(model, label, f'needs {cross} and qemu-aarch64')
             else:
-                self.attempt(model, 'aarch64 under qemu', lambda m=model: one(
-                    m, 'aarch64', ['qemu-aarch64'], cross, f'-O2 {STRICT}', '-static'))
-            for label, more in (('ucontext', ''), ('ucontext san', SANITIZE)):
-                self.attempt(model, label, lambda m=model, k=label, f=more: one(
-                    m, k, [], 'gcc', f'-O1 -DNEST__CONTEXT_UCONTEXT {STRICT} {f}'))
+                self.attempt(model, label, lambda m=model, k=label, h=how: one(m, k, *h))
 
     def crashes(self):
         """Actions that crash."""
@@ -185,13 +194,15 @@ def main():
     parts = ('builds', 'symbols', 'talk', 'memcheck', 'machines', 'crashes', 'lines')
     parser = argparse.ArgumentParser(
         description='Checks generated projects as their users get them.',
-        epilog='environment: NEST is the compiler to use (default: built by cargo)')
+        epilog='environment: NEST is the compiler to use (default: built by cargo); without CHECK_ALL=1, '
+               'some of the builds and conversations, drawn by CHECK_SEED')
     parser.add_argument('--only', action='append', choices=parts,
                         help='only this part (may be repeated)')
     options = parser.parse_args()
     report = Report('project')
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-project-') as folder:
+        report.note(sample.described())
         suite = Suite(nest, folder, report)
         suite.text()
         for part in parts:

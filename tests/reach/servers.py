@@ -14,12 +14,14 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from support import sample                                              # noqa: E402
 from support.nest import ROOT, TIME, Failed, environment, program, run   # noqa: E402
 from support.report import Report                                       # noqa: E402
 
-SPECIFICATIONS, WALKS = 12, 200         # as many as the test draws for so many conversations
+VOLUME = 6, 60          # specifications of a sample, of everything
+WALKS = 200             # conversations that the test tries with each
 CLIENTS, STEPS = 300, 12
-TEST = ('cargo', 'test', '--quiet', '--package', 'nest-machine', '--test', 'reach_random')
+TEST = ('cargo', 'test', '--quiet', '--workspace', '--test', 'reach_random')
 # What decides branches: a number from 0 to 3, another one each time.
 ANY = '''static int any(void) {
     static unsigned long long x = 88172645463325252ULL;
@@ -30,10 +32,11 @@ ANY = '''static int any(void) {
 
 def drawn(folder):
     """Has specifications written there; their paths without endings."""
+    first, count = sample.seeds(*VOLUME)
     done = subprocess.run(TEST, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=4 * TIME,
-                          env=dict(os.environ, NEST_WRITE=folder,
-                                   NEST_TRIALS=str(SPECIFICATIONS * WALKS)))
+                          env=dict(os.environ, NEST_WRITE=folder, CHECK_SEED=str(first),
+                                   CHECK_TRIALS=str(count * WALKS), CHECK_SHARD='1/1'))
     if done.returncode != 0:
         raise Failed(done.stdout.decode(errors='replace')[-2000:])
     return sorted(os.path.join(folder, name[:-5]) for name in os.listdir(folder)
@@ -106,7 +109,7 @@ def main():
             all_points, all_takes = all_points + points, all_takes + takes
             with open(path + '.nest', encoding='utf-8') as file:
                 text = file.read()
-            wrong = wrong and f'{wrong}\nagain: NEST_SEED={os.path.basename(path)}'
+            wrong = wrong and f'{wrong}\nagain: CHECK_SEED={os.path.basename(path)} tests/reach/servers.py'
             report.line(not wrong, 'server', f'seed {os.path.basename(path)}',
                         f'{points} read points, {takes} messages', f'{wrong}\n{text}')
     enough = min(all_points, all_takes) >= CLIENTS

@@ -3,6 +3,8 @@
 
 usage: run.py [--only MODULE] [MODEL ...]
 
+Without a model: one that CHECK_SEED draws, or with CHECK_ALL=1 all.
+
 Every file beside this one that defines run(report, models) is a part. Must not know: any server.
 """
 
@@ -16,6 +18,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
+from support import sample                                          # noqa: E402
 from support.nest import SOCKET_MODELS, Failed                      # noqa: E402
 from support.report import Report                                   # noqa: E402
 
@@ -37,10 +40,12 @@ def main():
                         help=f'{", ".join(SOCKET_MODELS)}: only this model (may be repeated)')
     options = parser.parse_args()
     report = Report('servers')
+    report.note(sample.described())
+    models = options.models or sample.some(SOCKET_MODELS, 1)
     for name, module in known.items():
         if options.only is None or name in options.only:
             try:
-                module.run(report, options.models or SOCKET_MODELS)
+                module.run(report, models)
             except Failed as error:
                 report.line(False, '', name, '', error)
     return report.close()

@@ -19,6 +19,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+const AFTER_CHECK: &str = "Examples:
+  cargo xtask check tidy format clippy     only these steps
+  cargo xtask check --seed 20261122000000  what was tried on that day
+  cargo xtask check --all --shard 1/4      a quarter of everything";
+
 /// Tasks of the nest project.
 #[derive(Parser)]
 #[command(
@@ -33,15 +38,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all checks, two at a time; the last line counts them
-    Check {
-        /// Begin nothing more after a failure
-        #[arg(long)]
-        fail_fast: bool,
-        /// Only the steps of these names
-        #[arg(value_name = "STEP")]
-        only: Vec<String>,
-    },
+    /// Run the checks, several at a time; the last line counts them
+    ///
+    /// A step is not repeated while its command, the files that it reads and the installed tools are
+    /// unchanged since it passed; it is then reported as unchanged. Steps that draw at random begin
+    /// with a seed that is the date, so each day tries something else; the seed is printed, and --seed
+    /// brings it back. Some steps do a sample of their work: --all does all of it. Steps that are named
+    /// always run. target/check holds what each step printed and a table of times.
+    #[command(after_help = AFTER_CHECK)]
+    Check(check::Options),
     /// Check the house rules that a program can check
     Tidy,
     /// Measure the compiler against its budgets, and servers beside floors and servers of others
@@ -89,7 +94,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
-        Task::Check { fail_fast, only } => return check::check(fail_fast, &only),
+        Task::Check(options) => return check::check(&options),
         Task::Tidy => tidy::tidy(),
         Task::Bench { arguments } => bench::bench(&arguments),
         Task::BenchMatching { arguments } => bench::matching(&arguments),

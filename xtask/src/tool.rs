@@ -27,6 +27,13 @@ pub fn target() -> PathBuf {
     root().join(dir)
 }
 
+/// Builds the whole workspace as the tests need it, which is the only way not to build some of it
+/// twice; the path of its `nest`.
+pub fn test_nest() -> Result<PathBuf, String> {
+    run(cargo().args(["build", "--quiet", "--workspace", "--all-targets"]))?;
+    Ok(target().join("debug/nest"))
+}
+
 /// Builds `nest` for use; its path.
 pub fn release_nest() -> Result<PathBuf, String> {
     run(cargo().args(["build", "--release", "--package", "nest-cli"]))?;
@@ -81,8 +88,13 @@ pub fn name(command: &Command) -> String {
 
 /// All files below `place` that belong to the project, sorted; paths from the root.
 pub fn files(place: &str) -> Result<Vec<PathBuf>, String> {
+    files_below(&root(), place)
+}
+
+/// The same of another root.
+pub fn files_below(root: &Path, place: &str) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    walk(&root(), Path::new(place), &mut found)?;
+    walk(root, Path::new(place), &mut found)?;
     found.sort();
     Ok(found)
 }

@@ -113,7 +113,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
             reach: &reach,
             script: Script {
                 server: asked.servers[SCRIPT].clone(),
-                patience: args.timeout,
+                timeout: args.timeout,
             },
         };
         let acts = report.acts(&machine);

@@ -104,12 +104,7 @@ fn a_signal_during_the_build_leaves_nothing() {
     let place = Place::new();
     place.write("a.nest", GOOD);
     place.write("tmp/.keep", "");
-    place.write("slow", "#!/bin/sh\ntouch started\nsleep 1\nexit 1\n");
-    std::fs::set_permissions(
-        place.path("slow"),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    place.program("slow", "#!/bin/sh\ntouch started\nsleep 1\nexit 1\n");
     let mut command = place.command(&["build", "a.nest", "--cc", "./slow"]);
     let mut child = command.env("TMPDIR", place.path("tmp")).spawn().unwrap();
     while !place.path("started").exists() {

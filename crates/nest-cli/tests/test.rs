@@ -184,12 +184,10 @@ fn a_server_is_built_of_all_its_c() {
 #[test]
 fn what_a_machine_lacks_is_said() {
     let place = greet();
-    place.write(
+    place.program(
         "cc",
         "#!/bin/sh\ncase \"$*\" in *-fsanitize*) exit 1;; esac\nexec /usr/bin/env cc \"$@\"\n",
     );
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(place.path("cc"), mode).unwrap();
     let cc = place.path("cc").display().to_string();
     place
         .nest(&["test", "--model", "script", "--cc", &cc, "greet.nest"])
@@ -369,9 +367,7 @@ const PROMPT: Duration = Duration::from_secs(6);
 fn an_interrupt_ends_the_compiler() {
     let place = greet();
     let script = "#!/bin/sh\nsleep 60 &\necho $! >> began\nwait\n";
-    place.write("cc", script);
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(place.path("cc"), mode).unwrap();
+    place.program("cc", script);
     let cc = place.path("cc").display().to_string();
     let mut child = place
         .command(&quick(&["--cc", &cc, "greet.nest"]))

@@ -57,6 +57,10 @@ features! {
     Keep "keep" [];
     /// Actions move to helper threads (`$block`).
     Blocks "blocks" [Helpers];
+    /// Workers send each other messages. Nothing selects it yet but tests of the runtime.
+    Mailbox "mailbox" [];
+    /// A process of its own does a server's own work. Nothing selects it yet but tests of the runtime.
+    Tasks "tasks" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
 }

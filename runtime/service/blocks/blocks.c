@@ -1,7 +1,8 @@
 /* blocks.c: `$block` in a loop: an action goes on on a helper thread, and comes back.
  *
  * Called by actions; nest__worker() by the engine. State: records of blocks, the loop's; whose
- * worker and which block it is, of each thread. Must not know the language, nor what io waits for.
+ * worker and which block it is, of each thread. Must not know the language, nor what the loop waits
+ * for.
  *
  * The action leaves through the fiber switch as if it waited for work. The work is to switch to its
  * stack, on the helper; the end of the block switches back to the helper's, the work is done, and
@@ -12,9 +13,9 @@
  * A function in which the thread changes may not keep an address of thread-local storage, which
  * compilers take for constant: such storage is reached through functions that are not inlined. */
 #include "../../engine/engine.h" /* the size of a worker, that a session has a work block */
+#include "../../loop/loop.h"
 #include "../../platform/platform.h"
 #include "../../workers/context.h"
-#include "../../workers/loops.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -123,7 +124,7 @@ static void blocks_give(struct block *b) {
 
 /* The action goes on on the loop's thread. */
 static void blocks_back(nest_session *s, struct block *b) {
-    nest__loops_came(s);
+    nest__wait_came(s);
     nest__action_put(b->action);
     *nest_errno() = b->error;
     blocks_give(b);
@@ -145,14 +146,14 @@ void nest_block_begin(nest_session *s) {
     b->waiter = (struct nest__waiter){.wait = &b->wait};
     b->inner = 0;
     b->error = error;
-    if (!nest__loops_may_leave(s, &b->waiter)) {
+    if (!nest__wait_may_leave(s, &b->waiter)) {
         *nest_errno() = error;
         blocks_give(b);
         return;
     }
     pthread_sigmask(SIG_SETMASK, NULL, &b->signals);
     b->action = nest__action_take();
-    nest__loops_leave(s, &b->waiter);
+    nest__wait_leave(s, &b->waiter);
     if (blocks_block() == b) {
         *nest_errno() = error;
     } else {

@@ -1,21 +1,21 @@
 /* cache.c: files that stay open for a while, so that opening one again costs one system call rather
  * than three. It keeps descriptors, no content.
  *
- * Called by file/file.c and by the loop. Must not know sessions, nor the time: the loop says when
- * files expire.
+ * Called by file/file.c and at join points. Must not know sessions, nor what the time is.
  *
  * Each use asks the system what the path leads to now. The descriptor serves again only if that is
  * the same file and its owner, mode and time of change are the same; what is returned about the
  * file is always fresh. So a file that was replaced, removed, moved or forbidden is noticed by its
  * next use. This check cannot see that a path now reaches the same file by way of a place outside
- * fileRoot, so no descriptor serves for longer than NEST__CACHE_LIFE.
+ * fileRoot, so no descriptor serves for longer than CACHE_LIFE.
  *
  * Looking up the path of an open file never waits for a disk, because the system keeps all of its
  * directories in memory. On file systems of other machines or programs that is not so, and their
  * files are not kept. Closing the last descriptor of a removed file may wait for the disk, which is
- * why nest__cache_close is work for a helper. */
+ * why closing is work for a helper. */
 #include "cache.h"
 #include "../../file/file.h"
+#include "../../loop/helpers.h"
 #include "../../platform/files.h"
 
 #include <stdatomic.h>
@@ -25,7 +25,8 @@
 
 enum {
     CACHE_MOST = 1024, /* a power of two; who comes when it is full is not kept */
-    CACHE_PATH = 112   /* with its NUL */
+    CACHE_PATH = 112,  /* with its NUL */
+    CACHE_LIFE = 1000  /* ms that a file may stay open */
 };
 
 struct cache_entry {
@@ -51,8 +52,9 @@ static struct {
     uint32_t orphans; /* in use, and no longer named */
     dev_t device;     /* the last that was asked about, and what it is */
     bool asked, local;
-    int closing[CACHE_MOST]; /* handed over to nest__cache_close */
+    int closing[CACHE_MOST]; /* handed over to cache_close */
     _Atomic uint32_t closing_n;
+    struct nest__job job; /* which closes them */
 } cache;
 
 /* Numbers are from 1. */
@@ -60,13 +62,14 @@ static struct cache_entry *cache_at(unsigned number) {
     return &cache.entries[number - 1];
 }
 
-uint32_t nest__cache_limit(uint64_t most) {
+unsigned nest__cache_spare(uint64_t most) {
     cache.limit = most < CACHE_MOST ? (uint32_t)most : CACHE_MOST;
     return cache.limit;
 }
 
-bool nest__cache_used(void) {
-    return cache.count > cache.orphans;
+/* Files that are found must expire, when those that have expired before are closed. */
+unsigned nest__cache_due(void) {
+    return cache.count > cache.orphans && cache.job.work == NULL ? CACHE_LIFE : 0;
 }
 
 static uint32_t cache_hash(const char *path) {
@@ -192,7 +195,8 @@ static void cache_free(uint16_t number) {
     cache.count--;
 }
 
-bool nest__cache_expire(void) {
+/* No later action finds the files that are kept now. How many are to be closed. */
+static uint32_t cache_expire(void) {
     uint32_t n = 0;
     for (uint16_t number = 1; number <= cache.ever; number++) {
         struct cache_entry *entry = cache_at(number);
@@ -208,10 +212,11 @@ bool nest__cache_expire(void) {
         }
     }
     atomic_store(&cache.closing_n, n);
-    return n > 0;
+    return n;
 }
 
-int nest__cache_close(void *unused) {
+/* Work that may block. */
+static int cache_close(void *unused) {
     (void)unused;
     uint32_t n = atomic_load(&cache.closing_n);
     for (uint32_t i = 0; i < n; i++) {
@@ -219,4 +224,15 @@ int nest__cache_close(void *unused) {
     }
     atomic_store(&cache.closing_n, 0);
     return 0;
+}
+
+void nest__cache_tick(void) {
+    if (cache.job.work != NULL || cache_expire() == 0) {
+        return;
+    }
+    cache.job.work = cache_close;
+    if (nest__help(&cache.job) < 0) {
+        cache.job.work = NULL;
+        (void)cache_close(NULL);
+    }
 }

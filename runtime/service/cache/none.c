@@ -14,21 +14,3 @@ bool nest__cache_leave(int fd) {
     (void)fd;
     return false;
 }
-
-uint32_t nest__cache_limit(uint64_t most) {
-    (void)most;
-    return 0;
-}
-
-bool nest__cache_used(void) {
-    return false;
-}
-
-bool nest__cache_expire(void) {
-    return false;
-}
-
-int nest__cache_close(void *unused) {
-    (void)unused;
-    return 0;
-}

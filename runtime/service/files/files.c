@@ -36,6 +36,14 @@ int nest__files_start(void) {
     return nest__file_root_open();
 }
 
+void nest__files_close(void) {
+    nest__file_root_close();
+}
+
+void nest__files_lost(long process) {
+    nest__file_root_lost(process);
+}
+
 /* One directive runs at a time. */
 struct nest__need nest__files_need(void) {
     uint64_t records = FILES_OPEN * 2 * (sizeof(struct nest__opened) + sizeof(max_align_t));

@@ -12,6 +12,8 @@ struct nest__files_state {
 };
 
 int nest__files_start(void);
+void nest__files_close(void);
+void nest__files_lost(long process);
 struct nest__need nest__files_need(void);
 unsigned nest__files_descriptors(bool most);
 void nest__files_leave(nest_session *);

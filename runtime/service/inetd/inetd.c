@@ -19,8 +19,6 @@
 
 enum { INETD_NOTHING, INETD_LISTENER, INETD_CONVERSATION };
 
-int nest__pipe_out = -1;
-
 /* scope: process, set before workers are made */
 static struct {
     int what, fd;

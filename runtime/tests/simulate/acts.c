@@ -71,7 +71,7 @@ static void acts_failed(struct sim_talk *talk, const char *what) {
         right = sim_pardoned(talk);
         break;
     case ECANCELED:
-        right = script_over || sim_pardoned(talk) || talk->failed != 0 || talk->over ||
+        right = nest__loop.cut || sim_pardoned(talk) || talk->failed != 0 || talk->over ||
                 talk->end == NEST_CLOSED;
         break;
     case ETIMEDOUT:

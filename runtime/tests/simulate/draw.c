@@ -369,7 +369,7 @@ static struct nest__command draw_pass(void) {
         uint32_t next = moment_next(talk);
         least = least == 0 || (next != 0 && (int32_t)(next - least) < 0) ? next : least;
     }
-    uint32_t others[] = {script_job_next(), script_stop_at, newcomers_next()};
+    uint32_t others[] = {script_job_next(), nest__loop.due[NEST__DUE_CUT], newcomers_next()};
     for (unsigned i = 0; i < 3; i++) {
         bool ahead = others[i] != 0 && (int32_t)(others[i] - now) > 0;
         least = ahead && (least == 0 || (int32_t)(others[i] - least) < 0) ? others[i] : least;
@@ -454,6 +454,17 @@ static struct nest__command draw_short(void) {
     struct nest__command command = draw_verb(NEST__COMMAND_SHORT, 0);
     command.error = script_short != 0 ? 0 : (int)DRAW(EMFILE, ENFILE, ENOMEM, ENOBUFS);
     return command;
+}
+
+/* Those who still wait when drainTimeout is over are refused. */
+static void draw_refused(void) {
+    struct sim_talk *next;
+    for (struct sim_talk *talk = sim.talks; nest__loop.cut && talk != NULL; talk = next) {
+        next = talk->next;
+        if (talk->who > script_taken) {
+            talk_free(talk);
+        }
+    }
 }
 
 static struct nest__command draw_command(void) {
@@ -567,7 +578,8 @@ struct nest__command nest__command_read(void) {
         }
         record_check_all();
         newcomers_check();
-        if (sim.stop_at != 0 && !script_over && nest__reached(sim.stop_at, nest__now())) {
+        draw_refused();
+        if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {
             sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
         }
         if (++draw.commands > 2000 + (uint64_t)sim.conversations * 2000) {

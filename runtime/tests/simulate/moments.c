@@ -251,7 +251,7 @@ static void moment_in_action(struct sim_talk *talk) {
     if (talk->reset && !moment_working(talk)) {
         sim_broken(talk, "its action waits for a client that is gone");
     }
-    if (script_over && !moment_working(talk)) {
+    if (nest__loop.cut && !moment_working(talk)) {
         sim_broken(talk, "its action waits after drainTimeout");
     }
 }
@@ -290,7 +290,7 @@ void moment_step(struct sim_talk *talk) {
     }
     if (talk->acting) {
         moment_in_action(talk);
-    } else if (talk->reset || script_over) {
+    } else if (talk->reset || nest__loop.cut) {
         sim_broken(talk, "its client is gone, or drainTimeout is over, and it is not closed");
     } else if (talk->over && !out) {
         sim_broken(talk, "it has ended, all is delivered, and it is not closed");

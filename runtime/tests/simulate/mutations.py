@@ -7,7 +7,7 @@ longer there exactly once is a failure: then the bug has to be planted elsewhere
 MUTATIONS = [
     # -- a session's life
     ("mark-left", "engine/session.c", "    s->flags &= (uint8_t)~NEST__CUT;\n", ""),
-    ("counted-twice", "engine/session.c", "&nest__ended[reason], 1,", "&nest__ended[reason], 2,"),
+    ("counted-twice", "engine/session.c", "nest__count(reason, 1)", "nest__count(reason, 2)"),
     ("rest-left-at-end", "engine/session.c", "        s->work->rest_n = 0;\n", ""),
     ("timeout-forgotten", "engine/session.c", "        return NEST_TIMEOUT;\n", "        return NEST_GONE;\n"),
     ("stop-cuts-a-message", "engine/session.c",
@@ -178,7 +178,3 @@ MUTATIONS = [
     ("drain-as-built", "poller/script_steps.c", "    uint32_t limit = nest__config.drain_timeout;\n",
      "    uint32_t limit = 5000;\n"),
 ]
-
-# a handful that covers the parts, for every check
-FEW = {"mark-left", "stop-cuts-a-message", "message-elsewhere", "read-limit-renewed",
-       "action-not-restored", "wheel-later", "never-open-again", "reload-by-half"}

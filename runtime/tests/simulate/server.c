@@ -80,10 +80,10 @@ static int run(uint64_t seed) {
         sim_broken(NULL, "the server's exit status is %d, and %llu were cut", status,
                    (unsigned long long)nest__cut());
     }
-    if (cut && !script_over) {
+    if (cut && !nest__loop.cut) {
         sim_broken(NULL, "some were cut, and drainTimeout is not over");
     }
-    if (sim.talks != NULL || script_live != 0) {
+    if (sim.talks != NULL || nest__slots_taken() != 0) {
         sim_broken(sim.talks, "the server has stopped, and a conversation is left");
     }
     if (nest__faults_held - run_texts() != held) {
@@ -92,7 +92,7 @@ static int run(uint64_t seed) {
     files_closed();
     files_end();
     reload_end();
-    if (run_descriptors() != descriptors + 1) { /* fileRoot's */
+    if (run_descriptors() != descriptors) {
         sim_broken(NULL, "descriptors are left");
     }
     return 0;

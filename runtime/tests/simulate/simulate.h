@@ -10,6 +10,7 @@
 
 #include "../../config/config.h"
 #include "../../engine/engine.h"
+#include "../../loop/loop.h"
 #include "../../poller/script.h"
 
 enum { SIM_MESSAGES = 16, SIM_IN = 160000, SIM_LAWS = 32 };
@@ -198,6 +199,7 @@ unsigned reload_limits(enum sim_limit, uint32_t since, uint32_t to[SIM_LAWS]);
 /* -- newcomers.c: in place of the listener; after each step; and what is told to it */
 int newcomers_take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
 int newcomers_arm(bool on);
+void newcomers_pause(int error); /* in place of nest__accept_pause, where a session is served */
 void newcomers_check(void);
 void newcomers_said(void);
 void newcomers_released(void);

@@ -140,11 +140,11 @@ int nest__command_closed(uint32_t who, bool cut) {
         sim_broken(talk, "closed while its action runs");
     }
     bool may_miss =
-        talk->reset || cut || script_over || sim_pardoned(talk) || s->reason == NEST_GONE;
+        talk->reset || cut || nest__loop.cut || sim_pardoned(talk) || s->reason == NEST_GONE;
     if (!may_miss && talk->got != talk->want_n) {
         sim_broken(talk, "closed with replies that never arrived");
     }
-    if (cut && !script_over && s->reason != NEST_TIMEOUT && !talk->file_cut) {
+    if (cut && !nest__loop.cut && s->reason != NEST_TIMEOUT && !talk->file_cut) {
         moment_wait_timeout(talk); /* after its END, its client did not take the rest */
     }
     sim.closed++;
@@ -247,7 +247,7 @@ static bool talk_justified(struct sim_talk *talk, const nest_session *s) {
         moment_timeout(talk);
         return true;
     case NEST_SHUTDOWN:
-        return script_over || (sim.draining && !talk->unfinished);
+        return nest__loop.cut || (sim.draining && !talk->unfinished);
     default:
         return false;
     }
@@ -266,7 +266,7 @@ void talk_ending(struct sim_talk *talk, const nest_session *s) {
     if (!right && talk->end != NEST_OPEN) { /* what has come meanwhile may come before */
         right = (talk->reset && s->reason == NEST_GONE) ||
                 (sim.draining && talk->end == NEST_STUCK && s->reason == NEST_SHUTDOWN) ||
-                (script_over && s->reason == NEST_SHUTDOWN) ||
+                (nest__loop.cut && s->reason == NEST_SHUTDOWN) ||
                 (talk->failed == ETIMEDOUT && s->reason == NEST_TIMEOUT);
     }
     if (talk->file_cut && sim_pardoned(talk)) {

@@ -69,7 +69,7 @@ pub struct Ran {
 pub struct Script {
     pub server: PathBuf,
     /// If it takes longer, it hangs.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// What came of talks, one after the other, in one server.
@@ -106,7 +106,7 @@ impl Script {
             .stderr(Stdio::from(File::create(place("said")).map_err(failed)?))
             .spawn()
             .map_err(failed)?;
-        let limit = Instant::now() + self.patience;
+        let limit = Instant::now() + self.timeout;
         let status = loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 break status;

@@ -39,6 +39,22 @@ impl Place {
         std::fs::write(path, text).unwrap();
     }
 
+    /// Writes a program, by a process of its own. While a file is open for writing in any process, the
+    /// system refuses to run it ("Text file busy"), and what this one opens is inherited for a moment by
+    /// every child that another test's thread starts.
+    pub fn program(&self, name: &str, text: &str) {
+        let mut child = Command::new("sh")
+            .args(["-c", "cat > \"$0\" && chmod +x \"$0\""])
+            .arg(self.path(name))
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        drop(stdin);
+        assert!(child.wait().unwrap().success());
+    }
+
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }

@@ -1,11 +1,12 @@
 //! Random rule sets and conversations: the same decisions as by libpcre2, at the same bytes.
 //!
-//! `NEST_TRIALS` conversations (default 200,000) from `NEST_SEED`. A failing case is printed
-//! smaller, with the two variables that replay it.
+//! `support/sample.rs` says how many are tried. A failing case is printed smaller, with the two
+//! variables that repeat it.
 
 use crate::print::{Macros, pcre};
 use crate::random::Random;
 use crate::reference::{self, GaveUp};
+use crate::sample::Volume;
 use crate::{generate, pcre2::Regex, shrink};
 use nest_pattern::sim::{Decision, Engine, Outcome, Rule, Together};
 use nest_pattern::{Dfa, Hir, Nfa, lower};
@@ -17,6 +18,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Conversations for each set of rules.
 const PER_SET: u64 = 24;
+
+/// Conversations to try.
+const VOLUME: Volume = Volume {
+    quick: 24_000,
+    sample: 200_000,
+    full: 2_000_000,
+};
 
 /// A pattern that needs more is left to the thread list.
 const BUDGET: usize = 2_000;
@@ -177,15 +185,6 @@ fn fails(case: &Case) -> Option<String> {
     difference(case, &prepare(case).ok()?).ok()?
 }
 
-fn variable(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(value) => value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name} is not a number: {value}")),
-        Err(_) => default,
-    }
-}
-
 /// What was done, in all.
 #[derive(Default)]
 struct Counts {
@@ -202,7 +201,7 @@ struct Counts {
 fn try_set(set: u64) -> Result<Counts, String> {
     let mut random = Random::new(set);
     let mut case = generate::rules(&mut random);
-    let replay = format!("replay: NEST_SEED={set} NEST_TRIALS={PER_SET}");
+    let replay = format!("again: CHECK_SEED={set} CHECK_TRIALS={PER_SET}");
     let ready = prepare(&case).map_err(|e| format!("{e}\n{}{replay}", case.describe()))?;
     let mut counts = Counts {
         rules: ready.fast.len() as u64,
@@ -233,16 +232,19 @@ fn try_set(set: u64) -> Result<Counts, String> {
 
 #[test]
 fn same_decisions_as_libpcre2() {
-    let trials = variable("NEST_TRIALS", 200_000);
-    let seed = variable("NEST_SEED", 1);
+    let seeds = VOLUME.seeds(PER_SET);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let (next, all) = (AtomicU64::new(seed), Mutex::new(Counts::default()));
+    let (next, all) = (AtomicU64::new(seeds.start), Mutex::new(Counts::default()));
     std::thread::scope(|scope| {
-        for _ in 0..if trials > PER_SET { processors } else { 1 } {
+        for _ in 0..processors {
             scope.spawn(|| {
-                while all.lock().is_ok_and(|all| all.done < trials) {
-                    let one = try_set(next.fetch_add(1, Ordering::Relaxed));
-                    // Poisoned by the first that fails: then all stop.
+                // Poisoned by the first that fails: then all stop.
+                while !all.is_poisoned() {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let one = try_set(seed);
                     let mut all = all.lock().expect("another set has failed");
                     let one = one.unwrap_or_else(|what| panic!("{what}"));
                     all.done += one.done;
@@ -266,13 +268,13 @@ fn same_decisions_as_libpcre2() {
         merged,
     } = all.into_inner().expect("no set failed");
     println!(
-        "seed {seed}: {done} conversations, {gave_up} without a verdict of libpcre2, \
+        "seeds {seeds:?}: {done} conversations, {gave_up} without a verdict of libpcre2, \
          {by_dfa} of {rules} rules by DFA, {merged} of {sets} sets merged"
     );
-    if trials < 10_000 {
+    if done < 10_000 {
         return;
     }
-    // A full run must have tested something.
+    // A run that is not a repetition must have tested something.
     assert!(
         gave_up * 100 <= done,
         "libpcre2 gave up on {gave_up} of {done} conversations"

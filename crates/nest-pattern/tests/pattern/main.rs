@@ -12,4 +12,6 @@ mod pcre2;
 mod print;
 mod random;
 mod reference;
+#[path = "../../../../tests/support/sample.rs"]
+mod sample;
 mod shrink;

@@ -1,0 +1,79 @@
+/* channel.c: which kind a channel is, for each operation: a row for each kind that a server can
+ * have.
+ *
+ * Called by pollers, loop/, blocking/, and the engine. No state. Sockets are what every server has;
+ * NEST__PIPES is 1 where a channel may be a pair of descriptors instead. */
+#include "pipe.h"
+#include "socket.h"
+
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* A macro: also where nothing is optimized, what a server has not is not called. */
+#define CHANNEL_IS_PIPE(chan) (NEST__PIPES && (chan)->kind == NEST__PIPE)
+
+int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t n,
+                           enum nest__chan_how how) {
+    return CHANNEL_IS_PIPE(chan) ? nest__pipe_receive(chan, to, n, how)
+                                 : nest__socket_receive(chan, to, n, how);
+}
+
+int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out out[], int n,
+                        enum nest__chan_how how) {
+    return CHANNEL_IS_PIPE(chan) ? nest__pipe_send(chan, out, n, how)
+                                 : nest__socket_send(chan, out, n, how);
+}
+
+int64_t nest__chan_send_file(const struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    return CHANNEL_IS_PIPE(chan) ? -EAGAIN : nest__socket_send_file(chan, fd, at, n);
+}
+
+static bool channel_has_input(const struct nest__chan *chan) {
+    int n = 0;
+    return ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
+}
+
+bool nest__chan_pending(const struct nest__chan *chan) {
+    return (chan->state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) == 0 && channel_has_input(chan);
+}
+
+bool nest__chan_unread(const struct nest__chan *chan) {
+    const unsigned asks = NEST__CHAN_LATE | NEST__CHAN_EOF | NEST__CHAN_GONE;
+    return (chan->state & asks) == NEST__CHAN_LATE && channel_has_input(chan);
+}
+
+int nest__chan_half_close(const struct nest__chan *chan) {
+    return CHANNEL_IS_PIPE(chan) ? -1 : nest__socket_half_close(chan);
+}
+
+void nest__chan_reset(const struct nest__chan *chan) {
+    if (!CHANNEL_IS_PIPE(chan)) {
+        nest__socket_reset(chan);
+    }
+}
+
+void nest__chan_close(const struct nest__chan *chan) {
+    if ((chan->state & NEST__CHAN_CUT) != 0) {
+        nest__chan_reset(chan);
+    }
+    close(chan->fd);
+}
+
+int nest__chan_descriptor(const struct nest__chan *chan, bool output) {
+    return CHANNEL_IS_PIPE(chan) && output ? nest__pipe_out : chan->fd;
+}
+
+bool nest__chan_shared(const struct nest__chan *chan) {
+    return CHANNEL_IS_PIPE(chan);
+}
+
+void nest__peer_text(const struct nest__chan *chan, char *to, size_t size) {
+    int saved = errno;
+    if (CHANNEL_IS_PIPE(chan)) {
+        nest__pipe_peer(to, size);
+    } else {
+        nest__socket_peer(chan, to, size);
+    }
+    errno = saved;
+}

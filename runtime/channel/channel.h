@@ -1,0 +1,38 @@
+/* channel.h: what can be done with a channel: the same few operations for every kind.
+ *
+ * Called by pollers, loop/ and blocking/; nothing else receives or sends. Each kind is a file:
+ * socket.c, pipe.c, script.c. channel.c chooses between kinds that a server has; a script has one.
+ * Only the functions of seam.h are for the engine. */
+#ifndef NEST_CHANNEL_H
+#define NEST_CHANNEL_H
+
+#include "../seam.h"
+
+enum nest__chan_how {
+    NEST__CHAN_PLAIN, /* as its descriptor is: waits, or not */
+    NEST__CHAN_NOW    /* does not wait, although the descriptor may be one that does */
+};
+enum { NEST__CHAN_VECTORS = 16 }; /* most pieces of one send */
+
+/* How many bytes; 0: end of input; -EAGAIN: none now; -EINTR; -ECONNRESET. */
+int64_t nest__chan_receive(const struct nest__chan *, void *to, size_t n, enum nest__chan_how);
+/* `n` pieces, at most NEST__CHAN_VECTORS. How many bytes; -EAGAIN: none now; -ECONNRESET. */
+int64_t nest__chan_send(const struct nest__chan *, const struct nest__out[], int n,
+                        enum nest__chan_how);
+/* As nest__send_file, of a descriptor that does not wait. */
+int64_t nest__chan_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n);
+/* Input waits to be received, and closing now would destroy output that the client has not read.
+ * Asks the system only if output took its time since the last receive: a request that is answered
+ * at once does not pay for it. */
+bool nest__chan_unread(const struct nest__chan *);
+/* No output follows; input may still come. 0; -1: this kind cannot, or the client is gone. */
+int nest__chan_half_close(const struct nest__chan *);
+/* Closing it will reset the connection: the system keeps nothing to deliver. */
+void nest__chan_reset(const struct nest__chan *);
+void nest__chan_close(const struct nest__chan *); /* by a reset if it was cut off */
+/* Its descriptor, for a poll. */
+int nest__chan_descriptor(const struct nest__chan *, bool output);
+/* Other processes may have it open: it is not closed where it should be, nor by closing it here. */
+bool nest__chan_shared(const struct nest__chan *);
+
+#endif

@@ -1,0 +1,70 @@
+/* socket.c: channels that are sockets.
+ *
+ * Called by channel.c. No state. The peer's name is async-signal-safe: the report of a crash asks
+ * for it. */
+#include "socket.h"
+#include "../platform/platform.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+int64_t nest__socket_receive(const struct nest__chan *chan, void *to, size_t n,
+                             enum nest__chan_how how) {
+    ssize_t got = recv(chan->fd, to, n, how == NEST__CHAN_NOW ? MSG_DONTWAIT : 0);
+    if (got >= 0) {
+        return got;
+    }
+    return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN
+           : errno == EINTR                        ? -EINTR
+                                                   : -ECONNRESET;
+}
+
+static ssize_t socket_send(const struct nest__chan *chan, const struct nest__out out[], int n,
+                           int flags) {
+    if (n == 1) {
+        return send(chan->fd, out[0].p, (size_t)out[0].n, flags);
+    }
+    struct iovec vectors[NEST__CHAN_VECTORS];
+    for (int i = 0; i < n; i++) {
+        vectors[i] = (struct iovec){(void *)(uintptr_t)out[i].p, (size_t)out[i].n};
+    }
+    struct msghdr message = {.msg_iov = vectors, .msg_iovlen = (size_t)n};
+    return sendmsg(chan->fd, &message, flags);
+}
+
+int64_t nest__socket_send(const struct nest__chan *chan, const struct nest__out out[], int n,
+                          enum nest__chan_how how) {
+    int flags = MSG_NOSIGNAL | (how == NEST__CHAN_NOW ? MSG_DONTWAIT : 0) |
+                ((chan->state & NEST__CHAN_AHEAD) != 0 ? MSG_MORE : 0);
+    ssize_t sent;
+    do {
+        sent = socket_send(chan, out, n, flags);
+    } while (sent == -1 && errno == EINTR);
+    if (sent >= 0) {
+        return sent;
+    }
+    return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN : -ECONNRESET;
+}
+
+int64_t nest__socket_send_file(const struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    return nest__sendfile(chan->fd, fd, at, n);
+}
+
+int nest__socket_half_close(const struct nest__chan *chan) {
+    return shutdown(chan->fd, SHUT_WR);
+}
+
+void nest__socket_reset(const struct nest__chan *chan) {
+    nest__reset_at_close(chan->fd);
+}
+
+void nest__socket_peer(const struct nest__chan *chan, char *to, size_t size) {
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+    if (getpeername(chan->fd, (struct sockaddr *)(void *)&address, &length) == -1) {
+        nest_strlcpy(to, "gone", size); /* a reset takes the address along */
+    } else {
+        nest__address_text((const struct sockaddr *)(const void *)&address, to, size);
+    }
+}

@@ -1,0 +1,67 @@
+/* end.c: how connections end: at once, after lingering, or cut off.
+ *
+ * Called by the other files of loop/. No state; sessions that linger are in the wheel. Must not
+ * know why a session ended. */
+#include "loop.h"
+#include "../channel/channel.h"
+#include "accept.h"
+#include "wheel.h"
+
+#include <errno.h>
+
+void nest__end_closed(nest_session *s) {
+    nest__released(s);
+    nest__slot_give(s, true);
+    nest__accept_open(true);
+    if (nest__slots_taken() == 0) {
+        nest__due_after(NEST__DUE_IDLE_EXIT, nest__listen_idle_exit());
+    }
+}
+
+void nest__end_release(nest_session *s, struct nest__chan *chan) {
+    nest__wheel_drop(s);
+    s->flags &= (uint8_t)~NEST__LINGERING;
+    if (nest__poller_close(s, chan)) {
+        nest__end_closed(s);
+    } else {
+        s->phase = NEST__LEAVING;
+    }
+}
+
+/* `n` bytes of input have come and are dropped. True: there will be no more, or it was enough. */
+static bool end_dropped(nest_session *s, int64_t n) {
+    s->discarded += n > 0 ? (uint64_t)n : 0;
+    return (n <= 0 && n != -EAGAIN) || s->discarded > NEST__LINGER_BYTES;
+}
+
+static bool end_drop(nest_session *s, struct nest__chan *chan) {
+    struct nest__window window;
+    return end_dropped(s, nest__poller_receive(s, chan, &window));
+}
+
+/* Closing over unread input would destroy what the client has not read. */
+void nest__end_finish(nest_session *s, struct nest__chan *chan) {
+    uint32_t limit = nest__config.linger_timeout;
+    if ((chan->state & NEST__CHAN_CUT) != 0 || nest__loop.cut ||
+        !(nest__unread(s) || nest__chan_unread(chan)) || nest__chan_half_close(chan) < 0) {
+        nest__end_release(s, chan);
+        return;
+    }
+    s->discarded = 0;
+    if (limit == 0) { /* what is there, and no longer */
+        while (nest__chan_pending(chan) && !end_drop(s, chan)) {
+        }
+    }
+    if (limit == 0 || !nest__poller_await(s, chan, NEST__AWAIT_INPUT)) {
+        nest__end_release(s, chan);
+        return;
+    }
+    s->flags |= NEST__LINGERING;
+    nest__session_until(s, nest__after(nest__now(), limit));
+}
+
+void nest__end_received(nest_session *s, struct nest__chan *chan, int64_t n) {
+    if (end_dropped(s, n) || !nest__poller_await(s, chan, NEST__AWAIT_INPUT)) {
+        nest__end_release(s, chan);
+    }
+}

@@ -1,0 +1,162 @@
+/* loop.c: the steps of a loop.
+ *
+ * Called by workers/loops.c. State: this process's loop (loop.h). Must not know the language, nor
+ * how bytes move. A step does one thing. Sessions that must be told of a stop go first, then
+ * completions, jobs that are done, turns of the ready list, and deadlines last: bytes that have
+ * come count against the time. */
+#include "loop.h"
+#include "accept.h"
+
+#include "../platform/platform.h"
+
+#include <string.h>
+
+struct nest__loop nest__loop;
+
+void nest__loop_spend(uint64_t n) {
+    nest__loop.spent += n;
+}
+
+/* -- completions */
+
+static nest_session *loop_of_session(nest_session *s, const struct nest__completion *done) {
+    struct nest__chan *chan = &s->c0;
+    bool waits = (s->flags & NEST__WAITING) != 0;
+    switch (nest__name_operation(done->name)) {
+    case NEST__OP_RECEIVE:
+        if (waits) {
+            return nest__wait_received(s, done);
+        }
+        if ((s->flags & NEST__LINGERING) != 0) {
+            nest__end_received(s, chan, done->result);
+        } else {
+            nest__visit_received(s, chan, done);
+        }
+        return NULL;
+    case NEST__OP_SEND:
+        if (waits) {
+            return nest__wait_again(s);
+        }
+        nest__visit_move(s, chan);
+        return NULL;
+    case NEST__OP_WATCH:
+        return nest__wait_over(s, (int)done->result);
+    default: /* NEST__OP_CLOSE */
+        nest__end_closed(s);
+        return NULL;
+    }
+}
+
+static nest_session *loop_completed(const struct nest__completion *done) {
+    if (nest__name_slot(done->name) != NEST__NAME_SLOTS) {
+        return loop_of_session(nest__slot_at(nest__name_slot(done->name)), done);
+    }
+    switch (nest__name_operation(done->name)) {
+    case NEST__OP_ACCEPT:
+        nest__accept_listener(nest__name_gen(done->name));
+        break;
+    case NEST__OP_SIGNAL:
+        nest__stop_requested(done->result);
+        break;
+    case NEST__OP_WAKE:
+        nest__loop.helped = true;
+        break;
+    default: /* NEST__OP_ALARM */
+        nest__loop.planned = 0;
+        nest__loop.expired = true;
+        break;
+    }
+    return NULL;
+}
+
+/* The next job that is done; its result is its action's. */
+static nest_session *loop_helped(void) {
+    struct nest__job *job = nest__helped();
+    if (job == NULL) {
+        nest__loop.helped = false;
+        return NULL;
+    }
+    if (job->session == NULL) { /* of a service, which may use it again */
+        job->work = NULL;
+        return NULL;
+    }
+    return nest__wait_over(job->session, job->result);
+}
+
+static nest_session *loop_turn(void) {
+    nest_session *s = nest__ready_take();
+    nest__loop.turns--;
+    if (s == NULL) {
+        return NULL;
+    }
+    if ((s->flags & NEST__WAITING) != 0) {
+        return nest__wait_again(s);
+    }
+    nest__visit_go_on(s, &s->c0);
+    return NULL;
+}
+
+/* -- steps */
+
+nest_session *nest__loop_step(void) {
+    struct nest__loop *loop = &nest__loop;
+    struct nest__completion done;
+    nest_session *resumed = NULL;
+    loop->spent = 0;
+    if (loop->leaving != NULL) {
+        return nest__wait_send_off();
+    }
+    nest__poller_step();
+    if (loop->stopping && nest__stop_sweep(&resumed)) {
+        return resumed;
+    }
+    if (loop->accepting != 0) {
+        nest__accept_listener(loop->accepting - 1);
+        return NULL;
+    }
+    if (nest__poller_next(&done)) {
+        return loop_completed(&done);
+    }
+    if (loop->helped) {
+        return loop_helped();
+    }
+    if (loop->turns > 0) {
+        return loop_turn();
+    }
+    if (loop->expired) {
+        return nest__timers_expire();
+    }
+    nest__timers_sleep();
+    nest__poller_sleep(nest__ready_count() > 0);
+    loop->turns = nest__ready_count();
+    return NULL;
+}
+
+bool nest__loop_done(void) {
+    return nest__loop.abandoned || nest__poller_over(nest__slots_taken() == 0 && nest__accept.done);
+}
+
+int nest__loop_status(void) {
+    if (nest__loop.abandoned) {
+        return NEST__ABANDONED;
+    }
+    return nest__poller_status() != 0 ? nest__poller_status() : nest__cut() > 0;
+}
+
+/* -- the beginning */
+
+int nest__loop_start(void) {
+    int error = nest__poller_start();
+    if (error < 0) {
+        nest__say("cannot start: %s", strerror(-error));
+        return error;
+    }
+    nest__due_after(NEST__DUE_WATCHDOG, nest__watchdog());
+    if (nest__poller_listens()) {
+        nest__due_after(NEST__DUE_IDLE_EXIT, nest__listen_idle_exit());
+        nest__accept_open(true);
+    } else {
+        nest__due_after(NEST__DUE_ONLY, 1);
+    }
+    return 0;
+}

@@ -1,0 +1,274 @@
+/* script_poller.c: a poller whose completions come from commands, in virtual time.
+ *
+ * See poller.h. State: of this process's loop: which clients have something to tell, who waits to
+ * be taken. Must not know the language, nor what a session does. Operations complete at once. What
+ * is lent to the engine is scribbled over as soon as the lease ends, so that a use of it shows. */
+#include "../listener/listener.h"
+#include "../loop/helpers.h"
+#include "../platform/platform.h"
+#include "direct.h"
+#include "script.h"
+
+#include <errno.h>
+#include <string.h>
+
+uint32_t script_now = UINT32_MAX - 5000; /* the time's wrap is near: it must not matter */
+uint32_t script_opened, script_taken;
+int script_short;
+
+static struct {
+    struct script_client *touched, *last; /* first touched, first told */
+    int64_t request;                      /* to stop, to reload; 0: none */
+    uint32_t alarm;                       /* 0: none */
+    uint32_t lent;                        /* bytes of the buffer in use */
+    bool armed, stopped, retired;
+    bool wake, ring; /* a job is done, the alarm rings: told once */
+} poll_state;
+
+uint32_t nest__now(void) {
+    return script_now;
+}
+
+uint32_t nest__clock(void) {
+    return script_now;
+}
+
+uint32_t nest__lease(void) {
+    return sizeof nest__direct_buffer;
+}
+
+/* -- channels */
+
+void script_touch(struct script_client *client) {
+    if (!client->touched) {
+        client->touched = true;
+        client->next = NULL;
+        if (poll_state.touched == NULL) {
+            poll_state.touched = client;
+        } else {
+            poll_state.last->next = client;
+        }
+        poll_state.last = client;
+    }
+}
+
+static struct script_client *poller_touched(void) {
+    struct script_client *client = poll_state.touched;
+    if (client != NULL) {
+        poll_state.touched = client->next;
+        client->touched = false;
+    }
+    return client;
+}
+
+nest_session *script_session(uint32_t who) {
+    const struct script_client *client = script_client(who);
+    return client == NULL || client->slot == NEST__NO_SLOT ? NULL : nest__slot_at(client->slot);
+}
+
+bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
+    script_client_of(chan)->slot = s->self.slot;
+    if (what != NEST__AWAIT_NOTHING && chan->io == 0) { /* the first time takes memory */
+        if (script_memory_fails()) {
+            return false;
+        }
+        chan->io = 1;
+    }
+    chan->awaits = what;
+    script_touch(script_client_of(chan));
+    return true;
+}
+
+int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
+                             struct nest__window *window) {
+    int64_t n = nest__direct_receive(s, chan, window);
+    poll_state.lent = n > 0 && window->lent ? window->n : 0;
+    return n;
+}
+
+int nest__push(nest_session *s, struct nest__chan *chan) {
+    return nest__direct_push(s, chan);
+}
+
+int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
+    (void)s;
+    return nest__direct_send_file(chan, fd, at, n);
+}
+
+bool script_complete(struct script_client *client, struct nest__completion *done) {
+    nest_session *s = client->slot == NEST__NO_SLOT ? NULL : nest__slot_at(client->slot);
+    if (s == NULL || (s->flags & NEST__READY) != 0) {
+        return false;
+    }
+    struct nest__chan *chan = &s->c0;
+    switch ((enum nest__await)chan->awaits) {
+    case NEST__AWAIT_INPUT:
+        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_RECEIVE);
+        done->result = nest__direct_receive(s, chan, &done->window);
+        poll_state.lent = done->result > 0 && done->window.lent ? done->window.n : 0;
+        return done->result != -EAGAIN;
+    case NEST__AWAIT_OUTPUT:
+        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_SEND);
+        done->result = client->reset ? -ECONNRESET : 0;
+        return client->reset || client->room > 0;
+    case NEST__AWAIT_ERRORS:
+        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_WATCH);
+        done->result = -ECONNRESET;
+        return client->reset;
+    case NEST__AWAIT_NOTHING:
+        break;
+    }
+    return false;
+}
+
+bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) {
+    (void)s, (void)chan;
+    return false; /* all that has come was told before the time went on */
+}
+
+bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
+    struct script_client *client = script_client_of(chan);
+    (void)s;
+    chan->awaits = NEST__AWAIT_NOTHING;
+    if (client->touched) { /* it is freed: nothing may name it */
+        struct script_client **at = &poll_state.touched, *before = NULL;
+        while (*at != client) {
+            before = *at;
+            at = &(*at)->next;
+        }
+        *at = client->next;
+        poll_state.last = poll_state.last == client ? before : poll_state.last;
+    }
+    nest__chan_close(chan);
+    return true;
+}
+
+/* -- new clients */
+
+/* Where memory is short, there is none to arm a listener either. */
+int nest__poller_arm(bool on) {
+    int error = on && script_short == -ENOMEM ? -ENOMEM : 0;
+    poll_state.armed = on && error == 0;
+    return error;
+}
+
+void nest__poller_retire(unsigned listener) {
+    (void)listener;
+    poll_state.retired = true;
+}
+
+bool nest__listen_stop(void) {
+    poll_state.stopped = true;
+    return script_taken == script_opened;
+}
+
+int nest__take(struct nest__listener *listener, struct nest__arrival *arrival, bool nonblocking) {
+    (void)listener, (void)nonblocking;
+    if (script_taken == script_opened) {
+        return poll_state.stopped ? -EINVAL : -EAGAIN;
+    }
+    if (script_short == 0) {
+        script_taken++;
+        *arrival = (struct nest__arrival){.fd = (int)script_taken, .kind = NEST__SCRIPT};
+    }
+    return script_short;
+}
+
+/* A client waits, or the stop is to hear that none does. */
+static bool poller_accepts(void) {
+    return poll_state.armed &&
+           (script_taken < script_opened || (poll_state.stopped && !poll_state.retired));
+}
+
+bool nest__poller_crowded(void) {
+    return script_opened - script_taken > 1;
+}
+
+/* -- completions */
+
+void script_request(int64_t count) {
+    poll_state.request += count;
+}
+
+void nest__poller_step(void) {
+    memset(nest__direct_buffer, 0xa5, poll_state.lent);
+    poll_state.lent = 0;
+}
+
+bool nest__poller_next(struct nest__completion *done) {
+    struct script_client *client;
+    done->result = 0;
+    if (poll_state.request != 0) {
+        done->name = nest__name_of_loop(NEST__OP_SIGNAL, 0);
+        done->result = poll_state.request;
+        poll_state.request = 0;
+        return true;
+    }
+    if (poller_accepts()) {
+        done->name = nest__name_of_loop(NEST__OP_ACCEPT, 0);
+        return true;
+    }
+    while ((client = poller_touched()) != NULL) {
+        if (script_complete(client, done)) {
+            return true;
+        }
+    }
+    if (poll_state.wake || poll_state.ring) {
+        done->name = nest__name_of_loop(poll_state.wake ? NEST__OP_WAKE : NEST__OP_ALARM, 0);
+        poll_state.ring = poll_state.ring && poll_state.wake;
+        poll_state.wake = false;
+        return true;
+    }
+    return false;
+}
+
+void nest__poller_alarm(uint32_t due) {
+    poll_state.alarm = due;
+}
+
+uint32_t script_next_time(void) {
+    uint32_t job = script_job_next(), alarm = poll_state.alarm;
+    return job == 0 || (alarm != 0 && (int32_t)(alarm - job) < 0) ? alarm : job;
+}
+
+void nest__poller_sleep(bool look) {
+    uint32_t job = script_job_next();
+    if (poll_state.touched != NULL || poller_accepts()) {
+        return;
+    }
+    poll_state.wake = job != 0 && nest__reached(job, script_now);
+    if (!poll_state.wake && poll_state.alarm != 0 && nest__reached(poll_state.alarm, script_now)) {
+        poll_state.alarm = 0;
+        poll_state.ring = true;
+    }
+    if (!poll_state.wake && !poll_state.ring && !look) {
+        script_step();
+    }
+}
+
+/* -- the beginning, and the end */
+
+/* Services keep something for each of maxClients: a script's limit is another. */
+uint32_t nest__poller_prepare(void) {
+    nest__config.max_clients = SCRIPT_CLIENTS;
+    (void)nest__on_spare(UINT64_MAX);
+    return SCRIPT_CLIENTS;
+}
+
+int nest__poller_start(void) {
+    nest__slots_prefer_new(true); /* so that nest_id is the number of the conversation */
+    return nest__helpers_prepare();
+}
+
+bool nest__poller_listens(void) {
+    return true;
+}
+
+bool nest__poller_over(bool idle) {
+    (void)idle;
+    return script_ended();
+}
+
+int nest__poller_status(void) {
+    return script_status;
+}

@@ -1,0 +1,232 @@
+/* children.c: workers are forked, and their ends are counted.
+ *
+ * Called by supervisor.c. State: the book of workers, in private memory: no worker can write to it.
+ * Must not know how many are wanted (that is the policy's), nor how clients are served.
+ *
+ * Opened is the sum of ended by reason and crashed: a worker's report says how its connections have
+ * ended, and those that are open when it dies are crashed. */
+#include "children.h"
+#include "../platform/platform.h"
+#include "service_process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILDREN_WELL_MS = 10 * 1000 /* one that served as long did not die at once */ };
+
+static struct {
+    struct nest__child *all;
+    uint32_t most, free, live, seen;
+    struct nest__backoff backoff;
+    int over;    /* exit status of the one that has ended in order; -1 */
+    bool failed; /* one that served many died during the stop */
+} children = {.over = -1};
+
+int nest__children_prepare(uint32_t most) {
+    children.all = calloc(most, sizeof *children.all);
+    children.most = most;
+    for (uint32_t worker = 0; children.all != NULL && worker < most; worker++) {
+        children.all[worker].next_free = worker + 1;
+    }
+    return children.all == NULL ? -ENOMEM : 0;
+}
+
+uint32_t nest__children_most(void) {
+    return children.most;
+}
+
+uint32_t nest__children_live(void) {
+    return children.live;
+}
+
+uint32_t nest__children_seen(void) {
+    return children.seen;
+}
+
+const struct nest__child *nest__child(uint32_t worker) {
+    return &children.all[worker];
+}
+
+int nest__children_over(void) {
+    return children.over;
+}
+
+bool nest__children_failed(void) {
+    return children.failed;
+}
+
+void nest__children_hurry(void) {
+    children.backoff.not_before = 0;
+}
+
+void nest__children_signal(int signal) {
+    for (uint32_t worker = 0; worker < children.seen; worker++) {
+        struct nest__child *child = &children.all[worker];
+        if (child->pid != 0) {
+            child->killed = child->killed || signal == SIGKILL;
+            kill(child->pid, signal);
+        }
+    }
+}
+
+/* -- forking -------------------------------------------------------------------------------------
+ */
+
+/* 0, or -errno if there is no process. The policy is told before: the worker may be done before
+ * the parent goes on. */
+static int children_fork(void) {
+    uint32_t worker = children.free;
+    struct nest__child *child = &children.all[worker];
+    nest__report_clear(worker);
+    nest__policy_fork(worker);
+    pid_t pid = fork();
+    if (pid == 0) {
+        nest__child_main(worker, child->life);
+    }
+    if (pid == -1) {
+        int error = errno;
+        (void)nest__policy_gone(worker);
+        return -error;
+    }
+    children.free = child->next_free;
+    children.live++;
+    children.seen = worker < children.seen ? children.seen : worker + 1;
+    child->pid = pid;
+    child->begun = nest__clock_ms();
+    child->killed = false;
+    return 0;
+}
+
+int nest__children_replenish(void) {
+    uint32_t wanted = nest__policy_wanted();
+    while (wanted > 0 && children.live < children.most) {
+        int left = nest__backoff_left(&children.backoff);
+        if (left > 0) {
+            return left;
+        }
+        int error = children_fork();
+        if (error != 0) {
+            bool first = children.backoff.failures == 0;
+            uint32_t delay = nest__backoff_more(&children.backoff);
+            if (first) {
+                nest__say_no_fork(-error, delay);
+            }
+            return (int)delay;
+        }
+        wanted--;
+    }
+    return -1;
+}
+
+/* -- ends ----------------------------------------------------------------------------------------
+ */
+
+/* A worker that died although it serves many, or all: those that are open are lost. */
+static void children_died_many(const struct nest__child *child, const struct nest__told *told,
+                               int status) {
+    uint64_t lost = told->ended[NEST_OPEN];
+    bool stopping = nest__phase() != NEST__GO_ON;
+    if (nest__clock_ms() - child->begun >= CHILDREN_WELL_MS) {
+        children.backoff.failures = 0;
+    }
+    uint32_t delay = nest__backoff_more(&children.backoff);
+    if (stopping) {
+        nest__cut_add(lost);
+        children.failed = true;
+    }
+    nest__say_died_serving_many(child->pid, status, lost, child->killed, delay);
+}
+
+static void children_account_many(const struct nest__child *child, const struct nest__told *told,
+                                  int status) {
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        nest__count((enum nest_reason)reason, told->ended[reason]);
+    }
+    nest__cut_add(told->cut);
+    if (told->over && WIFEXITED(status)) {
+        children.over = WEXITSTATUS(status);
+    } else {
+        children_died_many(child, told, status);
+    }
+}
+
+/* How the one connection of a worker has ended; NEST_OPEN: its worker took END along. */
+static enum nest_reason children_reason(const struct nest__told *told) {
+    enum nest_reason reason = NEST_OPEN;
+    for (unsigned i = NEST_OPEN + 1; i < NEST_REASONS; i++) {
+        if (told->ended[i] > 1 || (told->ended[i] == 1 && reason != NEST_OPEN)) {
+            return NEST_OPEN; /* nothing that one connection can be */
+        }
+        reason = told->ended[i] == 1 ? (enum nest_reason)i : reason;
+    }
+    return reason;
+}
+
+static void children_account_one(const struct nest__child *child, const struct nest__told *told,
+                                 int status) {
+    enum nest_reason reason = children_reason(told);
+    bool lost = reason == NEST_OPEN;
+    nest__count(reason, 1);
+    nest__cut_add(told->cut != 0 || (child->killed && lost));
+    children.backoff.failures = 0;
+    if (lost && !child->killed) {
+        nest__say_died_serving_one(child->pid, status);
+    }
+}
+
+/* True: it died before it had a client, and should not have. */
+static bool children_account(uint32_t worker, int status) {
+    const struct nest__child *child = &children.all[worker];
+    struct nest__told told = nest__report_read(worker);
+    bool served = nest__policy_gone(worker);
+    if (nest__policy_many) {
+        if (told.spoiled) {
+            nest__say_spoiled(child->pid);
+        }
+        children_account_many(child, &told, status);
+        return false;
+    }
+    if (served) {
+        children_account_one(child, &told, status);
+        return false;
+    }
+    return status != 0 && nest__phase() == NEST__GO_ON;
+}
+
+void nest__children_reap(void) {
+    int status, failure = 0;
+    pid_t pid, failed = 0;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (nest__service_process_reaped(pid, status)) {
+            continue;
+        }
+        for (uint32_t worker = 0; worker < children.seen; worker++) {
+            struct nest__child *child = &children.all[worker];
+            if (child->pid == pid) { /* else a child of start-up code */
+                if (children_account(worker, status)) {
+                    failed = pid;
+                    failure = status;
+                }
+                if (!WIFEXITED(status)) {
+                    nest__on_lost(pid);
+                }
+                child->pid = 0;
+                child->life++;
+                child->next_free = children.free;
+                children.free = worker;
+                children.live--;
+                break;
+            }
+        }
+    }
+    if (failed != 0) { /* once, however many died together */
+        bool first = children.backoff.failures == 0;
+        uint32_t delay = nest__backoff_more(&children.backoff);
+        if (first) {
+            nest__say_died_idle(failed, failure, delay);
+        }
+    }
+}

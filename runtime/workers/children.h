@@ -1,0 +1,55 @@
+/* children.h: the supervisor's book of its workers. Between the files of the supervisor and
+ * policies. */
+#ifndef NEST_WORKERS_CHILDREN_H
+#define NEST_WORKERS_CHILDREN_H
+
+#include "supervisor.h"
+
+struct nest__child {
+    pid_t pid; /* 0: the number is free */
+    uint32_t life, next_free;
+    uint64_t begun; /* ms */
+    bool killed;    /* by the stop */
+};
+
+int nest__children_prepare(uint32_t most); /* 0 or -ENOMEM */
+/* Forks what the policy wants, or the next time when failures have been waited for. ms until then;
+ * -1: it wants none. */
+int nest__children_replenish(void);
+void nest__children_hurry(void); /* the next try need not wait */
+void nest__children_reap(void);
+void nest__children_signal(int signal);
+uint32_t nest__children_most(void);
+uint32_t nest__children_live(void);
+uint32_t nest__children_seen(void); /* numbers below this one have been used */
+const struct nest__child *nest__child(uint32_t worker);
+/* A worker has come to its end in order, and with this status. -1: none has. */
+int nest__children_over(void);
+bool nest__children_failed(void); /* a worker that served many died during the stop */
+
+/* -- supervisor.c: what a child does first, in its process: before it is a worker, */
+_Noreturn void nest__child_main(uint32_t worker, uint32_t life);
+/* and before it is anything else: the supervisor's descriptors are not its own. */
+void nest__child_release(void);
+
+/* -- exits.c: words on how workers end */
+void nest__exit_text(int status, char text[64]); /* "exited with status 1" */
+/* `delay`: ms until the next is forked. */
+void nest__say_died_serving_many(pid_t, int status, uint64_t lost, bool killed, uint32_t delay);
+void nest__say_died_serving_one(pid_t, int status);
+void nest__say_died_idle(pid_t, int status, uint32_t delay);
+void nest__say_spoiled(pid_t);
+void nest__say_no_fork(int error, uint32_t delay);
+void nest__say_killing(uint32_t workers);
+
+/* -- backoff.c */
+struct nest__backoff { /* zeroed: nothing has failed */
+    uint32_t failures; /* in a row */
+    uint64_t not_before;
+};
+/* One more has failed. ms until the next try. */
+uint32_t nest__backoff_more(struct nest__backoff *);
+/* ms until the next try; 0: now. */
+int nest__backoff_left(const struct nest__backoff *);
+
+#endif

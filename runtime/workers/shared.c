@@ -1,0 +1,108 @@
+/* shared.c: the memory that the supervisor shares with its workers, and what a report is worth.
+ *
+ * Called by the supervisor and by worker models. State: the mapping, which every worker inherits,
+ * and the counts of connections: the supervisor's are those of all workers that have ended, a
+ * worker's are its own. Must not know processes, nor what a worker model adds to a report. */
+#include "shared.h"
+#include "../platform/platform.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct {
+    size_t page, size;
+    struct nest__report *own; /* of this process; NULL: it is no worker */
+} shared;
+
+void *nest__orders_page;
+
+static _Atomic uint64_t shared_ended[NEST_REASONS], shared_unread[NEST_REASONS];
+static _Atomic uint64_t shared_cut;
+_Atomic uint64_t *nest__ended = shared_ended;
+_Atomic uint64_t *nest__reported = shared_unread;
+uint16_t nest__serial;
+
+uint64_t nest__cut(void) {
+    return atomic_load(&shared_cut);
+}
+
+void nest__cut_add(uint64_t clients) {
+    atomic_fetch_add(&shared_cut, clients);
+    if (shared.own != NULL) {
+        atomic_fetch_add(&shared.own->cut, clients);
+    }
+}
+
+int nest__shared_prepare(uint32_t workers) {
+    shared.page = (size_t)sysconf(_SC_PAGESIZE);
+    shared.size = ((size_t)workers + 1) * shared.page;
+    void *memory = mmap(NULL, shared.size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        return -ENOMEM;
+    }
+    nest__orders_page = memory;
+    return 0;
+}
+
+void *nest__report_page(uint32_t worker) {
+    return (char *)nest__orders_page + ((size_t)worker + 1) * shared.page;
+}
+
+void nest__report_clear(uint32_t worker) {
+    struct nest__report *report = nest__report_page(worker);
+    memset(report, 0, NEST__REPORT_MOST);
+    report->guard = NEST__GUARD;
+    report->guard_behind = NEST__GUARD;
+}
+
+/* Failure leaves the memory writable, which only a faulty action would notice. */
+void nest__shared_seal(void) {
+    (void)mprotect(nest__orders_page, shared.size, PROT_READ);
+}
+
+void nest__report_open(uint32_t worker) {
+    shared.own = nest__report_page(worker);
+    (void)mprotect(shared.own, shared.page, PROT_READ | PROT_WRITE);
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        atomic_store(&shared_ended[reason], 0);
+    }
+    atomic_store(&shared_cut, 0);
+    nest__reported = shared.own->ended;
+}
+
+void nest__report_close(void) {
+    struct nest__report *report = shared.own;
+    report->guard = NEST__GUARD;
+    report->guard_behind = NEST__GUARD;
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        atomic_store(&report->ended[reason], atomic_load(&shared_ended[reason]));
+    }
+    atomic_store(&report->cut, atomic_load(&shared_cut));
+    atomic_store(&report->over, NEST__OVER);
+}
+
+/* More than a process can have served in a century: no count. */
+static bool shared_sane(uint64_t count) {
+    return count < UINT64_C(1) << 48;
+}
+
+struct nest__told nest__report_read(uint32_t worker) {
+    const struct nest__report *report = nest__report_page(worker);
+    struct nest__told told = {.cut = atomic_load(&report->cut)};
+    bool sane = report->guard == NEST__GUARD && report->guard_behind == NEST__GUARD &&
+                shared_sane(told.cut);
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        told.ended[reason] = atomic_load(&report->ended[reason]);
+        sane = sane && shared_sane(told.ended[reason]);
+    }
+    uint64_t over = atomic_load(&report->over);
+    if (!sane || told.ended[NEST_OPEN] > nest__config.max_clients ||
+        (over != 0 && over != NEST__OVER)) {
+        return (struct nest__told){.spoiled = true};
+    }
+    told.over = over == NEST__OVER;
+    return told;
+}

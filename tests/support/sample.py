@@ -1,0 +1,65 @@
+"""How much of its work a check does. `cargo xtask check` says it by three variables:
+
+    CHECK_SEED=N      the first seed of all that is drawn (default: 1)
+    CHECK_ALL=1       everything, in place of a sample
+    CHECK_SHARD=I/N   with CHECK_ALL: the I-th of N shares
+
+Must not know: what is checked.
+"""
+
+import os
+import random
+import re
+
+SEED = int(os.environ.get('CHECK_SEED') or 1)
+ALL = os.environ.get('CHECK_ALL') == '1'
+
+
+def _shard(text):
+    """(which, of how many), counted from 0."""
+    found = re.fullmatch(r'([0-9]+)/([0-9]+)', text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise SystemExit(f'CHECK_SHARD={text}: a shard is written I/N, as in 2/3')
+    return int(found[1]) - 1, int(found[2])
+
+
+SHARD = _shard(os.environ.get('CHECK_SHARD') or '1/1')
+
+
+def described():
+    """What this run covers, for the first line of a report."""
+    which, count = SHARD
+    everything = f'shard {which + 1}/{count} of everything' if count > 1 else 'everything'
+    return f'{everything if ALL else "a sample"}, seed {SEED}'
+
+
+def share(items):
+    """The part of a list that belongs to this shard."""
+    which, count = SHARD
+    return list(items)[which::count]
+
+
+def some(items, count):
+    """A list of `count` of them, drawn by the seed and in their order; with CHECK_ALL those of this
+    shard. The seed's draws in two lists do not depend on each other."""
+    items = list(items)
+    if ALL:
+        return share(items)
+    if len(items) <= count:
+        return items
+    drawn = random.Random(f'{SEED} {len(items)} {count}').sample(range(len(items)), count)
+    return [items[at] for at in sorted(drawn)]
+
+
+def one(name, items):
+    """One of some items, drawn by the seed for the thing of that name."""
+    return random.Random(f'{SEED} {name}').choice(list(items))
+
+
+def seeds(sample, full):
+    """The first seed and how many there are: `sample` of them, or this shard's part of `full`."""
+    if not ALL:
+        return SEED, sample
+    which, count = SHARD
+    begin, end = full * which // count, full * (which + 1) // count
+    return SEED + begin, end - begin

@@ -1,0 +1,453 @@
+//! Stamps: what a step read when it last passed, so that it is not repeated while that is the same.
+//!
+//! A stamp is a digest of the step's command, the contents of its inputs, the installed tools and the
+//! variables that configure them. Must not know: what a step does, how it is run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use crate::tool;
+
+/// An input that is the built compiler itself.
+pub const NEST: &str = "@nest";
+
+/// An input that is what the compiler makes of all specifications of the project: the generated files,
+/// and the commands that compile them. A step that tests servers depends on the compiler through this
+/// alone.
+pub const GENERATED: &str = "@generated";
+
+/// Where specifications are that `GENERATED` is made of.
+const SPECIFICATIONS: &[&str] = &["examples", "tests", "benches"];
+const MODELS: &[&str] = &["process", "thread", "event", "script"];
+
+/// Tools that steps use. Where there is a list of installed packages, it tells of libraries as well.
+const TOOLS: &[(&str, &str)] = &[
+    ("rustc", "-vV"),
+    ("cargo", "-V"),
+    ("cargo", "clippy -V"),
+    ("cargo", "fmt --version"),
+    ("gcc", "--version"),
+    ("clang", "--version"),
+    ("clang-format", "--version"),
+    ("musl-gcc", "--version"),
+    ("aarch64-linux-gnu-gcc", "--version"),
+    ("ld", "--version"),
+    ("make", "--version"),
+    ("python3", "--version"),
+    ("bash", "--version"),
+    ("valgrind", "--version"),
+    ("gdb", "--version"),
+    ("qemu-aarch64", "--version"),
+    ("strace", "--version"),
+    ("uname", "-a"),
+];
+const PACKAGES: &str = "/var/lib/dpkg/status";
+
+/// Found once: some tools take long to start.
+static INSTALLED: OnceLock<Digest> = OnceLock::new();
+
+/// A digest of some content.
+pub type Digest = u64;
+
+/// A step as it was when it passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Of its command, inputs and tools.
+    pub inputs: Digest,
+    /// The seed and the share, as its variables.
+    pub sample: String,
+    /// When, in seconds after 1970.
+    pub passed: u64,
+}
+
+impl Stamp {
+    /// One of a step that passes now.
+    pub fn now(inputs: Digest, sample: String) -> Self {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        Stamp {
+            inputs,
+            sample,
+            passed: now.as_secs(),
+        }
+    }
+
+    /// Reads one; none if there is none, or if another version of this program wrote it.
+    pub fn read(path: &Path) -> Option<Self> {
+        let text = fs::read_to_string(path).ok()?;
+        let mut lines = text.lines();
+        let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+        Some(Stamp {
+            inputs: Digest::from_str_radix(field("inputs")?, 16).ok()?,
+            sample: field("sample")?.to_owned(),
+            passed: field("passed")?.parse().ok()?,
+        })
+    }
+
+    /// Writes it.
+    pub fn write(&self, path: &Path) -> Result<(), String> {
+        let text = format!(
+            "inputs {:016x}\nsample {}\npassed {}\n",
+            self.inputs, self.sample, self.passed
+        );
+        fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+    }
+
+    /// How long ago it passed.
+    pub fn age(&self) -> String {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        match now.as_secs().saturating_sub(self.passed) {
+            s @ 0..120 => format!("{s} s ago"),
+            s @ 120..7_200 => format!("{} min ago", s / 60),
+            s @ 7_200..172_800 => format!("{} h ago", s / 3_600),
+            s => format!("{} days ago", s / 86_400),
+        }
+    }
+}
+
+/// Finds digests of inputs. What is costly is found once.
+pub struct Inputs {
+    root: PathBuf,
+    /// The compiler, if one was built.
+    nest: Option<PathBuf>,
+    /// Where generated projects may be written.
+    scratch: PathBuf,
+    tools: Digest,
+    generated: Mutex<Option<Result<Digest, String>>>,
+}
+
+impl Inputs {
+    pub fn new(root: PathBuf, nest: Option<PathBuf>, scratch: PathBuf) -> Self {
+        Inputs {
+            root,
+            nest,
+            scratch,
+            tools: *INSTALLED.get_or_init(tools),
+            generated: Mutex::default(),
+        }
+    }
+
+    /// Of a command and what it reads: paths of files and folders from the root, `NEST`,
+    /// `GENERATED`.
+    pub fn digest(&self, command: &str, inputs: &[&str]) -> Result<Digest, String> {
+        let mut hash = DefaultHasher::new();
+        hash.write_u64(self.tools);
+        add(&mut hash, command.as_bytes());
+        for input in inputs {
+            add(&mut hash, input.as_bytes());
+            match *input {
+                NEST => add(&mut hash, &read(self.compiler()?)?),
+                GENERATED => hash.write_u64(self.generated()?),
+                path => add_tree(&mut hash, &self.root, path)?,
+            }
+        }
+        Ok(hash.finish())
+    }
+
+    fn compiler(&self) -> Result<&Path, String> {
+        let none = "nest was not built".to_owned();
+        self.nest.as_deref().ok_or(none)
+    }
+
+    fn generated(&self) -> Result<Digest, String> {
+        let mut found = self
+            .generated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        found.get_or_insert_with(|| self.generate()).clone()
+    }
+
+    /// Of what the compiler makes of every specification in every model. One that it refuses counts
+    /// with its messages.
+    fn generate(&self) -> Result<Digest, String> {
+        let nest = self.compiler()?;
+        let mut hash = DefaultHasher::new();
+        for spec in SPECIFICATIONS
+            .iter()
+            .flat_map(|place| tool::files(place).unwrap_or_default())
+            .filter(|path| tool::has_extension(path, &["nest"]))
+        {
+            let mut made: Vec<Vec<&str>> = MODELS
+                .iter()
+                .map(|model| vec!["gen", "--model", model])
+                .collect();
+            made.push(vec!["gen", "--model", MODELS[0], "--trace"]);
+            // A compiler that prints how it is called.
+            made.push(vec!["build", "--model", MODELS[0], "--cc", "echo"]);
+            for words in made {
+                let _ = fs::remove_dir_all(&self.scratch);
+                let temporary = self.scratch.join("tmp");
+                fs::create_dir_all(&temporary)
+                    .map_err(|e| format!("cannot make {}: {e}", temporary.display()))?;
+                let output = Command::new(nest)
+                    .args(words)
+                    .arg(&spec)
+                    .arg("-o")
+                    .arg(self.scratch.join("out"))
+                    .env("TMPDIR", &temporary)
+                    .current_dir(&self.root)
+                    .stdin(Stdio::null())
+                    .output()
+                    .map_err(|e| format!("cannot run {}: {e}", nest.display()))?;
+                for said in [output.stdout, output.stderr] {
+                    let said = String::from_utf8_lossy(&said);
+                    add(&mut hash, without_random_names(&said).as_bytes());
+                }
+                add_tree(&mut hash, &self.scratch, ".")?;
+            }
+        }
+        let _ = fs::remove_dir_all(&self.scratch);
+        Ok(hash.finish())
+    }
+}
+
+/// A text without the random ends of temporary names, as in `nest-a1B2c3`.
+fn without_random_names(text: &str) -> String {
+    let mut parts = text.split("/nest-");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let random = part.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        out += "/nest-";
+        out += &part[if random == 6 { 6 } else { 0 }..];
+    }
+    out
+}
+
+/// The folders of a crate and of all crates of the project that it depends on, and what cargo reads.
+pub fn of_crate(root: &Path, name: &str) -> Result<Vec<String>, String> {
+    let folders: BTreeMap<String, String> = tool::files(".")?
+        .into_iter()
+        .filter(|path| path.ends_with("Cargo.toml"))
+        .filter_map(|path| {
+            let text = fs::read_to_string(root.join(&path)).ok()?;
+            let name = text.lines().find_map(|l| l.strip_prefix("name = \""))?;
+            let folder = path.parent()?.to_str()?.to_owned();
+            Some((name.trim_end_matches('"').to_owned(), folder))
+        })
+        .collect();
+    let (mut found, mut left) = (BTreeSet::new(), vec![name.to_owned()]);
+    while let Some(name) = left.pop() {
+        let folder = folders
+            .get(&name)
+            .ok_or_else(|| format!("there is no crate {name}"))?;
+        if found.insert(folder.clone()) {
+            let text = fs::read_to_string(root.join(folder).join("Cargo.toml"));
+            let text = text.map_err(|e| format!("{folder}/Cargo.toml: {e}"))?;
+            // A dependency stands at the start of a line by its name, as in `nest-diag.workspace`.
+            left.extend(
+                folders
+                    .keys()
+                    .filter(|other| {
+                        text.lines().any(|line| {
+                            line.strip_prefix(other.as_str())
+                                .is_some_and(|rest| rest.starts_with(['.', ' ', '=']))
+                        })
+                    })
+                    .cloned(),
+            );
+        }
+    }
+    let mut all: Vec<String> = found.into_iter().collect();
+    all.extend(["Cargo.toml", "Cargo.lock", "tests/support"].map(str::to_owned));
+    Ok(all)
+}
+
+/// Of everything installed that a step may use, and of the variables that configure compilers.
+fn tools() -> Digest {
+    let mut hash = DefaultHasher::new();
+    for (program, arguments) in TOOLS {
+        let output = Command::new(program)
+            .args(arguments.split(' '))
+            .stdin(Stdio::null())
+            .output();
+        add(&mut hash, program.as_bytes());
+        add(&mut hash, &output.map(|o| o.stdout).unwrap_or_default());
+    }
+    add(&mut hash, &fs::read(PACKAGES).unwrap_or_default());
+    for (name, value) in configuration(std::env::vars_os()) {
+        add(&mut hash, name.as_encoded_bytes());
+        add(&mut hash, value.as_encoded_bytes());
+    }
+    hash.finish()
+}
+
+/// The variables that change what compilers, cargo and tests do, sorted.
+fn configuration(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> BTreeMap<OsString, OsString> {
+    const COMPILERS: &[&str] = &["CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LDLIBS", "RUSTFLAGS"];
+    const FAMILIES: &[&str] = &[
+        "NEST",
+        "CHECK_",
+        "CARGO_PROFILE_",
+        "CARGO_BUILD_",
+        "ASAN_",
+        "UBSAN_",
+    ];
+    variables
+        .filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            COMPILERS.contains(&&*name) || FAMILIES.iter().any(|family| name.starts_with(family))
+        })
+        .collect()
+}
+
+/// Adds content with its length, so that two contents side by side are not another one.
+fn add(hash: &mut DefaultHasher, content: &[u8]) {
+    hash.write_usize(content.len());
+    hash.write(content);
+}
+
+/// Adds a file, or all files of a folder with their names; an error if it is not there.
+fn add_tree(hash: &mut DefaultHasher, root: &Path, path: &str) -> Result<(), String> {
+    let place = root.join(path);
+    if !place.is_dir() {
+        add(hash, &read(&place)?);
+        return Ok(());
+    }
+    for file in tool::files_below(root, path)? {
+        add(hash, file.as_os_str().as_encoded_bytes());
+        add(hash, &read(&root.join(&file))?);
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test's own, removed at the end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("nest-{name}-{}", std::process::id()));
+            fs::create_dir_all(path.join("place")).unwrap();
+            Folder(path)
+        }
+
+        fn inputs(&self) -> Inputs {
+            let nest = self.0.join("nest");
+            Inputs::new(self.0.clone(), Some(nest), self.0.join("scratch"))
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            fs::write(self.0.join(name), text).unwrap();
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_digest_changes_with_what_a_step_reads_and_does() {
+        let folder = Folder::new("inputs");
+        folder.write("place/a", "1");
+        folder.write("other", "1");
+        let mut inputs = folder.inputs();
+        let first = inputs.digest("run", &["place"]).unwrap();
+        assert_eq!(inputs.digest("run", &["place"]).unwrap(), first);
+        folder.write("other", "2");
+        assert_eq!(inputs.digest("run", &["place"]).unwrap(), first);
+        let mut seen = BTreeSet::from([first]);
+        assert!(seen.insert(inputs.digest("run --more", &["place"]).unwrap()));
+        folder.write("place/a", "2");
+        assert!(seen.insert(inputs.digest("run", &["place"]).unwrap()));
+        folder.write("place/b", "");
+        assert!(seen.insert(inputs.digest("run", &["place"]).unwrap()));
+        fs::rename(folder.0.join("place/b"), folder.0.join("place/c")).unwrap();
+        assert!(seen.insert(inputs.digest("run", &["place"]).unwrap()));
+        inputs.tools += 1;
+        assert!(seen.insert(inputs.digest("run", &["place"]).unwrap()));
+    }
+
+    #[test]
+    fn the_compiler_may_be_an_input() {
+        let folder = Folder::new("compiler");
+        let inputs = folder.inputs();
+        assert!(inputs.digest("run", &[NEST]).is_err());
+        folder.write("nest", "one");
+        let first = inputs.digest("run", &[NEST]).unwrap();
+        folder.write("nest", "two");
+        assert_ne!(inputs.digest("run", &[NEST]).unwrap(), first);
+        assert!(inputs.digest("run", &["absent"]).is_err());
+    }
+
+    #[test]
+    fn a_crate_brings_what_it_depends_on() {
+        let root = tool::root();
+        let found = of_crate(&root, "nest-pattern").unwrap();
+        assert!(found.contains(&"crates/nest-pattern".to_owned()));
+        assert!(!found.contains(&"crates/nest-cli".to_owned()));
+        assert!(found.contains(&"Cargo.lock".to_owned()));
+        let all = of_crate(&root, "nest-cli").unwrap();
+        for part in [
+            "runtime",
+            "conformance",
+            "crates/nest-emit",
+            "crates/nest-syntax",
+        ] {
+            assert!(all.contains(&part.to_owned()), "{part}");
+        }
+        assert!(of_crate(&root, "nobody").is_err());
+    }
+
+    #[test]
+    fn random_names_do_not_count() {
+        let said = "-o /t/nest-QMsn47/0.o -I /t/nest-QMsn47 crates/nest-cli";
+        let plain = "-o /t/nest-/0.o -I /t/nest- crates/nest-cli";
+        assert_eq!(without_random_names(said), plain);
+    }
+
+    #[test]
+    fn what_the_compiler_makes_may_be_an_input() {
+        let folder = Folder::new("generated");
+        // A compiler that makes what stands beside it, whatever it is asked for. A process of its own
+        // writes it: what this one writes could not be run while another test starts a process.
+        let made = Command::new("sh")
+            .args(["-c", "echo \"$1\" > \"$0\" && chmod +x \"$0\""])
+            .arg(folder.0.join("nest"))
+            .arg(
+                "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ncat \"${0%nest}text\" > \"$2\"",
+            )
+            .status();
+        assert!(made.unwrap().success());
+        let mut digests = BTreeSet::new();
+        for (text, new) in [("one", true), ("one", false), ("two", true)] {
+            folder.write("text", text);
+            let found = folder.inputs().digest("run", &[GENERATED]).unwrap();
+            assert_eq!(digests.insert(found), new, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_is_what_was_written() {
+        let folder = Folder::new("stamp");
+        let path = folder.0.join("x.stamp");
+        assert_eq!(Stamp::read(&path), None);
+        let stamp = Stamp::now(17, "CHECK_SEED=7".into());
+        stamp.write(&path).unwrap();
+        assert_eq!(Stamp::read(&path), Some(stamp));
+        folder.write("x.stamp", "inputs 11\n");
+        assert_eq!(Stamp::read(&path), None);
+    }
+
+    #[test]
+    fn variables_of_compilers_count() {
+        let given = ["PATH", "CFLAGS", "NEST", "TERM"].map(|n| (n.into(), "x".into()));
+        let found: Vec<_> = configuration(given.into_iter()).into_keys().collect();
+        assert_eq!(found, ["CFLAGS", "NEST"]);
+    }
+}

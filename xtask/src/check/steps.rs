@@ -1,0 +1,385 @@
+//! The table of steps: what each proves, what it reads and how it is run.
+//!
+//! Must not know: in which order and beside whom steps run, what a stamp is.
+
+use crate::check::stamp::{GENERATED, NEST};
+use crate::tool::Outcome;
+use crate::{book, tidy};
+
+/// One check.
+pub struct Step {
+    pub name: &'static str,
+    /// What it proves.
+    pub about: &'static str,
+    pub inputs: Inputs,
+    /// It draws from `CHECK_SEED`.
+    pub draws: bool,
+    /// It does its share of everything when `CHECK_SHARD` says so; others belong to one share as a whole.
+    pub splits: bool,
+    /// It measures times, so nothing runs beside it.
+    pub alone: bool,
+    pub work: Work,
+}
+
+/// What a step reads. If it and the tools are unchanged since it passed, it is not repeated.
+pub enum Inputs {
+    /// Much of the project; the step is so quick that it runs always.
+    Any,
+    /// Files and folders, from the root; `crate:NAME`, a crate with all crates that it depends on; and
+    /// what `stamp` defines. Add one when in doubt: what is missing here is not tested.
+    Paths(&'static [&'static str]),
+}
+
+pub enum Work {
+    /// Arguments of cargo.
+    Cargo(&'static [&'static str]),
+    /// A program and its arguments, in the root.
+    Program(&'static [&'static str]),
+    /// A function here.
+    Task(fn() -> Outcome),
+}
+
+use Inputs::{Any, Paths};
+use Work::{Cargo, Program, Task};
+
+impl Step {
+    pub const fn new(name: &'static str, about: &'static str, inputs: Inputs, work: Work) -> Self {
+        Step {
+            name,
+            about,
+            inputs,
+            draws: false,
+            splits: false,
+            alone: false,
+            work,
+        }
+    }
+
+    const fn draws(mut self) -> Self {
+        self.draws = true;
+        self
+    }
+
+    const fn splits(mut self) -> Self {
+        self.splits = true;
+        self
+    }
+
+    pub const fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+}
+
+impl Step {
+    /// Whether the compiler must have been built before.
+    pub fn needs_nest(&self) -> bool {
+        match self.inputs {
+            Any => false,
+            Paths(paths) => {
+                let made = [NEST, GENERATED, GENERATOR];
+                paths.iter().any(|path| made.contains(path))
+            }
+        }
+    }
+}
+
+impl Work {
+    /// The command as text, for a step's stamp.
+    pub fn describe(&self) -> String {
+        match self {
+            Cargo(words) => format!("cargo {}", words.join(" ")),
+            Program(words) => words.join(" "),
+            Task(_) => "a task".to_owned(),
+        }
+    }
+}
+
+/// What turns any specification into C, for steps that draw specifications.
+const GENERATOR: &str = "crate:nest-emit";
+
+/// All that cargo compiles, and the documents and examples that its tests read.
+const RUST: &[&str] = &[
+    ".cargo",
+    "Cargo.lock",
+    "Cargo.toml",
+    "CONTRIBUTING.md",
+    "README.md",
+    "conformance",
+    "crates",
+    "docs",
+    "examples",
+    "runtime",
+    "tests",
+    "xtask",
+];
+
+/// A new check is a new row. Steps begin in this order: what is quick and finds much stands first, then
+/// what takes longest, so that no lane is left with a long one at the end.
+pub const STEPS: &[Step] = &[
+    Step::new(
+        "format",
+        "the Rust is formatted",
+        Any,
+        Cargo(&["fmt", "--check"]),
+    ),
+    Step::new("tidy", "the house rules hold", Any, Task(tidy::tidy)),
+    Step::new("c-format", "the C is formatted", Any, Task(tidy::c_format)),
+    Step::new(
+        "layers",
+        "each part of the runtime imports what it may, and no more",
+        Paths(&["runtime"]),
+        Program(&["make", "-C", "runtime/tests", "layers"]),
+    ),
+    Step::new(
+        "clippy",
+        "no lint is unheard",
+        Paths(RUST),
+        Cargo(&[
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    ),
+    Step::new(
+        "conformance",
+        "every model gives the transcript that the language asks for, examples included",
+        Paths(&["conformance", "examples", "tests/support", NEST]),
+        Program(&["python3", "conformance/run.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "test",
+        "the compiler's own tests pass",
+        Paths(RUST),
+        Cargo(&["test", "--quiet", "--workspace"]),
+    ),
+    Step::new(
+        "servers",
+        "the web and mail servers serve the clients that people use",
+        Paths(&[
+            "tests/servers",
+            "tests/support",
+            "conformance",
+            "examples",
+            GENERATED,
+        ]),
+        Program(&["python3", "tests/servers/run.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "book",
+        "every command, specification and conversation of the documentation does what it says",
+        Paths(&[".", NEST]),
+        Program(&["python3", "tests/book/run.py"]),
+    ),
+    Step::new(
+        "project",
+        "generated C builds everywhere, clean, and says where it came from",
+        Paths(&[
+            "tests/project",
+            "tests/support",
+            "examples",
+            "crates/nest-cli/src",
+            GENERATED,
+        ]),
+        Program(&["python3", "tests/project/run.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "costs",
+        "a request costs the system calls, allocations and wake-ups that are published",
+        Paths(&["tests/cost", "tests/support", "benches/record", GENERATED]),
+        Program(&["python3", "tests/cost/run.py"]),
+    ),
+    Step::new(
+        "runtime",
+        "the engine and its io hold under every cut, stall and failed allocation",
+        Paths(&["runtime", "tests/support"]),
+        Program(&[
+            "make",
+            "-C",
+            "runtime/tests",
+            "wheel",
+            "cuts",
+            "times",
+            "oracle",
+            "faults",
+            "sockets",
+            "costs",
+        ]),
+    )
+    .draws(),
+    Step::new(
+        "helpers",
+        "files and blocks hold: paths, cuts, full and failing disks, helper threads",
+        Paths(&["tests/helpers", "tests/support", GENERATED]),
+        Program(&["python3", "tests/helpers/run.py"]),
+    ),
+    Step::new(
+        "coverage",
+        "conversations that nest makes go as they are written, and cover what it says",
+        Paths(&["tests/coverage", "tests/support", "examples", NEST]),
+        Program(&["python3", "tests/coverage/run.py"]),
+    ),
+    Step::new(
+        "simulate",
+        "drawn conversations, in virtual time, with faults: nothing is ever wrong",
+        Paths(&["runtime", "tests/support"]),
+        Program(&["python3", "runtime/tests/simulate.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "mutations",
+        "the simulation finds bugs that are planted",
+        Paths(&["runtime", "tests/support"]),
+        Program(&["python3", "runtime/tests/simulate.py", "--few"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "patterns",
+        "random conversations are decided as libpcre2 decides them",
+        Paths(&["crate:nest-pattern"]),
+        Cargo(&[
+            "test",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "pattern",
+            "differential",
+        ]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "reach",
+        "random conversations come to no states but those that the checker knows",
+        Paths(&["crate:nest-machine"]),
+        Cargo(&["test", "--quiet", "--workspace", "--test", "reach_random"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "workers",
+        "worker models, listeners and configuration hold, with memory watched",
+        Paths(&["runtime"]),
+        Program(&[
+            "python3",
+            "runtime/tests/workers.py",
+            "--sanitize",
+            "address,undefined",
+        ]),
+    ),
+    Step::new(
+        "races",
+        "threads of a thread server have no data race",
+        Paths(&["runtime"]),
+        Program(&[
+            "python3",
+            "runtime/tests/workers.py",
+            "--model",
+            "thread",
+            "--sanitize",
+            "thread",
+        ]),
+    ),
+    Step::new(
+        "deploy",
+        "units and images that nest writes are sound, and servers work in them",
+        Paths(&["tests/deploy", "tests/support", NEST]),
+        Program(&["python3", "tests/deploy/run.py"]),
+    ),
+    Step::new(
+        "pages",
+        "the documentation renders, and no link of it is dead",
+        Any,
+        Task(book::book),
+    ),
+    Step::new(
+        "listeners",
+        "systemd's and inetd's clients are served; stops, settings, the log, memory",
+        Paths(&["tests/listeners", "tests/support", GENERATED]),
+        Program(&["python3", "tests/listeners/run.py"]),
+    ),
+    Step::new(
+        "matching",
+        "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
+        Paths(&[
+            "tests/matching",
+            "tests/support",
+            "crates/nest-cli/src",
+            GENERATOR,
+        ]),
+        Program(&["python3", "tests/matching/run.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "matchers",
+        "so do those of many small specifications; no byte is looked at twice",
+        Paths(&[
+            "tests/matching",
+            "tests/support",
+            "crates/nest-cli/src",
+            GENERATOR,
+        ]),
+        Program(&["python3", "tests/matching/many.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "planted",
+        "both find bugs that are planted in the engine's matcher",
+        Paths(&[
+            "tests/matching",
+            "tests/support",
+            "crates/nest-cli/src",
+            GENERATOR,
+        ]),
+        Program(&["python3", "tests/matching/planted.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "reached",
+        "generated servers come to no states but those that the checker knows",
+        Paths(&[
+            "Cargo.lock",
+            "Cargo.toml",
+            "crates",
+            "runtime",
+            "tests/reach",
+            "tests/support",
+            NEST,
+        ]),
+        Program(&["python3", "tests/reach/servers.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "unreached",
+        "random conversations find bugs that are planted in what the checker knows of states",
+        Paths(&["crate:nest-machine"]),
+        Program(&["python3", "tests/reach/planted.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "attacks",
+        "an attack harms nobody else, and nothing of it is left",
+        Paths(&["tests/faults", "tests/support", GENERATED]),
+        Program(&["python3", "tests/faults/run.py"]),
+    )
+    .draws()
+    .splits()
+    .alone(),
+];
