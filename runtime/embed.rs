@@ -1,21 +1,44 @@
-//! The C runtime, embedded: every file, and which servers need it. A file that is not listed here
-//! is not part of any server (a test compares the list with the folder).
+//! The C runtime, embedded: every file, the part that it belongs to, and which servers need it.
+//!
+//! [`PARTS`] is the one list of files. Generated servers, the runtime's own tests and the check of
+//! its layers are made from it. A file that is not listed is not part of any server (a test compares
+//! the list with the folder).
 
-/// What a file is for.
+mod points;
+mod services;
+mod unit;
+
+pub use nest_feature::{Feature, Features};
+pub use points::{POINTS, Point};
+pub use services::{SERVICES, Service};
+pub use unit::{Listener, Unit};
+
+/// What decides which files a server needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a> {
+    /// How bytes reach channels: `blocking`, `epoll`, `script`.
+    pub poller: &'a str,
+    /// Who runs sessions: `process`, `thread`, `loops`.
+    pub workers: &'a str,
+    /// What else is selected.
+    pub features: Features,
+}
+
+/// The servers that need a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
     /// Every server.
     All,
-    /// Servers whose model uses this io.
-    Io(&'static str),
-    /// Servers whose model uses this workers.
+    /// Servers whose model uses this poller.
+    Poller(&'static str),
+    /// Servers whose model uses these workers.
     Workers(&'static str),
     /// Servers with sockets.
     Sockets,
     /// Servers that select the feature.
-    With(&'static str),
+    With(Feature),
     /// Servers that do not.
-    Without(&'static str),
+    Without(Feature),
     /// Servers for which both hold.
     Both(&'static For, &'static For),
     /// Servers for which it does not hold.
@@ -23,34 +46,34 @@ pub enum For {
 }
 
 impl For {
-    /// Whether a server with this io, workers and features needs it.
-    fn holds(&self, io: &str, workers: &str, features: &[&str]) -> bool {
+    /// Whether the server is one of them.
+    pub(crate) fn holds(&self, server: &Server<'_>) -> bool {
         match *self {
             All => true,
-            Io(name) => name == io,
-            Workers(name) => name == workers,
-            Sockets => io != "script",
-            With(name) => features.contains(&name),
-            Without(name) => !features.contains(&name),
-            Both(a, b) => a.holds(io, workers, features) && b.holds(io, workers, features),
-            Not(a) => !a.holds(io, workers, features),
+            Poller(name) => name == server.poller,
+            Workers(name) => name == server.workers,
+            Sockets => server.poller != "script",
+            With(feature) => server.features.contains(feature),
+            Without(feature) => !server.features.contains(feature),
+            Both(a, b) => a.holds(server) && b.holds(server),
+            Not(a) => !a.holds(server),
         }
     }
 }
 
 /// Actions move to helper threads: `$block` in a loop. `script` has no threads.
-const BLOCKS_MOVE: For = Both(&Io("epoll"), &With("blocks"));
+pub(crate) const BLOCKS_MOVE: For = Both(&Poller("epoll"), &With(Feature::Blocks));
 /// In a script they wait for steps in place of threads.
-const BLOCKS_STEP: For = Both(&Io("script"), &With("blocks"));
+pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Blocks));
 
 /// Workers send each other messages.
-const MAILED: For = Both(&Sockets, &With("mailbox"));
+const MAILED: For = Both(&Sockets, &With(Feature::Mailbox));
+
+/// Connections may come from inetd.
+pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
 
 /// Helper threads exist; the work of a `script` is done in its own steps.
-const HELPED: For = Both(&Io("epoll"), &With("helpers"));
-
-/// Files stay open for the next who asks.
-const CACHED: For = Both(&Workers("loops"), &With("files"));
+const HELPED: For = Both(&Poller("epoll"), &With(Feature::Helpers));
 
 /// One file of the runtime.
 #[derive(Clone, Copy, Debug)]
@@ -63,183 +86,230 @@ pub struct File {
     pub needed: For,
 }
 
-macro_rules! files {
-    ($($path:literal $needed:expr;)*) => {
-        /// All files, in the order in which server.c includes those it needs; headers are included
-        /// by whom they serve.
-        pub const FILES: &[File] = &[
-            $(File { path: $path, text: include_str!($path), needed: $needed },)*
-        ];
+/// Files that may call the same things of other parts; layers.txt lists these.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// Its files, in the order in which they are included.
+    pub files: &'static [File],
+}
+
+/// `"part" { "path" needed; … }`, or `@services`: the parts of the services, one each.
+macro_rules! parts {
+    ($($before:literal { $($before_path:literal $before_needed:expr;)* })*
+     @services
+     $($after:literal { $($after_path:literal $after_needed:expr;)* })*) => {
+        const BEFORE: &[Part] = &[$(Part { name: $before, files: &[$(File {
+            path: $before_path, text: include_str!($before_path), needed: $before_needed,
+        }),*] }),*];
+        const AFTER: &[Part] = &[$(Part { name: $after, files: &[$(File {
+            path: $after_path, text: include_str!($after_path), needed: $after_needed,
+        }),*] }),*];
     };
 }
 
-use For::{All, Both, Io, Not, Sockets, With, Without, Workers};
+use For::{All, Both, Not, Poller, Sockets, With, Without, Workers};
 
-files! {
-    "nest.h" All;
-    "seam.h" All;
-    "platform/platform.h" All;
-    "platform/scan.h" All;
-    "platform/text.c" All;
-    "platform/address.c" All;
-    "platform/date.c" All;
-    "platform/system.c" All;
-    "platform/log.c" All;
-    "platform/crash.c" All;
-    "platform/notify.c" All;
-    "platform/memory.c" All;
-    "poller/command.h" Io("script");
-    "poller/script.h" Io("script");
-    "poller/script_faults.c" Io("script"); /* what stands behind it asks the system through it */
-    "platform/files.h" With("files");
-    "platform/files.c" With("files");
-    "file/file.h" With("files");
-    "file/root.c" With("files");
-    "file/home.c" With("files");
-    "file/cache.c" CACHED;
-    "null/uncached.c" Both(&With("files"), &Not(&CACHED));
-    "file/file.c" With("files");
-    "file/upload.h" With("files");
-    "file/upload.c" With("files");
-    "file/commit.c" With("files");
-    "file/list.c" With("lists");
-    "null/files.c" Without("files");
-    "null/cache.c" Both(&Workers("loops"), &Without("files"));
-    "service/trace.h" With("trace");
-    "service/trace.c" With("trace");
-    "service/peer.h" With("peer");
-    "service/peer.c" With("peer");
-    "null/peer.c" Without("peer");
-    "service/timeout.h" With("timeout");
-    "service/timeout.c" With("timeout");
-    "null/timeout.c" Without("timeout");
-    "service/log.h" All;
-    "service/log.c" With("log");
-    "null/log.c" Without("log");
-    "channel/queue.h" All;
-    "channel/queue.c" All;
-    "engine/engine.h" All;
-    "engine/work.c" All;
-    "engine/output.c" All;
-    "engine/clock.c" All;
-    "engine/wait.c" All;
-    "engine/input.c" All;
-    "engine/files.c" With("files");
-    "null/opened.c" Without("files");
-    "engine/uploads.c" With("uploads");
-    "null/uploads.c" Without("uploads");
-    "engine/lists.c" With("lists");
-    "null/lists.c" Without("lists");
-    "engine/threads.c" All;
-    "engine/matcher.c" All;
-    "engine/parts.c" All;
-    "engine/directives.c" All;
-    "engine/keep.c" With("keep");
-    "null/keep.c" Without("keep");
-    "engine/session.c" All;
-    "engine/budget.c" All;
-    "channel/channel.h" All;
-    "channel/socket.h" Sockets;
-    "channel/socket.c" Sockets;
-    "channel/pipe.h" Sockets;
-    "channel/pipe.c" Both(&Sockets, &With("inetd"));
-    "channel/channel.c" Sockets;
-    "platform/context.h" Workers("loops");
-    "fiber/stacks.c" Workers("loops");
-    "fiber/fiber.c" Workers("loops");
-    "loop/slots.h" Workers("loops");
-    "loop/helpers.h" Workers("loops");
-    "poller/poller.h" Workers("loops");
-    "poller/direct.h" Workers("loops");
-    "loop/loop.h" Workers("loops");
-    "loop/wheel.h" Workers("loops");
-    "loop/accept.h" Workers("loops");
-    "workers/supervisor.h" All;
-    "loop/slots.c" Workers("loops");
-    "loop/wheel.c" Workers("loops");
-    "loop/timers.c" Workers("loops");
-    "loop/accept.c" Workers("loops");
-    "loop/visit.c" Workers("loops");
-    "loop/wait.c" Workers("loops");
-    "loop/end.c" Workers("loops");
-    "loop/stop.c" Workers("loops");
-    "loop/loop.c" Workers("loops");
-    "poller/direct.c" Workers("loops");
-    "poller/system.h" Io("epoll");
-    "poller/system.c" Io("epoll");
-    "poller/epoll.c" Io("epoll");
-    "poller/command.c" Io("script");
-    "poller/script_jobs.c" Io("script");
-    "poller/script.c" Io("script");
-    "poller/script_poller.c" Io("script");
-    "poller/script_later.c" Io("script");
-    "poller/script_steps.c" Io("script");
-    "blocking/blocking.h" Io("blocking");
-    "blocking/watch.h" Io("blocking");
-    "blocking/watch.c" Io("blocking");
-    "blocking/blocking.c" Io("blocking");
-    "listener/endpoint.h" All;
-    "listener/endpoint.c" All;
-    "listener/listener.h" All;
-    "listener/scarce.c" All;
-    "listener/take.c" Sockets;
-    "listener/systemd.c" Sockets;
-    "listener/inetd.c" With("inetd");
-    "null/inetd.c" Without("inetd");
-    "null/systemd.c" Io("script");
-    "listener/listener.c" Sockets;
-    "workers/stop.h" All;
-    "workers/shared.h" All;
-    "workers/supervisor.h" All;
-    "workers/shared.c" Sockets;
-    "workers/mailbox.h" MAILED;
-    "workers/mailbox_rings.c" Both(&Workers("loops"), &MAILED);
-    "workers/mailbox_sockets.c" Both(&Io("blocking"), &MAILED);
-    "workers/children.h" Sockets;
-    "workers/service_process.h" Sockets;
-    "workers/service_process.c" Both(&Sockets, &With("tasks"));
-    "workers/service_process_none.c" Both(&Sockets, &Without("tasks"));
-    "workers/backoff.c" Sockets;
-    "workers/exits.c" Sockets;
-    "workers/children.c" Sockets;
-    "workers/phases.c" Sockets;
-    "workers/supervisor.c" Sockets;
-    "workers/one.c" Both(&Sockets, &Not(&Workers("process")));
-    "null/supervisor.c" Not(&Sockets);
-    "workers/context.h" Workers("loops");
-    "workers/loops.c" Workers("loops");
-    "loop/blocks.c" BLOCKS_MOVE;
-    "poller/script_blocks.c" BLOCKS_STEP;
-    "null/blocks.c" Not(&Both(&Workers("loops"), &With("blocks")));
-    "null/context.c" Both(&Workers("loops"), &Not(&BLOCKS_MOVE));
-    "loop/helpers.c" HELPED;
-    "null/helpers.c" Both(&Io("epoll"), &Not(&HELPED));
-    "workers/idle_exit.h" Io("blocking");
-    "workers/idle_exit.c" Io("blocking");
-    "workers/process.h" Workers("process");
-    "workers/spares.c" Workers("process");
-    "workers/worker.c" Workers("process");
-    "workers/process.c" Workers("process");
-    "workers/thread.c" Workers("thread");
-    "config/config.h" All;
-    "config/value.h" All;
-    "config/value.c" All;
-    "config/config.c" All;
-    "config/reload.c" All;
-    "main.c" All;
+// In the order in which a server includes them. Headers are included by the files that use them.
+parts! {
+    "contract" {
+        "nest.h" All;
+        "seam.h" All;
+    }
+    "platform" {
+        "platform/platform.h" All;
+        "platform/scan.h" All;
+        "platform/text.c" All;
+        "platform/address.c" All;
+        "platform/date.c" All;
+        "platform/system.c" All;
+        "platform/log.c" All;
+        "platform/crash.c" All;
+        "platform/notify.c" All;
+        "platform/memory.c" All;
+    }
+    "poller/faults" { // what follows calls the system through it
+        "poller/command.h" Poller("script");
+        "poller/script.h" Poller("script");
+        "poller/script_faults.c" Poller("script");
+    }
+    "platform/files" {
+        "platform/files.h" With(Feature::Files);
+        "platform/files.c" With(Feature::Files);
+    }
+    "file" {
+        "file/file.h" With(Feature::Files);
+        "file/root.c" With(Feature::Files);
+        "file/home.c" With(Feature::Files);
+        "file/file.c" With(Feature::Files);
+        "file/upload.h" With(Feature::Files);
+        "file/upload.c" With(Feature::Files);
+        "file/commit.c" With(Feature::Files);
+        "file/list.c" With(Feature::Lists);
+    }
+    "queue" {
+        "channel/queue.h" All;
+        "channel/queue.c" All;
+    }
+    "engine" {
+        "engine/engine.h" All;
+        "engine/work.c" All;
+        "engine/output.c" All;
+        "engine/clock.c" All;
+        "engine/wait.c" All;
+        "engine/input.c" All;
+        "engine/threads.c" All;
+        "engine/matcher.c" All;
+        "engine/parts.c" All;
+        "engine/directives.c" All;
+        "engine/session.c" All;
+    }
+    "budget" {
+        "engine/budget.c" All;
+    }
+    @services
+    "channel" {
+        "channel/channel.h" All;
+        "channel/socket.h" Sockets;
+        "channel/socket.c" Sockets;
+        "channel/pipe.h" Sockets;
+        "channel/pipe.c" INETD;
+        "channel/channel.c" Sockets;
+    }
+    "fiber" {
+        "platform/context.h" Workers("loops");
+        "fiber/fiber.h" Workers("loops");
+        "fiber/stacks.c" Workers("loops");
+        "fiber/fiber.c" Workers("loops");
+    }
+    "loop" {
+        "loop/slots.h" Workers("loops");
+        "loop/helpers.h" Workers("loops");
+        "loop/loop.h" Workers("loops");
+        "loop/wheel.h" Workers("loops");
+        "loop/accept.h" Workers("loops");
+        "loop/slots.c" Workers("loops");
+        "loop/wheel.c" Workers("loops");
+        "loop/timers.c" Workers("loops");
+        "loop/accept.c" Workers("loops");
+        "loop/visit.c" Workers("loops");
+        "loop/wait.c" Workers("loops");
+        "loop/end.c" Workers("loops");
+        "loop/stop.c" Workers("loops");
+        "loop/loop.c" Workers("loops");
+    }
+    "poller/direct" {
+        "poller/poller.h" Workers("loops");
+        "poller/direct.h" Workers("loops");
+        "poller/direct.c" Workers("loops");
+    }
+    "poller/system" {
+        "poller/system.h" Poller("epoll");
+        "poller/system.c" Poller("epoll");
+    }
+    "poller/epoll" {
+        "poller/epoll.c" Poller("epoll");
+    }
+    "poller/script" {
+        "poller/command.c" Poller("script");
+        "poller/script_jobs.c" Poller("script");
+        "poller/script.c" Poller("script");
+        "poller/script_poller.c" Poller("script");
+        "poller/script_later.c" Poller("script");
+        "poller/script_steps.c" Poller("script");
+    }
+    "blocking" {
+        "blocking/blocking.h" Poller("blocking");
+        "blocking/watch.h" Poller("blocking");
+        "blocking/watch.c" Poller("blocking");
+        "blocking/blocking.c" Poller("blocking");
+    }
+    "listener" {
+        "listener/endpoint.h" All;
+        "listener/endpoint.c" All;
+        "listener/listener.h" All;
+        "listener/scarce.c" All;
+        "listener/take.c" Sockets;
+        "listener/listener.c" Sockets;
+    }
+    "mailbox" {
+        "workers/mailbox.h" MAILED;
+        "workers/mailbox_rings.c" Both(&Workers("loops"), &MAILED);
+        "workers/mailbox_sockets.c" Both(&Poller("blocking"), &MAILED);
+    }
+    "service process" { // service_process_none.c stands for its header
+        "workers/service_process.h" Sockets;
+        "workers/service_process.c" Both(&Sockets, &With(Feature::Tasks));
+        "workers/service_process_none.c" Both(&Sockets, &Without(Feature::Tasks));
+    }
+    "supervisor" {
+        "workers/stop.h" All;
+        "workers/shared.h" All;
+        "workers/supervisor.h" All;
+        "workers/children.h" Sockets;
+        "workers/shared.c" Sockets;
+        "workers/backoff.c" Sockets;
+        "workers/exits.c" Sockets;
+        "workers/children.c" Sockets;
+        "workers/phases.c" Sockets;
+        "workers/supervisor.c" Sockets;
+        "workers/supervisor_none.c" Not(&Sockets);
+    }
+    "one worker" {
+        "workers/one.c" Both(&Sockets, &Not(&Workers("process")));
+    }
+    "loops" {
+        "workers/context.h" Workers("loops");
+        "workers/loops.c" Workers("loops");
+        "workers/context.c" Both(&Workers("loops"), &Not(&BLOCKS_MOVE));
+    }
+    "helpers" {
+        "loop/helpers.c" HELPED;
+        "loop/helpers_none.c" Both(&Poller("epoll"), &Not(&HELPED));
+    }
+    "idle exit" {
+        "workers/idle_exit.h" Poller("blocking");
+        "workers/idle_exit.c" Poller("blocking");
+    }
+    "process" {
+        "workers/process.h" Workers("process");
+        "workers/spares.c" Workers("process");
+        "workers/worker.c" Workers("process");
+        "workers/process.c" Workers("process");
+    }
+    "thread" {
+        "workers/thread.c" Workers("thread");
+    }
+    "config" {
+        "config/config.h" All;
+        "config/value.h" All;
+        "config/value.c" All;
+        "config/config.c" All;
+        "config/reload.c" All;
+    }
+    "main" {
+        "main.c" All;
+    }
+}
+
+/// All parts, in the order in which a server includes their files.
+pub fn parts() -> impl Iterator<Item = Part> {
+    let services = SERVICES.iter().map(Service::part);
+    let after = AFTER.iter().copied();
+    BEFORE.iter().copied().chain(services).chain(after)
 }
 
 /// The files that a server needs, in order.
-pub fn needed(io: &str, workers: &str, features: &[&str]) -> Vec<&'static File> {
-    FILES
-        .iter()
-        .filter(|f| f.needed.holds(io, workers, features))
-        .collect()
+#[must_use]
+pub fn needed(server: &Server<'_>) -> Vec<File> {
+    let all = parts().flat_map(|part| part.files);
+    all.filter(|f| f.needed.holds(server)).copied().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::FILES;
+    use super::{Part, parts};
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -266,8 +336,16 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut found = BTreeSet::new();
         below(root, root, &mut found);
-        let listed: BTreeSet<String> = FILES.iter().map(|f| f.path.to_string()).collect();
-        assert_eq!(listed.len(), FILES.len(), "a file is listed twice");
+        let files: Vec<_> = parts().flat_map(|part: Part| part.files).collect();
+        let listed: BTreeSet<String> = files.iter().map(|f| f.path.to_string()).collect();
+        assert_eq!(listed.len(), files.len(), "a file is listed twice");
         assert_eq!(listed, found);
+    }
+
+    #[test]
+    fn a_part_stands_in_one_place() {
+        let names: Vec<&str> = parts().map(|part| part.name).collect();
+        let once: BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(once.len(), names.len(), "{names:?}");
     }
 }

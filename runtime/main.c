@@ -4,8 +4,6 @@
  * asks the workers. */
 #include "config/config.h"
 #include "workers/supervisor.h"
-#include "service/log.h"
-#include "listener/listener.h"
 #include "platform/platform.h"
 
 #include <stdio.h>
@@ -32,17 +30,16 @@ static void main_range(const struct nest__option *option) {
     }
 }
 
-/* What a client has in the engine, in features, and in who serves it. */
+/* What a client needs in the engine, in services, and in the worker that serves it. */
 static unsigned main_needs(struct nest__need needs[3 * NEST__NEEDS]) {
-    uint64_t peer = nest__peer_memory() + nest__log_memory(), limit = nest__timeout_memory();
-    unsigned n = nest__session_needs(needs);
-    if (peer > 0) {
-        needs[n++] = (struct nest__need){"its address, for $peer and the log", NULL, peer, 0};
+    unsigned all = nest__session_needs(needs), n = 0;
+    all += nest__worker_needs(needs + all);
+    for (unsigned i = 0; i < all; i++) {
+        if (needs[i].most > 0) {
+            needs[n++] = needs[i];
+        }
     }
-    if (limit > 0) {
-        needs[n++] = (struct nest__need){"its own idle limit", NULL, limit, 0};
-    }
-    return n + nest__worker_needs(needs + n);
+    return n;
 }
 
 /* Of all clients; `most`: whatever their actions do. */
@@ -193,7 +190,7 @@ int main(int argc, char **argv) {
         nest__say("cannot start: %s", strerror(-error));
         return MAIN_FAILED;
     }
-    nest__inetd_begin();
+    nest__on_begin();
     if (nest__config_read(argc, argv, &request) != 0) {
         return MAIN_USAGE;
     }
@@ -210,16 +207,15 @@ int main(int argc, char **argv) {
         main_check();
         return EXIT_SUCCESS;
     }
-    if (nest__systemd_begin() != 0 || nest__inetd_take() != 0) {
+    if (nest__on_prepare() != 0) {
         return MAIN_FAILED;
     }
-    nest__log_prepare();
     int status = main_startup(argc, argv);
     if (status >= 0) {
         return status;
     }
     if (nest__memory_budget(main_memory(false), main_memory(true), nest__worker_processes()) != 0 ||
-        nest__files_open() != 0 || nest__workers_prepare() != 0 || nest__listen_open() != 0) {
+        nest__on_start() != 0 || nest__workers_prepare() != 0 || nest__listen_open() != 0) {
         return MAIN_FAILED;
     }
     fflush(NULL); /* before workers inherit what start-up code left in its buffers */
@@ -230,7 +226,7 @@ int main(int argc, char **argv) {
     status = nest__workers_run();
     nest__listen_close();
     if (status != NEST__ABANDONED) {
-        nest__files_close();
+        nest__on_close();
     }
     if (sockets) {
         main_stopped();

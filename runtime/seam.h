@@ -13,9 +13,11 @@
  * workers/        "workers" below                             engine, loop, listener, platform
  * listener/       "listener" below                            platform
  * file/           "files" below                               platform
- * service/x.*     its own functions, called at join points (nest__on_*), or a null/ header
+ * service/NAME/   NAME.h: what join points (nest__on_*) call  the running action (engine.h), files,
+ *                                                             listener, platform
  * One model per binary: direct calls, one translation unit (server.c includes the chosen files).
- * No file here includes another .c; server.c fixes the order: that of embed.rs. */
+ * No file here includes another .c; embed.rs fixes the order: seam.h, the services' headers and the
+ * join points, then the parts. The join points are described in points.rs. */
 #ifndef NEST_SEAM_H
 #define NEST_SEAM_H
 
@@ -363,12 +365,8 @@ unsigned nest__event(nest_session *, enum nest__event);
  * While output waits only writeTimeout runs: nothing is read then, so no client is late, and a
  * TIMEOUT rule's clock begins when the output has left. */
 uint32_t nest__deadline(nest_session *);
-/* The idle limit of this connection (service/timeout.c, null/timeout.c). */
+/* The idle limit of this connection (service/timeout). */
 uint32_t nest__idle_limit(const nest_session *);
-/* Bytes that features keep of a connection (service/x.c, null/x.c). */
-uint64_t nest__peer_memory(void);
-uint64_t nest__timeout_memory(void);
-uint64_t nest__log_memory(void);
 uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: use io's buffer */
 /* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
  * its running action reads from (for a fiber switch that lets others use the buffer). */
@@ -390,7 +388,7 @@ struct nest__need {
     uint64_t alone;     /* of them: whatever clients do by themselves */
 };
 enum { NEST__NEEDS = 16 }; /* at most, of one part */
-/* What it has in the engine, its variables and buffers. How many. */
+/* What a session needs in the engine, for its variables and buffers, and in services. How many. */
 unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
 /* Descriptors that a client can hold, its connection and files; `most`: as long as one action runs,
  * which may fail for want of them; else: from action to action. */
@@ -498,10 +496,10 @@ void nest__peer_text(const struct nest__chan *, char *to, size_t size);
 
 /* -- files: beneath fileRoot; descriptors and bytes, no session, no model. They may block, unless
  * `cached`: then -EAGAIN rather than wait for a disk. ---------------------------------------- */
-int nest__files_open(void);   /* fileRoot, at start; said why; 0 or -errno */
-void nest__files_close(void); /* the server ends: nothing of its own is left in fileRoot */
+int nest__file_root_open(void);   /* at start; 0, or -errno with a message */
+void nest__file_root_close(void); /* the server ends: nothing of its own is left in fileRoot */
 /* A process of the server has died: removes the unfinished uploads that it left. */
-void nest__files_lost(long process);
+void nest__file_root_lost(long process);
 /* 0 and all of *file, or -errno. */
 int nest__file_open(const char *path, bool cached, nest_file *file);
 /* Bytes; 0 at its end; -errno. */
@@ -510,16 +508,6 @@ int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
 bool nest__file_resident(int fd, uint64_t at, uint64_t n);
 void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
 void nest__file_close(int fd);
-/* Loops (file/cache.c): files stay open for later actions, that many at most, within
- * NEST__CACHE_LIFE. How many may. */
-uint32_t nest__cache_limit(uint64_t most);
-enum { NEST__CACHE_LIFE = 1000 /* ms */ };
-/* Some are kept, and must expire. */
-bool nest__cache_used(void);
-/* No later action gets those that are kept now. True: some are nobody's any more, and
- * nest__cache_close is to close them, as work that may block, before the next time. */
-bool nest__cache_expire(void);
-int nest__cache_close(void *unused);
 /* Deletes a regular file, or a link itself. 0 or -errno. */
 int nest__file_delete(const char *path);
 /* What a folder holds, by name; at most `room` bytes (-EOVERFLOW). How many; they are the caller's,

@@ -1,14 +1,14 @@
-/* budget.c: the memory and descriptors that a client can need, as far as the engine holds them.
+/* budget.c: how much memory and how many descriptors a client may need.
  *
- * Called by main. No state. What actions allocate themselves is theirs to bound, and what the
- * allocator adds to a block is not told by it. */
+ * Called by main and by worker models. No state. It lists what the engine holds for a client; each
+ * service adds its own needs at the join points. Memory that actions allocate themselves and the
+ * allocator's overhead are not included. */
 #include "engine.h"
 
-enum { BUDGET_FILES = 2 }; /* of one that is received: itself, and the directory of its name */
+#include <string.h>
 
 uint32_t nest__session_descriptors(bool most) {
-    bool files = most ? nest__files_memory() > 0 : nest__uploads_memory() > 0;
-    return 1 + (files ? BUDGET_FILES : 0);
+    return 1 + nest__on_descriptors(most);
 }
 
 /* A message that an action keeps, and behind it another, or what a directive takes; or all that one
@@ -35,7 +35,6 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
     uint64_t record = sizeof(struct nest_session), work = sizeof(struct nest__work);
     uint64_t variables =
         (nest__spec_vars_size + 63) / 64 * 64; /* as worker models place them, at most */
-    uint64_t files = nest__files_memory(), uploads = nest__uploads_memory();
     const struct nest__need all[] = {
         {"session record", NULL, record, record},
         {"per-connection variables", NULL, variables, variables},
@@ -44,16 +43,8 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
         {"copies of parts", "inputBuffer", nest__arena_most(), 0},
         {"what $read gives", "inputBuffer", nest__given_most(), 0},
         {"queued output", "outputBuffer", nest__queue_most(output), output},
-        {"$keep", "keepLimit", nest__kept_most(), 0},
-        {"a file on its way", NULL, files, files},
-        {"an upload", NULL, uploads, uploads},
-        {"lists of folders", NULL, nest__lists_memory(), 0},
     };
-    unsigned n = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (all[i].most > 0) {
-            needs[n++] = all[i];
-        }
-    }
-    return n;
+    unsigned n = sizeof all / sizeof all[0];
+    memcpy(needs, all, sizeof all);
+    return n + nest__on_need(needs + n);
 }

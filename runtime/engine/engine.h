@@ -1,8 +1,8 @@
 /* engine.h: what the engine's files share: the running action, a busy session's work block, a
  * worker's scratch.
  *
- * Included by engine/ only (worker models need the size of struct nest__worker, nothing else of
- * it). */
+ * Included by engine/ and by services; worker models include it for the size of struct nest__worker
+ * alone. */
 #ifndef NEST_ENGINE_H
 #define NEST_ENGINE_H
 
@@ -50,29 +50,6 @@ struct nest__block { /* of an arena: private copies of one action's parts */
     size_t used, size;
     char bytes[];
 };
-struct nest__kept { /* $keep; the user's bytes follow */
-    union {
-        struct nest__kept *next;
-        max_align_t align;
-    } head;
-};
-
-enum { NEST__KEPT_LEAST = 32 }; /* what a piece counts at least, towards keepLimit */
-_Static_assert(sizeof(struct nest__kept) <= NEST__KEPT_LEAST,
-               "records take no more than what is kept");
-
-struct nest__listed { /* in the action's arena */
-    struct nest__listed *next;
-    void *entries;
-    size_t size;
-};
-enum { NEST__GATHERED = 16 * 1024 }; /* of an upload, before it is written */
-struct nest_upload {                 /* begun by nest_file_create; written by helper threads */
-    struct nest__upload *file;       /* NULL: it could not be begun, or was given up for `error` */
-    int error;  /* 0 or -errno: the first failure, which all that follows has */
-    uint32_t n; /* gathered */
-    uint8_t bytes[NEST__GATHERED];
-};
 
 struct nest__work { /* borrowed from the worker while a session is not idle */
     struct nest__work *next;
@@ -86,12 +63,8 @@ struct nest__work { /* borrowed from the worker while a session is not idle */
     char *text;         /* what nest_read and nest_read_line give to an action */
     size_t text_cap;
     struct nest__block *arena;
-    struct nest__kept *kept;
-    size_t kept_n;
-    struct nest__opened *opened; /* files that the running action has open */
-    struct nest__listed *listed; /* folders that it has read */
-    nest_upload *upload;         /* the connection's own, from action to action */
-    bool matching;               /* match is of the unread bytes */
+    struct nest__service_state services; /* generated; zero in a new block */
+    bool matching;                       /* match is of the unread bytes */
     /* No block for the pool: it is what was lent of the reserve, or its text is large. */
     bool apart;
     struct nest__match match;
@@ -148,7 +121,6 @@ int nest__rest_add(nest_session *, const uint8_t *, uint32_t);
 int nest__rest_behind(nest_session *, struct nest__action *, uint32_t n);
 char *nest__arena_take(nest_session *, size_t); /* NULL: ENOMEM */
 void nest__arena_clear(struct nest__work *);    /* keeps a block, so that warm requests need none */
-void nest__kept_free(struct nest__work *);
 
 /* -- threads.c */
 enum nest__on_match { NEST__PASS_OVER, NEST__STOP_AT };
@@ -198,28 +170,11 @@ bool nest__input_fails(nest_session *);
 int64_t nest__input_chunk(nest_session *, uint64_t most, const uint8_t **p);
 void nest__input_taken(nest_session *, uint32_t n);
 
-/* -- files.c */
-/* The action has done all it does, and may still wait: files are closed, lists freed; behind END an
- * upload that is left is dropped. */
-void nest__files_acted(nest_session *);
-/* Bytes that a client holds while a file is sent or received. */
-uint64_t nest__files_memory(void);
-/* Drops the upload, which there is. */
-void nest__upload_drop(nest_session *);
-
 /* -- budget.c: bytes of the rooms of a work block, at most: unread input, copies, what $read gives
  */
 uint64_t nest__rest_most(void);
 uint64_t nest__arena_most(void);
 uint64_t nest__given_most(void);
-
-/* -- keep.c */
-uint64_t nest__kept_most(void); /* bytes of all that a connection keeps */
-
-/* -- uploads.c, lists.c */
-/* Bytes of an upload that is kept; of what an action has listed. */
-uint64_t nest__uploads_memory(void);
-uint64_t nest__lists_memory(void);
 
 /* The action of this session, NULL if none runs. */
 static inline struct nest__action *nest__acting(const nest_session *s) {

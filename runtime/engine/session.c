@@ -56,7 +56,7 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     }
     nest__spec_act(s, nest__vars(s), rule, &action.message);
     if (s->work != NULL) {
-        nest__files_acted(s);
+        nest__on_leave(s);
     }
     nest__worker()->action = NULL;
     s->phase = NEST__READING;
@@ -108,7 +108,7 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
     nest__count(NEST_OPEN, UINT64_MAX); /* one less */
     s->phase = NEST__ENDED;
     if (s->work != NULL) {
-        nest__kept_free(s->work);
+        nest__on_drop(s->work);
     }
     return session_wants(s);
 }

@@ -41,7 +41,7 @@ struct nest__work *nest__borrow(nest_session *s) {
 }
 
 static void work_free(struct nest__work *work) {
-    nest__kept_free(work);
+    nest__on_drop(work);
     for (struct nest__block *block = work->arena, *next; block != NULL; block = next) {
         next = block->next;
         free(block);
@@ -141,7 +141,7 @@ void nest__settle(nest_session *s) {
         return;
     }
     if (work->rest_n > 0 || work->queue.n > 0 || work->queue.flight > 0 || work->matching ||
-        work->kept != NULL || work->upload != NULL) {
+        nest__on_holds(work)) {
         if (work->apart) {
             (void)nest__lent_long(s);
         }
@@ -162,7 +162,7 @@ void nest__settle(nest_session *s) {
 void nest__released(nest_session *s) {
     struct nest__work *work = s->work;
     if (work != NULL) {
-        nest__kept_free(work);
+        nest__on_drop(work);
         nest__arena_clear(work);
         work->rest_n = 0;
         nest__out_drop(s);
@@ -334,13 +334,4 @@ void nest__arena_clear(struct nest__work *work) {
         keep->used = 0;
     }
     work->arena = keep;
-}
-
-void nest__kept_free(struct nest__work *work) {
-    for (struct nest__kept *kept = work->kept, *next; kept != NULL; kept = next) {
-        next = kept->head.next;
-        free(kept);
-    }
-    work->kept = NULL;
-    work->kept_n = 0;
 }

@@ -7,7 +7,7 @@
  * switches to the action's stack. The frames below the action on that stack belong to the loop too,
  * so when the action returns, the loop continues there. The stack that ran the loop in the meantime
  * is parked, and continues as the loop at the next wait. */
-#include "../platform/context.h"
+#include "fiber.h"
 
 #include <errno.h>
 
@@ -33,20 +33,16 @@ static int fiber_make(struct nest__context *fresh) {
     return 0;
 }
 
-/* Prepares the first stack. Every new stack calls `loop`, which must keep no data on its stack.
- * Returns 0 or -ENOMEM. */
-static int nest__fiber_prepare(void (*loop)(void)) {
+int nest__fiber_prepare(void (*loop)(void)) {
     fiber_loop = loop;
     return fiber_make(&fiber_first);
 }
 
-/* Runs the loop until it returns. It may return on any stack, when no action waits any more. */
-static void nest__fiber_run(void) {
+void nest__fiber_run(void) {
     nest__context_switch(&fiber_outside, &fiber_first);
 }
 
-/* Ensures that there is a stack on which the loop can continue. Returns 0 or -ENOMEM. */
-static int nest__fiber_ready(void) {
+int nest__fiber_ready(void) {
     static struct nest__context fresh; /* free again after the switch to it */
     if (fiber_parked == NULL) {
         if (fiber_make(&fresh) < 0) {
@@ -58,16 +54,13 @@ static int nest__fiber_ready(void) {
     return 0;
 }
 
-/* Saves the caller in *here and runs the loop on another stack until nest__fiber_resume(here) is
- * called. nest__fiber_ready must have returned 0. */
-static void nest__fiber_leave(struct nest__context *here) {
+void nest__fiber_leave(struct nest__context *here) {
     struct nest__context *loop = fiber_parked;
     fiber_parked = loop->next;
     nest__context_switch(here, loop);
 }
 
-/* Parks this loop and continues an action that waited. Returns when a later wait needs a loop. */
-static void nest__fiber_resume(struct nest__context *action) {
+void nest__fiber_resume(struct nest__context *action) {
     struct nest__context here;
     here.next = fiber_parked;
     fiber_parked = &here;

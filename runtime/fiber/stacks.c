@@ -7,6 +7,8 @@
  * One reservation serves many stacks. If the kernel supports it (Linux 6.13), guard pages are
  * installed inside the reservation. Otherwise mprotect splits the mapping, and a process can have
  * only 65,530 mappings. */
+#include "fiber.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,15 +16,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { NEST__STACK_SIZE = 256 * 1024, STACKS_TOGETHER = 64 };
+enum { STACKS_TOGETHER = 64 };
 enum { STACKS_GUARD_INSTALL = 102 /* MADV_GUARD_INSTALL */ };
 
 static uint8_t *stacks_next;
 static unsigned stacks_left;
 
-/* Takes a stack of NEST__STACK_SIZE bytes whose lowest page is a guard page. Returns 0 or -ENOMEM.
- */
-static int nest__stack_take(void **stack) {
+int nest__stack_take(void **stack) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (stacks_left == 0) {
         void *all = mmap(NULL, (size_t)NEST__STACK_SIZE * STACKS_TOGETHER, PROT_READ | PROT_WRITE,

@@ -4,6 +4,7 @@
  * sessions. */
 #include "file.h"
 #include "../platform/files.h"
+#include "../service/cache/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

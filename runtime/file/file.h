@@ -18,15 +18,6 @@ int nest__file_folder(const char *path, const char **name);
  * file is open and has not moved. Returns 0 or -errno. */
 int nest__file_look(const char *path, struct stat *);
 
-/* cache.c on a loop, otherwise null/uncached.c. The caller uses a descriptor until
- * nest__cache_leave. */
-/* Returns the open file at a path, or -1 if it is not cached. */
-int nest__cache_find(const char *path, struct stat *now);
-/* Offers an open file to the cache, which may ignore it. */
-void nest__cache_add(const char *path, int fd, const struct stat *about);
-/* Returns false if the file is not in the cache; then the caller must close it. */
-bool nest__cache_leave(int fd);
-
 /* -- names that no path of a client leads to: of uploads that are under way */
 enum { NEST__RESERVED_NAME = 64 };
 /* Creates a name that nobody can guess. Returns 0 or -errno. */

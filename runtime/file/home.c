@@ -101,7 +101,7 @@ void nest__home_end(void) {
     }
 }
 
-void nest__files_lost(long process) {
+void nest__file_root_lost(long process) {
     char prefix[32];
     int fd = home.name[0] == '\0' ? -ENOENT : home_open(home.root, home.name);
     if (fd >= 0) {

@@ -1,7 +1,7 @@
 /* root.c: fileRoot, and the lookup of paths that must not lead outside of it.
  *
- * Called by the other files of file/, and by main at the start. State, per process and set once:
- * the descriptor of fileRoot, and what the kernel supports. Must not know sessions.
+ * Called by the other files of file/, and by service/files at the start. State, per process and set
+ * once: the descriptor of fileRoot, and what the kernel supports. Must not know sessions.
  *
  * Linux 5.6 and later resolve a whole path below a directory, and follow links and ".." as long as
  * they stay inside. Elsewhere, or if a sandbox forbids that call, this file walks the path
@@ -59,7 +59,7 @@ const char *nest_file_root(void) {
     return path == NULL || path[0] == '\0' ? "." : path;
 }
 
-int nest__files_open(void) {
+int nest__file_root_open(void) {
     const char *name = nest_file_root();
     root_fd = open(name, nest__directory_flags());
     if (root_fd == -1) {
@@ -84,7 +84,7 @@ int nest__files_open(void) {
     return 0;
 }
 
-void nest__files_close(void) {
+void nest__file_root_close(void) {
     nest__home_end();
     close(root_fd);
     root_fd = -1;

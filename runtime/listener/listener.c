@@ -4,6 +4,8 @@
  * fork uses them, but only the process that created a Unix socket removes its file. Must not know
  * sessions or models. */
 #include "../platform/platform.h"
+#include "../service/inetd/inetd.h"
+#include "../service/systemd/systemd.h"
 #include "endpoint.h"
 #include "listener.h"
 

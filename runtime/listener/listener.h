@@ -1,6 +1,6 @@
-/* listener.h: shared by the files of listener/, and the functions that main calls first.
+/* listener.h: what the files of listener/ share with the services that pass on sockets.
  *
- * Included by listener/ and main. */
+ * Included by listener/, service/inetd/ and service/systemd/. */
 #ifndef NEST_LISTENER_H
 #define NEST_LISTENER_H
 
@@ -15,23 +15,5 @@ void nest__listener_unlink(unsigned index); /* removes its file if this process 
  * down, so that waiting workers must be woken in another way. Returns 0 or -errno. */
 int nest__take_prepare(bool given);
 void nest__take_close(void);
-
-/* -- systemd.c, null/systemd.c */
-/* Call it before start-up code: takes the sockets that systemd has passed on; child processes do
- * not inherit them. Returns 0, or -errno after a message. */
-int nest__systemd_begin(void);
-/* Turns all of them into listeners. Returns 0, or -errno after a message. */
-int nest__systemd_listen(void);
-
-/* -- inetd.c, null/inetd.c */
-/* main calls it first: from then on, no log line goes into a connection on descriptor 2. */
-void nest__inetd_begin(void);
-/* Call it before start-up code: moves the connection or the listening socket away from descriptors
- * 0, 1 and 2. Returns 0, or -errno after a message. */
-int nest__inetd_take(void);
-/* Returns 0 if no other addresses may be opened, 1 if the option is not selected, or -errno after a
- * message. */
-int nest__inetd_listen(void);
-void nest__inetd_close(void);
 
 #endif

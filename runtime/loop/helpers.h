@@ -10,8 +10,8 @@ struct nest__job { /* the caller's; it stays where it is until nest__helped retu
     struct nest__job *next;
     int (*work)(void *); /* runs on a helper: it may block, and may not touch the loop's things */
     void *arg;
-    int result; /* of work */
-    nest_session *session;
+    int result;            /* of work */
+    nest_session *session; /* NULL: of a service; the loop sets work to NULL when it is done */
 };
 
 /* Before the first job; a second call does nothing. 0 or -errno. */

@@ -76,8 +76,8 @@ static nest_session *loop_helped(void) {
         nest__loop.helped = false;
         return NULL;
     }
-    if (job->session == NULL) { /* of nest__timers_expire */
-        nest__loop.closing = false;
+    if (job->session == NULL) { /* of a service, which may use it again */
+        job->work = NULL;
         return NULL;
     }
     return nest__wait_over(job->session, job->result);

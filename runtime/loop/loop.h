@@ -23,7 +23,7 @@ enum nest__due {
     NEST__DUE_GRACE,     /* and helpers still work for clients that were cut */
     NEST__DUE_WATCHDOG,  /* systemd hears of us */
     NEST__DUE_IDLE_EXIT, /* no client has come for long */
-    NEST__DUE_FILES,     /* files that are kept open expire */
+    NEST__DUE_SERVICES,  /* the time of a service has come */
     NEST__DUE_ONLY,      /* at the beginning: the one connection there is */
     NEST__DUES
 };
@@ -35,7 +35,6 @@ struct nest__loop {
     uint32_t accepting;       /* 0: none is asked again */
     bool helped;              /* jobs may have to be looked at, */
     bool expired;             /* deadlines may */
-    bool closing;             /* a helper closes files that have expired */
     _Atomic bool stopping;    /* a stop has begun; helpers look at it */
     bool again;               /* a second one came before all were told of the first */
     bool cut;                 /* the time to stop is over */
@@ -91,7 +90,7 @@ void nest__due_after(enum nest__due, uint32_t ms);           /* 0: never */
 void nest__session_until(nest_session *, uint32_t deadline); /* 0: it has none */
 /* Does one thing whose time has come. */
 nest_session *nest__timers_expire(void);
-/* Before a sleep: files that are kept open have a time from now on. */
+/* Before a sleep: services say when they want to be called. */
 void nest__timers_sleep(void);
 
 /* -- accept.c */

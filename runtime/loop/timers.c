@@ -38,21 +38,9 @@ static uint32_t timers_next(void) {
     return next;
 }
 
-/* Files that were kept open are closed where that may take its time. */
-static void timers_files(void) {
-    static struct nest__job job = {.work = nest__cache_close};
-    if (!nest__cache_expire()) {
-        return;
-    }
-    nest__loop.closing = nest__help(&job) == 0;
-    if (!nest__loop.closing) {
-        (void)nest__cache_close(NULL);
-    }
-}
-
 void nest__timers_sleep(void) {
-    if (nest__cache_used() && nest__loop.due[NEST__DUE_FILES] == 0 && !nest__loop.closing) {
-        nest__due_after(NEST__DUE_FILES, NEST__CACHE_LIFE);
+    if (nest__loop.due[NEST__DUE_SERVICES] == 0) {
+        nest__due_after(NEST__DUE_SERVICES, nest__on_due());
     }
 }
 
@@ -83,8 +71,8 @@ static bool timers_due(uint32_t now) {
     case NEST__DUE_IDLE_EXIT:
         nest__stop_begin();
         return true;
-    case NEST__DUE_FILES:
-        timers_files();
+    case NEST__DUE_SERVICES:
+        nest__on_tick();
         return true;
     case NEST__DUE_ONLY:
         nest__accept_only();

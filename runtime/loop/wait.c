@@ -3,6 +3,7 @@
  * Called by the engine, loop/blocks.c and the other files of loop/. No state: what is waited for
  * lies on the stack of the action. Must not know the language, nor how bytes move. While an action
  * pauses its connection is watched for errors alone; while a helper works for it, for nothing. */
+#include "../fiber/fiber.h"
 #include "loop.h"
 
 #include <errno.h>

@@ -300,7 +300,7 @@ void nest__poller_sleep(bool look) {
 /* Services keep something for each of maxClients: a script's limit is another. */
 uint32_t nest__poller_prepare(void) {
     nest__config.max_clients = SCRIPT_CLIENTS;
-    (void)nest__cache_limit(UINT64_MAX);
+    (void)nest__on_spare(UINT64_MAX);
     return SCRIPT_CLIENTS;
 }
 

@@ -28,8 +28,7 @@ uint32_t nest__system_prepare(void) {
     uint64_t fixed = SYSTEM_DESCRIPTORS + files, clients = nest__config.max_clients;
     uint64_t need = clients * nest__session_descriptors(false) + fixed;
     uint64_t most = clients * nest__session_descriptors(true) + fixed;
-    if (nest__descriptors_budget(need, most + nest__cache_limit(nest__descriptors_beyond(need))) <
-        0) {
+    if (nest__descriptors_budget(need, most + nest__on_spare(nest__descriptors_beyond(need))) < 0) {
         return 0;
     }
     return nest__config.max_clients;

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from simulate import unit_text
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME = os.path.dirname(HERE)
 SHARE = 10      # lives in one process
@@ -31,7 +33,11 @@ def build(folder, spec):
     tables = os.path.join(folder, "tables.h")
     with open(tables, "w") as out:
         subprocess.run([sys.executable, f"{HERE}/simulate/tables.py"], stdout=out, check=True)
-    subprocess.run(["gcc", *FLAGS, *SPECS[spec], f'-DSIMULATE_TABLES="{tables}"', "-c", "-o",
+    unit = os.path.join(folder, "unit.h")
+    with open(unit, "w") as out:
+        out.write(unit_text())
+    subprocess.run(["gcc", *FLAGS, *SPECS[spec], f'-DSIMULATE_TABLES="{tables}"',
+                    f'-DSIMULATE_UNIT="{unit}"', "-iquote", RUNTIME, "-c", "-o",
                     f"{folder}/server.o", f"{HERE}/simulate/server.c"], check=True)
     subprocess.run(["gcc", "--coverage", f"{folder}/server.o", "-o", f"{folder}/server"], check=True)
 

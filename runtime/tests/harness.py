@@ -1,5 +1,6 @@
 """What the tests of the runtime share: running scripts, starting and stopping servers."""
 
+import functools
 import os
 import signal
 import socket
@@ -9,6 +10,14 @@ import time
 
 ESCAPES = {ord("\r"): "\\r", ord("\n"): "\\n", ord("\t"): "\\t", ord("\\"): "\\\\", ord('"'): '\\"'}
 failures = 0
+
+
+@functools.cache
+def runtime_list(*words):
+    """What the list of the runtime's files (runtime/print.rs) says."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return subprocess.run(["cargo", "run", "--quiet", "--package", "nest-runtime", "--", *words],
+                          cwd=root, check=True, capture_output=True, text=True).stdout
 
 
 def check(what, got, wanted):

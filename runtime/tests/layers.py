@@ -1,73 +1,94 @@
-"""What each part asks of others, against layers.txt: layers are proven, not promised."""
+"""What each part of the runtime asks of others, against layers.txt.
+
+Parts and their files come from the list of the runtime's files (../embed.rs). Each part is compiled
+alone, in every form that a server has of it: with each model, with all features and with none. What
+the join points call is not counted: services add it, and the part does not know them. With --print as
+the last argument the lists are printed as layers.txt has them, without its comments.
+"""
 
 import os
+import re
 import subprocess
 import sys
 
-from harness import check, finish
+from harness import check, finish, runtime_list
 
-PARTS = {
-    "engine": ["channel/queue.c", "engine/work.c", "engine/threads.c", "engine/matcher.c", "engine/parts.c",
-               "engine/output.c", "engine/clock.c", "engine/wait.c", "engine/input.c",
-               "engine/session.c", "engine/directives.c", "engine/keep.c",
-               "engine/files.c", "engine/uploads.c", "engine/lists.c"],
-    "file": ["file/root.c", "file/home.c", "file/cache.c", "file/file.c", "file/upload.c", "file/commit.c",
-             "file/list.c"],
-    "helpers": ["loop/helpers.c"],
-    "loop": ["fiber/stacks.c", "fiber/fiber.c", "loop/slots.c", "loop/wheel.c", "loop/timers.c", "loop/accept.c", "loop/visit.c", "loop/wait.c",
-             "loop/end.c", "loop/stop.c", "loop/loop.c"],
-    "wheel": ["loop/wheel.c"],
-    "loops": ["fiber/stacks.c", "fiber/fiber.c", "workers/loops.c"],
-    "channel": ["channel/socket.c", "channel/pipe.c", "channel/channel.c"],
-    "blocking": ["blocking/watch.c", "blocking/blocking.c"],
-    "epoll": ["poller/direct.c", "poller/epoll.c"],
-    "system": ["poller/system.c"],
-    "script": ["poller/direct.c", "poller/script_faults.c", "poller/command.c", "poller/script_jobs.c",
-               "poller/script.c", "poller/script_poller.c",
-               "poller/script_later.c", "poller/script_steps.c"],
-    "supervisor": ["workers/service_process_none.c", "workers/shared.c", "workers/backoff.c",
-                   "workers/exits.c", "workers/children.c", "workers/phases.c", "workers/supervisor.c"],
-    "one": ["workers/one.c"],
-    "process": ["workers/idle_exit.c", "workers/spares.c", "workers/worker.c", "workers/process.c"],
-    "thread": ["workers/idle_exit.c", "workers/thread.c"],
-    "service_process": ["workers/service_process.c"],
-    "rings": ["workers/mailbox_rings.c"],
-    "sockets": ["workers/mailbox_sockets.c"],
-}
-SIZES = {"RULES": 19, "CONDITIONS": 2, "STANDALONE": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96, "NFA_STATES": 48, "MESSAGES": 0,
-         "TIMERS": 1, "PIPES": 0}
+MODELS = [("blocking", "process"), ("blocking", "thread"), ("epoll", "loops"), ("script", "loops")]
+FEATURES = [["--with", "all"], []]
+SIZES = {"RULES": 19, "CONDITIONS": 2, "STANDALONE": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96,
+         "NFA_STATES": 48, "MESSAGES": 0, "TIMERS": 1, "PIPES": 1, "LOG_REQUESTS": 1}
 # what compilers put in by themselves
 COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",
              "memmove", "memcmp", "bcmp", "strlen"}
-ALIASES = {"__getdelim": "getline"} # what a libc's header makes of a name
+# what a libc's headers make of names
+ALIASES = {"__getdelim": "getline", "__sysconf": "sysconf", "__ctype_toupper_loc": "toupper"}
+VERSIONS = re.compile(r"^__isoc\d+_")
+
+
+def forms():
+    """{part: {its files: the words that ask for them}}."""
+    found = {}
+    for model in MODELS:
+        for features in FEATURES:
+            words = [*model, *features]
+            for line in runtime_list("parts", *words).splitlines():
+                part, files = line.split("\t")
+                found.setdefault(part, {}).setdefault(files, words)
+    return found
+
+
+def asked(part, words, unit, compiler):
+    """The symbols that a form of a part asks for."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(unit, "w") as out:
+        for name, value in SIZES.items():
+            out.write(f"#define NEST__{name} {value}\n")
+        out.write(f'#include "seam.h"\n{runtime_list("unit", *words, "--part", part)}')
+    subprocess.run([compiler, "-std=c17", "-O1", "-Wno-unused-function", "-Werror=implicit-function-declaration",
+                    "-iquote", f"{here}/..", "-c", unit,
+                    "-o", f"{unit}.o"], check=True)
+    found = subprocess.run(["nm", "-u", f"{unit}.o"], check=True, capture_output=True, text=True).stdout.split()
+    joined = set(runtime_list("joined", *words).split())
+    names = {VERSIONS.sub("", name.split("@")[0]) for name in found if name != "U"} - COMPILERS - joined
+    return {ALIASES.get(name, name) for name in names}
+
+
+def shown(part, names):
+    """Lines of layers.txt, of at most 100 columns: the runtime's own names behind those of libc."""
+    line, lines = f"{part}:", []
+    for name in sorted(names, key=lambda name: (name.startswith("nest_"), name.strip("_"))):
+        if len(line) + len(name) > 99:
+            lines.append(line)
+            line = f"{part}:"
+        line += f" {name}"
+    return "\n".join([*lines, line])
 
 
 def main():
-    build, compilers = sys.argv[1], sys.argv[2:]
-    here = os.path.dirname(os.path.abspath(__file__))
+    printing = sys.argv[-1] == "--print"
+    build, compilers = sys.argv[1], sys.argv[2:-1] if printing else sys.argv[2:]
     allowed = {}
-    for line in open(f"{here}/layers.txt"):
-        words = line.split("#")[0].split()
-        if words:
-            allowed.setdefault(words[0].rstrip(":"), set()).update(words[1:])
-    for part, files in PARTS.items():
-        unit = f"{build}/layer-{part}.c"
-        with open(unit, "w") as out:
-            for name, value in SIZES.items():
-                out.write(f"#define NEST__{name} {value}\n")
-            out.write(f'#include "{here}/../seam.h"\n#include "{here}/sample/hooks_none.h"\n')
-            out.writelines(f'#include "{here}/../{file}"\n' for file in files)
+    for line in open(f"{os.path.dirname(os.path.abspath(__file__))}/layers.txt"):
+        part, _, names = line.split("#")[0].partition(":")
+        if names:
+            allowed.setdefault(part, set()).update(names.split())
+    parts = forms()
+    check("layers.txt names parts that do not exist", sorted(set(allowed) - set(parts)), [])
+    for part, files in parts.items():
+        may, everything = allowed.get(part, set()), set()
         for compiler in compilers:
-            subprocess.run([compiler, "-std=c17", "-O1", "-Wno-unused-function", "-c", unit, "-o",
-                            f"{unit}.o"], check=True)
-            found = subprocess.run(["nm", "-u", f"{unit}.o"], check=True, capture_output=True,
-                                   text=True).stdout.split()
-            asked = {name.split("@")[0] for name in found if name != "U"} - COMPILERS
-            asked = {ALIASES.get(name, name) for name in asked}
-            check(f"{part} asks for what it may not ({compiler})", sorted(asked - allowed.get(part, set())), [])
-            if compiler == compilers[0]:
-                check(f"{part} is allowed what it does not ask for", sorted(allowed.get(part, set()) - asked), [])
-    finish("layers", len(PARTS) * len(compilers))
+            names = set()
+            for n, words in enumerate(files.values()):
+                unit = f"{build}/layer-{part.replace('/', '-').replace(' ', '-')}-{n}.c"
+                names |= asked(part, words, unit, compiler)
+            everything |= names
+            if not printing:
+                check(f"{part} asks for what it may not ({compiler})", sorted(names - may), [])
+        if printing:
+            print(shown(part, everything))
+        else:
+            check(f"{part} is allowed what it does not ask for", sorted(may - everything), [])
+    finish("layers", len(parts) * len(compilers))
 
 
 main()

@@ -11,12 +11,10 @@ import subprocess
 import sys
 import time
 
+from harness import runtime_list
+
 HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
-
-
-NO_TASKS = '#include "../../workers/service_process_none.c"'
-TASKS = '#include "../../workers/service_process.c"\n#include "../../tests/sample/tasks.c"'
 
 
 def build(folder, model, options, tasks=False):
@@ -24,19 +22,16 @@ def build(folder, model, options, tasks=False):
     tables = folder / "tables.h"
     tables.write_bytes(subprocess.check_output([sys.executable, HERE / "tables.py"]))
     exe = folder / f"sample-{model}{'-tasks' if tasks else ''}"
-    parts = f"model_{model}.h"
-    if tasks:
-        text = (HERE / parts).read_text()
-        assert NO_TASKS in text, "the sample has a service process already"
-        parts = folder / f"tasks_{model}.h"
-        parts.write_text(text.replace(NO_TASKS, TASKS).replace("../../", f"{HERE}/../../"))
+    server = ["epoll", "loops"] if model == "epoll" else ["blocking", model]
+    features = ["keep", "timeout", *(["tasks"] if tasks else [])]
+    text = runtime_list("unit", *server, *[word for name in features for word in ("--with", name)])
+    (folder / f"{exe.name}.h").write_text(text + ('#include "tests/sample/tasks.c"\n' if tasks else ""))
     flags = ["-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
     flags += [f"-fsanitize={options.sanitize}"] if options.sanitize else []
     name = {"epoll": "event"}.get(model, model)
     subprocess.check_call(
-        [options.cc, *flags, "-Wno-infinite-recursion"]
-        + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_MODEL="{parts}"']
-        + ['-DSAMPLE_HOOKS="hooks_none.h"', f'-DSAMPLE_TABLES="{tables}"']
+        [options.cc, *flags, "-Wno-infinite-recursion", "-iquote", HERE.parent.parent]
+        + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_UNIT="{exe}.h"', f'-DSAMPLE_TABLES="{tables}"']
         + [HERE / "server.c", HERE / "crash.c", "-o", exe])
     return exe
 

@@ -211,7 +211,7 @@ void nest__children_reap(void) {
                     failure = status;
                 }
                 if (!WIFEXITED(status)) {
-                    nest__files_lost(pid);
+                    nest__on_lost(pid);
                 }
                 child->pid = 0;
                 child->life++;

@@ -1,6 +1,7 @@
-/* context.h: whose scratch nest__worker() answers with, where a loop runs all.
+/* context.h: which worker nest__worker() returns in models with a loop.
  *
- * blocks.c: by thread, as actions move to helpers. null/context.c: there is one. */
+ * context.c: there is one. service/blocks/blocks.c: one for each thread, since actions move to
+ * helper threads. */
 #ifndef NEST_WORKERS_CONTEXT_H
 #define NEST_WORKERS_CONTEXT_H
 

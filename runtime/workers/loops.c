@@ -3,6 +3,7 @@
  * Called by main. State: the process's slab of sessions and variables, its one worker. Must not
  * know the language, nor what the loop does. */
 #include "../engine/engine.h" /* the size of a worker, nothing else */
+#include "../fiber/fiber.h"
 #include "../loop/loop.h"
 #include "../platform/platform.h"
 #include "context.h"

@@ -16,7 +16,7 @@ RECORD = os.path.join(ROOT, 'benches', 'record', 'instructions.json')
 ROUNDS = 200
 DEARER = 0.03
 # Whose work counts, by source file; #line makes an action's file the specification.
-_OURS = re.compile(r'(/runtime/engine/|/server\.c$|/nest\.h$|/actions\.c$|\.nest$)')
+_OURS = re.compile(r'(/runtime/(?:engine|service)/|/server\.c$|/nest\.h$|/actions\.c$|\.nest$)')
 
 
 def keep_alive(request, count):
@@ -50,7 +50,7 @@ def ours(path):
             line = line.rstrip('\n')
             key, sign, value = line.partition('=')
             if sign and key in ('fl', 'fi', 'fe'):
-                source = value
+                source = os.path.normpath(value)    # one name for a header, whoever includes it
             elif sign and key == 'ob':
                 binary = value
                 home = home or (value if value.endswith('/server') else None)

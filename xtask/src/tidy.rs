@@ -39,7 +39,7 @@ pub fn tidy() -> Outcome {
         if path.starts_with("runtime") && has_extension(path, &["c", "h"]) {
             conditions(path, &text, &mut found);
         }
-        if path.starts_with("runtime/feature") && has_extension(path, &["c"]) {
+        if path.starts_with("runtime/service") && has_extension(path, &["c"]) {
             scopes(path, &text, &mut found);
         }
     }
@@ -184,7 +184,7 @@ fn conditions(path: &Path, text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A variable of a service must state its scope: `scope: loop`, `process` or `server`.
+/// A variable of a service must state its scope: `scope: thread`, `process` or `server`.
 fn scopes(path: &Path, text: &str, found: &mut Vec<String>) {
     let mut before = "";
     for (i, line) in text.lines().enumerate() {

@@ -7,6 +7,7 @@ pub mod roles;
 mod rows;
 mod table;
 
+use nest_feature::Feature;
 pub use rows::*;
 pub use table::{DIRECTIVES, PART};
 
@@ -51,8 +52,8 @@ pub fn word_does(word: &str) -> &'static Does {
     }
 }
 
-/// What a function of nest.h needs, and so the directive that becomes it.
+/// The feature that a function of nest.h needs, and so the directive that becomes it.
 #[must_use]
-pub fn need(c: &str) -> Option<Need> {
+pub fn feature(c: &str) -> Option<Feature> {
     does(c).needs
 }

@@ -67,16 +67,20 @@ pub fn write(dir: &Path, files: &[OutFile]) -> Result<usize, Failure> {
 /// Removes files of the runtime that this server does not need, left over from another model or
 /// option.
 fn remove_stale(dir: &Path, files: &[OutFile]) -> Result<(), Failure> {
-    for part in nest_runtime::FILES {
-        let path = format!("runtime/{}", part.path);
+    for file in nest_runtime::parts().flat_map(|part| part.files) {
+        let path = format!("runtime/{}", file.path);
         if files.iter().any(|file| file.path == path) {
             continue;
         }
         let path = dir.join(path);
         match fs::remove_file(&path) {
             Ok(()) => {
-                // A directory is removed only if it has become empty.
-                let _ = path.parent().map(fs::remove_dir);
+                // Directories that are empty now are removed as well; the others refuse.
+                for folder in path.ancestors().skip(1).take_while(|folder| *folder != dir) {
+                    if fs::remove_dir(folder).is_err() {
+                        break;
+                    }
+                }
             }
             Err(e) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&e.kind()) => {}
             Err(e) => return Err(Failure::io(format!("cannot remove {}", path.display()), &e)),

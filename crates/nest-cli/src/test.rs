@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use nest_check::Coverage;
+use nest_machine::Feature;
 use nest_machine::reach::Reach;
 
 use crate::args::{Cc, Sanitize, Spec, Test};
@@ -56,7 +57,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         pages.retain(|page| !generate::is_remade(place, page));
     }
     let runner = Runner::new();
-    let models = models(&args.model, machine.settings.inetd)?;
+    let models = models(&args.model, machine.features.contains(Feature::Inetd))?;
     let mut needed = models.clone();
     if args.generate && !needed.iter().any(|model| model == SCRIPT) {
         needed.push(SCRIPT.to_owned());

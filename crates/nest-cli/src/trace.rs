@@ -1,7 +1,7 @@
 //! Prints the trace of a server for humans, line by line: arrows for input and output, a colour for
 //! each conversation.
 //!
-//! Knows the format of trace lines (`ID what rest`, as written by runtime/service/trace.c), but not
+//! Knows the format of trace lines (`ID what rest`, as written by runtime/service/trace/trace.c), but not
 //! how they arrive. A line of another format is printed unchanged.
 
 use std::fmt::Write;

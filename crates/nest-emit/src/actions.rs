@@ -6,7 +6,7 @@ use crate::places::Places;
 use crate::replace::{Context, Text, replace, replace_and_name};
 use crate::writer::Writer;
 use nest_machine::matching::Matching;
-use nest_machine::{Action, Code, Group, Machine, Variable};
+use nest_machine::{Action, Code, Feature, Group, Machine, Variable};
 use nest_pattern::Cuts;
 
 /// actions.c, and the origin of the user's C code in it.
@@ -25,7 +25,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> (String, Places) 
     w.line("#undef strlcat");
     w.line("#define strlcpy nest_strlcpy /* not every C library has them */");
     w.line("#define strlcat nest_strlcat");
-    if m.features.blocks && m.settings.model.row().workers == "loops" {
+    if m.features.contains(Feature::Blocks) && m.settings.model.row().workers == "loops" {
         w.line("#undef errno");
         w.line("#define errno (*nest_errno()) /* nest.h says why */");
     }

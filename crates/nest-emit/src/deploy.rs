@@ -3,7 +3,7 @@
 //! Every value in them comes from the machine. Must not know: files, the command line. The same
 //! machine gives the same bytes.
 
-use nest_machine::{Machine, ModelKind};
+use nest_machine::{Feature, Machine, ModelKind};
 
 use crate::OutFile;
 
@@ -34,7 +34,7 @@ fn initial<'m>(m: &'m Machine, name: &str) -> &'m str {
 /// The addresses on which the server listens: those of `listen`, or all interfaces. A server for
 /// inetd has no port of its own.
 fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
-    if m.settings.inetd {
+    if m.features.contains(Feature::Inetd) {
         return Ok(vec![format!("*:{USUAL}")]);
     }
     let listen: Vec<String> = initial(m, "listen")
@@ -99,7 +99,7 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
          \n\
          [Socket]\n"
     );
-    if m.settings.inetd {
+    if m.features.contains(Feature::Inetd) {
         text += "# The specification names no port, because inetd's configuration does.\n";
     }
     for address in addresses {
@@ -123,7 +123,7 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
 fn service(m: &Machine) -> String {
     let name = &m.name;
     let clients = u64::from(m.settings.max_clients);
-    let (start, kind, input) = if m.settings.inetd {
+    let (start, kind, input) = if m.features.contains(Feature::Inetd) {
         // The socket is descriptor 0, as inetd passes it with `wait`.
         (
             format!("/usr/local/bin/{name}"),
@@ -137,7 +137,7 @@ fn service(m: &Machine) -> String {
             "WatchdogSec=30\n",
         )
     };
-    let again = if m.settings.inetd {
+    let again = if m.features.contains(Feature::Inetd) {
         ""
     } else {
         "# Status 2 means a configuration error, which another start would not fix.\n\
@@ -149,7 +149,11 @@ fn service(m: &Machine) -> String {
         _ => "infinity".to_owned(), // unlimited
     };
     // What the server needs when it starts, with a reserve for files that actions open.
-    let each = if m.features.files { 3 } else { 2 };
+    let each = if m.features.contains(Feature::Files) {
+        3
+    } else {
+        2
+    };
     let tasks = match m.settings.model {
         ModelKind::Process | ModelKind::Thread => clients + TASKS,
         ModelKind::Event | ModelKind::Script => TASKS,
@@ -212,7 +216,7 @@ fn service(m: &Machine) -> String {
          SystemCallFilter=@system-service\n\
          SystemCallFilter=~@privileged @resources\n",
         drain_said = plain(initial(m, "drainTimeout")),
-        times = if m.features.files {
+        times = if m.features.contains(Feature::Files) {
             "three times"
         } else {
             "twice"
@@ -271,7 +275,7 @@ fn everywhere(addresses: &[String]) -> String {
 /// # Errors
 /// If inetd starts the server, or the specification does not determine where it listens.
 pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
-    if m.settings.inetd {
+    if m.features.contains(Feature::Inetd) {
         return Err("inetd starts this server; without %option inetd it listens itself");
     }
     let name = &m.name;

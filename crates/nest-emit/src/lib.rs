@@ -86,8 +86,7 @@ pub fn emit_with_places(machine: &Machine) -> (Vec<OutFile>, Places) {
         file("actions.c", actions),
         file(&names::header(m), header(m, &banner)),
     ];
-    let model = m.settings.model.row();
-    for part in nest_runtime::needed(model.io, model.workers, &server::features(m)) {
+    for part in nest_runtime::needed(&server::server(m)) {
         let path = if part.path == "nest.h" {
             part.path.to_string()
         } else {

@@ -1,37 +1,21 @@
-//! server.c: sizes, hooks, the runtime files that this server needs, tables, options.
+//! server.c: sizes, join points, the runtime files that this server needs, tables, options.
 
 use crate::condition::condition;
 use crate::writer::{Writer, string};
 use crate::{automata, explain, tables};
 use nest_machine::matching::Matching;
 use nest_machine::options::{LONGEST, Value};
-use nest_machine::{Cond, Framing, Logging, Machine, RunOption};
+use nest_machine::{Cond, Feature, Framing, Machine, ModelKind, RunOption};
+use nest_runtime::{Server, Unit};
 
-/// Features by the names that the runtime's list of files uses.
-pub fn features(m: &Machine) -> Vec<&'static str> {
-    let f = &m.features;
-    let all = [
-        ("trace", f.trace),
-        ("peer", f.peer),
-        ("timeout", f.timeout),
-        ("log", f.log != Logging::Errors),
-        ("files", f.files),
-        ("uploads", f.uploads),
-        ("lists", f.lists),
-        ("keep", f.keep),
-        ("blocks", f.blocks),
-        ("helpers", f.files || f.blocks),
-        ("inetd", inetd(m)),
-    ];
-    all.into_iter()
-        .filter(|(_, on)| *on)
-        .map(|(name, _)| name)
-        .collect()
-}
-
-/// Whether connections come from inetd: a script has none at all.
-fn inetd(m: &Machine) -> bool {
-    m.settings.inetd && m.settings.model.row().io != "script"
+/// The server that the runtime is asked for.
+pub fn server(m: &Machine) -> Server<'static> {
+    let model = m.settings.model.row();
+    Server {
+        poller: model.io,
+        workers: model.workers,
+        features: m.features,
+    }
 }
 
 /// server.c.
@@ -52,21 +36,19 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     let messages = u8::from(m.settings.framing == Framing::Message);
     w.line(&format!("#define NEST__MESSAGES {messages}"));
     w.line(&format!("#define NEST__TIMERS {}", m.timers.len()));
-    let pipes = u8::from(inetd(m));
+    let sockets = m.settings.model != ModelKind::Script;
+    let pipes = u8::from(sockets && m.features.contains(Feature::Inetd));
     w.line(&format!("#define NEST__PIPES {pipes}"));
-    let requests = u8::from(m.features.log == Logging::Requests);
+    let requests = u8::from(m.features.contains(Feature::Requests));
     w.line(&format!("#define NEST__LOG_REQUESTS {requests}"));
     w.end("sizes");
     w.line("\n#include \"runtime/seam.h\"");
-    hooks(m, &mut w);
+    let unit = Unit::new(server(m), "runtime/");
+    w.begin("join points");
+    w.put(&unit.join_points());
+    w.end("join points");
     w.begin("runtime");
-    let model = m.settings.model.row();
-    for file in nest_runtime::needed(model.io, model.workers, &features(m)) {
-        let is_null = file.path.starts_with("null/");
-        if file.path.ends_with(".c") || is_null {
-            w.line(&format!("#include \"runtime/{}\"", file.path));
-        }
-    }
+    w.put(&unit.includes(None));
     w.end("runtime");
     w.begin("matchers");
     explain::emit(m, matching, &mut w);
@@ -81,79 +63,6 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     identity(m, &mut w);
     options(m, &mut w);
     w.finish()
-}
-
-/// A join point: its name, its parameters, the arguments that hand them on.
-const POINTS: &[(&str, &str, &str)] = &[
-    ("open", "nest_session *s", "s"),
-    (
-        "take",
-        "nest_session *s, const struct nest__rule *rule, const uint8_t *bytes, uint32_t n",
-        "s, rule, bytes, n",
-    ),
-    (
-        "timer",
-        "nest_session *s, const struct nest__timer *timer",
-        "s, timer",
-    ),
-    ("acted", "nest_session *s, uint64_t taken", "s, taken"),
-    (
-        "reply",
-        "nest_session *s, const void *bytes, size_t n",
-        "s, bytes, n",
-    ),
-    (
-        "file",
-        "nest_session *s, int fd, uint64_t at, uint64_t n",
-        "s, fd, at, n",
-    ),
-    ("states", "nest_session *s", "s"),
-    ("end", "nest_session *s", "s"),
-];
-
-/// Advice: a feature, and the join points at which `nest__FEATURE_POINT` of its header is called,
-/// in this order.
-const ADVICE: &[(&str, &[&str])] = &[
-    ("peer", &["open"]),
-    ("timeout", &["open"]),
-    (
-        "log",
-        &["open", "take", "timer", "acted", "reply", "file", "end"],
-    ),
-    (
-        "trace",
-        &["open", "take", "timer", "reply", "file", "states", "end"],
-    ),
-];
-
-/// The join points, with the calls of what is selected.
-fn hooks(m: &Machine, w: &mut Writer) {
-    let on = features(m);
-    let selected = || ADVICE.iter().filter(|(feature, _)| on.contains(feature));
-    w.begin("join points");
-    for (feature, _) in selected() {
-        w.line(&format!("#include \"runtime/service/{feature}.h\""));
-    }
-    for (point, parameters, arguments) in POINTS {
-        if *point == "file" && !on.contains(&"files") {
-            continue; // nobody reaches it, and some C compilers say so
-        }
-        w.line(&format!(
-            "static inline void nest__on_{point}({parameters}) {{"
-        ));
-        let mut called = false;
-        for (feature, _) in selected().filter(|(_, points)| points.contains(point)) {
-            w.line(&format!("    nest__{feature}_{point}({arguments});"));
-            called = true;
-        }
-        if !called {
-            for argument in arguments.split(", ") {
-                w.line(&format!("    (void){argument};"));
-            }
-        }
-        w.line("}");
-    }
-    w.end("join points");
 }
 
 /// `nest__spec_active`: a bit for each condition.

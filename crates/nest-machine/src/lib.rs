@@ -22,6 +22,7 @@ use nest_diag::{Allows, Code as Diag, Diagnostic, SourceMap};
 use nest_syntax::Loader;
 
 pub use model::*;
+pub use nest_feature::{Feature, Features};
 pub use overrides::Overrides;
 pub use resolve::{MOST_STATES, STATE_BUDGET};
 

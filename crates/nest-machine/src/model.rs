@@ -13,6 +13,7 @@ use crate::options::row::OptionInfo;
 pub use nest_c::{Action, Arg, ArgKind, Args, Code, Use, What};
 use nest_c::{Declaration, Source};
 use nest_diag::Span;
+use nest_feature::Features;
 use nest_pattern::{Dfa, Nfa};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -42,7 +43,7 @@ pub struct Machine {
     pub startup: Startup,
     /// Options.
     pub settings: Settings,
-    /// Selected features.
+    /// Features that options, directives and functions select.
     pub features: Features,
 }
 
@@ -223,18 +224,6 @@ pub enum Strategy {
     Standalone,
 }
 
-/// `%option logging`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Logging {
-    /// What goes wrong, and what actions log.
-    #[default]
-    Errors,
-    /// A line for each connection too.
-    Connections,
-    /// And one for each message.
-    Requests,
-}
-
 /// All options, settled.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -252,10 +241,8 @@ pub struct Settings {
     pub matching_code: usize,
     /// Patterns ignore case.
     pub caseless: bool,
-    /// The connection comes from inetd.
-    pub inetd: bool,
-    /// What is logged of itself.
-    pub logging: Logging,
+    /// Features that options select.
+    pub features: Features,
     /// The server's name unless an option says another.
     pub name: String,
     /// What a running server may be told, and with what it starts.
@@ -274,8 +261,7 @@ impl Settings {
             matching_states: 4096,
             matching_code: 256 << 10,
             caseless: false,
-            inetd: false,
-            logging: Logging::Errors,
+            features: Features::default(),
             name: name.to_string(),
             run: Vec::new(),
         }
@@ -289,27 +275,4 @@ pub struct RunOption {
     pub info: &'static OptionInfo,
     /// The specification's value, or the default, as text.
     pub initial: String,
-}
-
-/// Features that this machine selects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Features {
-    /// Conversations are traced (`--trace`).
-    pub trace: bool,
-    /// `$peer()` is used: addresses are kept.
-    pub peer: bool,
-    /// `$timeout` is used: a connection has an idle limit of its own.
-    pub timeout: bool,
-    /// Anything is done with files.
-    pub files: bool,
-    /// `$fileCreate` is used: a connection may keep an upload.
-    pub uploads: bool,
-    /// `$fileList` is used.
-    pub lists: bool,
-    /// `$keep` is used.
-    pub keep: bool,
-    /// `$block` is used.
-    pub blocks: bool,
-    /// Connections, or messages too, are logged.
-    pub log: Logging,
 }

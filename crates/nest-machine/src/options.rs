@@ -3,8 +3,9 @@
 pub(crate) mod row;
 mod words;
 
-use crate::model::{Framing, Logging, ModelKind, RunOption, Settings, Strategy};
+use crate::model::{Framing, ModelKind, RunOption, Settings, Strategy};
 use nest_diag::{Code, Diagnostic, Span, nearest};
+use nest_feature::Feature;
 use nest_syntax::ast::{Name, OptionDecl};
 pub use row::{LONGEST, OptionInfo, Value};
 pub use words::{duration, is_address, size};
@@ -25,7 +26,21 @@ const fn o(
         run,
         reload: false,
         spec: true,
+        selects: &[],
         doc,
+    }
+}
+
+const fn selecting(
+    name: &'static str,
+    value: Value,
+    default: &'static str,
+    selects: &'static [(&'static str, Feature)],
+    doc: &'static str,
+) -> OptionInfo {
+    OptionInfo {
+        selects,
+        ..o(name, value, default, false, doc)
     }
 }
 
@@ -82,6 +97,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         run: true,
         reload: false,
         spec: false,
+        selects: &[],
         doc: "maximum number of clients; further clients wait until one leaves",
     },
     live(
@@ -177,11 +193,11 @@ pub const OPTIONS: &[OptionInfo] = &[
         false,
         "patterns ignore the case of letters",
     ),
-    o(
+    selecting(
         "inetd",
         Value::Flag,
         "",
-        false,
+        &[("", Feature::Inetd)],
         "inetd or a similar program listens, and passes connections or its socket",
     ),
     live(
@@ -228,11 +244,14 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "the directory that contains all files; \"\": the working directory",
     ),
-    o(
+    selecting(
         "logging",
         Value::Word(&["errors", "connections", "requests"]),
         "errors",
-        false,
+        &[
+            ("connections", Feature::Log),
+            ("requests", Feature::Requests),
+        ],
         "what is logged: errors; also a line per connection; also a line per message",
     ),
     o("preforkServer", Value::Later, "", false, ""),
@@ -306,6 +325,11 @@ pub fn settle(
             continue;
         }
         let words: Vec<&str> = decl.values.iter().map(|v| v.text.as_str()).collect();
+        let word = words.first().copied().unwrap_or_default();
+        let selected = info.selects.iter().filter(|(w, _)| *w == word);
+        settings
+            .features
+            .extend(selected.map(|(_, feature)| *feature));
         match info.value {
             Value::Model(kind) => {
                 let count = words[0].parse().unwrap_or(1);
@@ -338,15 +362,7 @@ pub fn settle(
                     .and_then(|n| usize::try_from(n).ok())
                     .unwrap_or(settings.matching_code);
             }
-            Value::Word(_) if info.name == "logging" => {
-                settings.logging = match words[0] {
-                    "connections" => Logging::Connections,
-                    "requests" => Logging::Requests,
-                    _ => Logging::Errors,
-                };
-            }
             Value::Flag if info.name == "caseless" => settings.caseless = true,
-            Value::Flag if info.name == "inetd" => settings.inetd = true,
             Value::Flag | Value::Word(_) | Value::Later => {}
             Value::Number { .. }
             | Value::Size { .. }
@@ -410,7 +426,10 @@ fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<R
     OPTIONS
         .iter()
         .filter(|o| o.run && o.value != Value::Later)
-        .filter(|o| !(settings.inetd && matches!(o.name, "serverPort" | "listen")))
+        .filter(|o| {
+            !(settings.features.contains(Feature::Inetd)
+                && matches!(o.name, "serverPort" | "listen"))
+        })
         .map(|info| {
             let given = initial
                 .iter()

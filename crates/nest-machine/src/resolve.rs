@@ -2,17 +2,16 @@
 
 use crate::actions::{self, Owner};
 use crate::context::Context;
-use crate::model::{
-    Action, ArgKind, Code, Cond, Features, Logging, Machine, ModelKind, Rule, Startup, Timer, What,
-};
+use crate::model::{Action, ArgKind, Code, Cond, Machine, ModelKind, Rule, Startup, Timer, What};
 use crate::options;
 use crate::overrides::Overrides;
 use crate::whole::{self, Refused};
 use crate::{cmacros, csections, unused};
-use nest_c::directives::{self, Need, States};
+use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
+use nest_feature::{Feature, Features};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,7 +121,11 @@ pub fn resolve(
         .map(|c| c.text.as_str())
         .chain(overrides.beside.iter().map(String::as_str))
         .collect();
-    let features = features(&all, &c, overrides, settings.logging);
+    let mut features = used_features(&all, &c);
+    features.extend(settings.features.iter());
+    if overrides.trace {
+        features.insert(Feature::Trace);
+    }
     assignments(sources, spec, cx.out);
     let (used, tested) = (r.used, r.tested);
     let machine = Machine {
@@ -150,38 +153,22 @@ pub fn resolve(
     machine
 }
 
-/// What the actions use by directives, and all C by name.
-fn features(actions: &[&Action], c: &[&str], overrides: &Overrides, log: Logging) -> Features {
-    let used = |need: Need| {
-        actions.iter().flat_map(|a| &a.uses).any(|u| match &u.what {
-            What::Directive { directive, .. } => directives::need(directive.c) == Some(need),
-            What::Block { .. } => need == Need::Blocks,
-            _ => false,
-        })
-    };
-    let named = |need: Need| {
-        c.iter().any(|text| {
-            lexer::tokens(text).iter().any(|t| {
-                t.kind == Kind::Name && directives::need(&text[t.at.clone()]) == Some(need)
-            })
-        })
-    };
-    let (uploads, lists) = (
-        used(Need::Uploads) || named(Need::Uploads),
-        used(Need::Lists) || named(Need::Lists),
-    );
-    Features {
-        trace: overrides.trace,
-        // A C helper may ask all the same: as long as the connection is there.
-        peer: used(Need::Peer),
-        timeout: used(Need::Timeout) || named(Need::Timeout),
-        files: uploads || lists || used(Need::Files) || named(Need::Files),
-        uploads,
-        lists,
-        keep: used(Need::Keep) || named(Need::Keep),
-        blocks: used(Need::Blocks) || named(Need::Blocks),
-        log,
-    }
+/// Features that directives of actions need, and those of functions that any C names.
+fn used_features(actions: &[&Action], c: &[&str]) -> Features {
+    let directives = actions.iter().flat_map(|action| &action.uses);
+    let directives = directives.filter_map(|u| match &u.what {
+        What::Directive { directive, .. } => directives::feature(directive.c),
+        What::Block { .. } => Some(Feature::Blocks),
+        _ => None,
+    });
+    let names = c.iter().flat_map(|text| {
+        let tokens = lexer::tokens(text).into_iter();
+        let names = tokens.filter(|t| t.kind == Kind::Name);
+        names.filter_map(|t| directives::feature(&text[t.at.clone()]))
+    });
+    // A C helper may ask for an address without the feature, while the connection is there.
+    let names = names.filter(|feature| *feature != Feature::Peer);
+    directives.chain(names).collect()
 }
 
 /// A C identifier from a file name.

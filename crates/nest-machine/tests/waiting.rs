@@ -1,7 +1,7 @@
 //! What waits: TIMEOUT rules, durations, `$block`, and what of the runtime they select.
 
 use nest_diag::Code;
-use nest_machine::{Logging, Machine, Overrides, compile};
+use nest_machine::{Feature, Machine, Overrides, compile};
 use nest_syntax::Alone;
 
 fn compiled(text: &str) -> (Vec<Code>, Option<Machine>) {
@@ -252,24 +252,26 @@ fn a_server_has_what_it_names() {
     let features = |text: &str| good(text).features;
     let none = features("%%\n\"a\" { $reply($0); $sleep(1s); $readLine(); }\nTIMEOUT(1s) { }\n");
     assert_eq!(none, nest_machine::Features::default());
-    assert!(features("%%\n\"a\" { $timeout(1s); }\n").timeout);
-    assert!(features("%%\n\"a\" { $block { } }\n").blocks);
-    assert!(features("%%\n\"a\" { $keep(1); }\n").keep);
-    assert!(features("%%\nTIMEOUT(1s) { $fileReply(\"x\"); }\n").files);
+    assert!(features("%%\n\"a\" { $timeout(1s); }\n").contains(Feature::Timeout));
+    assert!(features("%%\n\"a\" { $block { } }\n").contains(Feature::Blocks));
+    assert!(features("%%\n\"a\" { $keep(1); }\n").contains(Feature::Keep));
+    assert!(features("%%\nTIMEOUT(1s) { $fileReply(\"x\"); }\n").contains(Feature::Files));
     let uploads = features("%%\n\"a\" { $fileDrop($fileCreate(\"x\")); }\n");
-    assert!(uploads.files && uploads.uploads && !uploads.lists);
+    assert!(uploads.contains(Feature::Files) && uploads.contains(Feature::Uploads));
+    assert!(!uploads.contains(Feature::Lists));
     let lists = features("%%\n\"a\" { nest_files l; $fileList(\"x\", &l); }\n");
-    assert!(lists.files && lists.lists && !lists.uploads);
+    assert!(lists.contains(Feature::Files) && lists.contains(Feature::Lists));
+    assert!(!lists.contains(Feature::Uploads));
     let helper = |call: &str| {
         features(&format!(
             "%{{\nstatic void f(nest_session *s) {{ {call}; }}\n%}}\n%%\n\"a\" {{ f($self); }}\n"
         ))
     };
-    assert!(helper("nest_timeout(s, 5)").timeout);
-    assert!(helper("nest_file_receive(s, \"x\", 5, 0)").files);
-    assert!(helper("nest_file_create(s, \"x\")").uploads);
-    assert!(helper("nest_block_begin(s)").blocks);
-    assert!(helper("nest_keep(s, 1)").keep);
+    assert!(helper("nest_timeout(s, 5)").contains(Feature::Timeout));
+    assert!(helper("nest_file_receive(s, \"x\", 5, 0)").contains(Feature::Files));
+    assert!(helper("nest_file_create(s, \"x\")").contains(Feature::Uploads));
+    assert!(helper("nest_block_begin(s)").contains(Feature::Blocks));
+    assert!(helper("nest_keep(s, 1)").contains(Feature::Keep));
     assert_eq!(
         helper("puts(\"nest_timeout nest_file_open\") /* nest_block_begin */"),
         nest_machine::Features::default()
@@ -284,7 +286,8 @@ fn a_server_has_what_it_names() {
         &mut Alone,
         &overrides,
     );
-    assert!(beside.machine.expect("no error").features.timeout);
+    let features = beside.machine.expect("no error").features;
+    assert!(features.contains(Feature::Timeout));
 }
 
 #[test]
@@ -306,8 +309,8 @@ fn options_of_time_and_place() {
     assert_eq!(initial("fileRoot"), Some("/srv/a b"));
     assert_eq!(initial("helpers"), Some("8"));
     assert_eq!(initial("serverPort"), None);
-    assert!(m.settings.inetd);
-    assert_eq!(m.features.log, Logging::Requests);
+    let expected = [Feature::Log, Feature::Requests, Feature::Inetd];
+    assert_eq!(m.features, expected.into_iter().collect());
     for (option, code) in [
         ("readTimeout 5", Code::E0602),
         ("readTimeout 25h", Code::E0602),

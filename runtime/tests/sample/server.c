@@ -1,7 +1,7 @@
 /* server.c: a server as the compiler would emit it, by hand: drives the runtime without the
  * compiler.
  *
- * SAMPLE_MODEL names the file that lists the model's parts, SAMPLE_HOOKS the hooks'. */
+ * SAMPLE_UNIT names the file that nest-runtime has printed for the model, SAMPLE_NAME the model. */
 #define NEST__RULES 19
 #define NEST__CONDITIONS 2
 #define NEST__STANDALONE 19
@@ -17,8 +17,8 @@
 #endif
 #include "../../seam.h"
 
-#include SAMPLE_HOOKS
-#include SAMPLE_MODEL
+/* The join points and the files of the model. */
+#include SAMPLE_UNIT
 
 /* Begin tables */
 #include SAMPLE_TABLES

@@ -91,7 +91,7 @@ void files_begin(void) {
     snprintf(path, sizeof path, "%s/sub", sim_root);
     mkdir(path, 0700);
     nest__config.file_root = sim_root;
-    if (nest__files_open() != 0) {
+    if (nest__file_root_open() != 0) {
         sim_broken(NULL, "fileRoot cannot be opened");
     }
     uint8_t bytes[SIM_FILE];
@@ -106,10 +106,10 @@ void files_begin(void) {
 
 /* No action has one open any more. */
 void files_closed(void) {
-    if (nest__cache_expire()) {
-        (void)nest__cache_close(NULL);
+    if (cache_expire() > 0) {
+        (void)cache_close(NULL);
     }
-    if (nest__cache_used() || cache.count != 0 || cache.orphans != 0) {
+    if (nest__cache_due() != 0 || cache.count != 0 || cache.orphans != 0) {
         sim_broken(NULL, "%u files are open for nobody", (unsigned)cache.count);
     }
 }
@@ -126,7 +126,7 @@ void files_end(void) {
         snprintf(path, sizeof path, "%s/f%c", sim_root, 'a' + (int)name);
         unlink(path);
     }
-    nest__files_close();
+    nest__file_root_close();
     DIR *folder = opendir(sim_root);
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         if (entry->d_name[0] == '.' && entry->d_name[1] == 'n') {

@@ -22,15 +22,16 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
         work->out_mark > work->queue.n) {
         record_no(s, "more output is queued than may be");
     }
-    if ((work->kept_n > nest__config.keep_limit && work->kept_n > talk->kept_before) ||
-        (work->kept == NULL && work->kept_n > 0)) {
+    if ((work->services.keep.n > nest__config.keep_limit &&
+         work->services.keep.n > talk->kept_before) ||
+        (work->services.keep.first == NULL && work->services.keep.n > 0)) {
         record_no(s, "more is kept than keepLimit");
     }
     if (work->matching && (work->match.fed > work->rest_n || work->match.fed == 0)) {
         record_no(s, "a match has seen bytes that are not there");
     }
     if (s->phase != NEST__ACTING && work->rest_n == 0 && work->queue.n == 0 &&
-        work->queue.flight == 0 && !work->matching && work->kept == NULL) {
+        work->queue.flight == 0 && !work->matching && work->services.keep.first == NULL) {
         record_no(s, "an idle session keeps its work block");
     }
     if (work == nest__worker()->lent && work->matching) {
@@ -79,7 +80,7 @@ static void record_phase(const nest_session *s) {
         record_no(s, "a reason and no end, or an end without reason");
     }
     if (s->phase == NEST__ENDED && s->work != NULL &&
-        (s->work->rest_n > 0 || s->work->kept != NULL)) {
+        (s->work->rest_n > 0 || s->work->services.keep.first != NULL)) {
         record_no(s, "it has ended, and keeps more than output");
     }
     if ((s->states & 1) == 0) {

@@ -156,7 +156,7 @@ void reload_draw(void) {
     for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
         const struct nest__work *work = talk->session == NULL ? NULL : talk->session->work;
         talk->out_before = work == NULL ? 0 : work->queue.n;
-        talk->kept_before = work == NULL ? 0 : work->kept_n;
+        talk->kept_before = work == NULL ? 0 : work->services.keep.n;
     }
 }
 

@@ -145,7 +145,6 @@ uint32_t sim_of(const uint32_t *values, unsigned count);
     sim_of((const uint32_t[]){__VA_ARGS__},                                                        \
            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 /* In place of nest__say. */
-void sim_say(const char *format, ...) NEST_FORMAT(1, 2);
 void draw_begin(void);
 void draw_term(void);     /* perhaps a TERM comes now */
 bool draw_warm(void);     /* files of this life are always in memory */

@@ -40,7 +40,7 @@ void sim_broken(const struct sim_talk *talk, const char *format, ...) {
     _exit(9);
 }
 
-void sim_say(const char *format, ...) {
+void nest__say(const char *format, ...) {
     va_list arguments;
     if (strncmp(format, "new clients wait", 16) == 0) {
         newcomers_said();

@@ -1,5 +1,7 @@
 //! What a row of the table of directives says: the columns and their values. Must not know: any row.
 
+use nest_feature::Feature;
+
 use super::roles::Role;
 
 /// How a directive is written and what it becomes.
@@ -142,7 +144,7 @@ pub struct Does {
     /// Whether it sets this connection's limit of silence.
     pub limits_idle: bool,
     /// The part of the runtime that it needs.
-    pub needs: Option<Need>,
+    pub needs: Option<Feature>,
 }
 
 impl Does {
@@ -208,23 +210,4 @@ pub struct Function {
     pub c: &'static str,
     /// What it does.
     pub does: Does,
-}
-
-/// A part of the runtime that only some servers have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// Addresses are kept.
-    Peer,
-    /// Connections have idle limits of their own.
-    Timeout,
-    /// Files beneath fileRoot.
-    Files,
-    /// And connections keep one that they write.
-    Uploads,
-    /// And folders are listed.
-    Lists,
-    /// Connections keep memory.
-    Keep,
-    /// Actions change threads.
-    Blocks,
 }

@@ -2,7 +2,8 @@
 //! directive becomes. Must not know: how rows are looked up.
 
 use super::roles::Role;
-use super::rows::{Directive, Does, Form, Function, Need, PartAs, Reads, SELF, States, Wait};
+use super::rows::{Directive, Does, Form, Function, PartAs, Reads, SELF, States, Wait};
+use nest_feature::Feature;
 
 const fn d(
     name: &'static str,
@@ -63,11 +64,11 @@ impl Directive {
     /// Its first argument is the name of a file beneath fileRoot.
     const fn names_file(mut self) -> Self {
         self.does.text = FILE_NAME;
-        self.does.needs = Some(Need::Files);
+        self.does.needs = Some(Feature::Files);
         self
     }
 
-    const fn needs(mut self, need: Need) -> Self {
+    const fn needs(mut self, need: Feature) -> Self {
         self.does.needs = Some(need);
         self
     }
@@ -243,7 +244,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "the client's address",
     )
     .in_block()
-    .needs(Need::Peer),
+    .needs(Feature::Peer),
     d(
         "id",
         Form::Call { least: 0, most: 0 },
@@ -276,7 +277,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$keep(n)",
         "memory until END",
     )
-    .needs(Need::Keep),
+    .needs(Feature::Keep),
     d(
         "date",
         Form::Global,
@@ -343,7 +344,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "this connection's idle limit",
     )
     .limits_idle()
-    .needs(Need::Timeout),
+    .needs(Feature::Timeout),
     d(
         "draining",
         Form::Call { least: 0, most: 0 },
@@ -395,7 +396,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "begins a file that is written piece by piece",
     )
     .names_file()
-    .needs(Need::Uploads)
+    .needs(Feature::Uploads)
     .instead_of(&["creat"]),
     d(
         "fileWrite",
@@ -404,7 +405,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileWrite(upload, p, n)",
         "appends to it",
     )
-    .needs(Need::Files),
+    .needs(Feature::Files),
     d(
         "fileCommit",
         Form::Filled {
@@ -415,7 +416,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileCommit(upload, NEST_SYNC)",
         "puts it in its place",
     )
-    .needs(Need::Files),
+    .needs(Feature::Files),
     d(
         "fileDrop",
         Form::Call { least: 1, most: 1 },
@@ -423,7 +424,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileDrop(upload)",
         "gives it up",
     )
-    .needs(Need::Files),
+    .needs(Feature::Files),
     d(
         "fileDelete",
         Form::Call { least: 1, most: 1 },
@@ -441,7 +442,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "what a folder holds",
     )
     .names_file()
-    .needs(Need::Lists)
+    .needs(Feature::Lists)
     .instead_of(&["opendir", "scandir"]),
     d(
         "block",
@@ -451,7 +452,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "code that blocks, beside the loop",
     )
     .waits(Wait::Block)
-    .needs(Need::Blocks),
+    .needs(Feature::Blocks),
     d("lock", Form::Later, "", "$lock { … }", ""),
     d("recovered", Form::Later, "", "$recovered()", ""),
     d("join", Form::Later, "", "$join(g)", ""),
@@ -478,7 +479,7 @@ const FORMATS: Does = Does {
 };
 
 const REPLIES_FILE: Does = Does {
-    needs: Some(Need::Files),
+    needs: Some(Feature::Files),
     ..REPLIES
 };
 
@@ -509,14 +510,14 @@ pub const FUNCTIONS: &[Function] = &[
     f(
         "nest_file_root",
         Does {
-            needs: Some(Need::Files),
+            needs: Some(Feature::Files),
             ..Does::NOTHING
         },
     ),
     f(
         "nest_block_end",
         Does {
-            needs: Some(Need::Blocks),
+            needs: Some(Feature::Blocks),
             ..Does::NOTHING
         },
     ),

@@ -1,6 +1,7 @@
 //! What a row of the table of options says. Must not know: any row.
 
 use crate::models::ModelKind;
+use nest_feature::Feature;
 
 /// The longest duration there is: 24h, in ms.
 pub const LONGEST: u32 = 24 * 60 * 60 * 1000;
@@ -53,6 +54,8 @@ pub struct OptionInfo {
     pub reload: bool,
     /// Whether `%option` takes it (`maxClients` is given behind the model).
     pub spec: bool,
+    /// The features that its words select; a flag's word is empty.
+    pub selects: &'static [(&'static str, Feature)],
     /// One line.
     pub doc: &'static str,
 }

@@ -1,0 +1,144 @@
+//! The one list of features: what only some servers have.
+//!
+//! Directives, options and command lines select features; the list of the runtime's files says which
+//! files a feature brings. Must not know what selects a feature, nor which files implement it.
+
+macro_rules! features {
+    ($($(#[doc = $doc:literal])* $feature:ident $name:literal [$($implied:ident)*];)*) => {
+        /// A feature of a server.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Feature {
+            $($(#[doc = $doc])* $feature,)*
+        }
+
+        impl Feature {
+            /// All of them.
+            pub const ALL: &[Feature] = &[$(Feature::$feature),*];
+
+            /// Its name, as command lines and messages show it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Feature::$feature => $name,)*
+                }
+            }
+
+            /// The features that it cannot do without.
+            #[must_use]
+            pub fn implied(self) -> &'static [Feature] {
+                match self {
+                    $(Feature::$feature => &[$(Feature::$implied),*],)*
+                }
+            }
+        }
+    };
+}
+
+features! {
+    /// Every step of a conversation is written to the trace (`--trace`).
+    Trace "trace" [];
+    /// Addresses of clients are kept (`$peer()`).
+    Peer "peer" [];
+    /// Connections have idle limits of their own (`$timeout`).
+    Timeout "timeout" [];
+    /// Each connection that ends is logged.
+    Log "log" [];
+    /// Each message is logged, too.
+    Requests "requests" [Log];
+    /// Threads or later steps do what would make a loop wait.
+    Helpers "helpers" [];
+    /// Files beneath fileRoot.
+    Files "files" [Helpers];
+    /// Connections keep a file that they write (`$fileCreate`).
+    Uploads "uploads" [Files];
+    /// Folders are listed (`$fileList`).
+    Lists "lists" [Files];
+    /// Connections keep memory (`$keep`).
+    Keep "keep" [];
+    /// Actions move to helper threads (`$block`).
+    Blocks "blocks" [Helpers];
+    /// Workers send each other messages. Nothing selects it yet but tests of the runtime.
+    Mailbox "mailbox" [];
+    /// A process of its own does a server's own work. Nothing selects it yet but tests of the runtime.
+    Tasks "tasks" [];
+    /// inetd hands over connections or its socket.
+    Inetd "inetd" [];
+}
+
+impl Feature {
+    /// The feature of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Feature> {
+        Feature::ALL.iter().copied().find(|f| f.name() == name)
+    }
+}
+
+/// A set of features. It contains all that its members imply.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Features(u32);
+
+impl Features {
+    /// Adds a feature and what it implies.
+    pub fn insert(&mut self, feature: Feature) {
+        self.0 |= 1 << feature as u32;
+        for implied in feature.implied() {
+            self.insert(*implied);
+        }
+    }
+
+    /// Whether the feature is selected.
+    #[must_use]
+    pub fn contains(self, feature: Feature) -> bool {
+        self.0 & (1 << feature as u32) != 0
+    }
+
+    /// The selected ones, in the order of the list.
+    pub fn iter(self) -> impl Iterator<Item = Feature> {
+        let all = Feature::ALL.iter().copied();
+        all.filter(move |feature| self.contains(*feature))
+    }
+}
+
+impl Extend<Feature> for Features {
+    fn extend<I: IntoIterator<Item = Feature>>(&mut self, features: I) {
+        for feature in features {
+            self.insert(feature);
+        }
+    }
+}
+
+impl FromIterator<Feature> for Features {
+    fn from_iter<I: IntoIterator<Item = Feature>>(features: I) -> Features {
+        let mut set = Features::default();
+        set.extend(features);
+        set
+    }
+}
+
+impl std::fmt::Debug for Features {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Feature, Features};
+
+    #[test]
+    fn a_set_contains_what_its_members_imply() {
+        let set: Features = [Feature::Uploads].into_iter().collect();
+        let found: Vec<Feature> = set.iter().collect();
+        assert_eq!(found, [Feature::Helpers, Feature::Files, Feature::Uploads]);
+        assert!(!set.contains(Feature::Lists));
+    }
+
+    #[test]
+    fn names_are_found_again() {
+        for feature in Feature::ALL {
+            assert_eq!(Feature::from_name(feature.name()), Some(*feature));
+        }
+        assert_eq!(Feature::from_name("none"), None);
+        assert!(Feature::ALL.len() <= 32, "a set is 32 bits");
+    }
+}

@@ -1,0 +1,230 @@
+//! Join points: the places at which the runtime calls every service that is selected.
+//!
+//! A service `NAME` that is listed for a point defines `nest__NAME_POINT`; the parts of the runtime
+//! call `nest__on_POINT`, which is generated (unit.rs) and calls the services in the order of their
+//! list. Must not know what the services do.
+
+use crate::Feature;
+use crate::For::{self, All, Sockets, With, Workers};
+
+const LOOPS: For = Workers("loops");
+
+/// A join point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// First thing in main, before anything is written.
+    Begin,
+    /// The configuration has been read; start-up code has not run. Nonzero ends the server.
+    Prepare,
+    /// Start-up code has run; workers do not exist yet. Nonzero ends the server.
+    Start,
+    /// The server ends, and no client is left.
+    Close,
+    /// A process of the server has died.
+    Lost,
+    /// Uses some of the descriptors that the clients do not need, so many at most; how many.
+    Spare,
+    /// Milliseconds after which a loop is to call `Tick`; 0: never. A loop asks before it sleeps.
+    Due,
+    /// A loop calls it when the time of some service has come, which may be another one.
+    Tick,
+    /// A need of memory for each client, for the budget.
+    Need,
+    /// Descriptors that a client needs besides its connection, for the budget.
+    Descriptors,
+    /// A connection begins.
+    Open,
+    /// A message has come; its action has not run.
+    Take,
+    /// A TIMEOUT rule's action is about to run.
+    Timer,
+    /// Bytes were queued for the client.
+    Reply,
+    /// Bytes of a file were sent.
+    File,
+    /// An action has returned. It is still the running action, so the service may wait.
+    Leave,
+    /// An action has ended.
+    Acted,
+    /// The states have changed.
+    States,
+    /// END's action has ended.
+    End,
+    /// Whether the session must keep its work block between actions.
+    Holds,
+    /// The work block is no longer this connection's.
+    Drop,
+}
+
+/// What becomes of the services' results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joined {
+    /// There is none.
+    Nothing,
+    /// The first that is not 0; later services are not called then.
+    Error,
+    /// Whether one is true.
+    Any,
+    /// The sum.
+    Sum,
+    /// The least that is not 0; 0 if there is none.
+    Least,
+    /// Each is an element of the array that is given; how many.
+    Elements,
+}
+
+/// A row of the table of join points.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Which.
+    pub point: Point,
+    /// As names of functions end.
+    pub name: &'static str,
+    pub(crate) joined: Joined,
+    pub(crate) parameters: &'static str,
+    pub(crate) arguments: &'static str,
+    /// Servers that call it; some C compilers complain of a function that nobody calls.
+    pub(crate) called: For,
+}
+
+const fn row(
+    point: Point,
+    name: &'static str,
+    joined: Joined,
+    parameters: &'static str,
+    arguments: &'static str,
+) -> Row {
+    Row {
+        point,
+        name,
+        joined,
+        parameters,
+        arguments,
+        called: All,
+    }
+}
+
+/// All join points.
+pub const POINTS: &[Row] = &[
+    row(Point::Begin, "begin", Joined::Nothing, "void", ""),
+    row(Point::Prepare, "prepare", Joined::Error, "void", ""),
+    row(Point::Start, "start", Joined::Error, "void", ""),
+    row(Point::Close, "close", Joined::Nothing, "void", ""),
+    Row {
+        called: Sockets,
+        ..row(
+            Point::Lost,
+            "lost",
+            Joined::Nothing,
+            "long process",
+            "process",
+        )
+    },
+    Row {
+        called: LOOPS,
+        ..row(Point::Spare, "spare", Joined::Sum, "uint64_t most", "most")
+    },
+    Row {
+        called: LOOPS,
+        ..row(Point::Due, "due", Joined::Least, "void", "")
+    },
+    Row {
+        called: LOOPS,
+        ..row(Point::Tick, "tick", Joined::Nothing, "void", "")
+    },
+    row(
+        Point::Need,
+        "need",
+        Joined::Elements,
+        "struct nest__need *needs",
+        "",
+    ),
+    row(
+        Point::Descriptors,
+        "descriptors",
+        Joined::Sum,
+        "bool most",
+        "most",
+    ),
+    row(Point::Open, "open", Joined::Nothing, "nest_session *s", "s"),
+    row(
+        Point::Take,
+        "take",
+        Joined::Nothing,
+        "nest_session *s, const struct nest__rule *rule, const uint8_t *bytes, uint32_t n",
+        "s, rule, bytes, n",
+    ),
+    row(
+        Point::Timer,
+        "timer",
+        Joined::Nothing,
+        "nest_session *s, const struct nest__timer *timer",
+        "s, timer",
+    ),
+    row(
+        Point::Reply,
+        "reply",
+        Joined::Nothing,
+        "nest_session *s, const void *bytes, size_t n",
+        "s, bytes, n",
+    ),
+    Row {
+        called: With(Feature::Files),
+        ..row(
+            Point::File,
+            "file",
+            Joined::Nothing,
+            "nest_session *s, int fd, uint64_t at, uint64_t n",
+            "s, fd, at, n",
+        )
+    },
+    row(
+        Point::Leave,
+        "leave",
+        Joined::Nothing,
+        "nest_session *s",
+        "s",
+    ),
+    row(
+        Point::Acted,
+        "acted",
+        Joined::Nothing,
+        "nest_session *s, uint64_t taken",
+        "s, taken",
+    ),
+    row(
+        Point::States,
+        "states",
+        Joined::Nothing,
+        "nest_session *s",
+        "s",
+    ),
+    row(Point::End, "end", Joined::Nothing, "nest_session *s", "s"),
+    row(
+        Point::Holds,
+        "holds",
+        Joined::Any,
+        "const struct nest__work *work",
+        "work",
+    ),
+    row(
+        Point::Drop,
+        "drop",
+        Joined::Nothing,
+        "struct nest__work *work",
+        "work",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::POINTS;
+
+    #[test]
+    fn each_point_has_a_row() {
+        for (i, row) in POINTS.iter().enumerate() {
+            assert_eq!(row.point as usize, i, "{}", row.name);
+            assert_eq!(format!("{:?}", row.point).to_lowercase(), row.name);
+        }
+    }
+}

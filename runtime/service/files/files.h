@@ -1,0 +1,21 @@
+/* files.h: $fileOpen, $fileReply, $fileReceive, $fileDelete. */
+#ifndef NEST_SERVICE_FILES_H
+#define NEST_SERVICE_FILES_H
+
+#include "../../seam.h"
+
+struct nest__opened;
+
+/* scope: action */
+struct nest__files_state {
+    struct nest__opened *first; /* files that the running action has open, the latest first */
+};
+
+int nest__files_start(void);
+void nest__files_close(void);
+void nest__files_lost(long process);
+struct nest__need nest__files_need(void);
+unsigned nest__files_descriptors(bool most);
+void nest__files_leave(nest_session *);
+
+#endif

@@ -1,0 +1,18 @@
+/* log.h: option logging: a line when a connection ends; with `requests` one for each message, too.
+ */
+#ifndef NEST_SERVICE_LOG_H
+#define NEST_SERVICE_LOG_H
+
+#include "../../seam.h"
+
+int nest__log_prepare(void); /* what all workers share; never fails */
+struct nest__need nest__log_need(void);
+void nest__log_open(nest_session *);
+void nest__log_take(nest_session *, const struct nest__rule *, const void *, size_t);
+void nest__log_timer(nest_session *, const struct nest__timer *);
+void nest__log_acted(nest_session *, uint64_t taken);
+void nest__log_reply(nest_session *, const void *, size_t);
+void nest__log_file(nest_session *, int fd, uint64_t at, uint64_t n);
+void nest__log_end(nest_session *);
+
+#endif

@@ -1,0 +1,17 @@
+/* none.c: a client's address is looked up when a C helper asks for it; once the connection was
+ * reset, it is "gone".
+ *
+ * No state: the text is in the running action's own memory. */
+#include "../../engine/engine.h"
+#include "../../platform/platform.h"
+
+const char *nest_peer(nest_session *s) {
+    char text[NEST__ADDRESS_TEXT];
+    nest__peer_text(&s->c0, text, sizeof text);
+    char *kept = nest__arena_take(s, sizeof text);
+    if (kept == NULL) {
+        return "unknown";
+    }
+    nest_strlcpy(kept, text, sizeof text);
+    return kept;
+}

@@ -1,0 +1,10 @@
+/* timeout.h: $timeout: a connection may have an idle limit of its own. */
+#ifndef NEST_SERVICE_TIMEOUT_H
+#define NEST_SERVICE_TIMEOUT_H
+
+#include "../../seam.h"
+
+struct nest__need nest__timeout_need(void);
+void nest__timeout_open(nest_session *);
+
+#endif

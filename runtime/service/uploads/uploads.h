@@ -1,0 +1,17 @@
+/* uploads.h: $fileCreate: a file that a connection writes piece by piece. */
+#ifndef NEST_SERVICE_UPLOADS_H
+#define NEST_SERVICE_UPLOADS_H
+
+#include "../../seam.h"
+
+/* scope: connection */
+struct nest__uploads_state {
+    nest_upload *own; /* NULL: none is being written */
+};
+
+struct nest__need nest__uploads_need(void);
+unsigned nest__uploads_descriptors(bool most);
+bool nest__uploads_holds(const struct nest__work *);
+void nest__uploads_leave(nest_session *);
+
+#endif

@@ -1,0 +1,131 @@
+//! Services: what is added to every server that selects it, one folder and one row each.
+//!
+//! A service is `service/NAME/`: its header NAME.h declares what the join points call and, if it has
+//! state in a busy session's work block, `struct nest__NAME_state`; NAME.c defines them. Where the
+//! rest of the runtime or C helpers call functions of a service by name, none.c stands for it in
+//! servers without the service.
+
+use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
+use crate::points::Point::{
+    self, Acted, Begin, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave, Lost, Need,
+    Open, Prepare, Reply, Spare, Start, States, Take, Tick, Timer,
+};
+use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, Part, Server};
+
+/// Files stay open for later actions.
+const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
+
+/// A row of the table of services.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// Its folder, and the prefix of its functions: `nest__NAME_`.
+    pub name: &'static str,
+    /// Servers that have it.
+    pub needed: For,
+    /// The join points that call it.
+    pub points: &'static [Point],
+    /// Whether a busy session's work block has a `struct nest__NAME_state`.
+    pub state: bool,
+    part: &'static str,
+    files: &'static [File],
+}
+
+impl Service {
+    /// Whether the server has it.
+    #[must_use]
+    pub fn selected(&self, server: &Server<'_>) -> bool {
+        self.needed.holds(server)
+    }
+
+    /// It is a part of the runtime.
+    pub(crate) fn part(&self) -> Part {
+        Part {
+            name: self.part,
+            files: self.files,
+        }
+    }
+
+    /// Its header, relative to the runtime folder; the join points' functions are declared in it.
+    pub(crate) fn header(&self) -> Option<String> {
+        let called = self.state || !self.points.is_empty();
+        called.then(|| format!("service/{0}/{0}.h", self.name))
+    }
+}
+
+macro_rules! services {
+    ($($name:ident $needed:expr, [$($point:expr),*] $(+ $state:ident)? {
+        $($file:literal $file_needed:expr;)*
+    })*) => {
+        /// All services, in the order in which join points call them.
+        pub const SERVICES: &[Service] = &[$(Service {
+            name: stringify!($name),
+            needed: $needed,
+            points: &[$($point),*],
+            state: services!(@state $($state)?),
+            part: concat!("service/", stringify!($name)),
+            files: &[$(File {
+                path: concat!("service/", stringify!($name), "/", $file),
+                text: include_str!(concat!("service/", stringify!($name), "/", $file)),
+                needed: $file_needed,
+            }),*],
+        }),*];
+    };
+    (@state state) => { true };
+    (@state) => { false };
+}
+
+services! {
+    systemd Sockets, [Prepare] {
+        "systemd.h" Sockets;
+        "systemd.c" Sockets;
+    }
+    inetd INETD, [Begin, Prepare] {
+        "inetd.h" All;
+        "inetd.c" INETD;
+        "none.c" Not(&INETD);
+    }
+    keep With(Feature::Keep), [Need, Holds, Drop] + state {
+        "keep.h" With(Feature::Keep);
+        "keep.c" With(Feature::Keep);
+    }
+    files With(Feature::Files), [Start, Close, Lost, Need, Descriptors, Leave] + state {
+        "files.h" With(Feature::Files);
+        "files.c" With(Feature::Files);
+    }
+    uploads With(Feature::Uploads), [Need, Descriptors, Leave, Holds] + state {
+        "uploads.h" With(Feature::Uploads);
+        "uploads.c" With(Feature::Uploads);
+    }
+    lists With(Feature::Lists), [Need, Leave] + state {
+        "lists.h" With(Feature::Lists);
+        "lists.c" With(Feature::Lists);
+    }
+    cache CACHED, [Spare, Due, Tick] {
+        "cache.h" With(Feature::Files);
+        "cache.c" CACHED;
+        "none.c" Both(&With(Feature::Files), &Not(&CACHED));
+    }
+    blocks With(Feature::Blocks), [] {
+        "blocks.c" BLOCKS_MOVE;
+        "script.c" BLOCKS_STEP;
+        "none.c" Both(&Not(&BLOCKS_MOVE), &Not(&BLOCKS_STEP));
+    }
+    peer With(Feature::Peer), [Need, Open] {
+        "peer.h" With(Feature::Peer);
+        "peer.c" With(Feature::Peer);
+        "none.c" Without(Feature::Peer);
+    }
+    timeout With(Feature::Timeout), [Need, Open] {
+        "timeout.h" With(Feature::Timeout);
+        "timeout.c" With(Feature::Timeout);
+        "none.c" Without(Feature::Timeout);
+    }
+    log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Reply, Sent, Acted, End] {
+        "log.h" With(Feature::Log);
+        "log.c" With(Feature::Log);
+    }
+    trace With(Feature::Trace), [Open, Take, Timer, Reply, Sent, States, End] {
+        "trace.h" With(Feature::Trace);
+        "trace.c" With(Feature::Trace);
+    }
+}
