@@ -187,7 +187,6 @@ files! {
     "listener/listener.c" Sockets;
     "workers/stop.h" All;
     "workers/shared.h" All;
-    "workers/supervisor.h" All;
     "workers/shared.c" Sockets;
     "workers/mailbox.h" MAILED;
     "workers/mailbox_rings.c" Both(&Workers("loops"), &MAILED);
