@@ -1,7 +1,7 @@
 //! An action as data: its C, and the places in it where something else must stand.
 //!
-//! Whoever finds these places (a scanner), reads them (analyses) and replaces them (an emitter) shares
-//! these types. Must not know: what a directive does, what becomes of it.
+//! The scanner that finds these places, the analyses that read them and the emitter that replaces them
+//! share these types. Must not know: what a directive does, what becomes of it.
 
 use crate::directives::Directive;
 use crate::scope::Body;

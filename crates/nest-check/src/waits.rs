@@ -1,8 +1,9 @@
 //! Rules whose answer waits for bytes that a client has no reason to send.
 //!
 //! A rule accepts, and it or another could go on: nothing is decided before one more byte comes.
-//! Whoever sent a whole message and waits for the answer waits for ever, and the server for him.
-//! Said only of actions that answer on every way: other rules may well be part of a longer talk.
+//! A client that sends a whole message and waits for the answer waits for ever, and so does the server.
+//! This is reported only for actions that reply on every path: other rules may be part of a longer
+//! message.
 
 use crate::checker::Checker;
 use crate::witness::{Then, Witness, literal};

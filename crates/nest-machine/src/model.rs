@@ -91,7 +91,7 @@ pub struct Rule {
     pub parts: usize,
     /// The elements as they are written, for messages.
     pub elements: Vec<String>,
-    /// The elements (from 0) whose places its action asks for.
+    /// The elements (from 0) whose places its action needs.
     pub requested: BTreeSet<u32>,
     /// Whether others may ask for any: functions that the action hands `$self`.
     pub open: bool,
@@ -294,7 +294,7 @@ pub struct RunOption {
 /// Features that this machine selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Conversations are told to whoever listens (`--trace`).
+    /// Conversations are traced (`--trace`).
     pub trace: bool,
     /// `$peer()` is used: addresses are kept.
     pub peer: bool,

@@ -448,7 +448,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The elements (from 0) that it asks for.
+/// The elements (from 0) whose places it needs.
 fn requested(u: &crate::model::Use) -> Vec<u32> {
     let parts: Vec<u32> = match &u.what {
         What::Part(n) => vec![*n],
@@ -467,7 +467,7 @@ fn requested(u: &crate::model::Use) -> Vec<u32> {
     parts.iter().filter_map(|n| n.checked_sub(1)).collect()
 }
 
-/// Whether it is `$self`: whoever has it may ask for any part.
+/// Whether it passes the session on: the function may use any part.
 fn hands_on(u: &crate::model::Use) -> bool {
     matches!(&u.what, What::Directive { directive, .. } if directive.does.states == States::HandsOn)
 }

@@ -212,7 +212,7 @@ fn functions_that_are_given_the_session() {
 }
 
 #[test]
-fn whoever_else_has_the_session_may_do_anything() {
+fn unknown_code_with_the_session_may_do_anything() {
     let unknown = "void other(nest_session *self);\nstatic nest_session *kept;";
     for action in [
         "other($self);",
