@@ -23,6 +23,8 @@
 #define CC_LIBEXEC "/usr/local/libexec/cc"
 #endif
 
+enum { GRACE = 5000 }; /* ms for a server whose filters have ended, before it gets TERM */
+
 uint64_t drain_time = 30000;
 static const char *config, *state_path;
 static int control = -1, signals = -1;
@@ -144,10 +146,19 @@ static int wait_time(void) {
 
 static void run(void) {
     struct pollfd polls[32];
-    bool asked = false;
+    bool asked = false, gone = false;
     while (!ended) {
+        if (draining && !gone && chain_gone()) {
+            /* What it took last, the server is still answering; cc_accept tells it that the chain has
+             * ended. */
+            gone = true;
+            if (now_ms() + GRACE < drain_end)
+                drain_end = now_ms() + GRACE;
+            if (server == 0)
+                break;
+        }
         int wait = wait_time();
-        if (draining && (chain_gone() || now_ms() >= drain_end)) {
+        if (draining && now_ms() >= drain_end) {
             chain_kill();
             if (server == 0)
                 break;

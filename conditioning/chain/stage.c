@@ -204,11 +204,12 @@ void chain_leave(struct listener *listener, struct chain *chain, bool replaced) 
     int last = chain->plan->count - 1;
     chain->leaving = true;
     chain->deadline = now_ms() + drain_time;
-    if (replaced && chain->stage[last].control != -1)
-        cc__send(chain->stage[last].control, &head, NULL, 0, &listener->hop[0], 1, MSG_DONTWAIT);
-    if (last > 0 || !replaced)
-        if (chain->stage[0].control != -1)
-            cc__send(chain->stage[0].control, &head, NULL, 0, NULL, 0, MSG_DONTWAIT);
+    for (int i = 0; i <= last; i++) {
+        bool hand_over = replaced && i == last;
+        if (chain->stage[i].control != -1)
+            cc__send(chain->stage[i].control, &head, NULL, 0, &listener->hop[0], hand_over,
+                     MSG_DONTWAIT);
+    }
     /* With these closed a filter sees that the one in front of it has finished. */
     for (int i = 0; i <= last; i++)
         close_stage(&chain->stage[i]);

@@ -17,9 +17,11 @@ struct ccf_frame {
     size_t fed; /* bytes of the buffer that were looked at; with CCF_WHOLE: the request's end */
     const char *reason; /* with CCF_BAD: what is counted, and the answer to the client or NULL */
     const char *answer;
-    bool expects; /* the client waits to be told to send the body */
-    int phase;    /* the rest is the framer's */
-    uint64_t left, total;
+    bool expects;  /* the client waits to be told to send the body */
+    bool body;     /* the framer needs no byte before `fed` again */
+    uint64_t left; /* bytes that are known to follow */
+    int phase;     /* these are the framer's */
+    uint64_t total;
     unsigned line;
 };
 

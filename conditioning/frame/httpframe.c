@@ -91,6 +91,7 @@ static enum ccf_need head(struct ccf_frame *frame, const char *bytes, size_t n) 
                               CCF_HTTP_ANSWER("431 Request Header Fields Too Large"));
             frame->fed = http.size;
             frame->expects = http.expects;
+            frame->body = true;
             frame->phase = http.chunked ? SIZE : BODY;
             frame->left = http.length > 0 ? (uint64_t)http.length : 0;
             if (frame->left > (uint64_t)ccf_http_most_body)

@@ -71,7 +71,7 @@ void ccf_timer_clear(struct ccf_timer *timer) {
 
 /* Calls the timers that are due. Returns how long to wait for the next one, as epoll_wait takes it.
  */
-static int run_timers(void) {
+int ccf__run_timers(void) {
     uint64_t now = timers > 0 ? ccf_now() : 0;
     while (timers > 0 && heap[1]->when <= now) {
         struct ccf_timer *timer = heap[1];
@@ -113,7 +113,7 @@ void ccf__loop(void) {
     for (;;) {
         ccf__down_update();
         ccf__up_update();
-        int wait = run_timers();
+        int wait = ccf__run_timers();
         ccf__down_update();
         ccf__up_update();
         if (ccf__up_ended() && ccf__count->held == 0 && ccf__down_idle())

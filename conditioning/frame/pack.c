@@ -67,7 +67,7 @@ static bool spill(struct ccf_bundle *bundle, struct ccf_pack *pack) {
 
 static void whole(struct ccf_bundle *bundle, struct ccf_pack *pack) {
     uint32_t length = pack->spilled + (uint32_t)pack->frame.fed;
-    bool large = length > CC__INLINE;
+    bool large = pack->memfd != -1 || length > CC__INLINE;
     char *bytes = large ? NULL : malloc(length);
     bool good =
         large ? spill(bundle, pack) : bytes != NULL && take(bundle->fd, bytes, pack->frame.fed);
@@ -119,7 +119,10 @@ static bool check(struct ccf_bundle *bundle) {
             send(bundle->fd, packing->framer->go_on, strlen(packing->framer->go_on),
                  MSG_DONTWAIT | MSG_NOSIGNAL);
         }
-        if ((size_t)n < CC__INLINE)
+        /* A long request would fill the socket's buffer, and its client could not go on. */
+        bool large = pack->memfd != -1 || (size_t)n >= CC__INLINE / 2 ||
+                     (uint64_t)n + pack->frame.left > CC__INLINE;
+        if (!large || !pack->frame.body)
             return true;
         if (spilled + n > packing->memory || !spill(bundle, pack)) {
             ccf_pack_end(bundle, "memory", packing->framer->crowded);

@@ -18,12 +18,13 @@ enum {
     TAKE = 32,     /* connections acknowledged by one message */
     AHEAD = 16,    /* connections that a filter has ready before they are asked for */
     RESERVE = 256, /* descriptors that are not for connections */
-    RETRY = 50     /* ms until descriptors or room may be free again */
+    RETRY = 50,    /* ms until descriptors or room may be free again */
+    OVER = 32      /* connections beyond the limit while none can be ended */
 };
 
 static struct ccf_watch in = {.fd = CCF__IN};
 static struct ccf_watch link_watch = {.fd = -1};
-static bool listening, strict, armed, ended;
+static bool listening, strict, armed, stopped, ended;
 static struct ccf_timer retry; /* set while nothing is asked for */
 static size_t owed;            /* connections asked for and not received */
 static size_t limit;
@@ -38,9 +39,10 @@ static size_t space(void) {
         size_t more = wanted > ready ? wanted - ready : 0;
         return held >= most ? 0 : more < most - held ? more : most - held;
     }
-    if (held >= most && ccf__filter->shed != NULL && ccf__filter->shed())
-        held = ccf__count->held;
-    return held < most ? most - held : 0;
+    if (held < most)
+        return most - held;
+    /* One that arrives makes another one go. */
+    return ccf__filter->shed != NULL && held < most + OVER ? 1 : 0;
 }
 
 static void wake(struct ccf_timer *timer) {
@@ -54,6 +56,8 @@ static void pause_a_little(void) {
 
 static void arrive(struct ccf_bundle *bundle) {
     ccf__count->accepted++;
+    if (ccf__count->held >= limit && ccf__filter->shed != NULL && !ccf__filter->shed())
+        pause_a_little();
     ccf__hold(bundle);
     ccf__filter->arrive(bundle);
 }
@@ -87,8 +91,9 @@ static void on_listener(struct ccf_watch *watch, uint32_t events) {
 
 static void end(void) {
     ended = true;
-    if (ccf__filter->stop != NULL)
+    if (!stopped && ccf__filter->stop != NULL)
         ccf__filter->stop();
+    stopped = true;
 }
 
 static void on_link(struct ccf_watch *watch, uint32_t events);
@@ -220,6 +225,10 @@ void ccf__up_update(void) {
 }
 
 void ccf__up_stop(void) {
+    /* Those in front may still pass something on; it ends when they have. */
+    if (!stopped && ccf__filter->stop != NULL)
+        ccf__filter->stop();
+    stopped = true;
     if (!listening || ended)
         return;
     if (armed)

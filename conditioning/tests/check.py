@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Every test of connection conditioning. The last line counts them.
+
+    tests/check.py                 all
+    tests/check.py filters.ratelimit …    parts or tests whose names begin so
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import building     # noqa: E402
+import chains       # noqa: E402
+import filters      # noqa: E402
+import kills        # noqa: E402
+import serving      # noqa: E402
+from support import Wrong   # noqa: E402
+
+PARTS = [building, serving, filters, chains, kills]
+
+
+def main():
+    """Runs the tests."""
+    wanted, passed, failed = sys.argv[1:], 0, []
+    for part in PARTS:
+        for test in part.TESTS:
+            name = f'{part.__name__}.{test.__name__}'
+            needed = getattr(test, 'needed', False)
+            if wanted and not needed and not any(name.startswith(w) for w in wanted):
+                continue
+            start = time.monotonic()
+            try:
+                test()
+                why = ''
+                passed += 1
+            except (Wrong, OSError, subprocess.SubprocessError) as error:
+                why = f'{type(error).__name__}: {error}'
+                failed.append(name)
+            except Exception as error:      # a test that is itself wrong must not hide the others
+                why = f'{type(error).__name__}: {error}'
+                failed.append(name)
+            print(f'  {"FAILED" if why else "ok":6} {name:32} {time.monotonic() - start:5.1f} s  '
+                  f'{test.__doc__.strip().splitlines()[0]}', flush=True)
+            if why:
+                print('    ' + why.replace('\n', '\n    '), flush=True)
+                if needed:
+                    break
+    print(f'{passed} passed, {len(failed)} failed' + (': ' + ' '.join(failed) if failed else ''))
+    return bool(failed)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
