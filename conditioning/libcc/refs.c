@@ -9,6 +9,7 @@
 #include "cc.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <unistd.h>
 #include "table.h"
 
@@ -71,6 +72,11 @@ int cc_close(int fd, int all) {
     /* A holder that wants the connection closed says so even if it has more descriptors of it. */
     if (!last && all)
         cc__tell(conn, CC__CLOSE);
+    if (last && conn != NULL && conn->leases > 0) {
+        /* A close would send what the socket holds back, but a filter keeps the socket open. */
+        int off = 0;
+        setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+    }
     /* The descriptor goes first: a filter that sees the lease end may use the connection at once.
      */
     int result = close(fd);
