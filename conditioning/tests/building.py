@@ -65,7 +65,7 @@ def races():
 def installs():
     """What is installed suffices for C and C++, and its manual pages are sound."""
     with tempfile.TemporaryDirectory() as place:
-        run('make', '-s', 'BUILD=build', 'install', 'PREFIX=/usr', f'DESTDIR={place}')
+        run('make', '-s', '-j2', 'BUILD=build/install', 'install', 'PREFIX=/usr', f'DESTDIR={place}')
         program = os.path.join(place, 'a.c')
         with open(program, 'w', encoding='ascii') as file:
             file.write('#include <cc.h>\nint main(void) { return cc_close(-1, 0) != -1; }\n')
@@ -85,7 +85,7 @@ def installs():
             page = f'{place}/usr/share/man/man3/{call}.3'
             expect(os.path.exists(page), f'{call} has no manual page')
         for page in glob.glob(f'{place}/usr/share/man/man*/*'):
-            said = run('groff', '-man', '-ww', '-Tutf8', '-z', page)
+            said = run('groff', '-man', '-ww', '-Tutf8', '-z', f'-I{place}/usr/share/man', page)
             expect(not said, f'{page}: {said}')
         names = run('nm', '-D', '--defined-only', f'{place}/usr/lib/libcc.so.0').split()[2::3]
         expect(set(names) == set(calls), f'the shared library has {set(names) ^ set(calls)}')

@@ -199,6 +199,12 @@ const STEPS: &[Step] = &[
         work: Work::Program(&["python3", "tests/listeners/run.py"]),
     },
     Step {
+        name: "conditioning",
+        about: "the conditioning library, its filters and its chains hold under load, kills, hostile input",
+        alone: false,
+        work: Work::Program(&["make", "-s", "-C", "conditioning", "check"]),
+    },
+    Step {
         name: "helpers",
         about: "files and blocks hold: paths, cuts, full and failing disks, helper threads",
         alone: false,

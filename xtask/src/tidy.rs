@@ -52,9 +52,10 @@ pub fn tidy() -> Outcome {
     }
 }
 
-/// The C of the runtime is as clang-format would have it.
+/// The C of the runtime and of connection conditioning is as clang-format would have it.
 pub fn c_format() -> Outcome {
     let mut files = tool::files("runtime")?;
+    files.extend(tool::files("conditioning")?);
     files.retain(|path| has_extension(path, &["c", "h"]));
     let mut unformatted = Vec::new();
     for file in &files {
