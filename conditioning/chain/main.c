@@ -116,7 +116,7 @@ static void read_config(void) {
 }
 
 static void stop(void) {
-    if (draining) { /* asked twice */
+    if (draining) { /* asked again: what is waited for now is waited for no longer */
         drain_end = now_ms();
         return;
     }
@@ -148,20 +148,17 @@ static void run(void) {
     struct pollfd polls[32];
     bool asked = false, gone = false;
     while (!ended) {
-        if (draining && !gone && chain_gone()) {
-            /* What it took last, the server is still answering; cc_accept tells it that the chain has
-             * ended. */
+        if (draining && !gone && (chain_gone() || now_ms() >= drain_end)) {
+            /* What it took last, the server is still answering; cc_accept tells it that the chain
+             * has ended. */
+            chain_kill();
             gone = true;
-            if (now_ms() + GRACE < drain_end)
-                drain_end = now_ms() + GRACE;
+            drain_end = now_ms() + GRACE;
             if (server == 0)
                 break;
         }
         int wait = wait_time();
-        if (draining && now_ms() >= drain_end) {
-            chain_kill();
-            if (server == 0)
-                break;
+        if (gone && now_ms() >= drain_end) {
             if (!asked)
                 kill(server, SIGTERM);
             asked = true;

@@ -16,10 +16,11 @@ import building     # noqa: E402
 import chains       # noqa: E402
 import filters      # noqa: E402
 import kills        # noqa: E402
+import ports        # noqa: E402
 import serving      # noqa: E402
 from support import Wrong   # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills]
+PARTS = [building, serving, filters, chains, kills, ports]
 
 
 def main():

@@ -54,6 +54,19 @@ def request_sheds():
             client.close()
 
 
+def request_holds_many():
+    """request: two thousand clients that send nothing do not keep others from being served."""
+    with Chain(['request', 'priority']) as chain:
+        idle = [socket.create_connection(('127.0.0.1', chain.port)) for _ in range(2000)]
+        until(lambda: chain.metrics()['held', 'request'] >= 2000, 'not all are held')
+        start = time.monotonic()
+        expect(all(once(chain.port)[0] == 200 for _ in range(50)), 'an answer')
+        expect(time.monotonic() - start < 5, 'others wait')
+        for client in idle:
+            client.close()
+        until(lambda: not chain.metrics()['held', 'request'], 'some are still held')
+
+
 def persist_ends_idle():
     """persist: an idle connection lives so long; at the limit the oldest makes room; pieces may come."""
     with Chain(['request', 'persist,idle=400ms,limit=4']) as chain:
@@ -210,6 +223,6 @@ def proxy_writes():
         expect(re.search(r'target=PROXY TCP4 127.4.3.2 127.0.0.1 \d+ \d+ ', body), body)
 
 
-TESTS = [request_refuses, request_sheds, persist_ends_idle, priority_chooses, priority_sheds,
+TESTS = [request_refuses, request_sheds, request_holds_many, persist_ends_idle, priority_chooses, priority_sheds,
          slowread_limits, slowread_dead_server, check_refuses, ratelimit_limits, proxy_reads,
          proxy_writes]

@@ -1,5 +1,5 @@
-/* Threads that accept, read, duplicate and close at once, for a thread sanitizer. A filter is played by
- * the main thread: it hands out connections on demand. */
+/* Threads that accept, read, duplicate and close at once, for a thread sanitizer. A filter is
+ * played by the main thread: it hands out connections on demand. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
