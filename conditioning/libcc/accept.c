@@ -84,10 +84,15 @@ static int take(int s, struct cc__link *link, struct sockaddr *addr, socklen_t *
     int got = cc__receive(s, &message, 0);
     pthread_mutex_lock(&cc__lock);
     link->waiting--;
-    bool current = link->generation == generation && link->refs > 1;
+    bool current = link->generation == generation;
     if (current && (got == 1 || got == -EMFILE || got == -EPROTO))
         link->owed -= link->owed > 0;
-    if (got == 1 && message.head.type == CC__BUNDLE) {
+    if (link->refs == 1) {
+        /* Another thread has closed it; the filter gives the connection to another process. */
+        if (got > 0)
+            cc__close_all(message.fds, message.count);
+        got = -EBADF;
+    } else if (got == 1 && message.head.type == CC__BUNDLE) {
         got = keep(&message);
         if (current)
             answer(s, got == 0, got != 0);

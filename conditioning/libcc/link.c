@@ -49,6 +49,8 @@ static void in_child(void) {
             first = cc__link_at(other) != link;
         if (!first)
             continue;
+        /* The threads that wait on it are not in the child. */
+        link->refs -= link->waiting;
         link->waiting = 0;
         if (replace(link) != 0) {
             close(fd);

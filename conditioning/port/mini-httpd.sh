@@ -6,6 +6,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 output=$1
 build=$(cd "$2" && pwd)
+command -v dpkg-source > /dev/null || { echo "dpkg-source is missing" >&2; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
