@@ -106,12 +106,12 @@ static void on_link(struct ccf_watch *watch, uint32_t events) {
             break;
         if (got == 1 && message.head.type == CC__TAKE) {
             on_take(link, &message.head);
-            continue;
-        }
-        if (got > 0)
+        } else if (got == 1) {
             cc__close_all(message.fds, message.count);
-        end_link(link);
-        return;
+        } else if (got != -EPROTO && got != -EMFILE && got != -EINTR) {
+            end_link(link);
+            return;
+        }
     }
     if (leaving && link->sent.first == NULL)
         end_link(link);
@@ -175,7 +175,10 @@ static bool send_to(struct link *link, struct ccf_bundle *bundle) {
         ccf_watch_change(&link->watch, EPOLLIN | EPOLLOUT);
         set_willing(link);
     } else if (error == -EPIPE || error == -ECONNRESET) {
-        end_link(link);
+        /* The process behind it has ended. What it acknowledged before may still be unread here,
+         * and must not be sent again: on_link reads all of it before it ends the link. */
+        link->blocked = true;
+        set_willing(link);
     } else {
         ccf_timer_set(&retry, ccf_now() + RETRY);
         return false;

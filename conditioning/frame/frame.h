@@ -23,8 +23,9 @@ void ccf__free(struct ccf_bundle *bundle);    /* closes its descriptors */
 
 /* loop.c */
 bool ccf__loop_start(void);
-void ccf__loop(void);      /* returns when the chain has ended and nothing is held */
-int ccf__run_timers(void); /* returns how long to wait for the next one, as for epoll_wait */
+void ccf__loop(void);       /* returns when the chain has ended and nothing is held */
+void ccf__events(int wait); /* waits for events, in ms, and handles them */
+int ccf__run_timers(void);  /* returns how long to wait for the next one, as for epoll_wait */
 
 /* up.c: where connections come from. */
 bool ccf__up_start(void);

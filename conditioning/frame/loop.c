@@ -109,6 +109,16 @@ bool ccf__loop_start(void) {
     return epfd != -1;
 }
 
+void ccf__events(int wait) {
+    batch_size = epoll_wait(epfd, batch, BATCH, wait);
+    for (int i = 0; i < batch_size; i++) {
+        struct ccf_watch *watch = batch[i].data.ptr;
+        if (watch != NULL)
+            watch->call(watch, batch[i].events);
+    }
+    batch_size = 0;
+}
+
 void ccf__loop(void) {
     for (;;) {
         ccf__down_update();
@@ -118,12 +128,6 @@ void ccf__loop(void) {
         ccf__up_update();
         if (ccf__up_ended() && ccf__count->held == 0 && ccf__down_idle())
             return;
-        batch_size = epoll_wait(epfd, batch, BATCH, wait);
-        for (int i = 0; i < batch_size; i++) {
-            struct ccf_watch *watch = batch[i].data.ptr;
-            if (watch != NULL)
-                watch->call(watch, batch[i].events);
-        }
-        batch_size = 0;
+        ccf__events(wait);
     }
 }

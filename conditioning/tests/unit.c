@@ -292,7 +292,49 @@ static void messages(void) {
     CHECK(cc__valid(&head, sizeof head, 0) && !cc__valid(&head, sizeof head, 1));
 }
 
+/* A bundle that was acknowledged is not sent again, even if the acknowledgement is still unread
+ * when the next bundle finds the link ended. */
+static void acknowledged(void) {
+    static struct ccf_filter filter = {.name = "unit"};
+    static struct ccf__counters counters;
+    struct cc__head attach = cc__head_of(CC__ATTACH), take = cc__head_of(CC__TAKE);
+    char bytes[CC__INLINE];
+    struct cc__message message = {.bytes = bytes};
+    int hop[2], link[2];
+    ccf__filter = &filter;
+    ccf__count = &counters;
+    CHECK(ccf__loop_start() && cc__pair(hop) == 0 && cc__pair(link) == 0);
+    CHECK(dup2(hop[1], CCF__OUT) == CCF__OUT && ccf__down_start());
+    CHECK(cc__send(hop[0], &attach, NULL, 0, &link[1], 1, 0) == 0);
+    close(link[1]);
+    take.demand = 2;
+    CHECK(cc__send(link[0], &take, NULL, 0, NULL, 0, 0) == 0);
+    ccf__events(0);
+    ccf__events(0);
+    CHECK(ccf__down_wanted() == 2);
+    for (int i = 0; i < 2; i++) {
+        struct ccf_bundle *bundle = ccf__new(dup(0));
+        ccf__hold(bundle);
+        ccf_pass(bundle);
+        if (i == 0) {
+            ccf__down_update();
+            CHECK(cc__receive(link[0], &message, 0) == 1);
+            cc__close_all(message.fds, message.count);
+            take.demand = 0;
+            take.taken = 1;
+            CHECK(cc__send(link[0], &take, NULL, 0, NULL, 0, 0) == 0);
+            close(link[0]);
+        }
+    }
+    ccf__down_update();
+    ccf__events(0);
+    CHECK(ccf__down_ready() == 1 && counters.held == 1 && ccf__down_wanted() == 0);
+}
+
 int main(void) {
+    /* First, while the descriptor of the hop is free. */
+    close(CCF__OUT);
+    acknowledged();
     heaviest();
     recency();
     random_tree();
