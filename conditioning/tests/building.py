@@ -45,7 +45,8 @@ def units():
     sources = [os.path.relpath(f, TOP) for f in sorted(glob.glob(f'{TOP}/frame/*.c'))]
     run('cc', *C, '-O1', *SANITIZE.split(), 'tests/unit.c', *sources, *PARSERS[2:], '-o',
         f'{BUILD}/unit')
-    run(f'{BUILD}/unit', env=environment(ASAN_OPTIONS='detect_leaks=1'))
+    said = run(f'{BUILD}/unit', env=environment(ASAN_OPTIONS='detect_leaks=1'))
+    expect(' checks, 0 wrong' in said, f'it did not come to its end: {said}')
 
 
 def fuzz():
