@@ -482,17 +482,6 @@ static struct nest__command draw_short(void) {
     return command;
 }
 
-/* Those who still wait when drainTimeout is over are refused. */
-static void draw_refused(void) {
-    struct sim_talk *next;
-    for (struct sim_talk *talk = sim.talks; nest__loop.cut && talk != NULL; talk = next) {
-        next = talk->next;
-        if (talk->who > script_taken) {
-            talk_free(talk);
-        }
-    }
-}
-
 static struct nest__command draw_command(void) {
     bool all = sim.opened >= sim.conversations || sim.draining;
     if (draw_opening()) {
@@ -579,7 +568,7 @@ static void draw_look(void) {
         moment_step(talk);
     }
     newcomers_check();
-    draw_refused();
+    newcomers_refused();
     if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {
         sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
     }
