@@ -459,6 +459,7 @@ static struct nest__command draw_fault(void) {
     command.fault = draw.files > 0 && sim_chance(60) ? NEST__FAULT_FILE
                     : sim_chance(60)                 ? NEST__FAULT_MEMORY
                     : sim_chance(50)                 ? NEST__FAULT_SCARCE
+                    : sim_chance(50)                 ? NEST__FAULT_WATCH
                                                      : NEST__FAULT_STACK;
     command.error = sim_chance(50) ? EIO : ENOSPC;
     command.number = 1 + sim_random(12);
