@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include "cc.h"
 
-enum { MAXREQUEST = 65536, SENDBUFSIZE = 131072, BACKLOG = 1024, PATIENCE = 30 };
+enum { MAXREQUEST = 65536, SENDBUFSIZE = 131072, BACKLOG = 1024, SEND_TIMEOUT = 30 };
 
 struct answer {
     const char *status, *type;
@@ -105,9 +105,9 @@ static bool is_long(int c, const struct answer *answer) {
 }
 
 static bool send_body(int c, const struct answer *answer) {
-    struct timeval patience = {.tv_sec = PATIENCE};
+    struct timeval timeout = {.tv_sec = SEND_TIMEOUT};
     off_t offset = 0;
-    setsockopt(c, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(c, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     while (answer->body && offset < answer->size)
         if (sendfile(c, answer->file, &offset, (size_t)(answer->size - offset)) <= 0)
             return false;

@@ -35,7 +35,7 @@ bool ccf__up_ended(void);
 
 /* down.c: where they go. */
 bool ccf__down_start(void);
-void ccf__down_update(void);         /* serves whoever asked */
+void ccf__down_update(void);         /* serves the readers that asked */
 size_t ccf__down_wanted(void);       /* connections asked for and not yet sent */
 size_t ccf__down_ready(void);        /* passed by the filter and not yet sent */
 void ccf__down_leave(int elsewhere); /* another filter takes over: closes links, sends what is left

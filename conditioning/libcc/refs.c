@@ -52,8 +52,8 @@ int cc_dup2(int oldfd, int newfd) {
     pthread_mutex_lock(&cc__lock);
     int fd = dup2(oldfd, newfd);
     if (fd != -1 && oldfd != newfd) {
-        /* dup2 has closed the old connection at newfd: the client is still to be served by whoever
-         * else has it, so it is told apart from a close of the connection for good. */
+        /* dup2 has closed the old connection at newfd. Another process may still have it and serve
+         * the client, so this is told apart from a close of the connection for good. */
         cc__forget(newfd, CC__KEEP);
         if (share(oldfd, fd) != 0) {
             close(fd);

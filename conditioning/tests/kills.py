@@ -83,7 +83,7 @@ def children_die():
     """Processes of the server die under load: only what they had in hand is lost."""
     fate, seen, killed = storm(['request', 'priority'], lambda c: children(c.server()).get('test-server', []), each=1)
     lost = [t for t, status in fate.items() if status == 0 and t not in seen]
-    # Whoever dies between cc_accept and its first write to the log has had the request in hand.
+    # A process that dies between cc_accept and its first write to the log has had the request in hand.
     expect(len(lost) <= killed, f'lost: {lost[:9]} of {len(fate)}, {killed} died (seed {SEED})')
 
 
