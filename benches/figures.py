@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures for benches/record/: what an idle connection takes, what a wait of an action costs.
 
-Prints a table. Must not know: budgets; whoever records a figure judges it.
+Prints a table. Must not know: budgets; the caller judges figures.
 """
 
 import argparse

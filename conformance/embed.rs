@@ -1,9 +1,9 @@
-//! The runner, embedded: what `nest test` needs of it, in Python.
+//! The Python files of the test runner, embedded for `nest test`.
 //!
-//! A file of `runner/` that is not listed here is not there for users (a test compares the list with
-//! the folder). Must not know: who runs it.
+//! A file of `runner/` that is not listed here is missing for users; a test compares the list with
+//! the folder. Must not know: who runs it.
 
-/// Files as (path, text); `own.py` is the program.
+/// Files as (path, text); `own.py` is the entry point.
 pub const FILES: &[(&str, &str)] = &[
     ("own.py", include_str!("own.py")),
     ("runner/__init__.py", include_str!("runner/__init__.py")),

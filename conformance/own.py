@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What `nest test` runs: the pages of a user, with servers that are built. See README.md.
+"""The program that `nest test` runs: it tests servers that are already built with pages of the user.
 
-The first line of standard input is a request, a JSON object; what happens is said in JSON, a line each.
-When standard input ends, whoever asked has gone, and so does this. Must not know: anything that is
-not in runner/.
+Standard input begins with a request, a JSON object on one line. Results go to standard output as JSON,
+one object per line. At the end of standard input the program exits, because its caller has gone. Must not
+know: anything that is not in runner/. See README.md.
 """
 
 import faulthandler
@@ -26,17 +26,17 @@ _PLACE = re.compile(r' (?:at|after) line (\d+) of the page')
 
 
 class Given:
-    """Servers of one specification, a model each, that somebody else has built."""
+    """Servers of one specification, one per model, that have already been built."""
 
     def __init__(self, nest, spec, servers):
         self.nest, self.spec, self.servers = nest, spec, servers
 
     def server(self, _case, model):
-        """The path of the server in a model."""
+        """The path of the server for a model."""
         return self.servers[model]
 
     def check(self, _case):
-        """What `nest check` says: a list of the JSON objects it prints."""
+        """The findings of `nest check`: a list of its JSON objects."""
         folder, name = os.path.split(self.spec)
         status, out, errors = bounded([self.nest, 'check', '--format', 'json', name], 60, cwd=folder)
         if status not in (0, 1):
@@ -45,7 +45,7 @@ class Given:
 
 
 class Told(Suite):
-    """A run whose report is JSON."""
+    """A run that reports in JSON."""
 
     def _report(self, case, cells, seconds):
         self.counts['failed'] += any(outcome == 'failed' for _, outcome, _ in cells)
@@ -61,34 +61,34 @@ def told(cell, outcome, reason):
 
 
 def entry(line):
-    """A line of a trace; a byte is a character."""
+    """A line of a trace; each byte is a character."""
     return [list(part) if isinstance(part, tuple) else
             part.decode('latin-1') if isinstance(part, bytes) else part for part in line]
 
 
 def say(**what):
-    """A line of standard output."""
+    """Prints a line to standard output."""
     print(json.dumps(what), flush=True)
 
 
 def follow():
-    """Ends this program with whoever asked."""
+    """Ends this program when the program that started it has ended."""
     while os.read(0, 1):
         pass
-    # Another thread would get it, and leave the main one to wait for what it waits for.
+    # Otherwise another thread could get the signal, and the main thread would continue to wait.
     signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
 
 
 def beat():
-    """Ends this program, "Timeout (" said on standard output, when nothing of it goes on: a pattern that
-    is compared for ever lets no other thread run."""
+    """Ends this program with "Timeout (" on standard output when it hangs: a regular expression
+    that runs for ever does not let any other thread run."""
     while True:
         faulthandler.dump_traceback_later(max(5, 2 * timeouts.seconds()), exit=True, file=1)
         time.sleep(1)
 
 
 def main():
-    """Runs what is asked for; the exit status."""
+    """Runs the request and returns the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     request = json.loads(sys.stdin.readline())
     if why := unread.wrong():
@@ -110,10 +110,10 @@ def main():
                 say(page=page, seconds=0, cells=[told('page', 'failed', why)], heard=[])
         good = suite.run(cases, request['jobs']) and len(cases) == len(request['pages'])
         say(kept=temporary if request['keep'] else None)
-    except (KeyboardInterrupt, BrokenPipeError):    # who asked has gone
+    except (KeyboardInterrupt, BrokenPipeError):    # the caller has gone
         process.kill_all()
         scratch.end()
-        os._exit(130)                    # threads of the suite may still wait for something
+        os._exit(130)                    # threads of the suite may still be waiting
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         scratch.end()

@@ -54,7 +54,7 @@ def target():
 
 
 def compiler():
-    """Builds nest; its path."""
+    """Builds nest and returns its path."""
     done = subprocess.run(['cargo', 'build', '--quiet', '--package', 'nest-cli'], cwd=ROOT,
                           timeout=4 * TIME)
     if done.returncode != 0:
@@ -71,7 +71,7 @@ def models(options):
 
 
 def main():
-    """Runs, reports; the exit status."""
+    """Runs, reports, and returns the exit status."""
     options = arguments()
     cases, errors = load_all(ROOT, options.case, options.own)
     if options.list:
@@ -103,7 +103,7 @@ def main():
         process.kill_all()
         scratch.end()
         print('conformance: interrupted', file=sys.stderr, flush=True)
-        os._exit(130)                    # threads of the suite may still wait for something
+        os._exit(130)                    # threads of the suite may still be waiting
     except BuildError as error:
         sys.exit(f'conformance: {error}')
     finally:

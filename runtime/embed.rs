@@ -111,7 +111,7 @@ macro_rules! parts {
 
 use For::{All, Both, Not, Poller, Sockets, With, Without, Workers};
 
-// In the order in which a server includes them. Headers are included by whoever uses them.
+// In the order in which a server includes them. Each file includes the headers that it uses.
 parts! {
     "contract" {
         "nest.h" All;
@@ -147,6 +147,10 @@ parts! {
         "file/upload.c" With(Feature::Files);
         "file/commit.c" With(Feature::Files);
         "file/list.c" With(Feature::Lists);
+    }
+    "queue" {
+        "channel/queue.h" All;
+        "channel/queue.c" All;
     }
     "engine" {
         "engine/engine.h" All;
@@ -212,6 +216,7 @@ parts! {
         "poller/script_jobs.c" Poller("script");
         "poller/script.c" Poller("script");
         "poller/script_poller.c" Poller("script");
+        "poller/script_later.c" Poller("script");
         "poller/script_steps.c" Poller("script");
     }
     "blocking" {
@@ -247,6 +252,7 @@ parts! {
         "workers/backoff.c" Sockets;
         "workers/exits.c" Sockets;
         "workers/children.c" Sockets;
+        "workers/phases.c" Sockets;
         "workers/supervisor.c" Sockets;
         "workers/supervisor_none.c" Not(&Sockets);
     }

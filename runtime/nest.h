@@ -1,9 +1,9 @@
-/* nest.h: everything a directive does, for C helpers that were given `$self`.
+/* nest.h: the functions behind the directives, for C functions that were given `$self`.
  *
- * Actions use it through directives; other C files of the same server may include it directly.
- * It declares `nest_` names only and includes nothing but standard headers, so that a user's
- * macros and the runtime's never meet. A session may be used only by the action that was given
- * it, until that action ends, and on the thread that runs it. */
+ * Actions call them through directives. Other C files of the same server may include this file. It
+ * declares only `nest_` names and includes only standard headers, so that the user's macros cannot
+ * conflict with those of the runtime. A session may be used only by the action that was given it,
+ * until that action ends, and on the thread that runs it. */
 #ifndef NEST_H
 #define NEST_H
 
@@ -26,15 +26,15 @@ extern "C" {
 
 typedef struct nest_session nest_session;
 
-/* Why a connection ends; `$reason()`. NEST_OPEN while it does not. */
+/* Why a connection ends, as returned by `$reason()`. NEST_OPEN before it ends. */
 enum nest_reason {
     NEST_OPEN,
-    NEST_CLOSED,   /* the action said $close() */
-    NEST_EOF,      /* the client closed, between messages */
-    NEST_GONE,     /* reset, or an error on the connection */
-    NEST_INPUT,    /* no rule matches what came */
+    NEST_CLOSED,   /* the action called $close() */
+    NEST_EOF,      /* the client closed between messages */
+    NEST_GONE,     /* reset, or another error on the connection */
+    NEST_INPUT,    /* no rule matches the input */
     NEST_STUCK,    /* no rule is active */
-    NEST_OVERFLOW, /* inputBuffer bytes, and still undecided */
+    NEST_OVERFLOW, /* inputBuffer bytes arrived and no rule was selected */
     NEST_TIMEOUT,
     NEST_SHUTDOWN, /* the server stops */
     NEST_OVERLOAD,
@@ -43,82 +43,85 @@ enum nest_reason {
 
 enum nest_level { NEST_ERROR, NEST_WARN, NEST_INFO, NEST_DEBUG };
 
-/* Bytes that somebody else owns. */
+/* Bytes owned by somebody else. */
 typedef struct nest_bytes {
     const void *p;
     size_t n;
 } nest_bytes;
 
-/* -- output ------------------------------------------------------------------------------------
- * All queue; they wait while more than outputBuffer is queued. 0, or -1 and errno: ECONNRESET
- * (the client is gone), ECANCELED (the server stops, or an earlier wait of this action was cut
- * short), ENOMEM. The memory is the caller's again when they return. */
-int nest_reply(nest_session *, const char *text); /* NULL is nothing */
+/* -- output ---------------------------------------------------------------------------------------
+ * These functions queue output. They wait while more than outputBuffer is queued. They return 0, or
+ * -1 and errno: ECONNRESET (the client is gone), ECANCELED (the server stops, or an earlier wait of
+ * this action was cut short), ENOMEM. The caller may reuse the memory when they return. */
+int nest_reply(nest_session *, const char *text); /* NULL sends nothing */
 int nest_replyf(nest_session *, const char *format, ...) NEST_FORMAT(2, 3);
 int nest_vreplyf(nest_session *, const char *format, va_list) NEST_FORMAT(2, 0);
 int nest_reply_bytes(nest_session *, const void *, size_t);
 int nest_reply_list(nest_session *, size_t count, const nest_bytes[]);
-int nest_flush(nest_session *); /* send now what is queued, as far as the kernel takes it */
+int nest_flush(nest_session *); /* sends the queued output now, as much as the kernel accepts */
 
-/* The bytes of a C string without its NUL; NULL is nothing. */
+/* The bytes of a C string without its NUL; NULL gives no bytes. */
 static inline nest_bytes nest_text(const char *text) {
     nest_bytes bytes = {text, text == NULL ? 0 : strlen(text)};
     return bytes;
 }
 
-/* -- input ---------------------------------------------------------------------------------------
- * Bytes behind the match, those that were received already first. They wait for the client: at most
- * idleTimeout (or what nest_timeout said) for the next byte; nest_read and nest_read_line, which
- * take a message whole, also at most readTimeout from its first byte. Short: errno ECONNRESET
- * (gone), ETIMEDOUT, ECANCELED (the server stops, or an earlier wait of this action was cut short),
- * ENOMEM; then the connection ends when the action has. End of file is no error of the connection:
- * errno is 0. In END, and after nest_close, they fail at once with ECANCELED. */
-/* n bytes with a NUL behind them, until the next of these two or the action's end; NULL if they do
- * not come: nothing is taken. EMSGSIZE beyond inputBuffer. */
+/* -- input ----------------------------------------------------------------------------------------
+ * These functions consume the bytes after the match, beginning with those that have already been
+ * received. They wait for the client: at most idleTimeout (or the time set by nest_timeout) for the
+ * next byte. nest_read and nest_read_line, which read a complete message, also wait at most
+ * readTimeout from its first byte. On failure they set errno to ECONNRESET (the client is gone),
+ * ETIMEDOUT, ECANCELED (the server stops, or an earlier wait of this action was cut short) or
+ * ENOMEM; the connection then ends after the action. At end of file errno is 0, and the connection
+ * continues. In END, and after nest_close, they fail at once with ECANCELED. */
+/* Returns n bytes and a NUL, valid until the next call of nest_read or nest_read_line or the end of
+ * the action. On failure returns NULL and consumes nothing. EMSGSIZE: n is larger than inputBuffer.
+ */
 char *nest_read(nest_session *, size_t n);
-/* Up to and without "\n" or "\r\n", at most `max` bytes before that, or what inputBuffer holds if
- * that is less; else EMSGSIZE, nothing taken. */
+/* Returns a line without "\n" or "\r\n". On failure consumes nothing. EMSGSIZE: the line has more
+ * than `max` bytes or does not fit into inputBuffer. */
 char *nest_read_line(nest_session *, size_t max);
-/* n bytes into `to`, straight from the connection where they are many. How many: fewer than n only
- * at end of file; or -1. */
+/* Reads n bytes into `to`, directly from the connection if n is large. Returns the number of bytes,
+ * which is less than n only at end of file, or -1. */
 long nest_read_into(nest_session *, void *to, size_t n);
-long nest_skip(nest_session *, size_t n); /* the same, dropped */
-bool nest_pending(nest_session *);        /* input is waiting; never waits itself */
+long nest_skip(nest_session *, size_t n); /* like nest_read_into, but drops the bytes */
+bool nest_pending(nest_session *);        /* whether input is available; never waits */
 
 /* -- time ------------------------------------------------------------------------------------ */
-/* This connection pauses, nobody else. 0, or -1 and errno as for input. */
+/* Pauses this connection only. Returns 0, or -1 and errno as for input. */
 int nest_sleep(nest_session *, uint32_t ms);
-/* The idle limit of this connection from here on, in place of idleTimeout; 0: none. */
+/* Sets the idle limit of this connection from now on, instead of idleTimeout; 0: no limit. */
 void nest_timeout(nest_session *, uint32_t ms);
-bool nest_draining(nest_session *); /* the server is stopping */
+bool nest_draining(nest_session *); /* whether the server is stopping */
 
-/* -- files, beneath fileRoot: regular files only, and nothing outside, links included ---------- */
+/* -- files: regular files below fileRoot; paths and links that lead outside are refused -------- */
 typedef struct nest_file {
-    uint64_t size;         /* bytes */
-    struct timespec mtime; /* of its last change */
+    uint64_t size;         /* in bytes */
+    struct timespec mtime; /* last modification */
     uint64_t inode;
-    int32_t fd;    /* the runtime's; closed when the action ends */
-    uint32_t mode; /* st_mode: kind and permissions */
+    int32_t fd;    /* used by the runtime; closed when the action ends */
+    uint32_t mode; /* st_mode: type and permissions */
 } nest_file;
-#define NEST_WHOLE UINT64_MAX /* as a length: all there is */
-#define NEST_SYNC 1u          /* nest_file_receive, nest_file_commit return when it is on disk */
-#define NEST_UNCHANGED 2u     /* nest_file_commit: only if its place has not changed */
-/* Opens a file and says what it is: a regular file, or a directory (of which only `mode`, `mtime`
- * are of use). 0, or -1 and errno: ENOENT, EACCES, EXDEV (outside), ENXIO (neither), EMFILE, … */
+#define NEST_WHOLE UINT64_MAX /* as a length: everything */
+#define NEST_SYNC 1u          /* nest_file_receive, nest_file_commit: return when it is on disk */
+#define NEST_UNCHANGED 2u     /* for nest_file_commit: only if the old file is unchanged */
+/* Opens a regular file or a directory and returns its metadata. For a directory only `mode` and
+ * `mtime` are useful. Returns 0, or -1 and errno: ENOENT, EACCES, EXDEV (outside), ENXIO (neither a
+ * file nor a directory), EMFILE, … */
 int nest_file_open(nest_session *, const char *path, nest_file *);
-/* Queues `length` bytes of a file from `offset` on, as far as it has them; waits like nest_reply
- * while more than outputBuffer is queued. How many bytes; or -1 and errno, with nothing queued, if
- * it cannot be opened (EISDIR: a directory). A file that shrinks under what was promised resets the
- * connection. */
+/* Queues up to `length` bytes of a file, beginning at `offset`. Waits like nest_reply while more
+ * than outputBuffer is queued. Returns the number of bytes; or -1 and errno, with nothing queued,
+ * if the file cannot be opened (EISDIR: a directory). If the file becomes shorter than that number
+ * before it is sent, the connection is reset. */
 int64_t nest_file_reply_path(nest_session *, const char *path, uint64_t offset, uint64_t length);
 int64_t nest_file_reply_open(nest_session *, nest_file *, uint64_t offset, uint64_t length);
-/* nest_file_reply(session, what, offset, length): `what` is a path, a nest_file or the address of
+/* nest_file_reply(session, what, offset, length): `what` is a path, a nest_file or a pointer to
  * one. */
 static inline int64_t nest_file_reply_value(nest_session *s, nest_file file, uint64_t offset,
                                             uint64_t length) {
     return nest_file_reply_open(s, &file, offset, length);
 }
-#ifndef __cplusplus /* C++ has overloads; they are at the end */
+#ifndef __cplusplus /* for C++ there are overloads at the end of this file */
 #define nest_file_reply(session, what, offset, length)                                             \
     _Generic((what),                                                                               \
         char *: nest_file_reply_path,                                                              \
@@ -126,113 +129,126 @@ static inline int64_t nest_file_reply_value(nest_session *s, nest_file file, uin
         nest_file *: nest_file_reply_open,                                                         \
         nest_file: nest_file_reply_value)(session, what, offset, length)
 #endif
-/* Receives `length` bytes (NEST_WHOLE: until end of file) into a file beneath fileRoot: written
- * beside it and then put in its place, so that who looks sees the old file or the new one. How many
- * bytes; or -1 and errno, with the old file as it was: as for input, ENOSPC, EACCES, EXDEV, …; of
- * these the bytes are taken all the same, so that the conversation stays in step. EPIPE: end of
- * file before `length`. (With NEST_SYNC it may be the new file if only its name was not synced.)
- */
+/* Receives `length` bytes (NEST_WHOLE: until end of file) into a file below fileRoot. The file is
+ * written under another name and then renamed, so that others see either the old file or the new
+ * one. Returns the number of bytes; or -1 and errno, with the old file unchanged. The errors are
+ * those of input, EPIPE (end of file before `length` bytes), and errors of the file: ENOSPC,
+ * EACCES, EXDEV, … After an error of the file the bytes are still consumed, so that the next
+ * message is found. (If this fails with NEST_SYNC, the new file may be in place when only its name
+ * could not be synced.) */
 int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, unsigned flags);
 
-/* A file that is written piece by piece, and put in its place when it is whole, as
- * nest_file_receive does. It outlives the action: a connection may have one at a time, and what it
- * neither commits nor drops is dropped behind its END. The first failure is that of all that
- * follow, the commit included. In END they work, unless the client is gone or was cut off. */
+/* A file that is written piece by piece and replaces the old file when it is complete, as with
+ * nest_file_receive. An upload continues to exist after the action. A connection can have one at a
+ * time. If it is neither committed nor dropped, it is dropped after END. After the first error all
+ * further calls fail with the same error, including the commit. In END these functions work unless
+ * the client is gone or was cut off. */
 typedef struct nest_upload nest_upload;
-/* Begins one. NULL and errno: EBUSY (there is one already), EACCES, EISDIR, ENOSPC, EXDEV, … */
+/* Begins an upload. On failure returns NULL and sets errno: EBUSY (there is already one), EACCES,
+ * EISDIR, ENOSPC, EXDEV, … */
 nest_upload *nest_file_create(nest_session *, const char *path);
-/* Appends. Small pieces are gathered, so that a failure may be told by a later write or by the
- * commit. 0, or -1 and errno; EBADF: not an upload of this connection, or no longer. */
+/* Appends bytes. Small pieces are buffered, so an error may be reported by a later write or by the
+ * commit. Returns 0, or -1 and errno; EBADF: not an upload of this connection, or no longer one. */
 int nest_file_write(nest_session *, nest_upload *, const void *, size_t);
-/* Puts it in its place; with NEST_SYNC it returns when file and name are on disk. 0, or -1 and
- * errno, with the old file as it was (but as nest_file_receive with NEST_SYNC). It is gone either
- * way. With NEST_UNCHANGED (joined by |) it is ESTALE if what is in its place, a file or nothing,
- * is not what was there when it was begun; of several such uploads one succeeds. */
+/* Puts the file in its place. With NEST_SYNC it returns when the file and its name are on disk.
+ * Returns 0, or -1 and errno, with the old file unchanged (except as described for
+ * nest_file_receive with NEST_SYNC). The upload ends in either case. With NEST_UNCHANGED (combined
+ * by |) it fails with ESTALE if the old file has been changed, created or removed since the upload
+ * began; of several such uploads one succeeds. */
 int nest_file_commit(nest_session *, nest_upload *, unsigned flags);
-/* Gives it up: nothing is left. What is gone already, and NULL, is nothing. Keeps errno. */
+/* Discards the file. Has no effect on NULL and on an upload that has ended. Preserves errno. */
 void nest_file_drop(nest_session *, nest_upload *);
-/* Deletes a regular file; of a link the link. 0, or -1 and errno: ENOENT, EISDIR, EACCES, EXDEV,
- * ENXIO (none of these), …. In END it works even if the client is gone. */
+/* Deletes a regular file or a link (not its target). Returns 0, or -1 and errno: ENOENT, EISDIR,
+ * EACCES, EXDEV, ENXIO (none of these types), … In END it works even if the client is gone. */
 int nest_file_delete(nest_session *, const char *path);
 typedef struct nest_entry {
-    const char *name;      /* any bytes but '/' and NUL */
-    uint64_t size;         /* bytes of a regular file, else 0 */
-    struct timespec mtime; /* of its last change */
-    uint32_t mode;         /* st_mode: kind and permissions; of a link, the link's */
+    const char *name;      /* any bytes except '/' and NUL */
+    uint64_t size;         /* bytes of a regular file, otherwise 0 */
+    struct timespec mtime; /* last modification */
+    uint32_t mode;         /* st_mode: type and permissions; for a link, those of the link */
 } nest_entry;
 typedef struct nest_files {
     size_t count;
-    const nest_entry *entries; /* by name, byte for byte */
+    const nest_entry *entries; /* sorted by the bytes of their names */
 } nest_files;
-/* What a directory holds, without ".", ".." and unfinished uploads; until the action ends. 0, or -1
- * and errno, and an empty list: ENOENT, ENOTDIR, EACCES, EXDEV, …; EOVERFLOW beyond 1 MB for all
- * lists of the action: of each entry its name, a NUL and sizeof(nest_entry). */
+/* Lists a directory, without ".", ".." and incomplete uploads. The list is valid until the action
+ * ends. Returns 0, or -1 and errno, with an empty list: ENOENT, ENOTDIR, EACCES, EXDEV, …;
+ * EOVERFLOW if all lists of the action need more than 1 MB (for each entry its name, a NUL and
+ * sizeof(nest_entry)). */
 int nest_file_list(nest_session *, const char *path, nest_files *);
 
-/* -- blocking code: what stands between runs on a helper thread in event servers, while this
- * connection waits and no other does. `$block { }`; of this file only nest_part, nest_length,
- * nest_bytes_at, nest_log, nest_id and nest_peer may be called in it. */
+/* -- blocking code --------------------------------------------------------------------------------
+ * In event servers the code between these two calls runs on a helper thread. This connection waits
+ * for it, and no other does. It may call only nest_part, nest_length, nest_bytes_at, nest_log,
+ * nest_id and nest_peer of this file. `$block { }` uses these functions. */
 void nest_block_begin(nest_session *);
 void nest_block_end(nest_session *);
-static inline void nest_block_left(nest_session *const *block) { /* `$block`'s scope is left */
+static inline void nest_block_left(nest_session *const *block) { /* leaves the scope of `$block` */
     nest_block_end(*block);
 }
-/* Where errno is, asked anew at each call. It differs between threads, and a block changes the
- * thread in the middle of a function, which compilers take for impossible: they ask once and keep
- * the address. So in servers with blocks errno in actions is this; a C file beside them that calls
- * nest_block_begin has it by
+/* The address of errno, evaluated at each call. Each thread has its own errno, and a block changes
+ * the thread in the middle of a function. Compilers assume that this cannot happen: they compute
+ * the address once and keep it. So in servers with blocks, errno in actions is defined as below. A
+ * C file that calls nest_block_begin must contain the same lines:
  *     #undef errno
  *     #define errno (*nest_errno()) */
 int *nest_errno(void);
 
-/* -- the match ---------------------------------------------------------------------------------
- * n: 0 is the whole match, 1.. the elements of the rule's pattern. Outside a pattern rule, or
- * beyond its last element, parts are empty. */
-char *nest_part(nest_session *, unsigned n); /* writable, private, NUL-terminated, until the action
-                                                ends; the same pointer each time */
+/* -- the match ------------------------------------------------------------------------------------
+ * n = 0 is the whole match, and 1, 2, … are the elements of the rule's pattern. Outside of a rule
+ * with a pattern, and beyond its last element, parts are empty. */
+char *nest_part(nest_session *, unsigned n); /* writable private copy with a NUL, valid until the
+                                                action ends; the same pointer each time */
 size_t nest_length(nest_session *, unsigned n);
-const char *nest_bytes_at(nest_session *, unsigned n);  /* in place, until the action next waits */
-nest_bytes nest_part_bytes(nest_session *, unsigned n); /* the private copy if there is one, else in
-                                                           place */
-uint64_t nest_be(nest_session *, unsigned n);           /* its first 8 bytes at most, big-endian */
+const char *nest_bytes_at(nest_session *,
+                          unsigned n); /* in the input buffer, valid until the action next waits */
+nest_bytes nest_part_bytes(
+    nest_session *,
+    unsigned n); /* the private copy if there is one, otherwise the bytes in the input buffer */
+uint64_t nest_be(nest_session *,
+                 unsigned n); /* the number in its first (at most 8) bytes, big-endian */
 uint64_t nest_le(nest_session *, unsigned n);
-/* What the compiler's own code is given of the message that an action runs for: lengths and places
- * of parts come of it without a call. Changes when the action waits. */
+/* The message that an action runs for. Generated code uses it to compute the lengths and positions
+ * of parts without a call. It changes when the action waits. */
 struct nest_message {
     const uint8_t *p;
     uint32_t n;
-    const uint32_t *tags; /* where elements end, as far as it depends on the message */
+    const uint32_t *tags; /* positions of element ends that differ from message to message */
 };
 
-/* -- states: by the number that SPEC.h gives each (SPEC_STATE_name) -------------------------- */
+/* -- states: the numbers are SPEC_STATE_name in the generated SPEC.h --------------------------- */
 void nest_seen(nest_session *, unsigned state);
 void nest_clear(nest_session *, unsigned state);
-void nest_clear_all(nest_session *); /* all but START */
+void nest_clear_all(nest_session *); /* all except START */
 bool nest_isset(nest_session *, unsigned state);
-unsigned nest_lastseen(nest_session *); /* NEST_NO_STATE before any */
+unsigned nest_lastseen(nest_session *); /* NEST_NO_STATE before the first nest_seen */
 #define NEST_NO_STATE 255u
 
 /* -- the connection -------------------------------------------------------------------------- */
-void nest_close(nest_session *); /* marks: the connection ends when the action has */
+void nest_close(nest_session *); /* ends the connection after the action */
 enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
-const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711", "unix"; until the
-                                          action ends */
-uint64_t nest_id(nest_session *);      /* unique in this run of the server, from 1 */
-void *nest_keep(nest_session *, size_t n); /* zeroed, aligned as malloc; until END has run. NULL and
-                                              ENOMEM beyond keepLimit bytes a connection */
+const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid
+                                          until the action ends */
+uint64_t nest_id(nest_session *); /* unique while the server runs, starting at 1; bits 48 and up
+                                     are the worker process, 0 until one has died */
+void *nest_keep(nest_session *,
+                size_t n); /* zeroed memory, aligned as by malloc, valid until END has run; NULL and
+                              ENOMEM beyond keepLimit bytes per connection */
 
 /* -- the server ------------------------------------------------------------------------------ */
 void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);
-const char *nest_date(void); /* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), kept current */
-#define NEST_DATE 30         /* bytes of such a text, its NUL included */
-const char *nest_date_of(time_t when, char text[NEST_DATE]); /* another time's, in `text` */
+const char *
+nest_date(void);     /* the current date, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7) */
+#define NEST_DATE 30 /* size of such a text with its NUL */
+const char *nest_date_of(time_t when,
+                         char text[NEST_DATE]); /* writes the date of `when` into `text` */
 const char *nest_server_name(void);
-const char *nest_file_root(void); /* fileRoot, for start-up code that prepares what lies there */
+const char *nest_file_root(void); /* fileRoot, for start-up code that prepares files */
 const char *nest_model(void);     /* "process", "thread", "event" */
-unsigned nest_port(void);         /* of the first TCP listener; 0 if none */
+unsigned nest_port(void);         /* the port of the first TCP listener; 0 if there is none */
 
-/* -- what some C libraries lack: strlcpy and strlcat as OpenBSD has them -------------------- */
+/* -- strlcpy and strlcat as in OpenBSD, which some C libraries lack ---------------------------- */
 size_t nest_strlcpy(char *to, const char *from, size_t size);
 size_t nest_strlcat(char *to, const char *from, size_t size);
 

@@ -1,12 +1,16 @@
-/* seam.h: the one contract between the generated part, the engine, io, workers and listener.
+/* seam.h: the one contract between the generated part, the engine, channels, loops, workers and
+ * listener.
  *
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
  * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
  *                                                             nest__chan_pending, nest__peer_text,
  *                                                             files, platform
- * io/             "io" below                                  engine, platform
- * workers/           "workers" below                                engine, io, listener, platform
+ * channel/        channel.h, queue.h                          platform
+ * loop/           nest__wait, nest__stopping, nest__cut       engine, pollers, channels, listener
+ * poller/         poller.h, nest__push, nest__now             loop, engine's queue, channels
+ * blocking/       the same in place of loop/ and poller/      engine, channels, platform
+ * workers/        "workers" below                             engine, loop, listener, platform
  * listener/       "listener" below                            platform
  * file/           "files" below                               platform
  * service/NAME/   NAME.h: what join points (nest__on_*) call  the running action (engine.h), files,
@@ -28,7 +32,7 @@
 /* -- sizes the generated part defines before including this -------------------------------------
  * NEST__RULES        pattern rules (>= 1; 1 with no rule active if there is none)
  * NEST__CONDITIONS   different conditions of rules (>= 1)
- * NEST__APART        rules that are matched apart from others
+ * NEST__STANDALONE   rules that are matched apart from others
  * NEST__TAGS         most tags of any rule (>= 1)
  * NEST__REGISTERS    most registers of any automaton (>= 1)
  * NEST__PARTS        most elements of any rule (>= 1)
@@ -111,7 +115,7 @@ struct nest__active {
 bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *);
 /* Of the rules that are matched apart, the numbers of those that are active, ascending; how many.
  */
-unsigned nest__spec_apart(const struct nest__active *, uint16_t rules[NEST__RULES]);
+unsigned nest__spec_standalone(const struct nest__active *, uint16_t rules[NEST__RULES]);
 
 /* Rules side by side in one automaton, on their way through a message. Those of two automata are
  * never active together; others, matched apart, may be. */
@@ -224,6 +228,11 @@ static inline void nest__chan_sent(struct nest__chan *chan) {
     chan->state |= (chan->state & NEST__CHAN_SENT) != 0 ? NEST__CHAN_LATE : NEST__CHAN_SENT;
 }
 
+/* A channel by its number in its session, and the other way. Every session has number 0, and no
+ * session has another one yet: what asks for a channel, or names one, is to go through these. */
+static inline struct nest__chan *nest__chan_at(nest_session *, unsigned number);
+static inline unsigned nest__chan_number(const nest_session *, const struct nest__chan *);
+
 enum nest__phase {
     NEST__FREE,    /* not a session */
     NEST__READING, /* at a read point */
@@ -260,6 +269,15 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");
 
+static inline struct nest__chan *nest__chan_at(nest_session *s, unsigned number) {
+    (void)number;
+    return &s->c0;
+}
+static inline unsigned nest__chan_number(const nest_session *s, const struct nest__chan *chan) {
+    (void)s, (void)chan;
+    return 0;
+}
+
 /* Received bytes. One visit of io:
  *     lent = (room = nest__in_space(s, c, &p)) == 0;      then p, room: io's own buffer
  *     n = receive into p;   window = {p, n, lent};   nest__chan_received(c, n == room)
@@ -274,15 +292,26 @@ struct nest__window {
     uint32_t n;
     bool lent;
 };
-struct nest__out {
-    enum { NEST__OUT_BYTES } kind;
-    const void *p;
-    uint64_t n;
+struct nest__out { /* a piece of what is queued */
+    enum { NEST__OUT_BYTES, NEST__OUT_FILE } kind;
+    int fd;        /* FILE: its bytes from `at` on */
+    const void *p; /* BYTES */
+    uint64_t n, at;
 };
-struct nest__arrival {
+struct nest__restore { /* a session that another server, or process, has begun */
+    uint64_t states;
+    uint8_t last;
+    const void *vars; /* as they were: nest__spec_vars_size bytes */
+};
+struct nest__arrival { /* a connection that is to be served; what it names may go when nest__open
+                          has begun to run an action */
     int fd;
     uint8_t kind;
     uint8_t listener;
+    const uint8_t *bytes; /* n of its input that were received already, at most nest__lease(); they
+                             are the first that is read */
+    uint32_t n;
+    const struct nest__restore *restore; /* it goes on from here, in place of START; NULL */
 };
 
 /* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled -----
@@ -342,7 +371,12 @@ uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: 
 /* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
  * its running action reads from (for a fiber switch that lets others use the buffer). */
 int nest__own(nest_session *, struct nest__window *);
-int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n); /* how many */
+/* What is to be sent next: how many pieces, at most n; a file is one by itself. */
+int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n);
+/* So many of these bytes are in flight: they stay where they are until nest__out_sent, whatever the
+ * session does. None was in flight. */
+void nest__out_taken(nest_session *, struct nest__chan *, uint64_t);
+/* So many have left; of those in flight the others are as they were before. */
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
@@ -486,8 +520,8 @@ int nest__upload_write(struct nest__upload *, const void *, size_t);
 /* From here on it takes the place only of what was there when it began, or of nothing: else its
  * commit is -ESTALE. Before it is offered. */
 void nest__upload_guard(struct nest__upload *);
-/* It is whole and will be committed with sync: whoever commits before takes it along. Does not
- * wait; nest__upload_commit must follow. */
+/* The file is complete and will be committed with sync: an earlier commit of another upload may
+ * include it. Does not wait; nest__upload_commit must follow. */
 void nest__upload_offer(struct nest__upload *);
 /* Puts it in its place; sync: and on disk, together with others that wait for the same. Frees it.
  */
@@ -508,11 +542,11 @@ extern unsigned nest__listener_count;
 int nest__listen_open(void);
 void nest__listen_close(void);      /* closes all; removes Unix sockets' files that it made */
 int nest__listen_nonblocking(void); /* for worker models that poll: accept never blocks; -errno */
-/* A stop: new clients are refused, whoever waits in take or take_any wakes. Who is in the queue of
- * a listener of ours is still to be served: take, take_any hand them out and never wait, and say
- * -EINVAL when there is none left. True: all queues are empty. Where workers are processes, the
- * supervisor calls it again whenever one has ended, until it is true: who still waits then needs
- * another worker. */
+/* A stop: new clients are refused, and threads that wait in take or take_any wake. Clients in the
+ * queues of our own listeners are still served: take and take_any return them without waiting, and
+ * then -EINVAL. Returns true if all queues are empty. Where workers are processes, the supervisor
+ * calls it again each time a worker has ended, until it returns true, because a client that still
+ * waits needs another worker. */
 bool nest__listen_stop(void);
 /* Accepts one connection into *arrival. `nonblocking`: for the connection. 0; -EAGAIN: none;
  * -EINVAL: a stop, and nobody waits here any more; another -errno that ends no listener

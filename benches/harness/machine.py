@@ -132,7 +132,7 @@ class Veth:
             try:
                 self.enter('load')
                 out.append((work(), None))
-            except Exception as error:          # handed to whoever asked
+            except Exception as error:          # raised again in the caller
                 out.append((None, error))
         thread = threading.Thread(target=moved)
         thread.start()

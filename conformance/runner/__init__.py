@@ -1,1 +1,1 @@
-"""The conformance runner, in parts: case, trace, build, script, sockets, suite."""
+"""The conformance runner; the README describes its parts."""

@@ -1,8 +1,10 @@
-"""Servers to test: generates a project for (specification, model), compiles it once, keeps it.
+"""Builds servers to test: generates a project for (specification, model), compiles it once, and
+caches it.
 
-Most specifications differ in their matchers and actions, not in what of the runtime they need: that
-is compiled once for all whose server.c agrees to that point, and kept as an object. The cache is
-keyed by what was generated, the compiler and the flags. Must not know: cases' talk.
+Most specifications differ in their matchers and actions, but need the same parts of the runtime.
+The runtime is compiled once for all servers whose server.c is the same up to that point, and kept
+as an object file. The cache key consists of the generated files, the compiler and the flags. Must
+not know: conversations.
 """
 
 import contextlib
@@ -17,17 +19,17 @@ from . import scratch
 
 MODELS = ('script', 'process', 'thread', 'event')
 SANITIZE = {'thread': 'thread'}     # others: address,undefined
-COMPILER = {'process': 'gcc'}       # others: clang, which needs half as long; so both are met
+COMPILER = {'process': 'gcc'}       # others: clang, which takes half as long; so both compilers are used
 TIME = 300
 RECENT = 3600       # seconds
 
 
 class BuildError(Exception):
-    """The compiler or the C compiler refused, with what it said."""
+    """nest or the C compiler failed, with its output."""
 
 
 def bounded(command, seconds=TIME, **more):
-    """Runs a command that must end in time; (status, output, errors)."""
+    """Runs a command with a time limit. Returns (status, output, errors)."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=seconds, **more)
@@ -37,7 +39,7 @@ def bounded(command, seconds=TIME, **more):
 
 
 def write_files(folder, case):
-    """Writes a case's files; the path of the specification."""
+    """Writes a case's files. Returns the path of the specification."""
     for name, text in case.files.items():
         if name == case.spec and case.missing:
             continue
@@ -47,12 +49,12 @@ def write_files(folder, case):
 
 
 class Builder:
-    """Builds and keeps servers. Its methods may be called from several threads."""
+    """Builds and caches servers. Its methods may be called from several threads."""
 
     def __init__(self, nest, cache, cc=None, optimise='-O0'):
         self.nest, self.cache, self.optimise = nest, cache, optimise
         self.used, self.lock, self.busy = set(), threading.Lock(), {}
-        self.processors = threading.Semaphore(os.cpu_count() or 1)  # more compilers only wait for each other
+        self.processors = threading.Semaphore(os.cpu_count() or 1)  # more compilers would only wait for each other
         os.makedirs(cache, exist_ok=True)
         self.compilers = {model: cc or COMPILER.get(model, 'clang') for model in MODELS}
         self.identity = {}
@@ -63,7 +65,7 @@ class Builder:
                 raise BuildError(f'{name} --version failed: {said}')
 
     def flags(self, model):
-        """How a model's servers are compiled, beside what its own Makefile demands."""
+        """The flags for a model, in addition to those that its own Makefile requires."""
         return [self.optimise, '-g1', '-fno-omit-frame-pointer',
                 '-fsanitize=' + SANITIZE.get(model, 'address,undefined'),
                 '-fno-sanitize-recover=all']
@@ -79,13 +81,13 @@ class Builder:
             if status != 0:
                 raise BuildError('nest gen failed\n' + (out + errors).decode(errors='replace'))
             texts = read_tree(project)
-            # The specification's folder shows in #line; without it the cache would never hit.
+            # The specification's folder appears in #line; without this the cache would never hit.
             texts = {name: text.replace(folder.encode(), b'.') for name, text in texts.items()}
             key = self._key(model, texts, case.files)
             return self._kept(key, lambda place: self._link(project, folder, model, place))
 
     def _key(self, model, *files):
-        """The name of what comes of some {name: text}."""
+        """A cache key for {name: text}."""
         return digest(self.identity[self.compilers[model]], json.dumps(self.flags(model)).encode(),
                       *(part for texts in files for name, text in sorted(texts.items())
                         for part in (name.encode(), text if isinstance(text, bytes) else text.encode())))
@@ -103,7 +105,7 @@ class Builder:
         kept = os.path.join(self.cache, key)
         with turn:
             try:
-                os.utime(kept)          # for `prune` of another run
+                os.utime(kept)          # so that `prune` of another run keeps it
             except FileNotFoundError:
                 near = f'{kept}.{os.getpid()}'
                 try:
@@ -130,7 +132,7 @@ class Builder:
                 file.write(runtime)
             self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', place, 'runtime.c'])
 
-        # The linker goes by the name's end: without one, what is no C is an object.
+        # The linker takes a file without a C suffix for an object file.
         self._compile(model, folder, [
             *flags, '-iquote', project, '-iquote', folder, '-o', made, os.path.join(project, 'rest.c'),
             os.path.join(project, 'actions.c'), self._kept(key, shared), '-lm'])
@@ -142,7 +144,7 @@ class Builder:
             raise BuildError(f'{self.compilers[model]} failed\n' + (out + errors).decode(errors='replace'))
 
     def check(self, case):
-        """What `nest check` says: a list of the JSON objects it prints."""
+        """The findings of `nest check`: a list of its JSON objects."""
         with scratch.folder('case') as folder:
             spec = write_files(folder, case)
             status, out, errors = bounded(
@@ -157,16 +159,17 @@ class Builder:
             return found, status
 
     def prune(self):
-        """Removes what this run did not use, unless it is so new that another run may use it."""
+        """Removes servers that this run did not use, unless they are so new that another run may
+        use them."""
         for name in os.listdir(self.cache):
             path = os.path.join(self.cache, name)
-            with contextlib.suppress(FileNotFoundError):        # another run removes it, too
+            with contextlib.suppress(FileNotFoundError):        # another run may remove it too
                 if name not in self.used and os.path.getmtime(path) < time.time() - RECENT:
                     os.remove(path)
 
 
 def demanded(project):
-    """The flags that a generated project's Makefile gives whatever CFLAGS say."""
+    """The flags that a generated project's Makefile uses whatever CFLAGS contain."""
     with open(os.path.join(project, 'Makefile'), encoding='utf-8') as file:
         found = re.search(r'^NEST_FLAGS = (.*)$', file.read(), re.M)
     if found is None:
@@ -175,8 +178,8 @@ def demanded(project):
 
 
 def halves(server):
-    """server.c as two units: the runtime with the sizes and join points it is compiled for, and the
-    rest, which needs the sizes and the contract alone."""
+    """Splits server.c into two units: the runtime, with the sizes and join points it is compiled
+    for, and the rest, which needs only the sizes and the interface."""
     try:
         sizes, join = server.index('/* Begin sizes */'), server.index('/* Begin join points */')
         end = server.index('/* End runtime */')
@@ -186,7 +189,7 @@ def halves(server):
 
 
 def digest(*parts):
-    """A name for some content."""
+    """A hash of some content."""
     made = hashlib.sha256()
     for part in parts:
         made.update(len(part).to_bytes(8, 'little'))

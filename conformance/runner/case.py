@@ -1,4 +1,4 @@
-"""A case: one Markdown file, read into a specification and what it must do.
+"""A case: a Markdown file, parsed into a specification and its expected behaviour.
 
 Must not know: models, compilers, sockets.
 """
@@ -12,10 +12,10 @@ from .page import CaseError, Page, at
 STEPS = ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume', 'expect-close',
          'expect-cut', 'wait', 'pass', 'after', 'connect', 'refused',
          'stop', 'reload')
-LONGEST = 10_000        # ms that one step may let pass on sockets
-EVER = 100 * 3600_000   # ms that one step may let pass at all
-MOST = 64               # clients
-_BEHIND = {             # what a client cannot do once it has done this
+LONGEST = 10_000        # ms that one step may take on sockets
+EVER = 100 * 3600_000   # ms that one step may take at all
+MOST = 64               # the maximum number of clients
+_BEHIND = {             # steps that a client cannot do after these
     'half-close': ('send', 'half-close', 'reset'),
     'reset': STEPS,
     'expect-close': ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume'),
@@ -25,29 +25,29 @@ _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?
 
 
 class Case:
-    """What a case file says: `diagnostics`, or `exit`, or `talk` with `traces`. `spec`: the
-    specification of a server that is made already, whatever the page names."""
+    """The contents of a case file: `diagnostics`, or `exit`, or `talk` with `traces`. `spec`: the
+    specification of a server that is already built, whatever the page names."""
 
     def __init__(self, path, name, spec=None):
         self.path, self.name = path, name
-        self.files = {}         # name -> text, written beside the specification
+        self.files = {}         # name -> text, written into the specification's folder
         self.spec = None        # the specification's file name
-        self.talk = []          # (client, step, argument), in the order they are carried out
+        self.talk = []          # (client, step, argument), in order of execution
         self.traces = {}        # client -> expected lines
         self.diagnostics = None # findings of the compiler
-        self.exit = None        # status with which the server must end before it listens
-        self.missing = False    # the specification is not written: it cannot be read
+        self.exit = None        # the expected exit status of the server before it listens
+        self.missing = False    # the specification file is not written
         self.cuts = True
-        self.root = {}          # path -> bytes: what lies beneath fileRoot when the server starts
-        self.links = {}         # path -> where the symbolic link points
-        self.after = {}         # path -> bytes: what has become of it, or has come into being
-        self.absent = set()     # paths that are gone afterwards
-        self.patterns = []      # (pattern of a path, pattern of bytes): files whose names vary
-        self.arguments = []     # for the start-up section, behind `--`
-        self.says = []          # patterns that the server's standard error must hold
-        self.crowd = True       # many at once, and beside others
+        self.root = {}          # path -> bytes: the files below fileRoot when the server starts
+        self.links = {}         # path -> target of the symbolic link
+        self.after = {}         # path -> bytes: files that have changed or been created
+        self.absent = set()     # paths that must not exist afterwards
+        self.patterns = []      # (pattern of a path, pattern of bytes): files with varying names
+        self.arguments = []     # for the start-up section, after `--`
+        self.says = []          # patterns that must match the server's standard error
+        self.crowd = True       # run the cells with several clients too
         self.skips = {}         # listener -> reason
-        self.heard = []         # traces of the conversation, whole, that servers have left
+        self.heard = []         # complete traces of the conversation that servers have produced
         self.given = spec
         self._read(Page(path))
 
@@ -128,7 +128,7 @@ class Case:
                 at(line, self._beside, text)
 
     def _is_whole(self, page):
-        """Every client has its trace, every trace its client; what has neither says something else."""
+        """Checks that every client has a trace and every trace a client."""
         clients = self.clients()
         if self.diagnostics is not None or self.exit is not None:
             for fence in page.fences:
@@ -148,7 +148,7 @@ class Case:
             raise CaseError(f'it has {len(clients)} clients, and at most {MOST} connect', 1)
 
     def _goes_on(self, name):
-        """Each step of a client can follow those before it."""
+        """Checks that each step of a client can follow those before it."""
         mine, done = [entry for entry in self.talk if entry[0] == name], []
         for entry in mine:
             _, step, argument = entry
@@ -195,7 +195,7 @@ class Case:
         self.patterns.append((re.compile(path), re.compile(data, re.S)))
 
     def _beside(self, name):
-        """Takes a specification, and the others of its folder, which it may include."""
+        """Takes a specification, and the other files of its folder, which it may include."""
         folder, self.spec = os.path.split(os.path.join(os.path.dirname(self.path), name))
         if not os.path.isfile(os.path.join(folder, self.spec)):
             raise CaseError(f'there is no specification {name}')
@@ -254,30 +254,30 @@ class Case:
         code, file, row, column, part = found.groups()
         return (code, file, int(row), int(column), part)
 
-    # -- what the runners ask ------------------------------------------------------------------
+    # -- for the runners -------------------------------------------------------------------------
 
     def command(self, binary, *options):
-        """The words that start its server."""
+        """The command line of its server."""
         return [binary, *options, *(['--', *self.arguments] if self.arguments else [])]
 
     def clients(self):
-        """The clients, in the order in which they open."""
+        """The clients in the order in which they connect."""
         return list(dict.fromkeys(client for client, _, _ in self.talk))
 
     def steps(self, client):
-        """One client's steps."""
+        """The steps of one client."""
         return [(step, argument) for name, step, argument in self.talk if name == client]
 
     def expected(self, client):
-        """A regular expression for all bytes a client receives."""
+        """A regular expression for all bytes that a client receives."""
         return pattern.behind(_part(entry) for entry in self._expects(client))
 
     def _expects(self, client):
         return [entry for entry in self.talk if entry[0] == client and entry[1] in ('expect', 'expect~')]
 
     def unmet(self, client, received):
-        """The first step of a client that what it received does not satisfy, and what was left for
-        that; None and the rest, if all do."""
+        """The first step of a client that the received bytes do not satisfy, and the rest of the
+        bytes; None and the rest if they satisfy all steps."""
         parts, left = [], received
         for entry in self._expects(client):
             parts.append(_part(entry))
@@ -287,7 +287,7 @@ class Case:
         return None, left
 
     def hear(self, traces):
-        """Notes what a server has done in the conversation, whole."""
+        """Records a complete trace of the conversation."""
         self.heard += [lines for lines in traces if lines not in self.heard]
 
     def at_first(self):
@@ -295,11 +295,11 @@ class Case:
         return [name for name in self.clients() if self.steps(name)[0][0] != 'connect']
 
     def passes(self):
-        """Milliseconds that pass in it."""
+        """The milliseconds that pass in it."""
         return sum(argument for _, step, argument in self.talk if step == 'pass')
 
     def stops(self):
-        """None, or the status with which the server must end when the case tells it to."""
+        """None, or the expected exit status when the case stops the server."""
         found = [argument for _, step, argument in self.talk if step == 'stop']
         return max(found) if found else None
 
@@ -312,7 +312,7 @@ class Case:
         return any(step in ('reset', 'expect-cut') for step, _ in self.steps(client))
 
     def resets(self, client=None):
-        """Whether a client (or any) resets."""
+        """Whether a client (or any client) resets."""
         return any(step == 'reset' for name, step, _ in self.talk if client in (None, name))
 
 
@@ -326,14 +326,14 @@ def _who(name):
 
 
 def paths(base):
-    """All pages below a folder that are cases; a README is for people."""
+    """All pages below a folder that are cases; README files are not."""
     return [os.path.join(folder, name) for folder, _, names in os.walk(base)
             for name in names if name.endswith('.md') and name != 'README.md']
 
 
 def load_all(root, patterns, own=None):
-    """All cases below `own`, else below `root`/conformance/cases and `root`/examples, whose name
-    matches a glob, and what is wrong with those that are none, as (place, reason)."""
+    """All cases below `own`, otherwise below `root`/conformance/cases and `root`/examples, whose
+    names match a glob; and the errors of invalid ones, as (location, reason)."""
     import fnmatch
     found, errors = [], []
     if own is not None:

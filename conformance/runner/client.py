@@ -1,6 +1,6 @@
-"""A test client: one connection, carried through the steps of a case with bounded waits.
+"""A test client: one connection that executes the steps of a case, with time limits for all waits.
 
-Must not know: what the server should do; it only says what it met.
+Must not know: what the server should do; it only reports what happened.
 """
 
 import errno
@@ -13,24 +13,25 @@ import time
 from . import literal, timeouts, trace
 from .unread import unread
 
-MOST = 256 << 20         # bytes that a client takes: one that is sent more is sent it for ever
-SILENCE = 5              # seconds without a byte after which a pattern that does not match won't
-COARSE = 30              # ms by which a server's clock and ours may differ
+MOST = 256 << 20         # the maximum output for a client; a client that gets more would get it for ever
+SILENCE = 5              # seconds without a byte after which a pattern is considered not to match
+COARSE = 30              # ms by which the server's clock may differ from ours
 _SIOCOUTQ = 0x5411
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNABORTED)
 
 
 class ClientError(Exception):
-    """The conversation did not go as the case says."""
+    """The conversation differs from the case."""
 
 
 class Hung(ClientError):
-    """What the case waits for did not come in time."""
+    """Something that the case waits for did not happen in time."""
 
 
 class Client:
-    """One connection. `got` is all it received, `seen` how much of it was expected so far. `late`:
-    it may send after the server has closed, and may then be reset, with all replies received."""
+    """One connection. `got` is all that it received, `seen` how much of it has been expected so
+    far. `late`: it may send after the server has closed, and may then be reset after receiving all
+    replies."""
 
     def __init__(self, kind, address, small=False):
         self.kind, self.address = kind, address
@@ -38,7 +39,7 @@ class Client:
         self.eof = self.dead = self.stalled = self.shut = self.was_reset = False
         family = {'tcp4': socket.AF_INET, 'tcp6': socket.AF_INET6, 'unix': socket.AF_UNIX}[kind]
         self.sock = socket.socket(family, socket.SOCK_STREAM)
-        if small:                       # a window that a stalled client fills soon
+        if small:                       # a small window, which a stalled client fills soon
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.sock.settimeout(timeouts.seconds())
         self.spoke = self.heard = time.monotonic()
@@ -55,7 +56,8 @@ class Client:
     # -- bytes ---------------------------------------------------------------------------------
 
     def _turn(self, until, data=b''):
-        """Receives (unless stalled) and sends `data`, one wait at most; the unsent rest."""
+        """Receives (unless stalled) and sends `data`, waiting at most once. Returns the unsent
+        rest."""
         reading = [] if self.eof or self.dead or self.stalled else [self.sock]
         writing = [self.sock] if data else []
         left = until - time.monotonic()
@@ -84,7 +86,7 @@ class Client:
             except OSError as error:
                 if error.errno not in _GONE:
                     raise
-                self.shut, data = True, b''      # the server closed; what it said is still read
+                self.shut, data = True, b''      # the server closed; its output is still read
         return data
 
     def send(self, data):
@@ -116,7 +118,7 @@ class Client:
                            f'\n  + {short(fresh)}') from None
 
     def let_pass(self, ms):
-        """Does nothing but read for at least that time."""
+        """Only reads for at least that time."""
         until = time.monotonic() + ms / 1000
         while (left := until - time.monotonic()) > 0:
             if self.eof or self.stalled:
@@ -128,14 +130,14 @@ class Client:
                     return
 
     def after(self, ms):
-        """What was received last came no sooner than that after what was sent last. This can be
-        said of every machine: the server's clock starts when it receives."""
+        """Checks that the last bytes were received no sooner than that after the last bytes were
+        sent. This is true on any machine, because the server's time starts when it receives."""
         took = (self.heard - self.spoke) * 1000
         if took < ms - COARSE:
             raise ClientError(f'the server did it {took:.0f} ms after the last bytes, not {ms}')
 
     def expect_pattern(self, pattern):
-        """Waits until all that is unseen matches the pattern."""
+        """Waits until all bytes not yet seen match the pattern."""
         until = time.monotonic() + timeouts.seconds()
         while re.fullmatch(pattern, self.got[self.seen:], re.S) is None:
             begun = len(self.got) > self.seen
@@ -149,7 +151,7 @@ class Client:
         self.seen = len(self.got)
 
     def expect_close(self):
-        """Waits for the server's end of file with nothing unexpected before it."""
+        """Waits for the server's end of file, without unexpected bytes before it."""
         until = time.monotonic() + timeouts.seconds()
         self.stalled = False
         try:
@@ -163,9 +165,9 @@ class Client:
             raise ClientError(f'unexpected {short(self.got[self.seen:])}')
 
     def expect_cut(self):
-        """Waits for the server to end the connection, in whatever way and after whatever output."""
+        """Waits until the server ends the connection in any way and after any output."""
         until = time.monotonic() + timeouts.seconds()
-        if self.stalled:                # it goes on not to read until it is cut off
+        if self.stalled:                # it does not read until the connection is cut off
             watch = select.poll()
             watch.register(self.sock, select.POLLHUP | select.POLLERR)
             if not watch.poll(timeouts.seconds() * 1000):
@@ -179,7 +181,7 @@ class Client:
         self.dead, self.seen = False, len(self.got)
 
     def half_close(self):
-        """Sends end of file."""
+        """Half-closes the connection."""
         if not self.shut:
             self.shut = True
             try:
@@ -189,19 +191,19 @@ class Client:
                     raise
 
     def reset(self):
-        """Cuts the connection off."""
+        """Resets the connection."""
         self.was_reset = True
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
         self.sock.close()
 
     def close(self):
-        """Closes it, whatever is left."""
+        """Closes it, with any unread input."""
         self.sock.close()
 
     # -- synchronisation -----------------------------------------------------------------------
 
     def wait_consumed(self):
-        """Returns when the server has received all that was sent. Linux."""
+        """Returns when the server has received all that was sent. Linux only."""
         end, pause = time.monotonic() + timeouts.seconds(), 0.00005
         while self._in_flight():
             if time.monotonic() > end:
@@ -223,14 +225,14 @@ class Client:
 
 
 def short(data):
-    """Bytes for a message."""
+    """Formats bytes for a message."""
     text = literal.escape(data)
     return text if len(text) <= 300 else f'{text[:140]} ... {text[-140:]} ({len(data)} bytes)'
 
 
 def converse(case, talk, kind, address, sync, tell=None):
-    """Carries all clients of a talk through; {client: bytes received}. `sync`: after every send,
-    wait until the server has received it. `tell`: carries out what is said to the server."""
+    """Runs all clients of a conversation. Returns {client: bytes received}. `sync`: after every
+    send, wait until the server has received it. `tell`: executes the steps for the server."""
     clients = {}
     small = any(step == 'stall' for _, step, _ in talk)
     try:

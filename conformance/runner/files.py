@@ -1,6 +1,6 @@
-"""What lies beneath fileRoot: put there for a server, and looked at when it has ended.
+"""The files below fileRoot: creates them for a server and checks them when it has ended.
 
-Beside the root lies `outside/secret`, which no server may ever show or change. Must not know:
+The file `outside/secret` is beside the root; no server may ever show or change it. Must not know:
 conversations, servers.
 """
 
@@ -11,7 +11,7 @@ SECRET = b'outside of fileRoot\n'
 
 
 def make(case, base):
-    """The root, a new folder in `base`, with what the case puts there; its path."""
+    """Creates the root, a new folder in `base`, with the files of the case. Returns its path."""
     outside = os.path.join(base, 'outside')
     os.mkdir(outside)
     with open(os.path.join(outside, 'secret'), 'wb') as file:
@@ -34,7 +34,8 @@ def make(case, base):
 
 
 def wrong(case, base):
-    """What is not as the case says when the server has ended; None."""
+    """The difference between the case and the files after the server has ended; None if there is
+    none."""
     with open(os.path.join(base, 'outside', 'secret'), 'rb') as file:
         if file.read() != SECRET or os.listdir(os.path.join(base, 'outside')) != ['secret']:
             return 'what lies outside of fileRoot has changed'
@@ -70,7 +71,7 @@ def wrong(case, base):
 
 
 def _varying(case, found, wanted):
-    """Takes from `found` what patterns of the case name; what is wrong with that, or None."""
+    """Removes from `found` the files that match patterns of the case. Returns an error or None."""
     unseen = list(case.patterns)
     for path in sorted(set(found) - set(wanted)):
         shapes = [shape for shape in case.patterns if shape[0].fullmatch(path)]

@@ -1,11 +1,12 @@
-"""String literals of case files: "text" with C's escapes, `* N` to repeat, written side by side.
+"""String literals of case files: "text" with C's escapes, `* N` for repetition, several side by
+side.
 
 Must not know: what the bytes are for.
 """
 
 import re
 
-MOST = 64 << 20         # bytes; nobody means more
+MOST = 64 << 20         # the maximum size in bytes
 
 _ITEM = re.compile(r'\s*"((?:[^"\\]|\\.)*)"(?:\s*\*\s*(\d+))?')
 _ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)', re.S)
@@ -16,7 +17,7 @@ _ESCAPED.update({ord(char): '\\' + word for char, word in zip('\\"\r\n\t', '\\"r
 
 
 def unescape(text):
-    """The bytes of a literal's inside."""
+    """The bytes between the quotes of a literal."""
     if '\\' not in text:
         return text.encode('utf-8', 'surrogateescape')
     def one(match):
@@ -51,5 +52,5 @@ def parse(text):
 
 
 def escape(data):
-    """The literal of some bytes, as `script` reads it and traces show it."""
+    """The literal for some bytes, as `script` reads it and traces show it."""
     return '"' + data.decode('latin-1').translate(_ESCAPED) + '"'

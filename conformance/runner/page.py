@@ -1,14 +1,14 @@
-"""A page: Markdown, taken apart into what a case is read from, each with its line.
+"""Splits a Markdown page into the items of a case, each with its line.
 
-Whatever looks as if it meant something to a case, and does not, is an error. Must not know: what
-fences, directives and header lines mean.
+It reports an error for everything that looks like an item of a case but is not. Must not know: the
+meaning of fences, directives and header lines.
 """
 
 import bisect
 import difflib
 import re
 
-MOST = 16 << 20         # bytes; nobody writes more
+MOST = 16 << 20         # the maximum size in bytes
 KINDS = ('nest', 'escaped', 'file', 'client', 'trace', 'exit', 'says', 'diagnostics', 'file-root',
          'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent', 'files-after')
 DIRECTIVES = ('cuts', 'crowd', 'skip', 'missing')
@@ -22,7 +22,7 @@ _HEADER = re.compile(r'[ \t]*([A-Za-z]+)([ \t]*:)[ \t]*(\S.*)')
 
 
 class CaseError(Exception):
-    """The page is not a case; `at`: the line that says so."""
+    """The page is not a case; `at`: the line of the error."""
 
     def __init__(self, text, at=None):
         super().__init__(text)
@@ -33,8 +33,8 @@ class CaseError(Exception):
 
 
 def at(line, read, *of):
-    """What is read of something that begins in this line; its errors are told there, if they name
-    no other."""
+    """Parses something that begins in this line; its errors are reported there unless they name
+    another line."""
     try:
         return read(*of)
     except CaseError as error:
@@ -45,14 +45,14 @@ def at(line, read, *of):
 
 
 class Fence:
-    """```KIND WORD, and what stands in it; `first`: the line behind that."""
+    """```KIND WORD with its content; `first`: the line after that."""
 
     def __init__(self, kind, word, body, line):
         self.kind, self.word, self.body = kind, word, body
         self.line, self.first = line, line + 1
 
     def lines(self):
-        """What it says, as (line, text); blank lines and comments do not count."""
+        """Its lines as (line, text), without blank lines and comments."""
         return [(line, text.strip()) for line, text in enumerate(self.body.split('\n'), self.first)
                 if text.strip() and not text.lstrip().startswith('#')]
 
@@ -62,7 +62,7 @@ class Fence:
 
 
 class Page:
-    """`fences`; `directives` and `headers` as (line, word, text)."""
+    """The contents of a page: `fences`; `directives` and `headers` as (line, word, text)."""
 
     def __init__(self, path):
         text = _text(path)
@@ -86,7 +86,7 @@ class Page:
             here = ends[end] + 1
 
     def _prose(self, lines, here):
-        """A line outside of fences, with the comment that begins in it; where to go on."""
+        """A line outside of fences, with the comment that begins in it. Returns where to continue."""
         line, number = lines[here], here + 1
         comment = _COMMENT.search(line)
         shown = line[:comment.start()] if comment else line
@@ -108,7 +108,7 @@ class Page:
         if not closed or _COMMENT.search(text):
             raise CaseError('a comment begins here that no --> closes', number)
         self._directive(text, number)
-        if lines[here].strip():             # there is more in its last line
+        if lines[here].strip():             # there is more text after the comment
             lines[here] = ' ' + lines[here]
             return here
         return here + 1

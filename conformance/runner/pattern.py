@@ -1,17 +1,17 @@
-"""Patterns of pages, regular expressions of Python: read one by one, and put behind each other so
-that the groups of each stay its own.
+"""Python regular expressions of pages: parses each one, and concatenates them so that each keeps
+its own groups.
 
-Must not know: what they are held against.
+Must not know: what they are matched against.
 """
 
 import re
 import warnings
 
-# What a later Python might read otherwise concerns nobody who runs this one.
+# Warnings about later Python versions do not matter here.
 warnings.filterwarnings('ignore', category=FutureWarning)
 
 _REFUSED = (re.error, OverflowError, RecursionError, DeprecationWarning)
-# What may open a group or refer to one, and what hides such a thing.
+# Text that may open a group or refer to one, and text that only looks like that.
 _PART = re.compile(rb'''
     \\(?P<octal>0[0-7]{0,2}|[0-3][0-7]{2})
   | \\(?P<number>[1-9][0-9]?)
@@ -21,12 +21,12 @@ _PART = re.compile(rb'''
 
 
 def read(data, text):
-    """The same bytes or characters, if they are a regular expression that can stand among others;
-    ValueError otherwise, about `text`."""
+    """Returns the same bytes or characters if they are a regular expression that can be combined
+    with others; otherwise raises ValueError about `text`."""
     around = ('(?:', ')') if isinstance(data, str) else (b'(?:', b')')
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter('error', DeprecationWarning)      # flags of the whole, inside it
+            warnings.simplefilter('error', DeprecationWarning)      # global flags inside it
             re.compile(data)
             re.compile(around[0] + data + around[1])
             if isinstance(data, bytes):
@@ -40,7 +40,7 @@ def read(data, text):
 
 
 def behind(parts):
-    """One pattern for patterns that were read; a part that is `(bytes,)` stands for these bytes."""
+    """Concatenates patterns; a part `(bytes,)` stands for these literal bytes."""
     whole, before = b'', 0
     for part in parts:
         if isinstance(part, tuple):
@@ -52,8 +52,8 @@ def behind(parts):
 
 
 def _renamed(data, before):
-    """The pattern with its groups named by number, from `before` on, and the number behind them.
-    Names alone go on beyond 99."""
+    """The pattern with its groups named by number, from `before` on, and the last number. Numbers
+    are limited to 99, names are not."""
     names, count = {}, before
 
     def opened(name):

@@ -1,4 +1,4 @@
-"""Server processes: start one, learn its addresses, end it, and see whether it was well.
+"""Server processes: starts them, finds their addresses, ends them, and checks how they ended.
 
 Must not know: conversations.
 """
@@ -17,7 +17,7 @@ _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: 
 
 
 def clean_environment(trace_path):
-    """The environment for a server under test: nothing of ours but the trace."""
+    """The environment for a server under test, with only the trace set by us."""
     env = {k: v for k, v in os.environ.items() if not k.startswith('NEST_')}
     env['NEST_TRACE'] = trace_path
     env['ASAN_OPTIONS'] = 'detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0'
@@ -27,7 +27,7 @@ def clean_environment(trace_path):
 
 
 def sanitizer_report(errors):
-    """The beginning of a sanitizer's report in what a server wrote, or None."""
+    """The beginning of a sanitizer's report in the output of a server, or None."""
     found = _REPORT.search(errors)
     if found is None:
         return None
@@ -36,7 +36,8 @@ def sanitizer_report(errors):
 
 
 def must_exit(case, binary):
-    """Whether a server ends by itself with the case's status and never listens; None, or what it did."""
+    """Checks that a server exits with the case's status and never listens. Returns an error or
+    None."""
     status = case.exit
     with scratch.folder('exit') as folder:
         process = subprocess.Popen(case.command(binary), stdin=subprocess.DEVNULL,
@@ -55,7 +56,7 @@ def must_exit(case, binary):
 
 
 def unsaid(case, errors):
-    """What a case asks of standard error and that is not there; None."""
+    """A pattern of the case that standard error does not match; None if there is none."""
     for pattern in case.says:
         if re.search(pattern.encode(), errors, re.M) is None:
             return f'standard error holds nothing like {pattern}'
@@ -63,7 +64,7 @@ def unsaid(case, errors):
 
 
 class ServerError(Exception):
-    """The server did not start, or did not end as it should."""
+    """The server did not start or end as it should."""
 
 
 class Silent(ServerError):
@@ -74,14 +75,14 @@ _running = set()
 
 
 def kill_all():
-    """Ends every server that still runs; for an interrupted suite."""
+    """Kills every server that still runs, after an interruption."""
     for process in list(_running):
         process.kill()
 
 
 @contextlib.contextmanager
 def running(process):
-    """A process for the time of a block, which it does not survive."""
+    """A process that is killed at the end of the block."""
     _running.add(process)
     try:
         with process:
@@ -94,12 +95,13 @@ def running(process):
 
 
 class Server:
-    """A running server; a context manager that ends it and raises ServerError if it was unwell."""
+    """A running server; a context manager that ends it and raises ServerError if something was
+    wrong."""
 
     def __init__(self, case, binary, listen, clients):
         self.case = case
         base = self.folder = scratch.make('serve')
-        self.told = False               # to stop; it may then end when it likes
+        self.stopping = False               # it was told to stop and may end at any time
         self.config = os.path.join(base, 'config')
         self.trace_path = os.path.join(base, 'trace')
         self.unix = os.path.join(base, 'socket')
@@ -144,7 +146,7 @@ class Server:
             self.addresses[kind] = self.unix if kind == 'unix' else int(found.group(1))
 
     def said(self, most=3000):
-        """The end of what it wrote to stderr, or all."""
+        """The last part of its stderr output, or all of it."""
         with open(self.errors.name, 'rb') as file:
             text = file.read().decode(errors='replace')
         return text if most is None else text[-most:]
@@ -154,10 +156,10 @@ class Server:
         return self.process.poll() is None
 
     def traces(self, count, seconds):
-        """Its traces once `count` connections have ended, or what there is after some seconds."""
+        """Its traces once `count` connections have ended, or those that exist after some seconds."""
         end, wait = time.monotonic() + seconds, 0.001
         while True:
-            ended = not self.alive()        # asked first: what it writes at its end is read then
+            ended = not self.alive()        # test this first, so that its last output is read afterwards
             with open(self.trace_path, 'rb') as file:
                 file.seek(self.traced)
                 data = file.read()
@@ -171,13 +173,13 @@ class Server:
             wait = min(wait * 2, 0.1)
 
     def tell(self, what, argument=None):
-        """Carries out a step that is for the server."""
+        """Executes a step for the server."""
         if not self.alive():
-            if what == 'stop' and self.told:
+            if what == 'stop' and self.stopping:
                 return
             raise ServerError(f'{what}: the server has ended')
         if what == 'stop':
-            self.told = True
+            self.stopping = True
             self.process.terminate()
             return
         said = len(self.said(None))
@@ -191,12 +193,12 @@ class Server:
             time.sleep(0.01)
 
     def stop(self):
-        """Ends it by TERM, or waits for it if that was done; None, or what was wrong with it."""
+        """Ends it with SIGTERM, or waits for it if that was done before. Returns an error or None."""
         wrong, status = None, 0
-        if not self.alive() and not self.told:
+        if not self.alive() and not self.stopping:
             wrong = f'the server ended by itself with status {self.process.returncode}'
         else:
-            if self.told:
+            if self.stopping:
                 status = self.case.stops()
             else:
                 self.process.terminate()
@@ -222,7 +224,7 @@ class Server:
         return None
 
     def kill(self):
-        """Ends it at once."""
+        """Kills it."""
         if self.alive():
             self.process.kill()
             self.process.wait()

@@ -1,6 +1,6 @@
-"""Temporary folders, removed when they are done with, unless they are to be kept.
+"""Temporary folders, removed after use unless they shall be kept.
 
-Must not know: what is put into them.
+Must not know: their contents.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ _state = {'root': None, 'keep': False}
 
 
 def begin(keep):
-    """Makes the folder in which all others will be; its path."""
+    """Creates the folder that contains all others and returns its path."""
     _state.update(root=tempfile.mkdtemp(prefix='nest-conformance-'), keep=keep)
     return _state['root']
 
@@ -23,19 +23,19 @@ def end():
 
 
 def make(kind):
-    """A new folder, of which the caller disposes."""
+    """A new folder, which the caller removes."""
     return tempfile.mkdtemp(prefix=kind + '-', dir=_state['root'])
 
 
 def dispose(folder):
-    """The folder is not needed any more."""
+    """Removes a folder that is not needed any more."""
     if not _state['keep']:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def folder(kind):
-    """A folder for the time of a block."""
+    """A folder for the duration of a block."""
     path = make(kind)
     try:
         yield path

@@ -1,4 +1,5 @@
-"""The script cells: a whole server in one process without sockets, every cut of every conversation.
+"""The script cells: a whole server in one process without sockets, with every split of every
+conversation.
 
 Must not know: sockets, how the server was built.
 """
@@ -10,14 +11,14 @@ import time
 from . import files, literal, scratch, timeouts, trace, variants
 from .process import clean_environment, running, sanitizer_report, unsaid
 
-STOPS = 24      # cuts of a conversation in which the server stops: each needs a script of its own
-ENDLESS = 256 << 20     # bytes of a trace in which no rule takes a message
-SHOWN = 1 << 20         # bytes of a trace, or of what a client received, in which is looked for the reason
+STOPS = 24      # splits of a conversation that stops the server: each needs a script of its own
+ENDLESS = 256 << 20     # bytes of a trace without a message after which the server is considered to loop
+SHOWN = 1 << 20         # bytes of a trace, or of a client's output, that are searched for the reason
 _BOUNDARY = re.compile(rb'^\d+ (?:open|take|end)\b', re.M)
 
 
 class Conversation:
-    """One conversation of a script: what it should do, what it did."""
+    """One conversation of a script: the expected and the actual behaviour."""
 
     def __init__(self, label, client):
         self.label, self.client = label, client
@@ -70,7 +71,7 @@ def write_script(case, cuts):
 
 
 def run(case, server, quick=False):
-    """None, or what went wrong. `quick`: the conversation whole, and no cut of it."""
+    """Runs the cell. Returns None or an error. `quick`: without splits."""
     cuts = list(variants.all_of(case.talk)) if case.cuts and not quick else [('whole', case.talk)]
     if case.stops() is None:
         return _run(case, server, cuts)
@@ -82,14 +83,14 @@ def run(case, server, quick=False):
 
 
 class _Progress:
-    """How far a script has come, by its trace: a message that a rule takes is progress."""
+    """The progress of a script, according to its trace: each matched message is progress."""
 
     def __init__(self, path):
         self.path, self.read, self.rest = path, 0, b''
         self.since, self.behind = time.monotonic(), 0
 
     def wrong(self):
-        """Why the server is not waited for any more; None."""
+        """Why the runner stops waiting for the server; None to continue."""
         data = b''
         if os.path.exists(self.path):
             with open(self.path, 'rb') as file:
@@ -109,7 +110,7 @@ class _Progress:
 
 
 def _hung(case, folder, talks, why):
-    """Where a script came to a halt: the conversation, what its client waits for, and its trace."""
+    """Where a script stopped: the conversation, what its client waits for, and its trace."""
     traces = {}
     if os.path.exists(path := os.path.join(folder, 'trace')):
         with open(path, 'rb') as file:
@@ -191,7 +192,7 @@ def _run(case, server, cuts):
 
 
 def read_output(data, talks):
-    """Fills in what each conversation received."""
+    """Stores what each conversation received."""
     for line in data.decode('latin-1').split('\n'):
         number, _, rest = line.partition(' ')
         if not number.isdigit():
@@ -209,7 +210,7 @@ def read_output(data, talks):
 
 
 def judge(case, talk, lines):
-    """One conversation against its case; None, or what is wrong."""
+    """Compares one conversation with its case. Returns None or an error."""
     wrong = trace.difference(case.traces[talk.client], lines)
     if wrong:
         return wrong

@@ -1,7 +1,8 @@
-"""The socket cells: a real server, real clients, the standard loads. The trace must be the case's.
+"""The socket cells: a real server, real clients, the standard loads. The trace must be that of the
+case.
 
-Connections are told apart by their traces alone: a load is right if every trace it must leave is
-there, each as often as it should. Must not know: how the server was built.
+Connections are distinguished only by their traces: a load passes if every expected trace exists as
+often as expected. Must not know: how the server was built.
 """
 
 import threading
@@ -12,18 +13,18 @@ from .process import Server, ServerError, Silent
 
 CROWD = 16
 CUTS = 4
-SETTLE = 15      # seconds for the server's END actions after the last client left
+SETTLE = 15      # seconds for the server's END actions after the last client has left
 
 
 def run(case, binary, kinds, quick=False):
-    """[(cell, None or what went wrong)] for one case and one server. `kinds`: listeners. `quick`: the
-    conversation once, whole, at the first of them."""
+    """Runs one case against one server. Returns [(cell, None or error)]. `kinds`: listeners.
+    `quick`: the conversation once, without splits, on the first listener."""
     if quick:
         kind = kinds[0]
         return _with_server(case, binary, [kind], MOST, [
             (kind, lambda server: _one(case, server, kind, case.talk, sync=not case.cuts))])
     first = kinds[0]
-    if case.stops() is not None or case.reloads():      # a server for each conversation
+    if case.stops() is not None or case.reloads():      # one server per conversation
         results = []
         for kind in kinds:
             results += _with_server(case, binary, [kind], MOST, [
@@ -48,12 +49,12 @@ def run(case, binary, kinds, quick=False):
 
 
 def hung(results):
-    """Whether something was waited for in vain; who waits again, learns nothing."""
+    """Whether a wait timed out. Further cells would time out too."""
     return any(isinstance(wrong, timeouts.Hung) for _, wrong in results)
 
 
 def _with_server(case, binary, kinds, most, cells):
-    """Runs cells against one server; whatever ails the server ails its last cell too."""
+    """Runs cells against one server. If the server fails, its last cell fails too."""
     results = []
     try:
         server = Server(case, binary, kinds, most)
@@ -88,9 +89,9 @@ def _with_server(case, binary, kinds, most, cells):
 
 
 def _listener(case, server, kind):
-    """Whole, then a sample of cuts, one conversation after the other."""
+    """Runs the conversation without splits, then a sample of splits, one after another."""
     talks = [('whole', case.talk)]
-    if case.cuts and case.passes() == 0:    # else in script alone, where no load disturbs the time
+    if case.cuts and case.passes() == 0:    # otherwise only in script, where no load disturbs the time
         talks += list(variants.some_of(case.talk, CUTS))
     for label, talk in talks:
         wrong = _one(case, server, kind, talk, sync=label != 'whole' or not case.cuts)
@@ -100,7 +101,7 @@ def _listener(case, server, kind):
 
 
 def _one(case, server, kind, talk, sync=False):
-    """One conversation on a server that has no other; None, or what went wrong."""
+    """Runs one conversation on a server of its own. Returns None or an error."""
     before = set(server.traces(0, 0))
     try:
         received = converse(case, talk, kind, server.addresses[kind], sync, server.tell)
@@ -126,13 +127,13 @@ def _fresh(server, before, count, seconds):
 
 
 def _judge(case, traces, received, times, strangers=False):
-    """Whether the traces are the case's, each client's `times` times."""
+    """Whether the traces are those of the case, `times` times for each client."""
     left = list(traces)
     for name in case.clients():
         for _ in range(times):
             fitting = [lines for lines in left
                        if trace.difference(case.traces[name], lines) is None]
-            # A stranger may have said the same, at another second.
+            # Another client may have done the same at another second.
             fits = next((lines for lines in fitting if received is not None
                          and trace.output(lines) == received.get(name)),
                         next(iter(fitting), None))
@@ -170,13 +171,13 @@ def _agreement(expected, lines):
 
 
 def _crowd(case, server, kind):
-    """Many at once."""
+    """Runs many clients at once."""
     before = set(server.traces(0, 0))
     wrong = []
     times = max(1, CROWD // len(case.clients()))
     together = threading.Barrier(times, timeout=timeouts.seconds() * times)
 
-    def tell(what, argument):           # once, when all have come so far
+    def tell(what, argument):           # once, when all clients have reached this step
         if together.wait() == 0:
             server.tell(what, argument)
         together.wait()
@@ -203,7 +204,7 @@ def _crowd(case, server, kind):
 
 
 def _bystanders(case, server, kind):
-    """One that stalls, one that resets, one that half-closes: none may disturb the client."""
+    """Runs clients that stall, reset and half-close. None of them may disturb the test client."""
     address = server.addresses[kind]
     before = set(server.traces(0, 0))
     first = next((argument for _, step, argument in case.talk if step == 'send'), b'')
@@ -223,14 +224,14 @@ def _bystanders(case, server, kind):
     finally:
         stalling.close()
     new = _fresh(server, before, 3 + len(case.clients()), SETTLE)
-    # A client that resets before it was accepted may never have been a connection.
+    # A client that resets before it is accepted may never have been a connection.
     if not 2 + len(case.clients()) <= len(new) <= 3 + len(case.clients()):
         return f'{len(new)} connections left a trace, there were {3 + len(case.clients())}'
     return _judge(case, list(new.values()), received, 1, strangers=True)
 
 
 def _drain(client):
-    """Reads a bystander's rest; it may be anything, but the server must close."""
+    """Reads the rest of a bystander's output, which may be anything, but the server must close."""
     client.seen = 0
     try:
         client.expect_close()
@@ -242,7 +243,7 @@ def _drain(client):
 
 
 def _sequence(case, server, kind, times):
-    """More clients than maxClients, one after the other."""
+    """Runs more clients than maxClients, one after another."""
     for turn in range(times):
         wrong = _one(case, server, kind, case.talk, sync=not case.cuts)
         if wrong:

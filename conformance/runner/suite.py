@@ -1,4 +1,4 @@
-"""Cases × models × cells: what is run, what is skipped and why, and the report.
+"""Runs cases × models × cells, decides what is skipped and why, and reports.
 
 Must not know: how a cell works.
 """
@@ -9,7 +9,7 @@ import time
 from . import client, process, script, sockets, timeouts
 from .build import BuildError
 
-WAITING = 12    # at once, beside the others
+WAITING = 12    # run in parallel, in addition to the others
 COLOURS = {'passed': '32', 'failed': '31', 'skipped': '33', 'dim': '2', 'bold': '1'}
 
 
@@ -25,13 +25,13 @@ class Suite:
         self.has_ipv6 = client.ipv6()
 
     def paint(self, what, text):
-        """Text in a colour, on a terminal."""
+        """Text in colour if the output is a terminal."""
         return f'\033[{COLOURS[what]}m{text}\033[0m' if self.colour else text
 
     def run(self, cases, jobs):
-        """Runs everything; whether nothing failed."""
-        # Cases in which time passes hardly need a processor, so others go on beside them; who takes
-        # longest begins first, so that nobody is waited for at the end.
+        """Runs everything. Returns whether nothing failed."""
+        # Cases in which time passes hardly need a processor, so others run beside them. The longest
+        # ones start first, so that the end does not wait for them.
         cases = sorted(cases, key=lambda case: -case.passes())
         pools = [concurrent.futures.ThreadPoolExecutor(count) for count in (jobs, WAITING)]
         try:
@@ -44,7 +44,7 @@ class Suite:
         return self.counts['failed'] == 0
 
     def broken(self, name, error):
-        """Counts a file that is not a case."""
+        """Records a file that is not a case."""
         self.counts['failed'] += 1
         print(f'{self.paint("failed", "FAILED")} {name}: {error}')
 
@@ -63,14 +63,14 @@ class Suite:
                         cells.append((model, 'skipped', 'a server had already kept this page waiting'))
                     else:
                         cells += self._model(case, model)
-        except OSError as error:                         # files that cannot be made, as a rule
+        except OSError as error:                         # usually files that cannot be created
             cells = [('files', 'failed', f'{error.strerror}: {error.filename}')]
-        except Exception as error:                       # a fault of the runner is a failure too
+        except Exception as error:                       # an error of the runner is a failure too
             cells = [('runner', 'failed', f'{type(error).__name__}: {error}')]
         return cells, time.monotonic() - start
 
     def _model(self, case, model):
-        """[(cell, outcome, reason)] of one case in one model."""
+        """[(cell, result, reason)] of one case in one model."""
         if model == 'script' and case.reloads():
             return [(model, 'skipped', 'a script has no configuration to read again')]
         if model != 'script' and 'sockets' in case.skips:
@@ -125,7 +125,7 @@ class Suite:
         sys.stdout.flush()
 
     def close(self):
-        """The closing lines."""
+        """Prints the closing lines."""
         for reason, count in sorted(self.reasons.items()):
             print(f'{self.paint("skipped", "skipped")} {count}: {reason}')
         if self.verbose:
@@ -135,7 +135,7 @@ class Suite:
 
 
 def diagnose(builder, case):
-    """Whether the compiler says exactly what the case says; None, or the difference."""
+    """Compares the compiler's findings with those of the case. Returns None or the difference."""
     try:
         found, status = builder.check(case)
     except BuildError as error:

@@ -1,10 +1,9 @@
-"""Traces: the lines that a server with the trace feature writes, and those a case expects.
+"""Traces: the lines written by a server with tracing, and those that a case expects.
 
-A line is a tuple: ('open',), ('take', name, bytes), ('timeout', name), ('reply', bytes),
-('states', names, last), ('end', reason). Expected traces also have ('reply~', regex) and
-('reply...',): any output or none. Neighbouring replies are one, because how an action cuts its
-output is not part of the language.
-Must not know: how the server was run.
+A line is a tuple: ('open',), ('take', name, bytes), ('timeout', name), ('reply', bytes), ('states',
+names, last), ('end', reason). Expected traces also have ('reply~', regex) and ('reply...',): any
+output or none. Consecutive replies are merged, because the way in which an action splits its output
+is not part of the language. Must not know: how the server was run.
 """
 
 import itertools
@@ -15,24 +14,24 @@ _TAKE = re.compile(r'take (.+?) (".*)$')
 
 
 class _Placed(tuple):
-    """A line, or a step, and where in its page it stands."""
+    """A line or a step, and its location in the page."""
 
 
 def placed(line, at):
-    """The line, standing there."""
+    """The line at that location."""
     made = _Placed(line)
     made.at = at
     return made
 
 
 def place(line, word='at'):
-    """Where a line stands, in words; nothing, if that is not known."""
+    """The location of a line as text; empty if it is unknown."""
     at = getattr(line, 'at', None)
     return f' {word} line {at} of the page' if at else ''
 
 
 def parse_line(text, expected=False):
-    """One line without its connection number; ValueError if it is none."""
+    """Parses a line without its connection number; ValueError if it is invalid."""
     word, _, rest = text.partition(' ')
     if text == 'open':
         return ('open',)
@@ -58,7 +57,7 @@ def parse_line(text, expected=False):
 
 
 def parse_server(data, traces=None):
-    """Adds a server's trace output to {connection: [line]}, in order of first mention."""
+    """Adds a server's trace output to {connection: [line]}, in order of first occurrence."""
     traces = {} if traces is None else traces
     for raw in data.decode('latin-1').split('\n'):
         if raw:
@@ -70,7 +69,7 @@ def parse_server(data, traces=None):
 
 
 def normal(lines):
-    """Neighbouring replies joined, empty ones dropped. A reply becomes ('reply', data) or
+    """Merges consecutive replies and removes empty ones. A reply becomes ('reply', data) or
     ('reply~', regex)."""
     out = []
     for together, group in itertools.groupby(lines, lambda line: line[0] in ('reply', 'reply~')):
@@ -88,7 +87,7 @@ def normal(lines):
 
 
 def show(line, limit=300):
-    """A line as text, shortened for people."""
+    """A line as text, shortened for humans."""
     kind = line[0]
     if kind.startswith('reply') and len(line) == 2:
         text = f'{kind} {literal.escape(line[1])}'
@@ -110,8 +109,8 @@ def _same(want, got):
 
 
 def difference(expected, actual):
-    """None if the actual trace is the expected one, else the first difference: where, some lines
-    before, and the two."""
+    """None if the actual trace is the expected one; otherwise the first difference: its location,
+    some lines before it, and the two lines."""
     want, got = normal(expected), normal(actual)
     at, before = 0, None
     for line in want:
@@ -130,7 +129,7 @@ def difference(expected, actual):
 
 
 def _shown(got, at, want, have):
-    """The lines before, what should be there with a minus, what is there with a plus."""
+    """The lines before, the expected line with a minus, the actual line with a plus."""
     lines = [f'  {show(line, 120)}' for line in got[max(0, at - 3):at]]
     shared = 0
     if want and have and want[0] == have[0] == 'reply':
@@ -140,7 +139,7 @@ def _shown(got, at, want, have):
 
 
 def _shared(one, other):
-    """How many bytes of two long ones need not be shown, because they are the same."""
+    """How many bytes of two long texts need not be shown, because they are equal."""
     same = next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
     return same - 30 if same > 150 else 0
 

@@ -1,8 +1,8 @@
-"""How many bytes lie in a server's TCP socket that it has not received yet. Linux.
+"""Finds out how many bytes in a server's TCP socket have not been received. Linux only.
 
-Asks the kernel for that one socket by netlink (sock_diag(7)); where it does not answer, in a
-container without that, looks through /proc/net/tcp, which takes the kernel milliseconds. Must not
-know: conversations.
+Asks the kernel about that socket by netlink (sock_diag(7)). If that is not available, as in some
+containers, searches /proc/net/tcp, which takes the kernel milliseconds. Must not know:
+conversations.
 """
 
 import errno
@@ -12,11 +12,11 @@ import struct
 
 HOSTS = {'tcp4': (socket.AF_INET, '127.0.0.1'), 'tcp6': (socket.AF_INET6, '::1')}
 _SOCK_DIAG, _BY_FAMILY, _REQUEST, _ERROR = 4, 20, 1, 2      # linux/netlink.h, linux/sock_diag.h
-_QUEUE = 16 + 4 + 48 + 4        # behind nlmsghdr, in inet_diag_msg: family…, id, expires
+_QUEUE = 16 + 4 + 48 + 4        # after nlmsghdr, in inet_diag_msg: family…, id, expires
 
 
 def unread(kind, server, client):
-    """Of the connection between two ports on loopback; 0 if the server's end is gone."""
+    """For the connection between two ports on loopback; 0 if the server's end no longer exists."""
     try:
         return _asked(*HOSTS[kind], server, client)
     except OSError:
@@ -24,8 +24,8 @@ def unread(kind, server, client):
 
 
 def wrong():
-    """What both ways say of seven bytes that nobody has received must be seven; None, or what is wrong:
-    a suite that believed in none would cut nothing, and pass."""
+    """Checks that both methods report seven unread bytes as seven. Returns None or an error. If
+    they wrongly reported 0, the suite would split nothing and pass."""
     with socket.create_server(('127.0.0.1', 0)) as server, \
             socket.create_connection(server.getsockname()) as client:
         client.sendall(b'7 bytes')
@@ -47,7 +47,7 @@ def _asked(family, host, server, client):
         answer = asked.recv(4096)
     if struct.unpack_from('=H', answer, 4)[0] == _ERROR:
         number = -struct.unpack_from('=i', answer, 16)[0]
-        if number == errno.ENOENT:      # there is no such socket, or it has gone
+        if number == errno.ENOENT:      # there is no such socket, or no longer
             return 0
         raise OSError(number, os.strerror(number))
     return struct.unpack_from('=I', answer, _QUEUE)[0]

@@ -1,11 +1,12 @@
-"""How a conversation is cut into pieces: the same bytes, sent otherwise.
+"""Splits a conversation into pieces: the same bytes in other packets.
 
-Whatever the cut, a server with `framing stream` must do the same. Must not know: how pieces travel.
+However it is split, a server with `framing stream` must do the same. Must not know: how pieces are
+sent.
 """
 
-PIECES = 64       # sizes tried one by one
-CUTS = 400        # single cuts tried in script; more are sampled evenly
-BYTES = 256 << 20 # that all cuts send together; fewer are tried of what is long
+PIECES = 64       # piece sizes that are all tried
+CUTS = 400        # single splits tried in script; if there are more, an even sample
+BYTES = 256 << 20 # the total bytes that all splits send; long conversations get fewer splits
 
 
 def pieces(data, size):
@@ -14,7 +15,7 @@ def pieces(data, size):
 
 
 def whole(talk):
-    """The conversation as written."""
+    """The conversation without splits."""
     return list(talk)
 
 
@@ -31,7 +32,7 @@ def in_pieces(talk, size):
 
 
 def one_cut(talk, client, offset):
-    """One client's bytes cut once, `offset` bytes from its first; None if a send ends there."""
+    """One client's bytes split once, `offset` bytes after the first; None if a send ends there."""
     out, at, cut = [], 0, False
     for entry in talk:
         name, step, argument = entry
@@ -47,7 +48,7 @@ def one_cut(talk, client, offset):
 
 
 def sample(numbers, most):
-    """At most `most` of a sequence, evenly, the first and the last among them."""
+    """At most `most` items of a sequence, evenly distributed, including the first and the last."""
     numbers = list(numbers)
     if len(numbers) <= most:
         return numbers
@@ -64,7 +65,7 @@ def lengths(talk):
 
 
 def all_of(talk, most=CUTS):
-    """(label, talk) for whole, pieces of every size, every single cut."""
+    """(label, talk) for no split, pieces of every size, and every single split."""
     yield 'whole', whole(talk)
     longest = max([len(a) for _, s, a in talk if s == 'send'], default=0)
     sizes = [n for n in range(1, min(longest, PIECES))]
@@ -83,7 +84,7 @@ def all_of(talk, most=CUTS):
 
 
 def some_of(talk, most):
-    """A few for sockets: bytes one by one if they are few, and some single cuts."""
+    """A few for sockets: single bytes if there are few, and some single splits."""
     total = sum(lengths(talk).values())
     if 1 < total <= 80:
         yield 'pieces of 1', in_pieces(talk, 1)

@@ -241,7 +241,7 @@ fuzz_target!(|bytes: &[u8]| {
         ),
     ] {
         if let Some(together) = together {
-            let made = case.decisions(Engine::merged(&fast, &together, BUFFER), case.cuts);
+            let made = case.decisions(Engine::product(&fast, &together, BUFFER), case.cuts);
             assert_eq!(made, expected, "{name}");
         }
     }

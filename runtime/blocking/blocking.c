@@ -79,6 +79,14 @@ static int blocking_poll(int fd, short events, uint32_t deadline) {
 /* -- output --------------------------------------------------------------------------------------
  */
 
+/* Before a call that has no flag for it: it must not wait. The next receive finds that it was not
+ * woken. */
+static void blocking_unblock(const struct nest__chan *chan) {
+    if (!nest__chan_shared(chan)) {
+        nest__wake_receiver(chan->fd);
+    }
+}
+
 /* One send of what is queued. 0, -EAGAIN, -ECONNRESET. */
 static int blocking_send(nest_session *s, struct nest__chan *chan) {
     struct nest__out out[NEST__CHAN_VECTORS];
@@ -86,7 +94,10 @@ static int blocking_send(nest_session *s, struct nest__chan *chan) {
     if (n == 0) {
         return 0;
     }
-    int64_t sent = nest__chan_send(chan, out, n, NEST__CHAN_NOW);
+    if (out[0].kind == NEST__OUT_FILE) {
+        blocking_unblock(chan);
+    }
+    int64_t sent = nest__chan_send_out(chan, out, n, NEST__CHAN_NOW);
     if (sent < 0) {
         return (int)sent;
     }
@@ -128,10 +139,7 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
 
 int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
     (void)s;
-    if (!nest__chan_shared(
-            chan)) { /* it must not wait; the next receive finds that it was not woken */
-        nest__wake_receiver(chan->fd);
-    }
+    blocking_unblock(chan);
     int64_t sent = nest__chan_send_file(chan, fd, at, n);
     if (sent > 0) {
         nest__chan_sent(chan);

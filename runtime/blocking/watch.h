@@ -1,9 +1,9 @@
 /* watch.h: limits in time for workers that block in a receive, without a system call for each.
  *
- * A worker says in its slot when its receive must end, and takes that back after. The watcher is
- * whoever of the workers sleeps anyway: it sleeps until the earliest deadline that it knows, and
- * wakes the workers whose deadline has come. A deadline mostly moves later, so that a worker
- * seldom has to tell the watcher of an earlier one. */
+ * A worker stores the deadline of its receive in its slot, and removes it afterwards. The watcher
+ * is a thread that sleeps anyway. It sleeps until the earliest deadline that it knows, and wakes
+ * the workers whose deadline has come. Deadlines mostly move later, so a worker seldom has to wake
+ * the watcher for an earlier one. */
 #ifndef NEST_IO_WATCH_H
 #define NEST_IO_WATCH_H
 

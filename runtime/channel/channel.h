@@ -8,6 +8,8 @@
 
 #include "../seam.h"
 
+#include <errno.h>
+
 enum nest__chan_how {
     NEST__CHAN_PLAIN, /* as its descriptor is: waits, or not */
     NEST__CHAN_NOW    /* does not wait, although the descriptor may be one that does */
@@ -16,11 +18,26 @@ enum { NEST__CHAN_VECTORS = 16 }; /* most pieces of one send */
 
 /* How many bytes; 0: end of input; -EAGAIN: none now; -EINTR; -ECONNRESET. */
 int64_t nest__chan_receive(const struct nest__chan *, void *to, size_t n, enum nest__chan_how);
-/* `n` pieces, at most NEST__CHAN_VECTORS. How many bytes; -EAGAIN: none now; -ECONNRESET. */
+/* `n` pieces, at most NEST__CHAN_VECTORS, none of them a file. How many bytes; -EAGAIN: none now;
+ * -ECONNRESET. */
 int64_t nest__chan_send(const struct nest__chan *, const struct nest__out[], int n,
                         enum nest__chan_how);
 /* As nest__send_file, of a descriptor that does not wait. */
 int64_t nest__chan_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n);
+/* What nest__out_next has said, bytes or a file. A file that has not what was promised cuts the
+ * channel off: -ECONNRESET. */
+static inline int64_t nest__chan_send_out(struct nest__chan *chan, const struct nest__out out[],
+                                          int n, enum nest__chan_how how) {
+    if (out[0].kind == NEST__OUT_BYTES) {
+        return nest__chan_send(chan, out, n, how);
+    }
+    int64_t sent = nest__chan_send_file(chan, out[0].fd, out[0].at, out[0].n);
+    if (sent > 0 || sent == -EAGAIN || sent == -ECONNRESET) {
+        return sent;
+    }
+    chan->state |= NEST__CHAN_CUT;
+    return -ECONNRESET;
+}
 /* Input waits to be received, and closing now would destroy output that the client has not read.
  * Asks the system only if output took its time since the last receive: a request that is answered
  * at once does not pay for it. */

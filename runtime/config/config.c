@@ -1,9 +1,8 @@
-/* config.c: settings from the table, config.nest, the environment and the arguments.
+/* config.c: reads settings from the option table, config.nest, the environment and the arguments.
  *
- * Called by main, before anything else runs, and by reload.c. State: the process's settings and
- * where each comes from; where the sources are. What is read is put in force only if nothing is
- * wrong with any of it. Must not know what an option is for, but that serverPort and listen exclude
- * each other. */
+ * Called by main before anything else, and by reload.c. State, per process: the settings, their
+ * origins, and the locations of the sources. Settings take effect only if none of them is wrong.
+ * Must not know what options are for, except that serverPort and listen exclude each other. */
 #include "config.h"
 #include "../listener/endpoint.h"
 #include "../platform/platform.h"
@@ -20,17 +19,17 @@ enum { CONFIG_LINE = 4096 };
 
 struct nest__setting *nest__settings;
 
-static struct nest__setting *config_next; /* being read */
-static unsigned config_faults;            /* said so far, of these */
+static struct nest__setting *config_next; /* the settings that are being read */
+static unsigned config_faults;            /* errors reported so far for them */
 static struct {                           /* as they were at the start */
     int count;
     char **arguments;
-    const char *name; /* of the file, as it was given */
-    char *file;       /* absolute: start-up code may change the directory */
+    const char *name; /* of the file, as given by the user */
+    char *file;       /* absolute, because start-up code may change the directory */
     bool required;
 } config_from;
 
-/* The number of edits that make one name of the other, cases aside; for "did you mean". */
+/* The number of edits that turn one name into the other, ignoring case; for "did you mean". */
 static unsigned config_distance(const char *a, const char *b) {
     unsigned row[64];
     size_t n = strlen(b);
@@ -100,7 +99,7 @@ static void config_set(const char *place, const char *name, const char *value, b
     config_unknown(place, name);
 }
 
-/* One line of a file, without its newline: "name value", "# comment", or nothing. */
+/* Reads one line of a file without its newline: "name value", "# comment", or nothing. */
 static void config_line(const char *place, char *line) {
     for (char *p = line; *p != '\0'; p++) {
         if (*p == '#' && (p == line || p[-1] == ' ' || p[-1] == '\t')) {
@@ -119,12 +118,12 @@ static void config_line(const char *place, char *line) {
     char *value = line + strcspn(line, " \t=");
     size_t name = (size_t)(value - line);
     const char *behind = value + strspn(value, " \t");
-    if (strncmp(line, "%option", name) == 0 && name == 7) { /* as in a specification */
+    if (strncmp(line, "%option", name) == 0 && name == 7) { /* a line copied from a specification */
         config_faults++;
         nest__say("%s: write '%.60s'; %%option stands in specifications", place, behind);
         return;
     }
-    if (*behind == '=') { /* as in other files of settings */
+    if (*behind == '=') { /* "name = value", as in other configuration files */
         behind++;
         config_faults++;
         nest__say("%s: write '%.*s %.60s'; a line is a name, a blank and a value", place,
@@ -140,8 +139,8 @@ static void config_line(const char *place, char *line) {
     config_set(place, line, value + strspn(value, " \t"), false);
 }
 
-/* Reads a line without its newline: its length, -1 at the end, CONFIG_LINE if it is longer than
- * that. */
+/* Reads a line without its newline. Returns its length, -1 at the end of the file, or CONFIG_LINE
+ * if it is longer than that. */
 static int config_read(FILE *file, char line[CONFIG_LINE]) {
     int n = 0, c;
     while ((c = getc(file)) != EOF && c != '\n') {
@@ -186,7 +185,7 @@ static void config_file(void) {
 }
 
 static void config_environment(void) {
-    /* NULL: start-up code has cleared it */
+    /* NULL if start-up code has cleared it */
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         char name[64], place[96];
         const char *equal = strchr(*entry, '=');
@@ -196,7 +195,7 @@ static void config_environment(void) {
         size_t n = (size_t)(equal - *entry) - 5;
         nest_strlcpy(name, *entry + 5, n < sizeof name ? n + 1 : sizeof name);
         if (strcmp(name, "TRACE") == 0 || strcmp(name, "TRACE_FD") == 0) {
-            continue; /* where a trace goes: no option of the server */
+            continue; /* the destination of a trace, not an option of the server */
         }
         snprintf(place, sizeof place, "environment variable NEST_%s", name);
         config_set(place, name, equal + 1, true);
@@ -221,8 +220,8 @@ static void config_set_argument(const char *text) {
     config_set(place, name, equal + 1, false);
 }
 
-/* If *at is `option`, with its value behind "=" or as the next argument: the value, "" if
- * there is none. */
+/* If *at is `option`, returns its value, which follows "=" or is the next argument; "" if there is
+ * no value. */
 static const char *config_argument(int argc, char **argv, int *at, const char *option) {
     size_t n = strlen(option);
     if (strncmp(argv[*at], option, n) != 0) {
@@ -240,7 +239,7 @@ static const char *config_argument(int argc, char **argv, int *at, const char *o
     return "";
 }
 
-/* An argument that is none of ours. */
+/* Reports an unknown argument. */
 static void config_stray(const char *argument) {
     static const char *const known[] = {"--set",  "--port",    "--config",
                                         "--help", "--version", "--check-config"};
@@ -255,8 +254,8 @@ static void config_stray(const char *argument) {
     config_wrong(argument, "unknown; --help lists all arguments");
 }
 
-/* One pass over the arguments: the first finds the file, whose place in the order is before the
- * environment; the second sets. */
+/* Reads the arguments in two passes. The first finds the configuration file, which is read before
+ * the environment; the second sets options. */
 static void config_arguments(int argc, char **argv, enum nest__request *request,
                              const char **file) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -288,7 +287,7 @@ static void config_arguments(int argc, char **argv, enum nest__request *request,
     }
 }
 
-/* A port given at run time beside addresses would be silently without effect. */
+/* A port given at run time would have no effect if there are addresses. */
 static void config_exclude(void) {
     const struct nest__setting *port = NULL, *listen = NULL;
     for (unsigned i = 0; i < nest__option_count; i++) {
@@ -308,7 +307,7 @@ static void config_exclude(void) {
         if (!all[i].systemd && all[i].kind != NEST__UNIX &&
             ntohs(all[i].kind == NEST__TCP4 ? all[i].socket.four.sin_port
                                             : all[i].socket.six.sin6_port) == port->value.number) {
-            return; /* they agree */
+            return; /* they do not conflict */
         }
     }
     config_faults++;
@@ -330,7 +329,7 @@ static void config_initial(void) {
 }
 
 struct nest__setting *nest__settings_read(void) {
-    enum nest__request request; /* said at the start */
+    enum nest__request request; /* reported at the start */
     struct nest__setting *read = calloc(nest__option_count, sizeof *read);
     if (read == NULL) {
         nest__say("no memory is left");
@@ -360,7 +359,8 @@ void nest__settings_free(struct nest__setting *settings) {
     free(settings);
 }
 
-/* Start-up code gets the arguments too, and may change their order. 0 or -ENOMEM. */
+/* Saves the arguments, because start-up code gets them and may reorder them. Returns 0 or -ENOMEM.
+ */
 static int config_remember(int argc, char **argv, const char *file) {
     char here[4096];
     const char *name = file != NULL ? file : "config.nest";
@@ -395,7 +395,7 @@ int nest__config_read(int argc, char **argv, enum nest__request *request) {
     }
     error = config_remember(argc, argv, file);
     if (error == 0 && (nest__settings = nest__settings_read()) == NULL) {
-        return -EINVAL; /* said */
+        return -EINVAL; /* already reported */
     }
     for (unsigned i = 0; i < nest__option_count && error == 0; i++) {
         error = nest__value_keep(&nest__options[i], &nest__settings[i].value);

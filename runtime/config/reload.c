@@ -1,7 +1,7 @@
-/* reload.c: HUP: the configuration is read again, and put in force while the server runs.
+/* reload.c: on SIGHUP, reads the configuration again and applies it to the running server.
  *
- * Called by worker models, of one thread. All or nothing: a mistake leaves everything as it was.
- * State: the process's settings. Must not know what an option is for. */
+ * Called by the worker models, from one thread. If there is an error, nothing changes. State: the
+ * settings of the process. Must not know what options are for. */
 #include "../platform/platform.h"
 #include "config.h"
 
@@ -22,7 +22,7 @@ static void reload_show(struct nest__line *line, const struct nest__option *opti
     nest__line_char(line, ')');
 }
 
-/* What may fail of it. 0 or -ENOMEM. */
+/* Does everything that can fail. Returns 0 or -ENOMEM. */
 static int reload_prepare(const struct nest__setting *read) {
     int error = 0;
     for (unsigned i = 0; i < nest__option_count && error == 0; i++) {
@@ -31,7 +31,8 @@ static int reload_prepare(const struct nest__setting *read) {
     return error;
 }
 
-/* All that a running server changes; what it cannot stays as it was, and is said each time. */
+/* Applies the options that a running server can change. The others keep their values and are
+ * reported. */
 static void reload_use(struct nest__setting *read, struct nest__line *line) {
     unsigned changed = 0;
     for (unsigned i = 0; i < nest__option_count; i++) {
@@ -45,7 +46,7 @@ static void reload_use(struct nest__setting *read, struct nest__line *line) {
         reload_show(line, option, &read[i].value, &now->value);
         struct nest__setting before = *now;
         *now = read[i];
-        read[i] = before; /* to be freed */
+        read[i] = before; /* freed by the caller */
     }
     if (changed == 0) {
         nest__line_add(line, ": nothing has changed");

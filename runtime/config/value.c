@@ -1,6 +1,6 @@
-/* value.c: reads and shows the value of one option, and puts it in force.
+/* value.c: parses and prints the value of one option, and applies it.
  *
- * Called by config.c and reload.c. State: the texts that were ever in force, of the process. Must
+ * Called by config.c and reload.c. State, per process: every text that has ever been applied. Must
  * not know where a value comes from. */
 #include "config.h"
 #include "value.h"
@@ -77,7 +77,7 @@ static void value_range(const struct nest__option *option, char least[32], char 
     }
 }
 
-/* Digits, and K, M or G behind a size. */
+/* Parses digits, followed by K, M or G for a size. */
 static int value_number(const struct nest__option *option, const char *text, uint32_t *to,
                         char reason[NEST__VALUE_REASON]) {
     char least[32], most[32];
@@ -118,7 +118,7 @@ static int value_number(const struct nest__option *option, const char *text, uin
     return 0;
 }
 
-/* "none", or digits and a unit. */
+/* Parses "none", or digits and a unit. */
 static int value_duration(const struct nest__option *option, const char *text, uint32_t *to,
                           char reason[NEST__VALUE_REASON]) {
     char least[32], most[32];
@@ -194,7 +194,7 @@ bool nest__value_same(const struct nest__option *option, const struct nest__valu
     return a->text == NULL || b->text == NULL ? a->text == b->text : strcmp(a->text, b->text) == 0;
 }
 
-/* The text that stays; NULL: there is none yet. */
+/* Returns the permanent copy of a text; NULL if there is none yet. */
 static const char *value_kept(const char *text) {
     const struct value_kept *kept = value_texts;
     while (kept != NULL && strcmp(kept->text, text) != 0) {
@@ -226,7 +226,7 @@ void nest__value_use(const struct nest__option *option, const struct nest__value
         *(uint32_t *)option->value = value->number;
     } else {
         const char *kept = value->text != NULL ? value_kept(value->text) : NULL;
-        if (option->reload) { /* its bytes are to be seen with it */
+        if (option->reload) { /* readers must see its bytes too */
             atomic_store_explicit((const char *_Atomic *)option->value, kept, memory_order_release);
         } else {
             *(const char **)option->value = kept;

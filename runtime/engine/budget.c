@@ -42,7 +42,7 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]) {
         {"unread input", "inputBuffer", nest__rest_most(), input + NEST__BEHIND_REST},
         {"copies of parts", "inputBuffer", nest__arena_most(), 0},
         {"what $read gives", "inputBuffer", nest__given_most(), 0},
-        {"queued output", "outputBuffer", nest__out_most(), output},
+        {"queued output", "outputBuffer", nest__queue_most(output), output},
     };
     unsigned n = sizeof all / sizeof all[0];
     memcpy(needs, all, sizeof all);

@@ -10,11 +10,11 @@
 uint32_t nest__out_deadline(nest_session *s) {
     struct nest__work *work = s->work;
     uint32_t limit = nest__config.write_timeout;
-    if (work == NULL || work->out_n == 0) {
+    if (work == NULL || work->queue.n == 0) {
         return 0;
     }
     if (work->out_mark == 0) {
-        work->out_mark = work->out_n;
+        work->out_mark = work->queue.n;
         work->out_since = nest__clock();
     }
     return limit == 0 ? 0 : nest__after(work->out_since, limit);
@@ -65,7 +65,7 @@ void nest__clock_bytes(nest_session *s) {
 uint32_t nest__deadline(nest_session *s) {
     struct nest__work *work = s->work;
     bool matching = work != NULL && work->matching;
-    if (work != NULL && work->out_n > 0) {
+    if (work != NULL && work->queue.n > 0) {
         if (s->clock != NEST__CLOCK_WRITE) {
             s->clock = NEST__CLOCK_WRITE;
             work->paused = nest__now();

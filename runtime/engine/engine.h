@@ -6,7 +6,7 @@
 #ifndef NEST_ENGINE_H
 #define NEST_ENGINE_H
 
-#include "../seam.h"
+#include "../channel/queue.h"
 
 /* A match not yet decided, by an automaton or by rules apart. Every rule in `rules` is live and has
  * seen the first `fed` unread bytes; ascending by rule. */
@@ -17,7 +17,7 @@ struct nest__match {
     struct {
         uint16_t rule;
         uint16_t state; /* of its dfa; without one, how many threads it has */
-    } rules[NEST__APART > 0 ? NEST__APART : 1];
+    } rules[NEST__STANDALONE > 0 ? NEST__STANDALONE : 1];
     uint16_t threads[NEST__THREAD_WORDS];
 };
 enum nest__clock {                   /* what s->deadline is the end of */
@@ -55,9 +55,8 @@ struct nest__work { /* borrowed from the worker while a session is not idle */
     struct nest__work *next;
     uint8_t *rest; /* owned input: the running action's message if it was kept, then unread bytes */
     uint32_t rest_cap, rest_at, rest_n;
-    uint8_t *out; /* queued output */
-    size_t out_cap, out_at, out_n;
-    size_t out_mark; /* of these bytes, the oldest, the client must take its part in writeTimeout */
+    struct nest__queue queue; /* of channel 0 */
+    uint64_t out_mark; /* of its bytes, the oldest, the client must take its part in writeTimeout */
     uint32_t out_since; /* from here on; out_mark is 0 before anybody asked */
     uint32_t since;     /* while matching: when the message's first byte was looked at */
     uint32_t paused;    /* while output is awaited: since when nothing is read */
@@ -141,12 +140,9 @@ nest_bytes nest__part(struct nest__action *, struct nest__scratch *, unsigned n)
 
 /* -- output.c */
 void nest__out_drop(nest_session *);
-/* Room for up to n > 0 bytes behind the queue, at *p; waits while it is full. How many, or -1. A
- * wait may pass before nest__out_added is given the same p: it knows where the bytes belong then.
- */
+/* Room for up to n > 0 bytes behind the queue, at *p; waits while it is full. How many, or -1. */
 int64_t nest__out_space(nest_session *, size_t n, uint8_t **p);
-void nest__out_added(nest_session *, const uint8_t *p, size_t n);
-uint64_t nest__out_most(void); /* bytes of the largest block that a queue comes to */
+void nest__out_added(nest_session *, size_t n); /* written there; the action has not waited since */
 
 /* -- clock.c */
 /* When the batch that waits is overdue; begins one if nobody asked before. 0: never. */

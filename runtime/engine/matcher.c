@@ -11,10 +11,10 @@
 #include <string.h>
 
 /* Most rules end at the first byte: they are not begun. */
-static void match_begin_apart(struct nest__match *match, uint8_t first) {
+static void match_begin_standalone(struct nest__match *match, uint8_t first) {
     const uint64_t *live = &nest__first[(size_t)first * NEST__RULE_WORDS];
     uint16_t rules[NEST__RULES];
-    unsigned count = nest__spec_apart(&match->run.active, rules);
+    unsigned count = nest__spec_standalone(&match->run.active, rules);
     match->live = 0;
     for (unsigned i = 0; i < count; i++) {
         uint16_t rule = rules[i];
@@ -81,8 +81,8 @@ static uint16_t match_threads(const struct nest__nfa *nfa, struct nest__scratch 
     return scratch->lists[now].count;
 }
 
-static void match_feed_apart(struct nest__match *match, struct nest__scratch *scratch,
-                             const uint8_t *p, uint32_t to) {
+static void match_feed_standalone(struct nest__match *match, struct nest__scratch *scratch,
+                                  const uint8_t *p, uint32_t to) {
     struct nest__run *run = &match->run;
     unsigned live = 0;
     for (unsigned i = 0; i < match->live; i++) {
@@ -118,12 +118,12 @@ static inline enum nest__verdict match_feed(struct nest__match *match,
     struct nest__step step = {0, 0};
     if (__builtin_expect(from < to, 1)) {
         step = nest__spec_run(run, states, last, p, p + from, p + to);
-        if (NEST__APART > 0) { /* behind it: of equals the first written wins */
+        if (NEST__STANDALONE > 0) { /* behind it: of equals the first written wins */
             run->best_n = (uint32_t)step.best_n;
             if (from == 0) {
-                match_begin_apart(match, *p);
+                match_begin_standalone(match, *p);
             }
-            match_feed_apart(match, scratch, p, to);
+            match_feed_standalone(match, scratch, p, to);
             step.best_n = run->best_n;
         }
         match->fed = to;
@@ -134,7 +134,7 @@ static inline enum nest__verdict match_feed(struct nest__match *match,
     }
     run->best_n = (uint32_t)step.best_n;
     enum nest__verdict decision = step.best_n > 0 ? NEST__DECIDED : NEST__NO_MATCH;
-    bool live = step.state != 0 || (NEST__APART > 0 && match->live > 0);
+    bool live = step.state != 0 || (NEST__STANDALONE > 0 && match->live > 0);
     if (!live || (NEST__MESSAGES && step.best_n > 0)) {
         return decision;
     }

@@ -1,8 +1,8 @@
-/* output.c: the output queue, and the directives that fill it.
+/* output.c: the directives that reply, and the output queue of a session's channel.
  *
- * Called by actions (nest_reply and its kin) and by io (nest__out_*). State: the queue's block in
- * the session's work. At most outputBuffer bytes are queued; who has more waits in a wait. Must
- * not know how bytes leave. */
+ * Called by actions (nest_reply and its kin) and by pollers (nest__out_*). State: the queue in the
+ * session's work. At most outputBuffer bytes are queued; an action that has more waits. Must not
+ * know how bytes leave. */
 #include "engine.h"
 
 #include <errno.h>
@@ -10,93 +10,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUT_FIRST = 1024 };
+enum { OUT_FORMATTED = 512 }; /* a text is tried with so much room first */
+
+/* -- the queue */
 
 int nest__out_next(nest_session *s, struct nest__chan *chan, struct nest__out out[], int n) {
     (void)chan;
-    if (s->work == NULL || s->work->out_n == 0 || n < 1) {
-        return 0;
-    }
-    out[0] = (struct nest__out){NEST__OUT_BYTES, s->work->out + s->work->out_at, s->work->out_n};
-    return 1;
+    return s->work == NULL ? 0 : nest__queue_next(&s->work->queue, out, n);
+}
+
+void nest__out_taken(nest_session *s, struct nest__chan *chan, uint64_t n) {
+    (void)chan;
+    nest__queue_taken(&s->work->queue, n);
 }
 
 void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
     struct nest__work *work = s->work;
     (void)chan;
-    work->out_at += (size_t)n;
-    work->out_n -= (size_t)n;
-    if (work->out_n == 0) {
-        work->out_at = 0;
+    nest__queue_sent(&work->queue, n);
+    if (work->queue.n == 0) {
         work->out_mark = 0;
         nest__settle(s);
     } else if (n < work->out_mark) {
-        work->out_mark -= (size_t)n;
+        work->out_mark -= n;
     } else { /* the batch has left: what waits now is the next */
-        work->out_mark = work->out_n;
+        work->out_mark = work->queue.n;
         work->out_since = nest__clock();
     }
 }
 
 uint64_t nest__out_queued(const nest_session *s, const struct nest__chan *chan) {
     (void)chan;
-    return s->work == NULL ? 0 : s->work->out_n;
+    return s->work == NULL ? 0 : s->work->queue.n;
 }
 
 void nest__out_drop(nest_session *s) {
     if (s->work != NULL) {
-        s->work->out_at = 0;
-        s->work->out_n = 0;
+        nest__queue_drop(&s->work->queue);
         s->work->out_mark = 0;
     }
 }
 
-/* A larger block; without memory the room that is there, or that of the reserve. Not inlined: a
- * warm request has room. */
-__attribute__((noinline)) static int64_t out_grow(struct nest__work *work, size_t n) {
-    size_t cap = work->out_cap < OUT_FIRST ? OUT_FIRST : work->out_cap;
-    while (cap <= work->out_at + work->out_n + n) {
-        cap *= 2;
-    }
-    uint8_t *out = realloc(work->out, cap);
-    if (out != NULL) {
-        work->out = out;
-        work->out_cap = cap;
-    } else if (work->out_n + n < work->out_cap) {
-        memmove(work->out, work->out + work->out_at, work->out_n);
-        work->out_at = 0;
-    } else if (!nest__lend(nest__worker()->action->session) || work->out_n + n >= work->out_cap) {
-        return -ENOMEM;
-    }
-    return (int64_t)n;
-}
-
-/* What was sent is moved over when it is the larger half: so there is never more of it in front
- * than is queued, and the block is the next of its sizes that holds both. */
-uint64_t nest__out_most(void) {
-    uint64_t cap = OUT_FIRST, limit = nest__config.output_buffer;
-    while (cap <= 2 * limit - 2) {
-        cap *= 2;
-    }
-    return cap;
+/* No memory: that of the reserve. Not inlined: a warm request has room. */
+__attribute__((noinline)) static int64_t out_lend(struct nest__work *work, size_t n) {
+    bool lent = nest__lend(nest__worker()->action->session);
+    return lent && nest__queue_room(&work->queue, n) == 0 ? (int64_t)n : -ENOMEM;
 }
 
 /* Makes room behind the queue for up to n bytes and a NUL, within outputBuffer; how many, 0 if the
- * queue is full, or -ENOMEM. What was sent is reclaimed by moving when it is the larger half, so
- * that a byte moves at most once on average. */
+ * queue is full, or -ENOMEM. */
 static int64_t out_room(struct nest__work *work, size_t n) {
     size_t limit = nest__config.output_buffer;
-    size_t room = work->out_n < limit ? limit - work->out_n : 0;
+    size_t room = work->queue.n < limit ? limit - (size_t)work->queue.n : 0;
     n = n < room ? n : room;
-    if (n == 0 || work->out_at + work->out_n + n < work->out_cap) {
+    if (n == 0 || nest__queue_room(&work->queue, n) == 0) {
         return (int64_t)n;
     }
-    if (work->out_at > work->out_n && work->out_n + n < work->out_cap) {
-        memmove(work->out, work->out + work->out_at, work->out_n);
-        work->out_at = 0;
-        return (int64_t)n;
-    }
-    return out_grow(work, n);
+    return out_lend(work, n);
 }
 
 int64_t nest__out_space(nest_session *s, size_t n, uint8_t **p) {
@@ -110,7 +80,7 @@ int64_t nest__out_space(nest_session *s, size_t n, uint8_t **p) {
             return nest__cut_short(s, (int)room);
         }
         if (room > 0) {
-            *p = work->out + work->out_at + work->out_n;
+            *p = nest__queue_end(&work->queue);
             return room;
         }
         if (nest__await_output(s, nest__config.output_buffer / 2) < 0) {
@@ -119,14 +89,11 @@ int64_t nest__out_space(nest_session *s, size_t n, uint8_t **p) {
     }
 }
 
-void nest__out_added(nest_session *s, const uint8_t *p, size_t n) {
-    struct nest__work *work = s->work;
-    uint8_t *end = work->out + work->out_at + work->out_n;
-    if (end != p) { /* the queue has become empty meanwhile, and begins at its front again */
-        memmove(end, p, n);
-    }
-    work->out_n += n;
+void nest__out_added(nest_session *s, size_t n) {
+    nest__queue_added(&s->work->queue, n);
 }
+
+/* -- directives */
 
 int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
     struct nest__action *action = nest__acting(s);
@@ -148,9 +115,9 @@ int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
                     return -1;
                 }
             } else if (room > 0) {
-                memcpy(work->out + work->out_at + work->out_n,
+                memcpy(nest__queue_end(&work->queue),
                        nest__source(action, message, items[i].p) + done, (size_t)room);
-                work->out_n += (size_t)room;
+                nest__queue_added(&work->queue, (size_t)room);
                 done += (size_t)room;
             } else {
                 return nest__cut_short(s, (int)room);
@@ -179,11 +146,11 @@ static int out_format(nest_session *s, struct nest__work *work, size_t n, const 
         return -1;
     }
     char none[1];
-    char *to = room == 0 ? none : (char *)work->out + work->out_at + work->out_n;
+    char *to = room == 0 ? none : (char *)nest__queue_end(&work->queue);
     int length = vsnprintf(to, (size_t)room + 1, format, arguments);
     if (length > 0 && length <= room) {
         nest__on_reply(s, to, (size_t)length);
-        work->out_n += (size_t)length;
+        nest__queue_added(&work->queue, (size_t)length);
     }
     return length;
 }
@@ -196,12 +163,12 @@ int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
     if ((work = nest__borrow(s)) == NULL) {
         return nest__cut_short(s, -ENOMEM);
     }
-    size_t queued = work->out_n;
+    uint64_t queued = work->queue.n;
     va_list again;
     va_copy(again, arguments);
-    int length = out_format(s, work, OUT_FIRST / 2, format, again);
+    int length = out_format(s, work, OUT_FORMATTED, format, again);
     va_end(again);
-    if (length <= 0 || work->out_n > queued) {
+    if (length <= 0 || work->queue.n > queued) {
         return length < 0 ? nest__cut_short(s, -errno) : 0;
     }
     if ((size_t)length + queued <=
@@ -209,7 +176,7 @@ int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
         va_copy(again, arguments);
         length = out_format(s, work, (size_t)length, format, again);
         va_end(again);
-        if (length <= 0 || work->out_n > queued) {
+        if (length <= 0 || work->queue.n > queued) {
             return length < 0 ? nest__cut_short(s, -errno) : 0;
         } /* else outputBuffer has just become smaller */
     }

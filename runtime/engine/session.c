@@ -296,8 +296,29 @@ static unsigned session_expired(nest_session *s) {
     return session_end(s, &none, NEST_TIMEOUT);
 }
 
+/* A session that was begun elsewhere goes on. */
+static void session_restore(nest_session *s, const struct nest__restore *restore) {
+    s->states = restore->states;
+    s->last = restore->last;
+    if (nest__spec_vars_size > 0) {
+        memcpy(nest__vars(s), restore->vars, nest__spec_vars_size);
+    }
+}
+
+/* A session's first action. */
+static void session_start(nest_session *s) {
+    if (nest__has_start) {
+        session_act(s, NULL, NEST__ACT_START, NULL, 0, NULL);
+    }
+    if (s->states == (uint64_t)1 << NEST__START_STATE) {
+        s->states |= (uint64_t)1 << NEST__DEFAULT_STATE;
+        s->last = NEST__DEFAULT_STATE;
+    }
+}
+
 unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
+    bool restored = arrival->restore != NULL;
     s->states = (uint64_t)1 << NEST__START_STATE;
     s->work = NULL;
     s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
@@ -313,15 +334,17 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
         nest__spec_vars_init(s, nest__vars(s));
     }
     nest__count(NEST_OPEN, 1);
+    if (restored) {
+        session_restore(s, arrival->restore);
+    }
+    if (arrival->n > 0 && nest__rest_add(s, arrival->bytes, arrival->n) < 0) {
+        s->c0.state |= NEST__CHAN_GONE; /* what is missing cannot be had again */
+    }
     nest__on_open(s);
-    if (nest__has_start) {
-        session_act(s, NULL, NEST__ACT_START, NULL, 0, NULL);
+    if (!restored) {
+        session_start(s);
     }
     s->phase = NEST__READING;
-    if (s->states == (uint64_t)1 << NEST__START_STATE) {
-        s->states |= (uint64_t)1 << NEST__DEFAULT_STATE;
-        s->last = NEST__DEFAULT_STATE;
-    }
     nest__on_states(s);
     return session_run(s, &none);
 }

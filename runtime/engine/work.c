@@ -47,7 +47,7 @@ static void work_free(struct nest__work *work) {
         free(block);
     }
     free(work->rest);
-    free(work->out);
+    nest__queue_free(&work->queue);
     free(work->text);
     free(work);
 }
@@ -60,17 +60,13 @@ static struct nest__work *work_reserve(void) {
     struct nest__block *arena = malloc(sizeof *arena + NEST__ARENA);
     size_t most = nest__config.output_buffer;
     size_t cap = (most < WORK_RESERVE ? most : WORK_RESERVE) + 1;
-    uint8_t *out = malloc(cap);
-    if (work == NULL || arena == NULL || out == NULL) {
-        free(out);
+    if (work == NULL || arena == NULL || nest__queue_reserve(&work->queue, cap) < 0) {
         free(arena);
         free(work);
         return NULL;
     }
     *arena = (struct nest__block){.size = NEST__ARENA};
     work->arena = arena;
-    work->out = out;
-    work->out_cap = cap;
     return work;
 }
 
@@ -79,18 +75,9 @@ int nest__worker_reserve(struct nest__worker *worker) {
     return worker->reserve == NULL ? -ENOMEM : 0;
 }
 
-/* The rooms of the reserve become those of a block that lacks them, as far as they are larger. */
+/* The buffers of the reserve become those of a block that has no memory for them. */
 static void work_join(struct nest__work *work, struct nest__work *reserve) {
-    if (work->out_cap < reserve->out_cap) {
-        if (work->out_n > 0) {
-            memcpy(reserve->out, work->out + work->out_at, work->out_n);
-        }
-        uint8_t *out = work->out;
-        work->out = reserve->out;
-        work->out_cap = reserve->out_cap;
-        work->out_at = 0;
-        reserve->out = out;
-    }
+    nest__queue_join(&work->queue, &reserve->queue);
     reserve->arena->next = work->arena;
     work->arena = reserve->arena;
     reserve->arena = NULL;
@@ -153,7 +140,8 @@ void nest__settle(nest_session *s) {
     if (work == NULL || s->phase == NEST__ACTING) {
         return;
     }
-    if (work->rest_n > 0 || work->out_n > 0 || work->matching || nest__on_holds(work)) {
+    if (work->rest_n > 0 || work->queue.n > 0 || work->queue.flight > 0 || work->matching ||
+        nest__on_holds(work)) {
         if (work->apart) {
             (void)nest__lent_long(s);
         }
@@ -162,7 +150,6 @@ void nest__settle(nest_session *s) {
     struct nest__worker *worker = nest__worker();
     s->work = NULL;
     work->rest_at = 0;
-    work->out_at = 0;
     if (worker->spares >= NEST__SPARE_WORK || work->apart) {
         work_apart(worker, work);
         return;

@@ -1,29 +1,29 @@
-/* fiber.c: an action that waits keeps its stack, and the loop goes on on another.
+/* fiber.c: an action that waits keeps its stack, while the loop continues on another stack.
  *
  * Called by workers/loops.c. State: the parked loops of this process (one worker). Must not know
- * sessions or io.
+ * sessions or the poller.
  *
- * The loop keeps nothing on its stack, so any stack can run it. When a wait ends, the loop switches
- * to the action's stack, whose frames below the action are a loop's as well: when the action
- * returns, it simply is the loop again. The stack that ran the loop meanwhile is parked, and goes
- * on as the loop at the next wait. */
+ * The loop keeps no data on its stack, so it can run on any stack. When a wait ends, the loop
+ * switches to the action's stack. The frames below the action on that stack belong to the loop too,
+ * so when the action returns, the loop continues there. The stack that ran the loop in the meantime
+ * is parked, and continues as the loop at the next wait. */
 #include "fiber.h"
 
 #include <errno.h>
 
 static struct nest__context *fiber_parked;
-static struct nest__context fiber_outside; /* who entered */
-static struct nest__context fiber_first;   /* the stack that the loop begins on */
+static struct nest__context fiber_outside; /* the caller of nest__fiber_run */
+static struct nest__context fiber_first;   /* the stack on which the loop starts */
 static void (*fiber_loop)(void);
 
 static void fiber_entry(void) {
     struct nest__context here;
     nest__context_entered();
     fiber_loop();
-    nest__context_switch(&here, &fiber_outside); /* for good */
+    nest__context_switch(&here, &fiber_outside); /* does not return */
 }
 
-/* A stack that will run the loop. 0 or -ENOMEM. */
+/* Prepares a stack that will run the loop. Returns 0 or -ENOMEM. */
 static int fiber_make(struct nest__context *fresh) {
     void *stack;
     if (nest__stack_take(&stack) < 0 ||
@@ -43,7 +43,7 @@ void nest__fiber_run(void) {
 }
 
 int nest__fiber_ready(void) {
-    static struct nest__context fresh; /* used up when the switch to it is done */
+    static struct nest__context fresh; /* free again after the switch to it */
     if (fiber_parked == NULL) {
         if (fiber_make(&fresh) < 0) {
             return -ENOMEM;

@@ -1,11 +1,12 @@
-/* stacks.c: guarded stacks for the actions that wait.
+/* stacks.c: guarded stacks for actions that wait.
  *
- * Called by fiber.c. State: the current reservation of this process. A stack takes addresses of its
- * whole size, and memory only as far as it is used. Stacks are never unmapped: the fiber switch
- * reuses them. Must not know who runs on them.
+ * Called by fiber.c. State: the current reservation of this process. Each stack reserves its whole
+ * size of address space, and uses memory only after it is written. Stacks are never unmapped,
+ * because the fiber switch reuses them. Must not know what runs on them.
  *
- * One reservation serves many stacks, and guards are installed inside it where the system can
- * (Linux 6.13): guards by mprotect split the mapping, and a process may have 65,530 of them. */
+ * One reservation serves many stacks. If the kernel supports it (Linux 6.13), guard pages are
+ * installed inside the reservation. Otherwise mprotect splits the mapping, and a process can have
+ * only 65,530 mappings. */
 #include "fiber.h"
 
 #include <errno.h>

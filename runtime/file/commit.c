@@ -1,11 +1,12 @@
-/* commit.c: uploads come to their places; those that must be on disk first, in groups.
+/* commit.c: puts uploads in their places. Uploads that must be synced to disk are committed in
+ * groups.
  *
- * Called by the engine where it may block. State: the uploads that wait to be on disk, of the
- * process, under a lock. Must not know sessions, nor what a helper is.
+ * Called by the engine where it may block. State, per process and under a lock: the uploads that
+ * wait to be synced. Must not know sessions or helper threads.
  *
- * Who commits takes along all that wait by then: their data is written together, and a directory is
- * synced once for all its files. Whoever comes meanwhile waits, and the first of them is the next
- * to go, with all the others. An fsync that fails fails all that it was for. */
+ * The thread that commits takes all uploads that are waiting. It writes their data together and
+ * syncs each directory once for all its files. Threads that arrive in the meantime wait, and the
+ * first of them commits the next group. If an fsync fails, all uploads that depend on it fail. */
 #include "upload.h"
 #include "../platform/files.h"
 
@@ -17,11 +18,11 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t finished;
-    struct nest__upload *first, *last; /* in order of their offers */
-    bool busy;                         /* somebody commits a group */
+    struct nest__upload *first, *last; /* in the order of nest__upload_offer */
+    bool busy;                         /* a thread is committing a group */
 } commit = {.lock = PTHREAD_MUTEX_INITIALIZER, .finished = PTHREAD_COND_INITIALIZER};
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void commit_add(struct nest__upload *u) {
     if (u->offered) {
         return;
@@ -55,7 +56,8 @@ static int commit_directory(int names) {
     return result;
 }
 
-/* Named before it is synced: file systems do not keep what has no name. */
+/* Names the file before it is synced, because some file systems do not keep files without a name.
+ */
 static int commit_file(struct nest__upload *u) {
     if (u->result == 0 && fsync(u->fd) == -1) {
         u->result = -errno;
@@ -88,7 +90,7 @@ static void commit_group(struct nest__upload *group) {
     }
 }
 
-/* With the lock held, and nobody busy. */
+/* The caller holds the lock, and no group is being committed. */
 static void commit_lead(void) {
     struct nest__upload *group = commit.first;
     commit.first = NULL;
@@ -97,7 +99,7 @@ static void commit_lead(void) {
     commit_group(group);
     pthread_mutex_lock(&commit.lock);
     for (struct nest__upload *u = group; u != NULL; u = u->next) {
-        u->finished = true; /* its owner waits for the lock, and then frees it */
+        u->finished = true; /* its owner waits for the lock and then frees it */
     }
     commit.busy = false;
     pthread_cond_broadcast(&commit.finished);
@@ -117,7 +119,8 @@ static int commit_synced(struct nest__upload *u) {
     return u->result;
 }
 
-/* At once where nothing is replaced, else by way of a name beside. */
+/* Links the file to its name directly if nothing is replaced, otherwise by renaming a temporary
+ * name. */
 static int commit_plain(struct nest__upload *u) {
     bool replaces = u->beside[0] != '\0' || (u->guarded && u->replaces);
     int result = replaces ? -EEXIST : nest__name_nameless(u->fd, u->directory, u->name);
@@ -130,6 +133,6 @@ static int commit_plain(struct nest__upload *u) {
 
 int nest__upload_commit(struct nest__upload *u, bool sync) {
     int result = sync ? commit_synced(u) : commit_plain(u);
-    nest__upload_abandon(u); /* of what has come to its place only the record is left */
+    nest__upload_abandon(u); /* after success only the record is left to free */
     return result;
 }

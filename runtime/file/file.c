@@ -1,7 +1,7 @@
-/* file.c: opens, reads and deletes regular files beneath fileRoot.
+/* file.c: opens, reads and deletes regular files below fileRoot.
  *
  * Called by the engine, on a loop (`cached`) or where it may block. No state. Must not know
- * sessions, nor who waits. */
+ * sessions. */
 #include "file.h"
 #include "../platform/files.h"
 #include "../service/cache/cache.h"
@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A pipe would wait for a writer, and a device might do more than wait. */
+/* O_NONBLOCK: opening a pipe would wait for a writer, and opening a device could have other
+ * effects. */
 static int file_open(const char *path, bool cached, struct stat *about) {
     int fd = nest__file_find(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, cached);
     if (fd < 0) {

@@ -1,4 +1,4 @@
-/* file.h: what the files of file/ share: finding what is beneath fileRoot. */
+/* file.h: functions shared by the files of file/: finding paths below fileRoot. */
 #ifndef NEST_FILE_H
 #define NEST_FILE_H
 
@@ -6,25 +6,26 @@
 
 #include <sys/stat.h>
 
-/* Opens what `path` names beneath fileRoot, with openat's flags (no O_CREAT). Leading slashes mean
- * fileRoot. A descriptor, or -errno: -EXDEV if it leads outside; `cached`: -EAGAIN rather than wait
- * for a disk. */
+/* Opens `path` below fileRoot, with openat's flags (without O_CREAT). Leading slashes stand for
+ * fileRoot. Returns a descriptor, or -errno: -EXDEV if the path leads outside; with `cached`,
+ * -EAGAIN if the lookup would wait for a disk. */
 int nest__file_find(const char *path, int flags, bool cached);
-/* The directory that the last name of `path` is in, for names to be looked up, and that name, which
- * lies in `path`. A descriptor, or -errno: -EISDIR if there is no such name ("a/", "..", "/"). */
+/* Opens the directory that contains the last component of `path`, only for lookups, and sets *name
+ * to that component, which points into `path`. Returns a descriptor, or -errno: -EISDIR if there is
+ * no such component ("a/", "..", "/"). */
 int nest__file_folder(const char *path, const char **name);
-/* stat(2) of what it names, wherever that is. Waits for no disk if it is open and has not moved. 0
- * or -errno. */
+/* stat(2) of the path, without a check that it is below fileRoot. Does not wait for a disk if the
+ * file is open and has not moved. Returns 0 or -errno. */
 int nest__file_look(const char *path, struct stat *);
 
 /* -- names that no path of a client leads to: of uploads that are under way */
 enum { NEST__RESERVED_NAME = 64 };
-/* Makes one that nobody can guess. 0 or -errno. */
+/* Creates a name that nobody can guess. Returns 0 or -errno. */
 int nest__reserve_name(char name[NEST__RESERVED_NAME]);
 bool nest__is_reserved(const char *name);
 
-/* -- home.c: a folder beneath fileRoot for files that have a name for a moment */
-void nest__home_begin(int root); /* at start: removes what killed servers left */
+/* -- home.c: the folder below fileRoot for temporary names of uploads -------------------------- */
+void nest__home_begin(int root); /* call it at the start: removes what killed servers left */
 void nest__home_end(void);
 int nest__home(void); /* its descriptor, which stays home.c's; or -errno */
 

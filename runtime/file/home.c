@@ -1,14 +1,14 @@
-/* home.c: the folder in which an upload has a name before it replaces a file.
+/* home.c: the folder in which an upload has a temporary name before it replaces a file.
  *
- * Called by upload.c, and by main and the supervisor at the start, at the end and when a process
- * has died. State: the folder's name, of the server; its descriptor, of the process. Must not know
- * what an upload is.
+ * Called by upload.c, and by main and the supervisor at the start, at the end, and when a process
+ * has died. State: the folder's name, one per server; its descriptor, one per process. Must not
+ * know what an upload is.
  *
- * The folder is ".nest-upload-ID" in fileRoot, with an ID of each run of the server, and is made
- * when a process first needs it. No path of a client leads there (root.c), and lists do not show
- * it. Each process that uses it keeps it locked (flock, shared). At the start a server removes the
- * folders that nobody holds: their servers were killed. Files are called PID-NUMBER, so that the
- * supervisor can remove those of a process that died. */
+ * The folder is ".nest-upload-ID" in fileRoot, where ID differs for each run of a server. A process
+ * creates it when it first needs it. Paths of clients cannot contain such a name (root.c), and
+ * lists omit it. Each process that uses the folder holds a shared lock on it (flock). At its start
+ * a server removes the folders that nobody has locked, because their servers were killed. The files
+ * are called PID-NUMBER, so that the supervisor can remove those of a process that died. */
 #include "file.h"
 #include "../platform/files.h"
 
@@ -22,22 +22,22 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { HOME_TRIES = 8 /* while another server removes what it takes for abandoned */ };
+enum { HOME_TRIES = 8 /* if another server removes the folder before it is locked */ };
 
 static struct {
-    pthread_mutex_t lock; /* of fd */
+    pthread_mutex_t lock; /* protects fd */
     int root;             /* fileRoot */
     int fd;               /* -1: not open in this process */
     char name[NEST__RESERVED_NAME];
 } home = {.lock = PTHREAD_MUTEX_INITIALIZER, .root = -1, .fd = -1};
 
-/* A folder, for its names to be read. */
+/* Opens a folder to read its names. */
 static int home_open(int directory, const char *name) {
     int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return fd == -1 ? -errno : fd;
 }
 
-/* Removes the files of a folder whose names begin so. Takes over `fd`. */
+/* Removes the files of a folder whose names have this prefix. Closes `fd`. */
 static void home_empty(int fd, const char *prefix) {
     DIR *directory = fdopendir(fd);
     const struct dirent *found;
@@ -53,7 +53,7 @@ static void home_empty(int fd, const char *prefix) {
     closedir(directory);
 }
 
-/* Removes a folder of this kind, unless a process holds it. */
+/* Removes such a folder, unless a process has locked it. */
 static void home_remove(const char *name) {
     int fd = home_open(home.root, name);
     if (fd < 0) {
@@ -85,7 +85,7 @@ void nest__home_begin(int root) {
     }
     while ((found = readdir(directory)) != NULL) {
         if (nest__is_reserved(found->d_name)) {
-            home_remove(found->d_name); /* a file that has such a name is not a folder, and stays */
+            home_remove(found->d_name); /* a file with such a name is not a folder; it stays */
         }
     }
     closedir(directory);
@@ -110,7 +110,7 @@ void nest__file_root_lost(long process) {
     }
 }
 
-/* Opens and locks it; makes it if it is not there. A descriptor or -errno. */
+/* Opens and locks the folder; creates it if necessary. Returns a descriptor or -errno. */
 static int home_enter(void) {
     for (int i = 0; i < HOME_TRIES; i++) {
         struct stat about;

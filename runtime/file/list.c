@@ -1,9 +1,9 @@
-/* list.c: what a folder beneath fileRoot holds.
+/* list.c: lists a directory below fileRoot.
  *
- * Called by the engine where it may block. No state. Must not know sessions, nor who waits.
+ * Called by the engine where it may block. No state. Must not know sessions.
  *
- * One block of memory: the entries, and behind them their names. The names come first, since how
- * many there are is not known before the last one. */
+ * The result is one block of memory: the entries, followed by their names. The names are collected
+ * first, because their number is not known before the end. */
 #include "file.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@ enum { LIST_FIRST = 4096 };
 
 struct list_block {
     char *bytes;
-    size_t n, size, room; /* names, each with its NUL; of the block; at most */
+    size_t n, size, room; /* bytes of names with NULs; size of the block; its limit */
     size_t count;
 };
 
@@ -27,7 +27,7 @@ static bool list_hidden(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || nest__is_reserved(name);
 }
 
-/* So that names and entries have room. */
+/* Grows the block so that it can hold both names and entries. */
 static int list_grow(struct list_block *block, size_t need) {
     size_t size = block->size < LIST_FIRST ? LIST_FIRST : block->size;
     if (need > block->room) {
@@ -71,7 +71,7 @@ static int list_names(struct list_block *block, DIR *directory) {
     }
 }
 
-/* What the entry of this name is. False: it is gone. */
+/* Reads the metadata of an entry. Returns false if it no longer exists. */
 static bool list_entry(int directory, const char *name, nest_entry *entry) {
     struct stat about;
     if (fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) == -1) {
@@ -88,7 +88,7 @@ static int list_order(const void *a, const void *b) {
     return strcmp(((const nest_entry *)a)->name, ((const nest_entry *)b)->name);
 }
 
-/* The block as large as it must be, and the names moved behind the entries. */
+/* Resizes the block to its final size, moves the names to its end, and fills in the entries. */
 static void list_entries(struct list_block *block, int directory, nest_files *list) {
     size_t before = block->count * sizeof(nest_entry);
     char *bytes = realloc(block->bytes, before + block->n);

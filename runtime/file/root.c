@@ -1,11 +1,11 @@
-/* root.c: fileRoot, and how a path beneath it is found and none outside.
+/* root.c: fileRoot, and the lookup of paths that must not lead outside of it.
  *
- * Called by file/'s others, and by service/files at the start. State: fileRoot's descriptor and
- * what the system can do, of the process, set once. Must not know sessions.
+ * Called by the other files of file/, and by service/files at the start. State, per process and set
+ * once: the descriptor of fileRoot, and what the kernel supports. Must not know sessions.
  *
- * Linux 5.6 resolves the whole path beneath a directory: links and ".." are followed as long as
- * they stay inside. Elsewhere, or where a sandbox forbids that call, the path is walked name by
- * name, and ".." and links are refused. */
+ * Linux 5.6 and later resolve a whole path below a directory, and follow links and ".." as long as
+ * they stay inside. Elsewhere, or if a sandbox forbids that call, this file walks the path
+ * component by component and refuses ".." and links. */
 #include "file.h"
 #include "../platform/files.h"
 #include "../platform/platform.h"
@@ -24,7 +24,7 @@ enum { ROOT_TRIES = 64 /* while names change under a path with ".." */ };
 static int root_fd = -1;
 static bool root_beneath, root_cached;
 
-/* -- names that are reserved */
+/* -- reserved names ---------------------------------------------------------------------------- */
 
 int nest__reserve_name(char name[NEST__RESERVED_NAME]) {
     uint64_t random[2];
@@ -36,7 +36,7 @@ int nest__reserve_name(char name[NEST__RESERVED_NAME]) {
     return error;
 }
 
-/* In either case: some file systems do not tell letters apart by it. */
+/* Ignores case, because some file systems do. */
 bool nest__is_reserved(const char *name) {
     return strncasecmp(name, ROOT_RESERVED, sizeof ROOT_RESERVED - 1) == 0;
 }
@@ -52,7 +52,7 @@ static bool root_is_reserved(const char *path) {
     return false;
 }
 
-/* -- fileRoot */
+/* -- fileRoot ---------------------------------------------------------------------------------- */
 
 const char *nest_file_root(void) {
     const char *path = nest__config.file_root;
@@ -94,7 +94,7 @@ void nest__file_root_close(void) {
 static int root_walk(const char *path, int flags) {
     int at = root_fd;
     for (;;) {
-        char name[256]; /* no system has longer ones */
+        char name[256]; /* no system allows longer ones */
         size_t n = strcspn(path, "/");
         const char *rest = path + n + strspn(path + n, "/");
         bool last = path[n] == '\0';
@@ -133,7 +133,7 @@ static int root_walk(const char *path, int flags) {
     return -error;
 }
 
-/* `path`, which is not empty, as seen from fileRoot. */
+/* A nonempty `path`, relative to fileRoot. */
 static const char *root_relative(const char *path) {
     path += strspn(path, "/");
     return path[0] == '\0' ? "." : path;

@@ -1,7 +1,7 @@
-/* upload.c: a file that is being received: beside its place, then in it.
+/* upload.c: a file that is being received and then put in its place.
  *
- * Called by the engine where it may block. State: a counter and what the system can do, of the
- * process. Must not know sessions.
+ * Called by the engine where it may block. State, per process: a counter, and what the system
+ * supports. Must not know sessions.
  *
  * It has no name until it is whole, where the system has files without a name: an upload that stops
  * in the middle, killed or not, leaves nothing. Between the two steps of replacing a file it has a
@@ -11,8 +11,9 @@
  * file's, so that what was private stays so, else 0666 less the umask; a link is replaced, not
  * followed.
  *
- * A guarded one looks again whom it replaces, with its directory locked (flock), so that of several
- * guarded ones the first wins. Others take no lock, nor need to. */
+ * A guarded upload (NEST_UNCHANGED) locks the directory (flock) and compares the old file again
+ * before it replaces it, so that the first of several guarded uploads wins. Other uploads need no
+ * lock. */
 #include "upload.h"
 #include "../platform/files.h"
 #include "../platform/platform.h"
@@ -42,7 +43,7 @@ static int upload_open_named(struct nest__upload *u) {
     return fd;
 }
 
-/* Gives it a name in home.c's folder. */
+/* Gives the file a name in the folder of home.c. */
 static int upload_name_at_home(struct nest__upload *u) {
     static _Atomic unsigned long long number;
     int directory = nest__home();
@@ -61,8 +62,8 @@ static int upload_name_beside(struct nest__upload *u) {
     return result != 0 ? result : nest__name_nameless(u->fd, u->directory, u->beside);
 }
 
-/* Whether a file without a name can be given one here, which takes /proc on most systems. `fd`: any
- * that is open. */
+/* Whether a file without a name can later get one, which needs /proc on most systems. `fd`: any
+ * open descriptor. */
 static bool upload_nameless(int fd) {
     enum { UNKNOWN, YES, NO };
     static _Atomic int known = UNKNOWN;
@@ -74,7 +75,7 @@ static bool upload_nameless(int fd) {
     return atomic_load(&known) == YES;
 }
 
-/* Opens the new file, with the mode that it will have. */
+/* Opens the new file with its final mode. */
 static int upload_open(struct nest__upload *u) {
     struct stat old, directory;
     bool replaces = fstatat(u->directory, u->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
@@ -214,7 +215,8 @@ static int upload_rename_guarded(struct nest__upload *u) {
 int nest__upload_place(struct nest__upload *u) {
     int fd = u->fd;
     u->fd = -1;
-    if (fd != -1 && close(fd) == -1 && errno != EINTR) { /* file systems of networks tell now */
+    if (fd != -1 && close(fd) == -1 &&
+        errno != EINTR) { /* network file systems report errors here */
         return -errno;
     }
     int result = u->guarded ? upload_rename_guarded(u) : upload_rename(u);

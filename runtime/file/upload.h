@@ -1,4 +1,4 @@
-/* upload.h: what upload.c and commit.c share: a file on its way to its place. */
+/* upload.h: shared by upload.c and commit.c: an upload and the steps of its commit. */
 #ifndef NEST_UPLOAD_H
 #define NEST_UPLOAD_H
 
@@ -8,27 +8,27 @@
 #include <time.h>
 
 struct nest__upload {
-    struct nest__upload *next; /* commit.c's list */
-    int directory;             /* of its place; names only */
+    struct nest__upload *next; /* list of commit.c */
+    int directory;             /* contains `name`; opened only for lookups */
     int fd;                    /* -1: closed */
-    bool offered, settled;     /* commit.c's: in its list; result is known */
-    bool finished;             /* commit.c's: the group is; under its lock */
-    bool guarded, replaces;    /* takes the place only of what was there: a file, or nothing */
-    off_t old_size;            /* of that file */
+    bool offered, settled;     /* for commit.c: in its list; `result` is final */
+    bool finished;             /* for commit.c, under its lock: the group is done */
+    bool guarded, replaces;    /* NEST_UNCHANGED; there was an old file */
+    off_t old_size;            /* of the old file */
     ino_t old_inode;
     struct timespec old_mtime;
     int result;
-    dev_t device; /* of the directory: who has the same needs one fsync */
+    dev_t device; /* of the directory: uploads with the same one need one fsync */
     ino_t inode;
     int holder; /* the folder that it has this name in: its own, or home.c's */
     char beside[NEST__RESERVED_NAME]; /* its name until it is in its place; "": none */
     char name[];                      /* of its place */
 };
 
-/* So that it has a name, in its directory and on disk with it. 0 or -errno. */
+/* Gives the file a temporary name, so that it can be renamed. Returns 0 or -errno. */
 int nest__upload_name(struct nest__upload *);
-/* From beside its place into it; it has a name. 0 or -errno; -ESTALE if it is guarded, and its
- * place has changed. */
+/* Renames the file from its temporary to its final name. Returns 0 or -errno; -ESTALE if the upload
+ * is guarded and the old file has changed. */
 int nest__upload_place(struct nest__upload *);
 
 #endif

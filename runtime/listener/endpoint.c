@@ -1,7 +1,7 @@
-/* endpoint.c: reads the addresses to listen on.
+/* endpoint.c: parses the addresses to listen on.
  *
- * Called by config, to check, and by the listener, to open. No state, no system call: names are not
- * looked up, since what a name means can change between two starts. */
+ * Called by config to check them and by the listener to open them. No state, no system calls. Host
+ * names are not looked up, because their meaning can change between two starts. */
 #include "endpoint.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@ static int endpoint_refuse(char *reason, const char *text, const char *why) {
     return -EINVAL;
 }
 
-/* A port in decimal; -1 if it is none. */
+/* Parses a decimal port. Returns -1 if it is invalid. */
 static int endpoint_port(const char *text) {
     size_t n = strspn(text, "0123456789");
     int port = 0;

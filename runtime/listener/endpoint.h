@@ -1,6 +1,6 @@
-/* endpoint.h: addresses to listen on, as text and as the kernel has them.
+/* endpoint.h: addresses to listen on, as text and in the kernel's format.
  *
- * Used by the listener, and by config to refuse a bad address before any socket opens. */
+ * Used by the listener, and by config, which refuses a wrong address before any socket opens. */
 #ifndef NEST_LISTENER_ENDPOINT_H
 #define NEST_LISTENER_ENDPOINT_H
 
@@ -13,23 +13,23 @@ enum { NEST__ENDPOINT_REASON = 256 };
 
 struct nest__endpoint {
     uint8_t kind;    /* enum nest__address_kind */
-    bool systemd;    /* what systemd passes on: no address yet */
-    bool everywhere; /* "*": IPv6 and IPv4 on one socket, or IPv4 where there is no IPv6 */
+    bool systemd;    /* sockets from systemd, whose addresses are not known yet */
+    bool everywhere; /* "*": IPv6 and IPv4 on one socket; only IPv4 on systems without IPv6 */
     socklen_t length;
     union {
         struct sockaddr_in four;
         struct sockaddr_in6 six;
         struct sockaddr_un local;
     } socket;
-    char name[128]; /* as it was written */
+    char name[128]; /* as written by the user */
 };
 
-/* Reads "127.0.0.1:8080", "[::1]:8080", "*:8080", "unix:/path" or "systemd".
- * 0; -EINVAL and the reason. */
+/* Parses "127.0.0.1:8080", "[::1]:8080", "*:8080", "unix:/path" or "systemd". Returns 0, or -EINVAL
+ * and the reason. */
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *,
                          char reason[NEST__ENDPOINT_REASON]);
-/* Those of a list, in order, or if it is NULL all interfaces and this port: how many; -EINVAL and
- * the reason. */
+/* Parses a list of addresses in order. If it is NULL, uses all interfaces with this port. Returns
+ * the number of addresses, or -EINVAL and the reason. */
 int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint[NEST__LISTEN_MAX],
                     char reason[NEST__ENDPOINT_REASON]);
 

@@ -1,7 +1,8 @@
-/* listener.c: where connections come from: listening sockets, TCP and Unix, ours or given.
+/* listener.c: listening sockets, TCP and Unix, opened here or inherited.
  *
- * Opened and closed by main. State: the process's listeners; a process that inherits
- * them by fork uses them, but only their maker removes files. Must not know sessions or models. */
+ * Opened and closed by main. State: the listeners of the process. A process that inherits them by
+ * fork uses them, but only the process that created a Unix socket removes its file. Must not know
+ * sessions or models. */
 #include "../platform/platform.h"
 #include "../service/inetd/inetd.h"
 #include "../service/systemd/systemd.h"
@@ -19,14 +20,15 @@
 struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 unsigned nest__listener_count;
 
-static struct { /* beside nest__listeners: a Unix socket's file, and who made it */
+static struct { /* parallel to nest__listeners: the file of a Unix socket, and the process that
+                   created it */
     struct sockaddr_un address;
     dev_t device;
     ino_t inode;
     pid_t maker;
 } listener_files[NEST__LISTEN_MAX];
 
-/* What to do about a failure of this kind. */
+/* Reports a failure with advice for this error. */
 static int listener_complain(const char *name, int error) {
     const char *advice = strerror(error);
     switch (error) {
@@ -56,8 +58,8 @@ static int listener_switch(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof value) == -1 ? -errno : 0;
 }
 
-/* A listening socket, or -errno. TCP_NODELAY is inherited by what it accepts, which saves a call a
- * connection. */
+/* Returns a listening socket, or -errno. Accepted sockets inherit TCP_NODELAY, which saves a system
+ * call per connection. */
 static int listener_tcp(const struct sockaddr *address, socklen_t length, bool only_six) {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error = 0;
     if (fd == -1) {
@@ -80,7 +82,8 @@ static int listener_tcp(const struct sockaddr *address, socklen_t length, bool o
     return fd;
 }
 
-/* Removes the socket file of a dead server: nobody answers behind it. 0: it is gone. */
+/* Removes the socket file of a server that no longer runs. Returns 0 if there is no file any more.
+ */
 static int listener_unstale(const struct sockaddr_un *address) {
     struct stat file;
     if (lstat(address->sun_path, &file) == -1) {
@@ -160,7 +163,7 @@ uint8_t nest__socket_kind(int fd, char *name, size_t size) {
     nest__address_text(any, name, size);
     if (any->sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) &&
         getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, &one) != -1 && only_six == 0) {
-        char *port = strrchr(name, ':'); /* "[::]:8080" would say: not IPv4 */
+        char *port = strrchr(name, ':'); /* "[::]:8080" would look like IPv6 only */
         name[0] = '*';
         memmove(name + 1, port, strlen(port) + 1);
     }
@@ -179,7 +182,7 @@ static int listener_open_one(const struct nest__endpoint *address) {
             (l->fd == -EAFNOSUPPORT || l->fd == -EADDRNOTAVAIL || l->fd == -EPROTONOSUPPORT)) {
             struct sockaddr_in four = {.sin_family = AF_INET,
                                        .sin_port = address->socket.six.sin6_port};
-            l->kind = NEST__TCP4; /* a system without IPv6 */
+            l->kind = NEST__TCP4; /* this system has no IPv6 */
             l->fd = listener_tcp((const struct sockaddr *)(const void *)&four, sizeof four, false);
         }
     }
@@ -235,7 +238,7 @@ void nest__listener_unlink(unsigned index) {
     const char *path = listener_files[index].address.sun_path;
     if (listener_files[index].maker == getpid() && lstat(path, &file) != -1 &&
         file.st_dev == listener_files[index].device && file.st_ino == listener_files[index].inode) {
-        unlink(path); /* still ours: nobody has replaced it meanwhile */
+        unlink(path); /* still our file: nobody has replaced it */
     }
     listener_files[index].maker = 0;
 }

@@ -1,4 +1,4 @@
-/* listener.h: what the listener's files share with the services that hand over sockets.
+/* listener.h: shared by the files of listener/ and the services that pass on sockets.
  *
  * Included by listener/, service/inetd/ and service/systemd/. */
 #ifndef NEST_LISTENER_H
@@ -7,12 +7,12 @@
 #include "../seam.h"
 
 /* -- listener.c */
-/* A connection or listener that somebody else has made: what it is, and its name. */
+/* The kind and name of a connection or listener that another program has created. */
 uint8_t nest__socket_kind(int fd, char *name, size_t size);
-void nest__listener_unlink(unsigned index); /* its file, if this process made it */
+void nest__listener_unlink(unsigned index); /* removes its file if this process created it */
 
-/* -- take.c: when all listeners are open. `given`: some are not ours to shut down, so that who
- * waits for them must be waked in another way. 0 or -errno. */
+/* -- take.c: call it when all listeners are open. `given`: some are inherited and must not be shut
+ * down, so that waiting workers must be woken in another way. Returns 0 or -errno. */
 int nest__take_prepare(bool given);
 void nest__take_close(void);
 

@@ -1,6 +1,7 @@
-/* scarce.c: says that nobody can be taken.
+/* scarce.c: reports that no connection can be accepted for lack of a resource.
  *
- * Called by whoever takes connections. State: the caller's, where all workers see it. */
+ * Called by the code that accepts connections. The caller owns the state, in memory that all
+ * workers share. */
 #include "../platform/platform.h"
 
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
-/* take.c: connections are taken from listeners, and taking ends.
+/* take.c: accepts connections from the listeners, and stops accepting.
  *
- * Called by worker models and epoll. State: whether a stop has begun, of the process; the
- * descriptor that wakes who waits on given listeners. Workers may be threads, or processes that
- * inherited the listeners: what they must know of a stop is on the sockets themselves. Must not
- * know sessions or models. */
+ * Called by the worker models and the loop. State, per process: whether a stop has begun, and the
+ * descriptor that wakes workers waiting on inherited listeners. Workers may be threads, or
+ * processes that inherited the listeners. All they must know about a stop is therefore stored in
+ * the sockets themselves. Must not know sessions or models. */
 #include "../platform/platform.h"
 #include "listener.h"
 
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 static _Atomic bool take_stopped;
-static _Atomic uint32_t take_over; /* a bit per listener: nobody waits there any more */
-static bool take_polled;           /* listeners are nonblocking since before the stop */
-static int take_wake = -1;         /* an eventfd: readable from the stop on */
+static _Atomic uint32_t take_over; /* one bit per listener: no client is waiting there any more */
+static bool take_polled;           /* the listeners were nonblocking before the stop */
+static int take_wake = -1;         /* an eventfd, readable after the stop */
 
 _Static_assert(NEST__LISTEN_MAX <= 32, "take_over has a bit for each");
 
@@ -55,13 +55,14 @@ int nest__listen_nonblocking(void) {
     return 0;
 }
 
-/* Somebody is in the queue. One that was shut down already has none that poll could tell. */
+/* Whether a client is in the queue. A listener that was shut down has none that poll could report.
+ */
 static bool take_waits(const struct nest__listener *l) {
     struct pollfd queue = {.fd = l->fd, .events = POLLIN | POLLRDHUP};
     return poll(&queue, 1, 0) == 1 && (queue.revents & (POLLIN | POLLRDHUP)) == POLLIN;
 }
 
-/* Nobody waits in the queue, so that this resets nobody; who is in accept wakes with EINVAL. */
+/* The queue is empty, so this resets no client. A worker in accept returns with EINVAL. */
 static void take_finish(const struct nest__listener *l) {
     if (!l->given) {
         shutdown(l->fd, SHUT_RD);
@@ -73,8 +74,8 @@ static bool take_done(const struct nest__listener *l) {
     return (atomic_load(&take_over) >> (l - nest__listeners) & 1) != 0;
 }
 
-/* No client can get into a queue of ours any more, and workers no longer block: only then can a
- * queue that is found empty be closed. What is here is on the sockets: other processes see it. */
+/* From now on no client can enter a queue of ours, and workers no longer block in accept. Only then
+ * may an empty queue be closed. This changes the sockets, so other processes see it too. */
 static void take_refuse(unsigned index) {
     const struct nest__listener *l = &nest__listeners[index];
     if (l->kind == NEST__UNIX) {
@@ -115,12 +116,11 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
         }
         int fd = accept4(l->fd, NULL, NULL, flags);
         if (fd != -1) {
-            arrival->fd = fd;
-            arrival->kind = l->kind;
-            arrival->listener = (uint8_t)(l - nest__listeners);
+            *arrival = (struct nest__arrival){
+                .fd = fd, .kind = l->kind, .listener = (uint8_t)(l - nest__listeners)};
             return 0;
         }
-        switch (errno) { /* an error of the connection that was waiting, not of the listener */
+        switch (errno) { /* an error of the waiting connection, not of the listener */
         case ECONNABORTED:
         case ENETDOWN:
         case EPROTO:
@@ -130,9 +130,10 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
         case EHOSTUNREACH:
         case EOPNOTSUPP:
         case ENETUNREACH:
-        case EPERM: /* a packet filter */
+        case EPERM: /* a packet filter refused it */
             continue;
-        case EAGAIN: /* a worker that never polls meets it only once a stop has unblocked */
+        case EAGAIN: /* workers that never poll see this only after a stop has made the sockets
+                        nonblocking */
             if (take_polled && !atomic_load(&take_stopped)) {
                 return -EAGAIN;
             }
@@ -140,7 +141,7 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
                 return -EINVAL;
             }
             take_finish(l);
-            continue; /* once more: a Unix socket keeps who has come since */
+            continue; /* try again: a client may have entered the queue of a Unix socket since */
         case EINVAL:  /* shut down: a process that was not told learns it here */
             atomic_store(&take_stopped, true);
             take_finish(l);
@@ -151,7 +152,7 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
     }
 }
 
-/* After a stop: what waits in queues of ours, without waiting. */
+/* After a stop: accepts the clients that wait in our queues, without blocking. */
 static int take_rest(struct nest__arrival *arrival) {
     for (unsigned i = 0; i < nest__listener_count; i++) {
         if (!take_done(&nest__listeners[i])) {
@@ -176,7 +177,7 @@ int nest__take_any(struct nest__arrival *arrival) {
     for (unsigned i = 0; i < n; i++) {
         ready[i] = (struct pollfd){.fd = nest__listeners[i].fd, .events = POLLIN | POLLRDHUP};
     }
-    ready[n] = (struct pollfd){.fd = take_wake, .events = POLLIN}; /* -1: not looked at */
+    ready[n] = (struct pollfd){.fd = take_wake, .events = POLLIN}; /* fd -1: ignored by poll */
     if (poll(ready, n + 1, -1) == -1) {
         return -errno;
     }
@@ -184,7 +185,7 @@ int nest__take_any(struct nest__arrival *arrival) {
     for (unsigned i = 0; i < n; i++) {
         over = over || (ready[i].revents & (POLLRDHUP | POLLHUP)) != 0;
     }
-    if (over) { /* somebody has shut one down: a stop, of which this process was not told */
+    if (over) { /* a listener was shut down: a stop that this process was not told about */
         atomic_store(&take_stopped, true);
         return take_rest(arrival);
     }

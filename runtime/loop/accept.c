@@ -68,7 +68,7 @@ static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
     nest__loop.due[NEST__DUE_IDLE_EXIT] = 0;
     nest__wheel_new(s);
     unsigned want = nest__open(s, arrival);
-    if ((want & NEST__WANT_END) != 0) {
+    if ((want & (NEST__WANT_END | NEST__WANT_AGAIN)) != 0) {
         nest__visit_settle(s, &s->c0, want, &none);
     } else {
         /* Tried at once: what was sent with the connection is often there. */

@@ -34,9 +34,14 @@ static bool end_dropped(nest_session *s, int64_t n) {
     return (n <= 0 && n != -EAGAIN) || s->discarded > NEST__LINGER_BYTES;
 }
 
-static bool end_drop(nest_session *s, struct nest__chan *chan) {
+/* What has come, and no more. */
+static void end_drop(nest_session *s, struct nest__chan *chan) {
     struct nest__window window;
-    return end_dropped(s, nest__poller_receive(s, chan, &window));
+    int64_t n = 1;
+    while (n > 0 && nest__chan_pending(chan)) {
+        n = nest__poller_receive(s, chan, &window);
+        n = end_dropped(s, n) ? 0 : n;
+    }
 }
 
 /* Closing over unread input would destroy what the client has not read. */
@@ -48,9 +53,8 @@ void nest__end_finish(nest_session *s, struct nest__chan *chan) {
         return;
     }
     s->discarded = 0;
-    if (limit == 0) { /* what is there, and no longer */
-        while (nest__chan_pending(chan) && !end_drop(s, chan)) {
-        }
+    if (limit == 0) {
+        end_drop(s, chan);
     }
     if (limit == 0 || !nest__poller_await(s, chan, NEST__AWAIT_INPUT)) {
         nest__end_release(s, chan);

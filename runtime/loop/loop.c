@@ -20,7 +20,7 @@ void nest__loop_spend(uint64_t n) {
 /* -- completions */
 
 static nest_session *loop_of_session(nest_session *s, const struct nest__completion *done) {
-    struct nest__chan *chan = &s->c0;
+    struct nest__chan *chan = nest__chan_at(s, nest__name_channel(done->name));
     bool waits = (s->flags & NEST__WAITING) != 0;
     switch (nest__name_operation(done->name)) {
     case NEST__OP_RECEIVE:

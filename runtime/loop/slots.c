@@ -4,7 +4,6 @@
  * through `next` of the records: a session is free, or it may have a turn. Must not know what a
  * session does. */
 #include "slots.h"
-#include "../workers/supervisor.h"
 
 static struct {
     nest_session *records;

@@ -1,16 +1,12 @@
 /* stop.c: how a loop comes to its end.
  *
- * Called by the other files of loop/. State: in nest__loop; how many were cut, where the supervisor
- * sees it. Must not know the language, nor where a request to stop comes from. No new client is
- * accepted but those that wait in queues of ours; every session is told, one a step; one at rest
- * after a last look at what it has been sent. When drainTimeout is over, or at a second request,
- * those that are left are cut. */
+ * Called by the other files of loop/. State: in nest__loop. Must not know the language, nor where a
+ * request to stop comes from. No new client is accepted but those that wait in queues of ours;
+ * every session is told, one a step; one at rest after a last look at what it has been sent. When
+ * drainTimeout is over, or at a second request, those that are left are cut. */
 #include "loop.h"
 #include "../platform/platform.h"
-#include "../workers/supervisor.h"
 #include "accept.h"
-
-#include <stdatomic.h>
 
 enum { STOP_GRACE_MS = 1000 }; /* after the cut, for helpers to finish */
 

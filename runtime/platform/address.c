@@ -1,6 +1,7 @@
 /* address.c: socket addresses as text.
  *
- * Called by listener, io and the crash report: async-signal-safe, hence not inet_ntop. No state. */
+ * Called by the listener, the channels and the crash report. It must be async-signal-safe and
+ * therefore does not use inet_ntop. No state. */
 #include "platform.h"
 
 #include <arpa/inet.h>
@@ -27,8 +28,8 @@ static void address_hex(struct nest__line *line, unsigned group) {
     }
 }
 
-/* RFC 5952: lower case, no leading zeros, "::" for the first longest run of two zero groups or
- * more. */
+/* RFC 5952: lower case, no leading zeros, and "::" for the first longest run of at least two zero
+ * groups. */
 static void address_six(struct nest__line *line, const uint8_t *bytes) {
     unsigned groups[8];
     int gap = -1, length = 1;
@@ -69,7 +70,7 @@ void nest__address_text(const struct sockaddr *address, char *to, size_t size) {
     } else if (address->sa_family == AF_INET6) {
         const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
         const uint8_t *bytes = (const uint8_t *)&six->sin6_addr;
-        if (memcmp(bytes, mapped, sizeof mapped) == 0) { /* an IPv4 client of a dual-stack socket */
+        if (memcmp(bytes, mapped, sizeof mapped) == 0) { /* an IPv4 client on a dual-stack socket */
             address_four(&line, bytes + sizeof mapped);
         } else {
             nest__line_char(&line, '[');

@@ -1,8 +1,8 @@
-/* context.h: leaving one stack for another, on the same thread.
+/* context.h: switches from one stack to another on the same thread.
  *
- * Included by the fiber switch. No state but what a sanitizer must be told. Must not know sessions.
- * x86-64 and aarch64 have their own switch, all others (and -DNEST__CONTEXT_UCONTEXT) ucontext's.
- */
+ * Included by the fiber switch. No state except what sanitizers must be told. Must not know
+ * sessions. x86-64 and aarch64 have their own switch; all other processors (and
+ * -DNEST__CONTEXT_UCONTEXT) use ucontext. */
 #ifndef NEST_CONTEXT_H
 #define NEST_CONTEXT_H
 
@@ -37,11 +37,11 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Where execution was left; lies on the stack that was left. */
+/* The point where execution left a stack. It is stored on that stack. */
 struct nest__context {
-    struct nest__context *next; /* the owner's list */
+    struct nest__context *next; /* for the owner's list */
     void *sp;
-    const void *bottom; /* of its stack, for sanitizers; learnt on the first switch away */
+    const void *bottom; /* of its stack, for sanitizers; learnt at the first switch away from it */
     size_t size;
     void *shadow;
     void *fiber;
@@ -50,10 +50,10 @@ struct nest__context {
 #endif
 };
 
-/* -- what a sanitizer must be told */
+/* -- what sanitizers must be told */
 
-/* Of each thread. A switch may return on another one, so whoever asks for it must ask anew: it is
- * reached through functions that are not inlined into the switch. */
+/* The values of the current thread. A switch may return on another thread, so they must be read
+ * again after it. Functions that are not inlined into the switch ensure this. */
 static _Thread_local struct nest__context *context_left;
 
 __attribute__((noinline)) static void context_leave(struct nest__context *from,
@@ -93,9 +93,10 @@ static inline int context_prepare(struct nest__context *c, void (*entry)(void)) 
 
 #else
 
-/* Saves what a call must preserve below *from's stack pointer, and goes on where `to` was saved. */
+/* Saves the callee-saved registers below *from's stack pointer, and continues where `to` was saved.
+ */
 void nest__context_swap(void **from, void *to);
-void nest__context_begin(void); /* the first frame: calls the entry, which never returns */
+void nest__context_begin(void); /* the first frame: calls the entry function, which never returns */
 
 #if defined(__x86_64__)
 __asm__(".text\n"
@@ -115,7 +116,8 @@ __asm__(".text\n"
         "stmxcsr (%rsp)\n"
         "fnstcw 4(%rsp)\n"
         "movq %rsp, (%rdi)\n"
-        "movq %rsi, %rsp\n" /* another stack, the same layout: the description stays true */
+        "movq %rsi, %rsp\n" /* another stack with the same layout, so the unwind information stays
+                               true */
         "ldmxcsr (%rsp)\n"
         "fldcw 4(%rsp)\n"
         "addq $8, %rsp\n.cfi_adjust_cfa_offset -8\n"
@@ -134,61 +136,63 @@ __asm__(".text\n"
         ".type nest__context_begin, @function\n"
         "nest__context_begin:\n"
         ".cfi_startproc\n"
-        ".cfi_undefined %rip\n" /* unwinding ends here */
+        ".cfi_undefined %rip\n" /* end of the backtrace */
         "call *%r12\n"
         "ud2\n"
         ".cfi_endproc\n"
         ".size nest__context_begin, .-nest__context_begin\n");
 
 enum { CONTEXT_WORDS = 8, CONTEXT_ENTRY = 4, CONTEXT_RETURN = 7 };
-static const uint64_t context_control = UINT64_C(0x037f00001f80); /* the ABI's x87 and SSE modes */
+static const uint64_t context_control =
+    UINT64_C(0x037f00001f80); /* the default x87 and SSE control words of the ABI */
 #else
-__asm__(".text\n"
-        ".p2align 2\n"
-        ".globl nest__context_swap\n"
-        ".hidden nest__context_swap\n"
-        ".type nest__context_swap, %function\n"
-        "nest__context_swap:\n"
-        ".cfi_startproc\n"
-        "sub sp, sp, #160\n.cfi_adjust_cfa_offset 160\n"
-        "stp x19, x20, [sp, #0]\n.cfi_rel_offset x19, 0\n.cfi_rel_offset x20, 8\n"
-        "stp x21, x22, [sp, #16]\n.cfi_rel_offset x21, 16\n.cfi_rel_offset x22, 24\n"
-        "stp x23, x24, [sp, #32]\n.cfi_rel_offset x23, 32\n.cfi_rel_offset x24, 40\n"
-        "stp x25, x26, [sp, #48]\n.cfi_rel_offset x25, 48\n.cfi_rel_offset x26, 56\n"
-        "stp x27, x28, [sp, #64]\n.cfi_rel_offset x27, 64\n.cfi_rel_offset x28, 72\n"
-        "stp x29, x30, [sp, #80]\n.cfi_rel_offset x29, 80\n.cfi_rel_offset x30, 88\n"
-        "stp d8, d9, [sp, #96]\n"
-        "stp d10, d11, [sp, #112]\n"
-        "stp d12, d13, [sp, #128]\n"
-        "stp d14, d15, [sp, #144]\n"
-        "mov x9, sp\n"
-        "str x9, [x0]\n"
-        "mov sp, x1\n" /* another stack, the same layout: the description stays true */
-        "ldp x19, x20, [sp, #0]\n"
-        "ldp x21, x22, [sp, #16]\n"
-        "ldp x23, x24, [sp, #32]\n"
-        "ldp x25, x26, [sp, #48]\n"
-        "ldp x27, x28, [sp, #64]\n"
-        "ldp x29, x30, [sp, #80]\n"
-        "ldp d8, d9, [sp, #96]\n"
-        "ldp d10, d11, [sp, #112]\n"
-        "ldp d12, d13, [sp, #128]\n"
-        "ldp d14, d15, [sp, #144]\n"
-        "add sp, sp, #160\n.cfi_adjust_cfa_offset -160\n"
-        "ret\n"
-        ".cfi_endproc\n"
-        ".size nest__context_swap, .-nest__context_swap\n"
-        ".p2align 2\n"
-        ".globl nest__context_begin\n"
-        ".hidden nest__context_begin\n"
-        ".type nest__context_begin, %function\n"
-        "nest__context_begin:\n"
-        ".cfi_startproc\n"
-        ".cfi_undefined x30\n" /* unwinding ends here */
-        "blr x19\n"
-        "brk #1\n"
-        ".cfi_endproc\n"
-        ".size nest__context_begin, .-nest__context_begin\n");
+__asm__(
+    ".text\n"
+    ".p2align 2\n"
+    ".globl nest__context_swap\n"
+    ".hidden nest__context_swap\n"
+    ".type nest__context_swap, %function\n"
+    "nest__context_swap:\n"
+    ".cfi_startproc\n"
+    "sub sp, sp, #160\n.cfi_adjust_cfa_offset 160\n"
+    "stp x19, x20, [sp, #0]\n.cfi_rel_offset x19, 0\n.cfi_rel_offset x20, 8\n"
+    "stp x21, x22, [sp, #16]\n.cfi_rel_offset x21, 16\n.cfi_rel_offset x22, 24\n"
+    "stp x23, x24, [sp, #32]\n.cfi_rel_offset x23, 32\n.cfi_rel_offset x24, 40\n"
+    "stp x25, x26, [sp, #48]\n.cfi_rel_offset x25, 48\n.cfi_rel_offset x26, 56\n"
+    "stp x27, x28, [sp, #64]\n.cfi_rel_offset x27, 64\n.cfi_rel_offset x28, 72\n"
+    "stp x29, x30, [sp, #80]\n.cfi_rel_offset x29, 80\n.cfi_rel_offset x30, 88\n"
+    "stp d8, d9, [sp, #96]\n"
+    "stp d10, d11, [sp, #112]\n"
+    "stp d12, d13, [sp, #128]\n"
+    "stp d14, d15, [sp, #144]\n"
+    "mov x9, sp\n"
+    "str x9, [x0]\n"
+    "mov sp, x1\n" /* another stack with the same layout, so the unwind information stays true */
+    "ldp x19, x20, [sp, #0]\n"
+    "ldp x21, x22, [sp, #16]\n"
+    "ldp x23, x24, [sp, #32]\n"
+    "ldp x25, x26, [sp, #48]\n"
+    "ldp x27, x28, [sp, #64]\n"
+    "ldp x29, x30, [sp, #80]\n"
+    "ldp d8, d9, [sp, #96]\n"
+    "ldp d10, d11, [sp, #112]\n"
+    "ldp d12, d13, [sp, #128]\n"
+    "ldp d14, d15, [sp, #144]\n"
+    "add sp, sp, #160\n.cfi_adjust_cfa_offset -160\n"
+    "ret\n"
+    ".cfi_endproc\n"
+    ".size nest__context_swap, .-nest__context_swap\n"
+    ".p2align 2\n"
+    ".globl nest__context_begin\n"
+    ".hidden nest__context_begin\n"
+    ".type nest__context_begin, %function\n"
+    "nest__context_begin:\n"
+    ".cfi_startproc\n"
+    ".cfi_undefined x30\n" /* end of the backtrace */
+    "blr x19\n"
+    "brk #1\n"
+    ".cfi_endproc\n"
+    ".size nest__context_begin, .-nest__context_begin\n");
 
 enum { CONTEXT_WORDS = 20, CONTEXT_ENTRY = 0, CONTEXT_RETURN = 11 };
 static const uint64_t context_control = 0;
@@ -198,7 +202,7 @@ static inline void context_swap(struct nest__context *from, struct nest__context
     nest__context_swap(&from->sp, to->sp);
 }
 
-/* Lays out what nest__context_swap restores. */
+/* Prepares a stack with the values that nest__context_swap restores. */
 static inline int context_prepare(struct nest__context *c, void (*entry)(void)) {
     uintptr_t top = ((uintptr_t)c->bottom + c->size) & ~(uintptr_t)15;
     uint64_t *words = (uint64_t *)top - CONTEXT_WORDS;
@@ -218,8 +222,9 @@ static inline int context_prepare(struct nest__context *c, void (*entry)(void)) 
 
 #endif
 
-/* Tells Valgrind of a stack, if the program runs under it, by its documented instruction sequence
- * (a few rotations that change nothing): else it takes a switch for a huge frame. */
+/* If the program runs under Valgrind, tells it about a stack, with its documented instruction
+ * sequence (rotations that change nothing). Otherwise Valgrind would take the switch for a huge
+ * stack frame. */
 static inline void context_tell_valgrind(const void *bottom, size_t size) {
     enum { STACK_REGISTER = 0x1501 };
     volatile uint64_t request[6] = {
@@ -243,7 +248,8 @@ static inline void context_tell_valgrind(const void *bottom, size_t size) {
     (void)request;
 }
 
-/* A context that will run `entry`, which never returns, on the given stack. 0 or -1. */
+/* Prepares a context that will run `entry`, which never returns, on the given stack. Returns 0 or
+ * -1. */
 static inline int nest__context_make(struct nest__context *c, void *stack, size_t size,
                                      void (*entry)(void)) {
     c->bottom = stack;
@@ -256,10 +262,11 @@ static inline int nest__context_make(struct nest__context *c, void *stack, size_
     return context_prepare(c, entry);
 }
 
-/* Leaves the caller in *from; returns when somebody switches back to it. */
+/* Saves the caller in *from and continues in *to. Returns when another context switches back. */
 static inline void nest__context_switch(struct nest__context *from, struct nest__context *to) {
     context_leave(from, to);
-#ifdef NEST__CONTEXT_TSAN /* here: it notes calls and returns, fibre by fibre */
+#ifdef NEST__CONTEXT_TSAN /* must be here: ThreadSanitizer records calls and returns for each      \
+                             fiber */
     from->fiber = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(to->fiber, 0);
 #endif
@@ -267,7 +274,7 @@ static inline void nest__context_switch(struct nest__context *from, struct nest_
     context_arrive(from->shadow);
 }
 
-/* The first thing that an entry calls. */
+/* An entry function must call this first. */
 static inline void nest__context_entered(void) {
     context_arrive(NULL);
 }

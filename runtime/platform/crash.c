@@ -1,8 +1,8 @@
-/* crash.c: says what crashed, and whose connection it was.
+/* crash.c: reports which signal crashed the process, and for which connection.
  *
- * Installed by worker models. State: two constant texts per process, an alternate stack per thread.
- * The handler uses nothing that is not async-signal-safe: no stdio, no malloc, no lock. It repairs
- * nothing: the default action follows. Must not know models. */
+ * Installed by the worker models. State: two constant texts per process, an alternate stack per
+ * thread. The handler uses only async-signal-safe functions: no stdio, no malloc, no lock. It
+ * repairs nothing; the default action of the signal follows. Must not know models. */
 #include "platform.h"
 
 #include <signal.h>
@@ -13,7 +13,7 @@
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
 static const char *crash_who, *crash_consequence;
 static _Thread_local _Alignas(16) char crash_stack[16 * 1024];
-static _Thread_local stack_t crash_before; /* a sanitizer's own, which it wants back */
+static _Thread_local stack_t crash_before; /* the stack of a sanitizer, which must be restored */
 
 static const char *crash_name(int signal) {
     switch (signal) {
@@ -79,8 +79,8 @@ static void crash_report(int signal) {
     nest__line_add(&line, crash_consequence);
     text[line.n] = '\n';
     nest__tell(STDERR_FILENO, text, line.n + 1);
-    raise(
-        signal); /* blocked here, and its action is the default again: ends the process on return */
+    raise(signal); /* the signal is blocked here and its action is the default again: it ends the
+                      process on return */
 }
 
 void nest__crash_install(const char *who, const char *consequence) {
@@ -98,7 +98,7 @@ void nest__crash_install(const char *who, const char *consequence) {
 void nest__crash_enter(void) {
     stack_t stack = {.ss_sp = crash_stack, .ss_size = sizeof crash_stack};
     if (sigaltstack(&stack, &crash_before) == -1) {
-        memset(&crash_before, 0, sizeof crash_before); /* no report of a stack overflow, then */
+        memset(&crash_before, 0, sizeof crash_before); /* then a stack overflow is not reported */
     }
 }
 

@@ -1,7 +1,7 @@
-/* date.c: dates as HTTP writes them; now's is made once a second per thread.
+/* date.c: dates in the format of HTTP. The current date is formatted once a second per thread.
  *
- * Called by actions. State: one text per thread. Must not know sessions. No system call but the
- * clock, which the vdso answers; no locale, no time zone. */
+ * Called by actions. State: one text per thread. Must not know sessions. The only system call is
+ * the clock, which the vdso answers. Does not depend on locale or time zone. */
 #include "platform.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-/* files.c: what systems offer for files in ways of their own. Called by file/ alone. No state. */
+/* files.c: file operations that differ between systems. Called only by file/. No state. */
 #include "files.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ int nest__random(void *to, size_t n) {
 
 #if defined(__linux__)
 
-/* As the kernel's headers have them, which need not be installed. */
+/* As in the kernel's headers, which need not be installed. */
 struct files_how {
     uint64_t flags, mode, resolve;
 };
@@ -42,7 +42,7 @@ enum {
 struct files_range {
     uint64_t at, n;
 };
-struct files_cachestat { /* pages */
+struct files_cachestat { /* counted in pages */
     uint64_t cached, dirty, writeback, evicted, recently_evicted;
 };
 
@@ -54,7 +54,7 @@ int nest__open_beneath(int root, const char *path, int flags, bool cached) {
     struct files_how how = {.flags = (uint64_t)(unsigned)(flags | O_LARGEFILE),
                             .resolve = FILES_BENEATH | FILES_NO_MAGICLINKS};
     if ((flags & O_PATH) != 0) {
-        how.flags = (uint64_t)(unsigned)flags; /* which takes few others beside it */
+        how.flags = (uint64_t)(unsigned)flags; /* O_PATH allows few other flags */
     }
     if (cached) {
         how.resolve |= FILES_CACHED;
@@ -85,7 +85,7 @@ bool nest__is_local(int fd) {
     return known;
 }
 
-/* Its content is memory, if swapped out perhaps, like the server's own. */
+/* Whether the file is in a file system whose content is in memory (possibly swapped out). */
 static bool files_in_memory(int fd) {
     const uint32_t tmpfs = 0x01021994, ramfs = 0x858458f6;
     struct statfs system;
@@ -97,7 +97,7 @@ static ssize_t files_read_now(int fd, void *to, size_t n, uint64_t at) {
     struct iovec vector = {to, n};
 #if defined(__GLIBC__)
     return preadv2(fd, &vector, 1, (off_t)at, FILES_NOWAIT);
-#else /* musl has no name for it; the offset's upper half counts where long is short */
+#else /* musl has no wrapper; the upper half of the offset matters where long has 32 bits */
     return (syscall)(SYS_preadv2, fd, &vector, 1L, (long)at, (long)(at >> 32), FILES_NOWAIT);
 #endif
 }
@@ -110,8 +110,8 @@ int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at) {
     if (errno != EOPNOTSUPP) {
         return errno == EINTR || errno == ENOSYS || errno == EINVAL ? -EAGAIN : -errno;
     }
-    /* File systems without this way of asking are those of memory, and of networks and programs,
-     * for which a loop must not wait. */
+    /* The remaining file systems without RWF_NOWAIT are those in memory, and those of networks and
+     * user-space programs. A loop must not wait for the latter. */
     if (!files_in_memory(fd)) {
         return -EAGAIN;
     }
@@ -136,13 +136,13 @@ int nest__open_nameless(int directory) {
     if (fd != -1) {
         return fd;
     }
-    /* What kernels and file systems say that do not know the flag. */
+    /* Errors of kernels and file systems that do not know the flag. */
     return errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL ? -ENOSYS : -errno;
 }
 
 int nest__name_nameless(int fd, int directory, const char *name) {
     char path[64];
-    if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0) { /* Linux 6.10, or the superuser */
+    if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0) { /* needs Linux 6.10, or root */
         return 0;
     }
     if (errno != ENOENT) {
@@ -163,7 +163,7 @@ int nest__rename_new(int from, const char *old, int to, const char *name) {
 }
 
 void nest__write_out(int fd) {
-    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* fsync tells of errors */
+    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* errors are reported by fsync */
 }
 
 #else

@@ -1,6 +1,6 @@
-/* files.h: what systems offer for files in ways of their own. Called by file/ alone.
+/* files.h: file operations that differ between systems. Called only by file/.
  *
- * Results < 0 are -errno; -ENOSYS: this system has no such thing. No state. */
+ * Results < 0 are -errno. -ENOSYS: this system does not have the operation. No state. */
 #ifndef NEST_PLATFORM_FILES_H
 #define NEST_PLATFORM_FILES_H
 
@@ -8,28 +8,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For a directory that names are looked up in: no right to read it is needed. */
+/* Flags to open a directory in which names are looked up. They need no permission to read it. */
 int nest__directory_flags(void);
-/* openat, but nothing outside of `root` is reached, whatever links and ".." say, and no link that
- * only the kernel can follow. -EXDEV: it leads outside. -EAGAIN: `cached`, and a disk would have to
- * be asked; or names changed meanwhile. -EINVAL: `cached` is not known. */
+/* Like openat, but reaches nothing outside of `root`, whatever links and ".." contain, and does not
+ * follow links that only the kernel can resolve (/proc). -EXDEV: the path leads outside. -EAGAIN:
+ * the lookup would have to wait for a disk (if `cached`), or names changed during the lookup.
+ * -EINVAL: the kernel does not know `cached`. */
 int nest__open_beneath(int root, const char *path, int flags, bool cached);
-/* Names beside this file are looked up by this system alone: no other machine, and no program, is
- * asked. False also where the system cannot tell. */
+/* Whether names in the file system of this file are looked up by this kernel alone, not by another
+ * machine or a program. False also if the system cannot tell. */
 bool nest__is_local(int fd);
-/* pread of what is in memory; -EAGAIN if nothing is, or if the system cannot tell. */
+/* pread of data that is in memory. -EAGAIN: it is not in memory, or the system cannot tell. */
 int64_t nest__read_cached(int fd, void *to, size_t n, uint64_t at);
-/* All of it is in memory; false: some is not, or the system cannot tell. */
+/* Whether all of the range is in memory. False also if the system cannot tell. */
 bool nest__is_cached(int fd, uint64_t at, uint64_t n);
-/* Begins to read into memory; a hint. */
+/* Starts reading into memory; only a hint. */
 void nest__read_ahead(int fd, uint64_t at, uint64_t n);
-/* A new file in a directory, for writing, without a name. */
+/* Creates a file without a name in a directory, for writing. */
 int nest__open_nameless(int directory);
-/* Gives it one that is not taken (-EEXIST). */
+/* Gives such a file a name that must not exist (-EEXIST). */
 int nest__name_nameless(int fd, int directory, const char *name);
 /* rename, to a name that is not taken (-EEXIST). */
 int nest__rename_new(int from, const char *old, int to, const char *name);
-/* Bytes that nobody can guess; at most 256. 0 or -errno. */
+/* Fills a buffer of at most 256 bytes with random bytes that nobody can guess. Returns 0 or -errno.
+ */
 int nest__random(void *to, size_t n);
 /* Starts to write what fsync will wait for. */
 void nest__write_out(int fd);

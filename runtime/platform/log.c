@@ -1,9 +1,8 @@
-/* log.c: lines for operators, one write each, on stderr.
+/* log.c: log lines on stderr, one write per line.
  *
- * Called by every part that must say something, and by actions ($log). State: whether
- * stderr is not for us, of the process. What comes from
- * clients cannot forge a line: control bytes are escaped. A stderr that is closed or full never
- * stops the server. */
+ * Called by every part that reports something, and by actions ($log). State, per process: whether
+ * the lines go to the system log instead. Control bytes are escaped, so that text from clients
+ * cannot forge a line. A stderr that is closed or full never stops the server. */
 #include "platform.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { LOG_TEXT = 1000, LOG_LINE = 4096 /* PIPE_BUF: never mixed with others' */ };
+enum { LOG_TEXT = 1000, LOG_LINE = 4096 /* PIPE_BUF: written atomically */ };
 
 _Thread_local bool nest__muted;
 static int log_system = -1; /* a socket, in place of stderr */
@@ -36,7 +35,7 @@ void nest__write(int fd, const void *bytes, size_t n) {
     errno = saved;
 }
 
-/* syslog(3) would do, but not in a signal handler, from where a crash is reported. */
+/* syslog(3) is not async-signal-safe, but crashes are reported from a signal handler. */
 void nest__syslog(void) {
     if (log_system == -1) {
         log_system = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -47,7 +46,8 @@ bool nest__syslogs(void) {
     return log_system != -1;
 }
 
-/* "NAME: text" or "time level text", and a newline, as "<daemon.level>NAME[PID]: text". */
+/* Sends "NAME: text" or "time level text", ending in a newline, as "<daemon.level>NAME[PID]: text".
+ */
 static bool log_syslog(const char *bytes, size_t n) {
     struct sockaddr_un log = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
     char text[LOG_LINE];
@@ -84,7 +84,7 @@ bool nest__tell(int fd, const void *bytes, size_t n) {
     return told;
 }
 
-/* Adds formatted text, made harmless; a text that is too long ends in "...". */
+/* Appends formatted text with control bytes escaped. A text that is too long ends in "...". */
 static void log_format(struct nest__line *line, const char *format, va_list arguments) {
     char text[LOG_TEXT];
     int n = vsnprintf(text, sizeof text, format, arguments);
@@ -131,7 +131,7 @@ void nest__say(const char *format, ...) {
 void nest__line_time(struct nest__line *line) {
     struct timespec now;
     struct tm utc;
-    char stamp[32], fraction[16]; /* UTC: lines of a cluster sort by text */
+    char stamp[32], fraction[16]; /* UTC, so that lines of several machines can be sorted as text */
     clock_gettime(CLOCK_REALTIME, &now);
     if (gmtime_r(&now.tv_sec, &utc) != NULL &&
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc) > 0) {

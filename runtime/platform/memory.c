@@ -1,6 +1,6 @@
-/* memory.c: how much memory this process may have, and slabs of it, something for each slot.
+/* memory.c: how much memory this process may use, and arrays with one element per slot.
  *
- * Called by main and by features. No state. A limit is the process's (ulimit -v), or that of its
+ * Called by main and by services. No state. The limit is that of the process (ulimit -v) or of its
  * control group. */
 #include "platform.h"
 
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* One number in a file; `otherwise` if there is none. */
+/* Reads one number from a file. Returns `otherwise` if there is none. */
 static uint64_t memory_number(const char *path, uint64_t otherwise) {
     unsigned long long number;
     FILE *file = fopen(path, "re");
@@ -27,7 +27,7 @@ static uint64_t memory_number(const char *path, uint64_t otherwise) {
     return number;
 }
 
-/* The least of the limits of a control group and of those it is in. `group` is taken to pieces. */
+/* The smallest limit of a control group and its ancestors. Modifies `group`. */
 static uint64_t memory_groups(const char *mount, char *group, const char *name) {
     char path[1300];
     uint64_t least = UINT64_MAX;
@@ -40,14 +40,15 @@ static uint64_t memory_groups(const char *mount, char *group, const char *name) 
     return least;
 }
 
-/* Whether a line of /proc/self/cgroup is about memory: "4:cpu,memory:/group". */
+/* Whether a line of /proc/self/cgroup is for memory: "4:cpu,memory:/group". */
 static bool memory_is_of(const char *line, const char *group) {
     const char *at = strstr(line, "memory");
     return at != NULL && at > line && at < group && strchr(":,", at[-1]) != NULL &&
            strchr(":,", at[sizeof "memory" - 1]) != NULL;
 }
 
-/* This process's: "0::/group" (version 2), "4:memory:/group" (version 1). */
+/* The limit of this process's control group: "0::/group" (version 2), "4:memory:/group" (version
+ * 1). */
 static uint64_t memory_group(void) {
     char line[1024];
     uint64_t least = UINT64_MAX;
@@ -80,8 +81,8 @@ void nest__memory_text(uint64_t bytes, char to[32]) {
     snprintf(to, 32, "%llu%c", (unsigned long long)n, units[unit]);
 }
 
-/* In glibc each thread that allocates takes 64 MB of address space; where it is limited, they
- * share. */
+/* In glibc each thread that allocates reserves 64 MB of address space. If the address space is
+ * limited, all threads share one arena. */
 static void memory_is_shared(void) {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);
@@ -130,6 +131,6 @@ void *nest__slab(_Atomic(void *) *slab, size_t each) {
     if (atomic_compare_exchange_strong(slab, &there, made)) {
         return made;
     }
-    munmap(made, size); /* another thread was first: this one is its */
+    munmap(made, size); /* another thread was faster: use its array */
     return there;
 }

@@ -1,8 +1,8 @@
-/* notify.c: tells systemd, or whoever started the server in its way, how it is (sd_notify(3)).
+/* notify.c: reports the state of the server to systemd, or another program that uses sd_notify(3).
  *
- * Called by main, reload.c and worker models; a datagram, and nothing without NOTIFY_SOCKET. State:
- * when it was last said that the process lives; else the environment, which start-up code and
- * supervised processes share. No library is needed. */
+ * Called by main, reload.c and the worker models. Sends a datagram, or nothing without
+ * NOTIFY_SOCKET. State: the time of the last watchdog message; otherwise the environment, which
+ * start-up code and supervised processes share. Needs no library. */
 #include "platform.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ void nest__notify(const char *state) {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     int saved = errno;
     if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof to.sun_path) {
-        return; /* vsock: and other systems' */
+        return; /* vsock: and formats of other systems */
     }
     if (nest__notify_relay != -1) {
         (void)send(nest__notify_relay, state, strlen(state), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -31,7 +31,7 @@ void nest__notify(const char *state) {
     if (path[0] == '@') {
         to.sun_path[0] = '\0'; /* an abstract name: its length counts */
     }
-    struct timeval most = {.tv_sec = 1}; /* who started us does not read: no reason to hang */
+    struct timeval most = {.tv_sec = 1}; /* do not hang if the other program does not read */
     int beat = strncmp(state, "WATCHDOG=", 9) == 0 ? MSG_DONTWAIT : 0;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd != -1) {
@@ -44,7 +44,7 @@ void nest__notify(const char *state) {
     errno = saved;
 }
 
-/* A decimal number of 1 to most; 0: it is none. */
+/* Parses a decimal number from 1 to most. Returns 0 if it is invalid. */
 static unsigned long long notify_number(const char *text, unsigned long long most) {
     char *end;
     if (text == NULL || text[0] < '1' || text[0] > '9') {
@@ -55,7 +55,8 @@ static unsigned long long notify_number(const char *text, unsigned long long mos
     return *end != '\0' || errno != 0 || number > most ? 0 : number;
 }
 
-/* Meant for this process, or for the one that supervises it, whose health is ours. */
+/* Whether WATCHDOG_PID is this process or its supervisor, which depends on this process's health.
+ */
 static bool notify_ours(const char *pid) {
     unsigned long long number = notify_number(pid, INT32_MAX);
     return pid == NULL || number == (unsigned long long)getpid() ||

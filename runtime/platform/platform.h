@@ -1,6 +1,6 @@
-/* platform.h: what differs between systems, and small services that need nothing but libc.
+/* platform.h: what differs between systems, and small helpers that need only libc.
  *
- * Called by every part. Knows no session but for the report of a crash, no model, no option. */
+ * Called by every part. Must not know sessions (except for the crash report), models or options. */
 #ifndef NEST_PLATFORM_H
 #define NEST_PLATFORM_H
 
@@ -12,39 +12,43 @@
 /* -- system.c ---------------------------------------------------------------------------------- */
 uint64_t nest__clock_us(void); /* monotonic */
 uint64_t nest__clock_ms(void); /* monotonic, no system call where the vdso has it */
-/* The same clock, cheaper, behind it by a tick of the system at most (10 ms). */
+/* The same clock, cheaper, but up to one kernel tick (10 ms) behind. */
 uint64_t nest__clock_coarse_ms(void);
-/* Opens /dev/null on 0, 1, 2 where they are closed, so that no connection gets their numbers;
- * ignores SIGPIPE. First thing in main. 0 or -errno. */
+/* Opens /dev/null on descriptors 0, 1, 2 if they are closed, so that no connection gets their
+ * numbers. Ignores SIGPIPE. main calls it first. Returns 0 or -errno. */
 int nest__stdio_secure(void);
-/* A socket is about to be closed: the system keeps nothing to deliver, the client sees a reset. */
+/* Makes the next close of this socket discard unsent data and reset the connection. */
 void nest__reset_at_close(int fd);
-/* Bytes of a file go to a socket that does not wait (O_NONBLOCK). As nest__send_file. */
+/* Sends bytes of a file to a nonblocking socket. Same results as nest__send_file. */
 int64_t nest__sendfile(int socket, int fd, uint64_t at, uint64_t n);
-/* Whether a HUP with this si_code says that the terminal is gone, which ends a server, and not that
- * somebody asks for a reload. False where it is not to be heard (nohup). After nest__stdio_secure.
- */
+/* Whether a SIGHUP with this si_code means that the terminal was closed, which ends a server,
+ * rather than a request to reload. False if SIGHUP was ignored at the start (nohup). Call it after
+ * nest__stdio_secure. */
 bool nest__hung_up(int code);
-/* Makes room for `most` >= `need` descriptors, as far as the hard limit allows; says on stderr that
- * max_clients cannot fit if that is less than `need`. 0 or -errno. */
+/* Raises the limit of descriptors to `most`, where `most` >= `need`, as far as the hard limit
+ * allows. If that is less than `need`, reports that max_clients is too large. Returns 0 or -errno.
+ */
 int nest__descriptors_budget(uint64_t need, uint64_t most);
-/* How many more than `need` the hard limit allows. */
+/* How many descriptors the hard limit allows in addition to `need`. */
 uint64_t nest__descriptors_beyond(uint64_t need);
-/* The same for one process a client. */
+/* Checks the limit of processes for one process per client. Returns 0 or -errno. */
 int nest__processes_budget(void);
-/* The same for memory in bytes, of all clients: what they need without an action's doing, and the
- * `most`, which may be more than there is, and is then said. `processes`: that they are spread
- * over. What the program has without them is little. */
+/* Checks the limit of memory, in bytes, for all clients. `alone` is what they can use without the
+ * help of an action; if it exceeds the limit, the result is an error. `most` is the largest
+ * possible use; if it exceeds the limit, this is only reported. `processes`: the number of
+ * processes that share this memory. The memory that the program needs without clients is small and
+ * not counted. */
 int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes);
-void nest__memory_text(uint64_t bytes, char to[32]); /* "412M": rounded up */
-/* `each` zeroed bytes for each of maxClients, made by whoever asks first and never freed; they take
- * memory only as far as they are used. NULL: there is none. */
+void nest__memory_text(uint64_t bytes, char to[32]); /* "412M", rounded up */
+/* Returns an array of `each` zeroed bytes per client of maxClients. The first caller allocates it,
+ * and it is never freed. Pages use memory only after they are written. NULL: out of memory. */
 void *nest__slab(_Atomic(void *) *, size_t each);
-/* notify.c: for who minds a server and sleeps in between, at most `timeout` ms (-1: no limit): says
- * that it lives if that is due; how long it may sleep. */
+/* notify.c: for a process that watches a server and sleeps at most `timeout` ms at a time (-1: no
+ * limit). Sends a watchdog message if it is due. Returns how long the process may sleep. */
 int nest__beat(int timeout);
-extern int nest__notify_relay; /* a supervised process says it to its supervisor; else -1 */
-/* Asks for `signal` when the parent dies. 0; -ESRCH: it has died already. */
+extern int nest__notify_relay; /* a supervised process sends messages to its supervisor through this
+                                  descriptor; otherwise -1 */
+/* Asks for `signal` when the parent process dies. Returns 0, or -ESRCH if it has already died. */
 int nest__parent_watch(int signal, pid_t parent);
 /* No new TCP connection begins on a listening socket; those that are being made are completed.
  * Where the system cannot, nothing happens. */
@@ -54,38 +58,40 @@ enum { NEST__ADDRESS_TEXT = 128 };
 /* "192.0.2.1:4711", "[2001:db8::1]:4711" (RFC 5952), "unix". */
 void nest__address_text(const struct sockaddr *, char *to, size_t size);
 /* -- text.c: bounded text, async-signal-safe --------------------------------------------------- */
-struct nest__line { /* what does not fit is left out; no NUL */
+struct nest__line { /* text beyond `size` is omitted; no NUL is written */
     char *p;
     size_t n, size;
 };
 void nest__line_add(struct nest__line *, const char *text);
 void nest__line_char(struct nest__line *, char);
 void nest__line_number(struct nest__line *, uint64_t);
-/* "closed", "eof", …, in a word; "crash" for NEST_OPEN, which nobody else can have ended as. */
+/* The reason in one word: "closed", "eof", …; "crash" for NEST_OPEN, because only a crash ends a
+ * connection without a reason. */
 const char *nest__reason_word(enum nest_reason);
 /* -- log.c ------------------------------------------------------------------------------------- */
-/* One line on stderr, "NAME: text", in one write; newlines inside become "\n". For operators. */
+/* Writes one line "NAME: text" to stderr in one write; newlines in the text become "\n". */
 void nest__say(const char *format, ...) NEST_FORMAT(1, 2);
 extern _Thread_local bool nest__muted; /* nest__say says nothing on this thread */
 /* Writes all, waiting if it must, or gives up at the first error. Async-signal-safe. */
 void nest__write(int fd, const void *, size_t);
-/* The same for a line of at most PIPE_BUF bytes, but drops it rather than wait: a reader that has
- * stopped reading stops no server. False: dropped. */
+/* Writes a line of at most PIPE_BUF bytes, or drops it if the write would wait: a log reader that
+ * does not read must not stop the server. Returns false if the line was dropped. */
 bool nest__tell(int fd, const void *, size_t);
-/* From here on what is told on stderr goes to the system's log, if there is one: stderr is a
- * client's. */
+/* From now on, sends log lines to the system log, if there is one, because stderr belongs to a
+ * client. */
 void nest__syslog(void);
 bool nest__syslogs(void);
 void nest__line_time(struct nest__line *); /* "2020-02-29T14:38:26.123Z" */
 /* -- crash.c ----------------------------------------------------------------------------------- */
-/* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line, then lets them end the process. Constant
- * texts: `who` ("worker", "server"), `consequence` ("only this client is lost"). */
+/* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line and then lets them end the process. `who`
+ * ("worker", "server") and `consequence` ("only this client is lost") must be constant texts. */
 void nest__crash_install(const char *who, const char *consequence);
-/* An alternate stack for the calling thread, so that a stack overflow can be reported too. The
- * thread calls nest__crash_leave before it ends. */
+/* Sets an alternate signal stack for the calling thread, so that a stack overflow can be reported.
+ * The thread must call nest__crash_leave before it ends. */
 void nest__crash_enter(void);
 void nest__crash_leave(void);
-/* For what is generated: rules are active together that the compiler has proved never to be. */
+/* Called by generated code when rules are active together although the compiler has proved that
+ * they cannot be. */
 _Noreturn void nest__unforeseen(void);
 
 #endif

@@ -1,8 +1,8 @@
-/* scan.h: many bytes at once: runs, texts, sets.
+/* scan.h: scans runs, texts and sets, many bytes at a time.
  *
- * Included by the generated matchers. Each function is what a loop over bytes would do; none reads
- * beyond `end`. Vectors: SSE2, which every x86-64 has, SSSE3 where the processor has it, NEON;
- * elsewhere the loop. Must not know automata. */
+ * Included by the generated matchers. Each function gives the result of a loop over single bytes,
+ * and none reads at or beyond `end`. Vectors are SSE2, which every x86-64 processor has, SSSE3 if
+ * the processor has it, or NEON; elsewhere the loop is used. Must not know automata. */
 #ifndef NEST_SCAN_H
 #define NEST_SCAN_H
 
@@ -17,7 +17,7 @@
 #include <arm_neon.h>
 #endif
 
-/* -- texts: 2, 4 or 8 bytes that are these; `fold`: bits that count as set */
+/* -- texts: compare with 2, 4 or 8 given bytes; bits in `fold` are set before the comparison */
 
 static inline bool nest__same2(const uint8_t *p, const char text[3]) {
     uint16_t a, b;
@@ -64,7 +64,7 @@ static inline bool nest__like8(const uint8_t *p, const char text[9], const char 
     return (a | bits) == b;
 }
 
-/* Four bytes as a number, the first the lowest. */
+/* Four bytes as a little-endian number. */
 static inline uint32_t nest__word4(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
@@ -74,17 +74,17 @@ static inline uint32_t nest__word4(const uint8_t *p) {
 enum nest__high { NEST__HIGH_OUT, NEST__HIGH_IN, NEST__HIGH_MIXED };
 struct nest__set {
     uint64_t bits[4];
-    uint8_t rows[16];     /* of bytes below 128: bit `byte >> 4` of rows[byte & 15] */
-    enum nest__high high; /* the others: none, all, some of them are in it */
+    uint8_t rows[16];     /* for bytes below 128: bit `byte >> 4` of rows[byte & 15] */
+    enum nest__high high; /* whether none, all or some of the other bytes are in the set */
 };
 
 static inline bool nest__has(const struct nest__set *set, uint8_t byte) {
     return (set->bits[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
-/* -- runs: up to the first byte that ends one, or `end` */
+/* -- runs: find the first byte that ends a run, or `end` */
 
-/* A vector of bytes, and for each whether something holds: all bits or none. */
+/* A vector of bytes, and a vector of results with all bits set or clear for each byte. */
 typedef uint8_t nest__bytes16 __attribute__((vector_size(16)));
 typedef int8_t nest__which16 __attribute__((vector_size(16)));
 enum { NEST__WIDE = 16 };
@@ -95,7 +95,8 @@ static inline nest__bytes16 nest__load16(const uint8_t *p) {
     return bytes;
 }
 
-/* 0: for none; else what nest__first16 makes the number of the first of. */
+/* Returns 0 if no result is true, otherwise a mask for nest__first16, which gives the index of the
+ * first. */
 static inline uint64_t nest__mask16(nest__which16 which) {
 #if defined(__SSE2__)
     return (unsigned)_mm_movemask_epi8((__m128i)which);
@@ -119,11 +120,11 @@ static inline unsigned nest__first16(uint64_t mask) {
 #endif
 }
 
-/* v - by, of a byte or of each of a vector, modulo 256 */
+/* v - by modulo 256, for a byte or for each byte of a vector */
 #define NEST__LESS(v, by) ((__typeof__(v))((v) - (by)))
 
-/* p goes on to the first byte `v` for which STOP holds, or to the end. STOP compares v with
- * constants: it is an expression of a byte, and of a vector of them. */
+/* Advances p to the first byte `v` for which STOP is true, or to the end. STOP compares v with
+ * constants and must be valid both for a byte and for a vector. */
 #define NEST__UNTIL(p, end, STOP)                                                                  \
     do {                                                                                           \
         bool nest__found = false;                                                                  \
@@ -150,8 +151,8 @@ static inline unsigned nest__first16(uint64_t mask) {
     } while (false)
 
 #if defined(__SSE2__)
-/* W. Muła, http://0x80.pl/articles/simd-byte-lookup.html: a row by the low half of a byte, a bit of
- * it by the high half. Of 16 bytes at least. */
+/* Method: W. Muła, http://0x80.pl/articles/simd-byte-lookup.html. The low half of a byte selects a
+ * row, and the high half a bit of it. Needs at least 16 bytes. */
 __attribute__((target("ssse3"), noinline, unused)) static const uint8_t *
 scan_among_ssse3(const uint8_t *p, const uint8_t *end, const struct nest__set *set) {
     const __m128i rows = _mm_loadu_si128((const __m128i *)(const void *)set->rows);
@@ -161,7 +162,7 @@ scan_among_ssse3(const uint8_t *p, const uint8_t *end, const struct nest__set *s
     const uint8_t *const last = end - NEST__WIDE;
     do {
         __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i row = _mm_shuffle_epi8(rows, bytes); /* 0 for bytes from 128 on */
+        __m128i row = _mm_shuffle_epi8(rows, bytes); /* 0 for bytes >= 128 */
         __m128i bit = _mm_shuffle_epi8(bits, _mm_and_si128(_mm_srli_epi16(bytes, 4), half));
         __m128i out = _mm_cmpeq_epi8(_mm_and_si128(row, bit), _mm_setzero_si128());
         unsigned at = (unsigned)_mm_movemask_epi8(out);
@@ -178,7 +179,7 @@ scan_among_ssse3(const uint8_t *p, const uint8_t *end, const struct nest__set *s
 }
 #endif
 
-/* The first that is not in the set. */
+/* Returns the first byte that is not in the set. */
 static inline const uint8_t *nest__among(const uint8_t *p, const uint8_t *end,
                                          const struct nest__set *set) {
 #if defined(__SSE2__)

@@ -1,7 +1,7 @@
-/* system.c: clock, descriptors, parents: calls that differ between systems.
+/* system.c: clock, descriptors, parent processes: system calls that differ between systems.
  *
- * Called by main, worker models and io. State: whether HUP was ignored at the start. Must not know
- * sessions. The only place, with its neighbours in platform/, where #if may ask for the system. */
+ * Called by main, the worker models and the loops. State: whether SIGHUP was ignored at the start.
+ * Must not know sessions. Only files in platform/ may use #if to test for a system. */
 #include "platform.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int64_t nest__sendfile(int socket, int fd, uint64_t at, uint64_t n) {
     case ETIMEDOUT:
     case ENOTCONN:
         return -ECONNRESET;
-    case EINVAL: /* this file cannot be sent so */
+    case EINVAL: /* sendfile does not support this file */
     case ENOSYS:
     case ENOMEM:
         return -EAGAIN;
@@ -71,7 +71,7 @@ int64_t nest__sendfile(int socket, int fd, uint64_t at, uint64_t n) {
 }
 #endif
 
-static bool system_nohup; /* HUP was ignored by whoever started the server */
+static bool system_nohup; /* SIGHUP was ignored when the server was started */
 
 bool nest__hung_up(int code) {
 #if defined(SI_KERNEL)
@@ -87,11 +87,12 @@ int nest__stdio_secure(void) {
     system_nohup = sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) == -1) {
-            return -errno; /* the lowest free number is fd */
+            return -errno; /* open returns the lowest free number, fd */
         }
     }
     struct sigaction ignore = {.sa_handler = SIG_IGN};
-    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a file, or a log, that grows too large: EFBIG */
+    (void)sigaction(SIGXFSZ, &ignore,
+                    NULL); /* a file or log that grows too large: write fails with EFBIG */
     return sigaction(SIGPIPE, &ignore, NULL) == -1 ? -errno : 0;
 }
 
@@ -126,7 +127,7 @@ int nest__processes_budget(void) {
     struct rlimit have;
     if (geteuid() == 0 || getrlimit(RLIMIT_NPROC, &have) == -1 ||
         have.rlim_cur > nest__config.max_clients) {
-        return 0; /* the superuser has no such limit */
+        return 0; /* root has no such limit */
     }
     nest__say("%u clients need a process each, and this user may have at most %llu; lower "
               "maxClients, or raise the limit (ulimit -u)",
@@ -147,16 +148,16 @@ int nest__parent_watch(int signal, pid_t parent) {
 
 void nest__connections_refuse(int fd) {
 #if defined(__linux__)
-    /* Classic BPF as the kernel takes it; linux/filter.h is not everybody's (musl). */
+    /* Classic BPF in the kernel's format; musl does not have linux/filter.h. */
     struct {
         uint16_t code;
         uint8_t jump_true, jump_false;
         uint32_t k;
     } drop_syn[] = {
-        {0x30, 0, 0, 13},        /* load a byte: TCP's flags */
-        {0x45, 0, 1, 0x02},      /* SYN: a client that begins */
-        {0x06, 0, 0, 0},         /* return: dropped */
-        {0x06, 0, 0, UINT32_MAX} /* return: all of it */
+        {0x30, 0, 0, 13},        /* load a byte: the TCP flags */
+        {0x45, 0, 1, 0x02},      /* SYN: a new connection */
+        {0x06, 0, 0, 0},         /* return 0: drop */
+        {0x06, 0, 0, UINT32_MAX} /* return: accept */
     };
     struct {
         unsigned short count;

@@ -1,6 +1,6 @@
 /* text.c: bounded text: strlcpy, strlcat, and lines built without stdio.
  *
- * Called by actions (nest_strl*), by whoever writes lines, and inside signal handlers: nothing here
+ * Called by actions (nest_strl*), by code that writes lines, and by signal handlers. Nothing here
  * allocates, locks or keeps state. */
 #include "platform.h"
 

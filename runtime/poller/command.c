@@ -140,10 +140,25 @@ static char *command_fault(char *p, struct nest__command *command) {
     return command_number(p, 1, &command->number);
 }
 
+/* What stands behind `complete`; NULL, or where it ends. */
+static char *command_complete(char *p, struct nest__command *command) {
+    command->complete = command_word(&p, "now")     ? NEST__COMPLETE_NOW
+                        : command_word(&p, "later") ? NEST__COMPLETE_LATER
+                                                    : NEST__COMPLETE_ONE;
+    if (command->complete == NEST__COMPLETE_ONE) {
+        command->room = UINT64_MAX;
+        p = command_number(p, 0, &command->number);
+        if (p != NULL && p[strspn(p, " \t\r\n")] != '\0') {
+            p = command_count(p, &command->room);
+        }
+    }
+    return p;
+}
+
 struct nest__command nest__command_read(void) {
     static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
                                         "drain",  "pass", "clients", "helpers", "fail",
-                                        "reload", "disk", "short"};
+                                        "reload", "disk", "short",   "linger",  "complete"};
     struct nest__command command = {.verb = NEST__COMMAND_NOTHING};
     uint64_t who = 0;
     if (getline(&command_line, &command_size, stdin) == -1) {
@@ -165,7 +180,7 @@ struct nest__command nest__command_read(void) {
     }
     if (command.verb == NEST__COMMAND_NOTHING) {
         return command_wrong("unknown command; open, in, eof, reset, room, drain, pass, clients, "
-                             "helpers, fail, reload, disk and short exist");
+                             "helpers, fail, reload, disk, short, linger and complete exist");
     }
     p += n;
     if (command.verb <= NEST__COMMAND_ROOM) {
@@ -210,6 +225,16 @@ struct nest__command nest__command_read(void) {
         if (command.error == 0 && !command_word(&p, "none")) {
             return command_wrong("EMFILE, ENFILE, ENOMEM, ENOBUFS or none must follow");
         }
+    }
+    if (command.verb == NEST__COMMAND_LINGER) {
+        command.cold = command_word(&p, "on");
+        if (!command.cold && !command_word(&p, "off")) {
+            return command_wrong("on or off must follow");
+        }
+    }
+    if (command.verb == NEST__COMMAND_COMPLETE && (p = command_complete(p, &command)) == NULL) {
+        return command_wrong("now, later, or the number of an operation must follow, from 0, and "
+                             "perhaps a count of bytes");
     }
     if (command.verb == NEST__COMMAND_FAIL && (p = command_fault(p, &command)) == NULL) {
         return command_wrong("memory N, stack N or file ERROR N must follow; ERROR: EIO ENOSPC "

@@ -19,12 +19,15 @@ enum nest__verb {
     NEST__COMMAND_RELOAD,
     NEST__COMMAND_DISK,
     NEST__COMMAND_SHORT,
+    NEST__COMMAND_LINGER,
+    NEST__COMMAND_COMPLETE,
     NEST__COMMAND_NOTHING, /* an empty line, a comment */
     NEST__COMMAND_WRONG,
     NEST__COMMAND_END
 };
 enum nest__fault { NEST__FAULT_MEMORY, NEST__FAULT_STACK, NEST__FAULT_FILE, NEST__FAULT_SCARCE };
 #define NEST__NO_HELPERS UINT32_MAX
+enum nest__complete { NEST__COMPLETE_NOW, NEST__COMPLETE_LATER, NEST__COMPLETE_ONE };
 struct nest__command {
     enum nest__verb verb;
     uint32_t who;   /* from 1 */
@@ -33,7 +36,8 @@ struct nest__command {
     uint64_t room; /* UINT64_MAX: unlimited */
     /* pass, helpers: ms; clients: how many; fail: which one from now on, or how many */
     uint32_t number;
-    bool cold; /* disk */
+    bool cold;                    /* disk; linger: on */
+    enum nest__complete complete; /* ONE: operation `number`, of at most `room` bytes */
     enum nest__fault fault;
     int error;       /* fail file, short: as this */
     const char *why; /* WRONG */

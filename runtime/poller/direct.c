@@ -36,7 +36,7 @@ int nest__direct_push(nest_session *s, struct nest__chan *chan) {
         for (int i = 0; i < pieces; i++) {
             all += out[i].n;
         }
-        int64_t n = nest__chan_send(chan, out, pieces, NEST__CHAN_PLAIN);
+        int64_t n = nest__chan_send_out(chan, out, pieces, NEST__CHAN_PLAIN);
         if (n < 0) {
             return n == -EAGAIN ? 0 : -ECONNRESET;
         }

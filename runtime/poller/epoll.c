@@ -78,7 +78,7 @@ static void epoll_disarm(struct nest__chan *chan) {
 }
 
 static bool epoll_arm(const nest_session *s, struct nest__chan *chan, uint8_t events) {
-    uint64_t name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_RECEIVE);
+    uint64_t name = nest__name_of(s, chan, NEST__OP_RECEIVE);
     int fd = epoll_descriptor(chan, events);
     if (NEST__PIPES && chan->io != 0 &&
         fd != epoll_descriptor(chan, chan->io & (uint8_t)~EPOLL_ALWAYS)) {
@@ -183,19 +183,19 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
     if (s == NULL || (s->flags & NEST__READY) != 0) {
         return false; /* of one that is gone; or its turn comes */
     }
-    struct nest__chan *chan = &s->c0;
+    struct nest__chan *chan = nest__chan_at(s, nest__name_channel(event->data.u64));
     done->name = event->data.u64;
     switch ((enum nest__await)chan->awaits) {
     case NEST__AWAIT_INPUT:
         done->result = nest__direct_receive(s, chan, &done->window);
         return done->result != -EAGAIN;
     case NEST__AWAIT_OUTPUT:
-        done->name += NEST__OP_SEND - NEST__OP_RECEIVE;
+        done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = 0;
         return true;
     case NEST__AWAIT_ERRORS:
         if ((event->events & EPOLLERR) != 0) {
-            done->name += NEST__OP_WATCH - NEST__OP_RECEIVE;
+            done->name = nest__name_of(s, chan, NEST__OP_WATCH);
             done->result = -ECONNRESET;
             return true;
         }

@@ -74,6 +74,12 @@ static inline nest_session *nest__named(uint64_t name) {
     return s->self.gen == nest__name_gen(name) && s->phase != NEST__FREE ? s : NULL;
 }
 
+/* The name of a channel's operation. */
+static inline uint64_t nest__name_of(const nest_session *s, const struct nest__chan *chan,
+                                     enum nest__operation operation) {
+    return nest__name(s->self.gen, s->self.slot, nest__chan_number(s, chan), operation);
+}
+
 struct nest__completion {
     uint64_t name;
     int64_t result;

@@ -152,6 +152,7 @@ void nest__chan_close(const struct nest__chan *chan) {
         nest__say("no memory to print that conversation %u is closed", (unsigned)who);
         script_status = 1;
     }
+    script_untouch(client);
     script_clients[who - 1] = NULL;
     (free)(client->sent);
     (free)(client);

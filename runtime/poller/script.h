@@ -24,6 +24,11 @@ struct script_client { /* from its open, or a `room` before that, until it is cl
     bool eof, reset;
     bool touched;               /* in the list of script_poller.c */
     struct script_client *next; /* there */
+    /* Of delayed operations: what is in flight, and its sum when it was given away. */
+    struct nest__out flight[NEST__CHAN_VECTORS];
+    int pieces; /* of it; 0: nothing is in flight */
+    uint64_t sum;
+    bool closing;
 };
 
 /* -- script.c */
@@ -39,11 +44,26 @@ extern uint32_t script_now;                  /* virtual time */
 extern uint32_t script_opened, script_taken; /* conversations 1 to these */
 extern int script_short;                     /* -errno with which none can be taken; 0 */
 void script_touch(struct script_client *);   /* what its channel awaits may have come */
-nest_session *script_session(uint32_t who);  /* NULL: it was not yet taken, or is closed */
-void script_request(int64_t count);          /* NEST__OP_SIGNAL */
-uint32_t script_next_time(void);             /* when something is due; 0: nothing is */
-/* What the channel awaits completes, if it has come. */
-bool script_complete(struct script_client *, struct nest__completion *);
+void script_untouch(const struct script_client *);
+nest_session *script_session(uint32_t who); /* NULL: it was not yet taken, or is closed */
+void script_request(int64_t count);         /* NEST__OP_SIGNAL */
+uint32_t script_next_time(void);            /* when something is due; 0: nothing is */
+
+bool script_accepts(void); /* a client can be taken, or the stop is to hear that none can */
+void script_lent(const struct nest__window *); /* until the next step */
+/* `complete`: one of the operations that can. */
+void script_ask(uint32_t which, uint64_t most);
+
+/* -- script_later.c */
+extern bool script_later; /* operations complete when a command says so */
+void script_later_end(void);
+int script_later_push(nest_session *, struct nest__chan *);
+uint32_t script_later_count(void); /* operations that can complete */
+/* One of them does; a send or a receive of at most so many bytes. False: it is no completion for
+ * the loop. */
+bool script_later_complete(uint32_t which, uint64_t most, struct nest__completion *);
+/* What is under way for this client, if that can complete. */
+bool script_later_finish(struct script_client *, uint64_t most, struct nest__completion *);
 
 /* -- script_steps.c */
 void script_step(void); /* a command, time that passes, or a step of the end */

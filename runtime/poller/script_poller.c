@@ -23,6 +23,9 @@ static struct {
     uint32_t lent;                        /* bytes of the buffer in use */
     bool armed, stopped, retired;
     bool wake, ring; /* a job is done, the alarm rings: told once */
+    bool asked;      /* for a delayed operation: */
+    uint32_t which;
+    uint64_t most;
 } poll_state;
 
 uint32_t nest__now(void) {
@@ -52,6 +55,18 @@ void script_touch(struct script_client *client) {
     }
 }
 
+void script_untouch(const struct script_client *client) {
+    struct script_client **at = &poll_state.touched, *before = NULL;
+    if (client->touched) {
+        while (*at != client) {
+            before = *at;
+            at = &(*at)->next;
+        }
+        *at = client->next;
+        poll_state.last = poll_state.last == client ? before : poll_state.last;
+    }
+}
+
 static struct script_client *poller_touched(void) {
     struct script_client *client = poll_state.touched;
     if (client != NULL) {
@@ -66,8 +81,14 @@ nest_session *script_session(uint32_t who) {
     return client == NULL || client->slot == NEST__NO_SLOT ? NULL : nest__slot_at(client->slot);
 }
 
+/* Its client, which learns who serves it. */
+static struct script_client *poller_client(const nest_session *s, const struct nest__chan *chan) {
+    struct script_client *client = script_client_of(chan);
+    client->slot = s->self.slot;
+    return client;
+}
+
 bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
-    script_client_of(chan)->slot = s->self.slot;
     if (what != NEST__AWAIT_NOTHING && chan->io == 0) { /* the first time takes memory */
         if (script_memory_fails()) {
             return false;
@@ -75,19 +96,29 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
         chan->io = 1;
     }
     chan->awaits = what;
-    script_touch(script_client_of(chan));
+    script_touch(poller_client(s, chan));
     return true;
+}
+
+void script_lent(const struct nest__window *window) {
+    poll_state.lent = window->lent ? window->n : 0;
 }
 
 int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
                              struct nest__window *window) {
+    if (script_later) {
+        return -EAGAIN;
+    }
     int64_t n = nest__direct_receive(s, chan, window);
-    poll_state.lent = n > 0 && window->lent ? window->n : 0;
+    if (n > 0) {
+        script_lent(window);
+    }
     return n;
 }
 
 int nest__push(nest_session *s, struct nest__chan *chan) {
-    return nest__direct_push(s, chan);
+    bool later = script_later || poller_client(s, chan)->pieces > 0;
+    return later ? script_later_push(s, chan) : nest__direct_push(s, chan);
 }
 
 int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
@@ -95,24 +126,33 @@ int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64
     return nest__direct_send_file(chan, fd, at, n);
 }
 
-bool script_complete(struct script_client *client, struct nest__completion *done) {
+/* What the channel awaits, if it has come. */
+static bool poller_complete(struct script_client *client, struct nest__completion *done) {
     nest_session *s = client->slot == NEST__NO_SLOT ? NULL : nest__slot_at(client->slot);
-    if (s == NULL || (s->flags & NEST__READY) != 0) {
+    if (s == NULL) {
+        return false;
+    }
+    if (client->closing || client->pieces > 0) { /* began when operations were delayed */
+        return script_later_finish(client, UINT64_MAX, done);
+    }
+    if ((s->flags & NEST__READY) != 0) {
         return false;
     }
     struct nest__chan *chan = &s->c0;
     switch ((enum nest__await)chan->awaits) {
     case NEST__AWAIT_INPUT:
-        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_RECEIVE);
+        done->name = nest__name_of(s, chan, NEST__OP_RECEIVE);
         done->result = nest__direct_receive(s, chan, &done->window);
-        poll_state.lent = done->result > 0 && done->window.lent ? done->window.n : 0;
+        if (done->result > 0) {
+            script_lent(&done->window);
+        }
         return done->result != -EAGAIN;
     case NEST__AWAIT_OUTPUT:
-        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_SEND);
+        done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = client->reset ? -ECONNRESET : 0;
         return client->reset || client->room > 0;
     case NEST__AWAIT_ERRORS:
-        done->name = nest__name(s->self.gen, s->self.slot, 0, NEST__OP_WATCH);
+        done->name = nest__name_of(s, chan, NEST__OP_WATCH);
         done->result = -ECONNRESET;
         return client->reset;
     case NEST__AWAIT_NOTHING:
@@ -127,17 +167,15 @@ bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) 
 }
 
 bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
-    struct script_client *client = script_client_of(chan);
-    (void)s;
+    struct script_client *client = poller_client(s, chan);
     chan->awaits = NEST__AWAIT_NOTHING;
-    if (client->touched) { /* it is freed: nothing may name it */
-        struct script_client **at = &poll_state.touched, *before = NULL;
-        while (*at != client) {
-            before = *at;
-            at = &(*at)->next;
-        }
-        *at = client->next;
-        poll_state.last = poll_state.last == client ? before : poll_state.last;
+    if (script_later) {
+        client->closing = true;
+        return false;
+    }
+    if (client->pieces > 0) { /* cancelled */
+        client->pieces = 0;
+        nest__out_sent(s, chan, 0);
     }
     nest__chan_close(chan);
     return true;
@@ -174,20 +212,25 @@ int nest__take(struct nest__listener *listener, struct nest__arrival *arrival, b
     return script_short;
 }
 
-/* A client waits, or the stop is to hear that none does. */
-static bool poller_accepts(void) {
+bool script_accepts(void) {
     return poll_state.armed &&
            (script_taken < script_opened || (poll_state.stopped && !poll_state.retired));
 }
 
 bool nest__poller_crowded(void) {
-    return script_opened - script_taken > 1;
+    return !script_later && script_opened - script_taken > 1;
 }
 
 /* -- completions */
 
 void script_request(int64_t count) {
     poll_state.request += count;
+}
+
+void script_ask(uint32_t which, uint64_t most) {
+    poll_state.asked = true;
+    poll_state.which = which;
+    poll_state.most = most;
 }
 
 void nest__poller_step(void) {
@@ -204,12 +247,18 @@ bool nest__poller_next(struct nest__completion *done) {
         poll_state.request = 0;
         return true;
     }
-    if (poller_accepts()) {
+    if (poll_state.asked) {
+        poll_state.asked = false;
+        if (script_later_complete(poll_state.which, poll_state.most, done)) {
+            return true;
+        }
+    }
+    if (!script_later && script_accepts()) {
         done->name = nest__name_of_loop(NEST__OP_ACCEPT, 0);
         return true;
     }
-    while ((client = poller_touched()) != NULL) {
-        if (script_complete(client, done)) {
+    while (!script_later && (client = poller_touched()) != NULL) {
+        if (poller_complete(client, done)) {
             return true;
         }
     }
@@ -233,7 +282,7 @@ uint32_t script_next_time(void) {
 
 void nest__poller_sleep(bool look) {
     uint32_t job = script_job_next();
-    if (poll_state.touched != NULL || poller_accepts()) {
+    if (!script_later && (poll_state.touched != NULL || script_accepts())) {
         return;
     }
     poll_state.wake = job != 0 && nest__reached(job, script_now);

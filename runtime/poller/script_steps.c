@@ -7,7 +7,8 @@
  *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
  *     fail memory N | fail scarce N | fail stack N | fail file ERROR N | disk cold | disk warm
- *     short ERROR | short none
+ *     short ERROR | short none | linger on | linger off
+ *     complete later | complete now | complete K | complete K BYTES
  *     C out "bytes" | C closed | C cut
  *
  * C counts from 1 in the order of open, and is nest_id unless `clients` stands first: then at most
@@ -20,7 +21,12 @@
  * like all time. `fail` lets the Nth allocation, new stack or operation on a file from then on
  * fail, or, scarce, the next N allocations. Of a cold disk nothing is in memory: what it has takes
  * work that may block. `short`: from then on nobody can be taken, for lack of what the error means;
- * then they wait, as all do who come too many.
+ * then they wait, as all do who come too many. `linger`: the server reads what a client still sends
+ * before it closes, as it does on sockets; else it closes at once.
+ *
+ * `complete later`: from then on receives, sends, accepts and closes complete only by `complete K`,
+ * which completes the Kth (from 0) of those that can, in the order of conversations, with at most
+ * so many bytes; `now`: all do, and those that follow at once.
  *
  * At the end of stdin nothing is short any more, and every conversation gets eof; then time passes
  * until no action pauses or waits for work; then those whose client does not take the rest are
@@ -75,6 +81,20 @@ static void steps_clients(uint32_t most) {
     steps.again = true;
 }
 
+static void steps_complete(const struct nest__command *command) {
+    switch (command->complete) {
+    case NEST__COMPLETE_NOW:
+        script_later_end();
+        break;
+    case NEST__COMPLETE_LATER:
+        script_later = true;
+        break;
+    case NEST__COMPLETE_ONE:
+        script_ask(command->number, command->room);
+        break;
+    }
+}
+
 static void steps_of_server(const struct nest__command *command) {
     switch (command->verb) {
     case NEST__COMMAND_WRONG:
@@ -84,6 +104,7 @@ static void steps_of_server(const struct nest__command *command) {
         steps.stage = STEPS_EOFS;
         steps.next = 0;
         script_short = 0;
+        script_later_end();
         nest__accept_resume();
         break;
     case NEST__COMMAND_DRAIN:
@@ -110,6 +131,12 @@ static void steps_of_server(const struct nest__command *command) {
         break;
     case NEST__COMMAND_RELOAD:
         script_request(NEST__RELOAD);
+        break;
+    case NEST__COMMAND_LINGER:
+        script_lingers = command->cold;
+        break;
+    case NEST__COMMAND_COMPLETE:
+        steps_complete(command);
         break;
     default:
         break;

@@ -14,7 +14,7 @@ MODELS = [("blocking", "process"), ("blocking", "thread"), ("epoll", "loops"), (
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [f"-DNEST__{name}=1" for name in ("RULES", "CONDITIONS", "TAGS", "REGISTERS", "PARTS", "THREAD_WORDS",
                                           "NFA_STATES", "LOG_REQUESTS", "PIPES", "TIMERS")]
-SIZES += ["-DNEST__APART=0", "-DNEST__MESSAGES=0"]
+SIZES += ["-DNEST__STANDALONE=0", "-DNEST__MESSAGES=0"]
 
 
 def defined(build, compiler, name, text):

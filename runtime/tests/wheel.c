@@ -4,7 +4,7 @@
  * each one's deadline should be. Time begins shortly before it wraps around. */
 #define NEST__RULES 1
 #define NEST__CONDITIONS 1
-#define NEST__APART 1
+#define NEST__STANDALONE 1
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 1

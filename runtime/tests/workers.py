@@ -18,87 +18,9 @@ import tempfile
 import threading
 import time
 
-from harness import runtime_list, settled
-
-HERE = pathlib.Path(__file__).parent / "sample"
-BYE = b"bye: closed by the server\r\n"
-
-
-def build(folder, model, options, tasks=False):
-    """The sample; with `tasks`, work of its own."""
-    tables = folder / "tables.h"
-    tables.write_bytes(subprocess.check_output([sys.executable, HERE / "tables.py"]))
-    exe = folder / f"sample-{model}{'-tasks' if tasks else ''}"
-    server = ["epoll", "loops"] if model == "epoll" else ["blocking", model]
-    features = ["keep", "timeout", *(["tasks"] if tasks else [])]
-    text = runtime_list("unit", *server, *[word for name in features for word in ("--with", name)])
-    (folder / f"{exe.name}.h").write_text(text + ('#include "tests/sample/tasks.c"\n' if tasks else ""))
-    flags = ["-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
-    flags += [f"-fsanitize={options.sanitize}"] if options.sanitize else []
-    name = {"epoll": "event"}.get(model, model)
-    subprocess.check_call(
-        [options.cc, *flags, "-Wno-infinite-recursion", "-iquote", HERE.parent.parent]
-        + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_UNIT="{exe}.h"', f'-DSAMPLE_TABLES="{tables}"']
-        + [HERE / "server.c", HERE / "crash.c", "-o", exe])
-    return exe
-
-
-class Server:
-    def __init__(self, exe, *settings, port=True, before=(), **variables):
-        arguments = [*before, exe, *(["--port", "0"] if port else [])]
-        for setting in settings:
-            arguments += ["--set", setting]
-        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env={**os.environ, **variables})
-        self.line = self.process.stdout.readline().decode()
-        assert "listening on" in self.line, self.process.stderr.read()
-        found = re.search(r":(\d+),", self.line)
-        self.port = int(found.group(1)) if found else 0
-
-    def connect(self, host="127.0.0.1"):
-        return socket.create_connection((host, self.port), timeout=10)
-
-    def children(self):
-        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        return [int(pid) for pid in pathlib.Path(path).read_text().split()]
-
-    def stop(self, sign=signal.SIGTERM):
-        """Seconds, status, what stdout and stderr said."""
-        begin = time.monotonic()
-        self.process.send_signal(sign)
-        out, err = self.process.communicate(timeout=10)
-        return time.monotonic() - begin, self.process.returncode, out.decode(), err.decode()
-
-
-def unix(path):
-    s = socket.socket(socket.AF_UNIX)
-    s.settimeout(10)
-    s.connect(str(path))
-    return s
-
-
-def rest(s):
-    data = b""
-    try:
-        while chunk := s.recv(65536):
-            data += chunk
-    except ConnectionResetError:
-        data += b"(reset)"
-    return data
-
-
-def line(s):
-    data = b""
-    while not data.endswith(b"\n"):
-        chunk = s.recv(1)
-        assert chunk, data
-        data += chunk
-    return data
-
-
-def ask(s, text):
-    s.sendall(text)
-    return rest(s)
+from harness import settled
+from sample_server import BYE, Server, alive, ask, build, line, rest, unix
+from service_process import no_service_process, service_processes
 
 
 def conversations(exe, model):
@@ -216,6 +138,12 @@ def starts(exe, model):
         server = Server(exe, "maxClients=5")
         _, status, out, _ = server.stop()
         assert status == 0 and out == "sample: stopped after 0 clients\n", (status, out)
+    for turn in range(20):  # a reload just before, in or behind the fork of a worker is answered, too
+        server = Server(exe, "maxClients=5")
+        time.sleep(turn / 10000)
+        server.process.send_signal(signal.SIGHUP)
+        assert b"read again" in server.process.stderr.readline()
+        assert server.stop()[1] == 0
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGALRM}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     server = Server(exe, "maxClients=5")
@@ -299,6 +227,20 @@ def crashes(exe, model):
     outlived(exe)
 
 
+def numbers(exe, model):
+    """No two connections have one number, whatever worker has died between them."""
+    server = Server(exe, "maxClients=3")
+    for turn in range(12):
+        assert ask(server.connect(), b"BIG 994\r\nQUIT\r\n").endswith(BYE)
+        if turn % 5 == 4:
+            ask(server.connect(), b"BIG 990\r\n")
+    _, status, out, err = server.stop()
+    found = [int(number) for number in re.findall(r"Z warn (\d+) a line", err)]
+    assert len(found) == 12 and len(set(found)) == 12, found
+    serials = [number >> 48 for number in found]
+    assert serials == ([0] * 12 if model == "process" else [0] * 5 + [1] * 5 + [2] * 2), serials
+
+
 def backs_off(exe, model):
     """While the next one is not started yet, a stop serves who waits, and nobody is busy with waiting."""
     server = Server(exe, "maxClients=1", "lingerTimeout=8s")
@@ -378,113 +320,6 @@ def outlived(exe):
     while any(alive(pid) for pid in children):
         assert time.monotonic() < end, "a worker is left"
         time.sleep(0.05)
-
-
-def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
-
-
-def no_service_process(exe, model):
-    """Where nothing has work of its own there is no such process, and nothing of it in the server."""
-    names = subprocess.check_output(["nm", exe], text=True)
-    assert not re.search(r"service_process|nest__task", names), "it is in a server that has no tasks"
-    assert "nest__supervise" in names
-    if model != "process":
-        server = Server(exe, "maxClients=5")
-        line(server.connect())
-        assert len(server.children()) == 1, "only the process that serves is there"
-        assert server.stop()[1] == 0
-
-
-class Tasks:
-    """The server of a model, with tasks, under load, and what its service process writes."""
-
-    def __init__(self, exe, model, folder):
-        self.model, self.path, self.over = model, folder / f"tasks-{model}", threading.Event()
-        self.server = Server(exe, "maxClients=12", SAMPLE_TASKS=str(self.path))
-        self.wrong, self.served = [], 0
-        self.threads = [threading.Thread(target=self.load) for _ in range(2)]
-        for thread in self.threads:
-            thread.start()
-
-    def load(self):
-        try:
-            while not self.over.is_set():
-                got = ask(self.server.connect(), b"WHO\r\nQUIT\r\n")
-                assert got == b"hello\r\nnobody 1\r\nclosing\r\n" + BYE, got
-                self.served += 1
-        except (OSError, AssertionError) as error:
-            self.wrong.append(error)
-
-    def latest(self, but):
-        """The process that has written last, once it is another and both tasks run in it."""
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            lines = self.path.read_text().splitlines() if self.path.exists() else []
-            pid = lines[-1].split()[1] if lines else but
-            if pid != but and {f"beat {pid}", f"clock {pid}"} <= set(lines):
-                return pid
-            time.sleep(0.005)
-        raise AssertionError(f"{self.model}: no service process takes the place of {but}")
-
-    def killed(self, times):
-        pid = "0"
-        for _ in range(times):
-            pid = self.latest(pid)
-            os.kill(int(pid), signal.SIGKILL)
-        return self.latest(pid)
-
-    def end(self, times):
-        pid = self.latest("0")
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
-        assert not self.wrong and self.served > 10, (self.model, self.wrong, self.served)
-        _, status, out, err = self.server.stop()
-        assert status == 0 and f"stopped after {self.served} clients: {self.served} closed\n" in out, out
-        assert not alive(pid), "the service process ends with the server"
-        found = re.findall(r"the service process \d+ was ended by signal 9 \(Killed\); another takes its "
-                           r"place in (\d+) ms\n", err)
-        assert found == ["100", "200", "400", "800", "1600", "3200", *["5000"] * 4][:times], err
-
-
-def service_processes(exes, folder, times=10):
-    """The service process is killed again and again under load, in all models at once: no client
-    notices."""
-    all_tasks = [Tasks(exe, model, folder) for model, exe in exes.items()]
-    failed = []
-
-    def kill(tasks):
-        try:
-            tasks.killed(times)
-        except (OSError, AssertionError) as error:
-            failed.append(error)
-
-    killers = [threading.Thread(target=kill, args=(tasks,)) for tasks in all_tasks]
-    for killer in killers:
-        killer.start()
-    for killer in killers:
-        killer.join()
-    for tasks in all_tasks:
-        tasks.end(times)
-    assert not failed, failed
-    for model, exe in exes.items():
-        path = folder / "outlived"
-        path.unlink(missing_ok=True)
-        server = Server(exe, "maxClients=5", SAMPLE_TASKS=str(path))
-        end = time.monotonic() + 10
-        while not path.exists():
-            assert time.monotonic() < end, "no service process begins"
-            time.sleep(0.01)
-        pids = server.children()
-        server.process.kill()
-        server.process.wait()
-        while any(alive(pid) for pid in pids):
-            assert time.monotonic() < end, "a child outlives the supervisor"
-            time.sleep(0.05)
 
 
 def costs(exe, model, folder):
@@ -586,6 +421,7 @@ def main():
             if "thread" not in (options.sanitize or ""):  # it reports threads that a stop abandons
                 stops(exe, model)
                 crashes(exe, model)
+                numbers(exe, model)
                 backs_off(exe, model)
             if model != "epoll" and not options.sanitize:
                 costs(exe, model, folder)

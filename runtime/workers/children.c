@@ -21,7 +21,7 @@ static struct {
     struct nest__child *all;
     uint32_t most, free, live, seen;
     struct nest__backoff backoff;
-    int over;    /* exit status of the one that has ended in order; -1 */
+    int over;    /* the highest exit status of those that have ended in order; -1: none has */
     bool failed; /* one that served many died during the stop */
 } children = {.over = -1};
 
@@ -147,7 +147,7 @@ static void children_account_many(const struct nest__child *child, const struct 
     }
     nest__cut_add(told->cut);
     if (told->over && WIFEXITED(status)) {
-        children.over = WEXITSTATUS(status);
+        children.over = WEXITSTATUS(status) > children.over ? WEXITSTATUS(status) : children.over;
     } else {
         children_died_many(child, told, status);
     }

@@ -23,9 +23,19 @@ uint32_t nest__children_most(void);
 uint32_t nest__children_live(void);
 uint32_t nest__children_seen(void); /* numbers below this one have been used */
 const struct nest__child *nest__child(uint32_t worker);
-/* A worker has come to its end in order, and with this status. -1: none has. */
+/* The highest exit status of workers of many clients that have ended in order. -1: none has. */
 int nest__children_over(void);
 bool nest__children_failed(void); /* a worker that served many died during the stop */
+
+/* -- phases.c */
+void nest__stop_asked(void); /* by TERM, or its like */
+/* What is due of the stop. ms until the next step; -1: none. */
+int nest__stop_advance(void);
+void nest__stop_greet(void);  /* workers that serve many hear of all stops before their fork */
+void nest__reload_tell(void); /* workers read the configuration again */
+/* How often they were told to. In a child: before its fork, whatever the orders say by now. */
+uint32_t nest__reloads_told(void);
+void nest__orders_publish(void);
 
 /* -- supervisor.c: what a child does first, in its process: before it is a worker, */
 _Noreturn void nest__child_main(uint32_t worker, uint32_t life);

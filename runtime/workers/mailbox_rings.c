@@ -181,8 +181,8 @@ static void rings_get(const struct rings_out *out, uint32_t at, void *to, uint32
     memcpy((uint8_t *)to + first, out->bytes, n - first);
 }
 
-/* One message, whoever it is for, is copied before it is looked at. False: there is none, or the
- * ring was spoiled and is empty now. */
+/* One message, for any session, is copied before it is looked at. False: there is none, or the
+ * ring was overwritten; then it is empty now. */
 static bool rings_next(uint32_t producer, struct nest__mail *mail, uint32_t *serial) {
     const struct rings_out *out = rings_out(producer, rings.own);
     struct rings_header header;

@@ -1,6 +1,6 @@
-/* mailbox_sockets.c: mail to workers that block: a pair of datagram sockets for each.
+/* mailbox_sockets.c: messages to workers that block: a pair of datagram sockets for each.
  *
- * Called by worker models and by what sends. The system keeps each message whole, whoever dies,
+ * Called by worker models and by what sends. The system keeps each message whole if a process dies,
  * and bounds how many wait. Workers may be processes or threads; each has one session, whose slot
  * is the worker's number. State: the sockets, which all inherit; the number of the calling thread's
  * worker. Must not know sessions, nor what is sent. */

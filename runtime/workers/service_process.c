@@ -119,7 +119,7 @@ static int service_process_run(void) {
 
 static _Noreturn void service_process_main(void) {
     nest__child_release();
-    nest__listen_close(); /* whoever made the files of Unix sockets removes them */
+    nest__listen_close(); /* only the process that made a Unix socket removes its file */
     nest__crash_install("service process", "another takes its place");
     if (nest__parent_watch(SIGTERM, nest__supervisor()) != 0) {
         _exit(EXIT_FAILURE);

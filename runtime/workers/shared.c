@@ -73,14 +73,16 @@ void nest__report_open(uint32_t worker) {
     nest__reported = shared.own->ended;
 }
 
-void nest__report_close(void) {
+void nest__report_close(bool settled) {
     struct nest__report *report = shared.own;
-    report->guard = NEST__GUARD;
-    report->guard_behind = NEST__GUARD;
-    for (int reason = 0; reason < NEST_REASONS; reason++) {
-        atomic_store(&report->ended[reason], atomic_load(&shared_ended[reason]));
+    if (settled) {
+        report->guard = NEST__GUARD;
+        report->guard_behind = NEST__GUARD;
+        for (int reason = 0; reason < NEST_REASONS; reason++) {
+            atomic_store(&report->ended[reason], atomic_load(&shared_ended[reason]));
+        }
+        atomic_store(&report->cut, atomic_load(&shared_cut));
     }
-    atomic_store(&report->cut, atomic_load(&shared_cut));
     atomic_store(&report->over, NEST__OVER);
 }
 

@@ -50,7 +50,8 @@ void *nest__report_page(uint32_t worker); /* others may read it, and must expect
 void nest__shared_seal(void); /* first thing in its process: it cannot write to what is shared */
 /* -- a worker, then: it counts from zero, and into its report, which it can write to. */
 void nest__report_open(uint32_t worker);
-/* Last: its counts are written anew, whatever became of the report meanwhile. */
-void nest__report_close(void);
+/* Last. `settled`: nothing counts any more, and the counts are written anew, whatever has become of
+ * the report meanwhile. */
+void nest__report_close(bool settled);
 
 #endif

@@ -1,8 +1,7 @@
-/* supervisor.c: the main process: it sees to it that there are workers, passes signals on to them,
- * and brings the server to its end.
+/* supervisor.c: the main process: it sees to it that there are workers, and hears signals.
  *
- * Called by worker models, which run in its children. State: the phase of the stop. Must not know
- * how clients are served, nor how many workers are wanted. */
+ * Called by worker models, which run in its children. State: its descriptors. Must not know how
+ * clients are served, nor how many workers are wanted. */
 #include "supervisor.h"
 #include "../platform/platform.h"
 #include "children.h"
@@ -17,21 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    SUPERVISOR_GRACE_ONE_MS = 2000,  /* behind the cut; workers that go on are killed */
-    SUPERVISOR_GRACE_MANY_MS = 4000, /* these end by themselves before */
-    SUPERVISOR_NUDGE_MS = 20,        /* a signal may come just before a call that waits */
-};
-
 static struct {
     pid_t pid; /* 0: nobody supervises */
     sigset_t before;
     int signals, wake, relay[2]; /* signalfd; eventfd; a pair of sockets: ours, and of workers */
-    enum nest__stop_phase phase;
-    uint32_t stops, reloads;     /* that were asked for */
-    uint32_t told;               /* stops that workers are told of */
-    uint64_t stopped_at, cut_at; /* ms */
-    bool killed, woken;
+    bool woken;
     _Atomic uint32_t heard[2]; /* in a worker: of the supervisor's stops and reloads */
 } supervisor = {.signals = -1, .wake = -1, .relay = {-1, -1}};
 
@@ -49,7 +38,8 @@ int nest__supervisor_prepare(uint32_t workers) {
     if (sigprocmask(SIG_BLOCK, &mine, &supervisor.before) == -1 ||
         (supervisor.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC)) == -1 ||
         (supervisor.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) == -1 ||
-        socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, supervisor.relay) == -1) {
+        (nest__policy_many &&
+         socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, supervisor.relay) == -1)) {
         int error = -errno;
         nest__say("cannot start: %s", strerror(-error));
         return error;
@@ -70,10 +60,6 @@ bool nest__supervises(void) {
 
 pid_t nest__supervisor(void) {
     return supervisor.pid;
-}
-
-enum nest__stop_phase nest__phase(void) {
-    return supervisor.phase;
 }
 
 void nest__supervisor_wake(void) {
@@ -108,8 +94,10 @@ bool nest__heeds(int signal) {
 
 void nest__child_release(void) {
     close(supervisor.signals);
-    close(supervisor.relay[0]);
-    nest__notify_relay = supervisor.relay[1];
+    if (nest__policy_many) {
+        close(supervisor.relay[0]);
+        nest__notify_relay = supervisor.relay[1];
+    }
     nest__shared_seal();
 }
 
@@ -119,7 +107,7 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
     nest__report_open(worker);
     if (nest__policy_many) { /* stops from before the fork are still told */
         nest__serial = (uint16_t)(life * nest__children_most() + worker);
-        atomic_store(&supervisor.heard[true], atomic_load(supervisor_passed(true)));
+        atomic_store(&supervisor.heard[true], nest__reloads_told());
     }
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
@@ -128,7 +116,7 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
         _exit(EXIT_FAILURE);
     }
     int status = nest__serve_worker(worker, life, &supervisor.before);
-    nest__report_close();
+    nest__report_close(status != NEST__ABANDONED);
     if (status == NEST__ABANDONED) {
         _exit(EXIT_FAILURE);
     }
@@ -138,97 +126,6 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
     exit(status); /* what start-up code registered sees what actions left */
 }
 
-/* -- the stop ------------------------------------------------------------------------------------
- */
-
-/* The orders, whatever has become of them. */
-static void supervisor_publish(void) {
-    atomic_store(supervisor_passed(false), supervisor.told);
-    atomic_store(supervisor_passed(true), supervisor.reloads);
-}
-
-/* Workers are told of it. Those that serve many are told each stop that is asked for, by a signal
- * that differs from the first, for two of one number may arrive as one. */
-static void supervisor_tell(uint32_t stops) {
-    supervisor.told = stops;
-    supervisor_publish();
-    nest__children_signal(stops > 1 && nest__policy_many ? SIGINT : SIGTERM);
-}
-
-static void supervisor_kill(void) {
-    if (!nest__policy_many) {
-        nest__say_killing(nest__children_live());
-    }
-    nest__children_signal(SIGKILL);
-    supervisor.killed = true;
-}
-
-static void supervisor_drain(void) {
-    supervisor.phase = NEST__DRAIN;
-    supervisor.stopped_at = nest__clock_ms();
-    nest__children_hurry(); /* for those who wait in queues while nobody serves */
-    supervisor.told = 1;
-    supervisor_publish();
-    nest__policy_stop(NEST__DRAIN);
-    supervisor_tell(1);
-}
-
-static void supervisor_cut(void) {
-    supervisor.phase = NEST__CUT_OFF;
-    supervisor.cut_at = nest__clock_ms();
-    nest__policy_stop(NEST__CUT_OFF);
-    if (!nest__policy_many) {
-        supervisor_tell(2);
-    }
-}
-
-/* The first stop drains, the second cuts, a third one does not wait any longer for a worker of one
- * client. */
-static void supervisor_stop(void) {
-    supervisor.stops++;
-    if (supervisor.phase == NEST__GO_ON) {
-        supervisor_drain();
-        return;
-    }
-    if (supervisor.phase == NEST__DRAIN) {
-        supervisor_cut();
-    } else if (!nest__policy_many && !supervisor.killed) {
-        supervisor_kill();
-    }
-    if (nest__policy_many) {
-        supervisor_tell(supervisor.stops);
-    }
-}
-
-void nest__finish(void) {
-    if (supervisor.phase == NEST__GO_ON) {
-        supervisor_stop();
-    }
-}
-
-/* What is due of the stop. ms until the next step; -1: none. */
-static int supervisor_advance(void) {
-    uint64_t now = nest__clock_ms(), due = 0;
-    uint32_t drain = nest__config.drain_timeout;
-    if (supervisor.phase == NEST__DRAIN && drain > 0) {
-        due = supervisor.stopped_at + drain;
-        if (now >= due) {
-            supervisor_cut();
-        }
-    }
-    if (supervisor.phase == NEST__CUT_OFF && !supervisor.killed) {
-        due = supervisor.cut_at +
-              (nest__policy_many ? SUPERVISOR_GRACE_MANY_MS : SUPERVISOR_GRACE_ONE_MS);
-        if (now >= due) {
-            supervisor_kill();
-        } else if (!nest__policy_many) {
-            nest__children_signal(SIGTERM);
-            return SUPERVISOR_NUDGE_MS;
-        }
-    }
-    return due > now ? (int)(due - now) : -1;
-}
-
 /* -- the life of the server ----------------------------------------------------------------------
  */
 
@@ -236,9 +133,7 @@ static void supervisor_reload(void) {
     bool told = nest__policy_many && nest__children_live() > 0;
     if (told) {
         nest__config_follow(); /* for workers to come; the one that serves says it */
-        supervisor.reloads++;
-        supervisor_publish();
-        nest__children_signal(SIGHUP);
+        nest__reload_tell();
     } else {
         nest__config_reload();
     }
@@ -248,7 +143,7 @@ static void supervisor_reload(void) {
 static void supervisor_signal(const struct signalfd_siginfo *info) {
     if (info->ssi_signo == SIGTERM || info->ssi_signo == SIGINT ||
         (info->ssi_signo == SIGHUP && nest__hung_up(info->ssi_code))) {
-        supervisor_stop();
+        nest__stop_asked();
     } else if (info->ssi_signo == SIGHUP) {
         supervisor_reload();
     }
@@ -294,10 +189,8 @@ static void supervisor_sleep(int timeout) {
 static int supervisor_replenish(void) {
     uint32_t before = nest__children_live();
     int timeout = nest__children_replenish();
-    if (nest__policy_many && nest__children_live() > before) {
-        for (uint32_t stop = 0; stop < supervisor.stops; stop++) {
-            nest__children_signal(stop == 0 ? SIGTERM : SIGINT);
-        }
+    if (nest__children_live() > before) {
+        nest__stop_greet();
     }
     return timeout;
 }
@@ -306,8 +199,8 @@ static bool supervisor_done(void) {
     if (nest__children_live() > 0) {
         return false;
     }
-    return nest__children_over() != -1 ||
-           (supervisor.phase != NEST__GO_ON && nest__policy_wanted() == 0);
+    return (nest__children_over() != -1 || nest__phase() != NEST__GO_ON) &&
+           nest__policy_wanted() == 0;
 }
 
 int nest__supervise(void) {
@@ -319,9 +212,9 @@ int nest__supervise(void) {
         nest__children_reap();
         bool woken = supervisor.woken;
         supervisor.woken = false;
-        supervisor_publish();
+        nest__orders_publish();
         int timeout = nest__policy_mind(woken);
-        timeout = nest__sooner(timeout, supervisor_advance());
+        timeout = nest__sooner(timeout, nest__stop_advance());
         timeout = nest__sooner(timeout, supervisor_replenish());
         timeout = nest__sooner(timeout, nest__service_process_mind());
         if (supervisor_done()) {

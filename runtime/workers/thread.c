@@ -2,8 +2,8 @@
  * minds the time and the signals.
  *
  * Called by main. State: a slot per thread, its own but for `fd`, which main looks at under the
- * slot's lock: whoever holds it knows that the number is still this connection's. Must not know the
- * language, nor how bytes are read. */
+ * slot's lock: while it is held, the number is still this connection's. Must not know the language,
+ * nor how bytes are read. */
 #include "../engine/engine.h"
 #include "../blocking/blocking.h"
 #include "../blocking/watch.h"

@@ -148,9 +148,9 @@ static uint32_t worker_others(bool *asked) {
     return left;
 }
 
-/* It is no spare any more; the supervisor is woken only if fewer than half are left. Whoever comes
- * last counts last, and the supervisor begins a new pass before it counts itself, so that no
- * shortage goes unnoticed. */
+/* It is no spare any more; the supervisor is woken only if fewer than half are left. The worker
+ * that leaves last counts last, and the supervisor begins a new pass before it counts itself, so
+ * that no shortage goes unnoticed. */
 static void worker_leave(void) {
     struct nest__process_orders *orders = nest__process_orders();
     bool asked = false;
@@ -200,7 +200,7 @@ static bool worker_serve(const struct nest__arrival *arrival) {
 
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     struct nest__arrival arrival;
-    bool asked;
+    bool asked = false;
     worker_report = nest__process_report(worker);
     worker_session.self = (nest__ref){worker, life};
     worker_slot = &worker_report->limit;

@@ -1,7 +1,7 @@
-"""docs/messages.md: every message of the compiler, from the pages that `nest explain` shows, with what
-is said of each example now.
+"""Generates docs/messages.md: every message of the compiler, from the pages that `nest explain` prints,
+with the current output of nest for each example.
 
-Must not know: how pages are carried out.
+Must not know: how pages are tested.
 """
 
 import glob
@@ -16,7 +16,7 @@ from support.nest import ROOT, environment                          # noqa: E402
 
 NAME = 'messages.md'
 PAGES = os.path.join(ROOT, 'crates/nest-diag/codes')
-BESIDE = {'common.nest': 'NL "\\r"?"\\n"\n%%\n'}    # what examples include
+BESIDE = {'common.nest': 'NL "\\r"?"\\n"\n%%\n'}    # files that examples include
 PARTS = (
     ('E00', 'Text and structure'),
     ('E01', 'Declarations'),
@@ -29,17 +29,17 @@ PARTS = (
 )
 HEAD = """# Messages
 
-Every message of the compiler has a code, and every code a page: why nest refuses it, an example, what nest
-says of it, and the example mended. `nest explain E0301` prints the page in a terminal; `nest check --format
-json` gives code, place and help to an editor, a finding a line.
+Every message of the compiler has a code. The page of a code explains the message, and shows an example, the output
+of nest for it, and the corrected example. `nest explain E0301` prints the page in a terminal. `nest check --format
+json` prints the code, the location and the help of each finding as JSON, one finding per line.
 
-Errors begin with E, and nothing is generated; warnings begin with W, and the server is built.
+Codes of errors begin with E; nest then generates nothing. Codes of warnings begin with W; nest builds the server.
 
 """
 
 
 def said(nest, folder, example):
-    """What nest says of the example."""
+    """The output of nest for the example."""
     for name, text in dict(BESIDE, **{'example.nest': example}).items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write(text)

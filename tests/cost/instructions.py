@@ -50,7 +50,7 @@ def ours(path):
             line = line.rstrip('\n')
             key, sign, value = line.partition('=')
             if sign and key in ('fl', 'fi', 'fe'):
-                source = os.path.normpath(value)    # one name for a header, whoever includes it
+                source = os.path.normpath(value)    # one name for a header, from any file
             elif sign and key == 'ob':
                 binary = value
                 home = home or (value if value.endswith('/server') else None)

@@ -1,7 +1,7 @@
 /* mallocs.c: counts allocations of all processes that it is preloaded into.
  *
- * The count lies at the begin of the file that COUNT_FILE names, mapped shared: whoever else reads
- * the file sees it, and forked processes add to it. glibc only. */
+ * The count is at the beginning of the file named by COUNT_FILE, mapped shared: other programs can
+ * read it, and forked processes add to it. glibc only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -48,7 +48,7 @@ def filled(server, clients):
         clients[-1].send(LINE)
     for client in clients:
         client.send(REST)
-    time.sleep(1)       # whoever reads late has more queued for it; nothing depends on how late
+    time.sleep(1)       # a client that reads late has more output queued; the exact time does not matter
     for client in clients:
         got = b''
         while not got.endswith(END):

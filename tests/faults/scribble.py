@@ -14,7 +14,7 @@ from support.nest import Failed
 from support.server import Client, Server
 
 CLIENTS = 24            # of scribble.nest
-PATIENCE = 20
+TIMEOUT = 20
 SPOILED = 'has written over memory that is not its own'
 
 
@@ -47,7 +47,7 @@ def served(server, count):
 
 def again(server):
     """Until somebody is served once more, for the one who served all has died; how many clients."""
-    end, count = time.monotonic() + PATIENCE, 0
+    end, count = time.monotonic() + TIMEOUT, 0
     while True:
         count += 1
         try:
@@ -57,7 +57,7 @@ def again(server):
         except OSError:
             pass
         if time.monotonic() > end:
-            raise Failed(f'nobody is served {PATIENCE} s later\n{server.said()}')
+            raise Failed(f'nobody is served {TIMEOUT} s later\n{server.said()}')
         time.sleep(0.02)
 
 
@@ -66,7 +66,7 @@ def reload(server, seconds):
     with open(os.path.join(server.folder.name, 'config.nest'), 'w', encoding='ascii') as file:
         file.write(f'idleTimeout {seconds}s\n')
     os.kill(server.process.pid, signal.SIGHUP)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while f'idleTimeout {seconds}s' not in server.said():
         if time.monotonic() > end or server.process.poll() is not None:
             raise Failed(f'HUP is not answered\n{server.said()}')
@@ -123,7 +123,7 @@ def dies(binary, pattern, extent, model):
             return ended(server, before + count, before + count)
         if SPOILED not in server.said():
             raise Failed(f'nothing is said of a spoiled report\n{server.said()}')
-        return ended(server, count - PATIENCE, count)
+        return ended(server, count - TIMEOUT, count)
 
 
 def check(binary, model):

@@ -11,7 +11,7 @@ from support.nest import Failed
 
 PING = b'GET /ping HTTP/1.1\r\nHost: a\r\n\r\n'
 PONG = b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\npong\n'
-PATIENCE = 20
+TIME = 20
 
 
 class Others:
@@ -22,7 +22,7 @@ class Others:
         self.clients = [self._connect() for _ in range(count)]
 
     def _connect(self):
-        client = socket.create_connection(('127.0.0.1', self.port), PATIENCE)
+        client = socket.create_connection(('127.0.0.1', self.port), TIME)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return client
 

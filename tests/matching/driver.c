@@ -7,9 +7,9 @@
  * output: hexadecimal digits of what is answered, and behind a blank how many bytes the matcher has
  * been given since the last line.
  *
- * While a piece is matched, the bytes before it cannot be read: either they lie in pages without
- * access, or the bytes behind the piece do, and those before it are others than came. Whoever looks
- * at a byte again dies, or decides otherwise. It is the only file here that knows the engine. */
+ * While a piece is matched, the bytes before it cannot be read: either they are in pages without
+ * access, or the bytes after the piece are, and those before it have been overwritten. A matcher that
+ * reads a byte again crashes or gives another result. Only this file here knows the engine. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -113,7 +113,7 @@ class Seen:
         self.tables = len(re.findall(r'^static const uint32_t automaton_\d+_next\[', text, re.M))
         self.words = len(re.findall(r'\bswitch \(nest__word4\(', text))
         self.lists = len(re.findall(r'\bNULL, &rule_\d+_nfa\b', text))
-        self.rules, self.apart = size('RULES'), size('APART')
+        self.rules, self.apart = size('RULES'), size('STANDALONE')
         self.registers, self.tags = size('REGISTERS'), size('TAGS')
 
     def wrong(self, way):

@@ -1,1 +1,1 @@
-"""What the drivers below tests/ share. Must not know: what they check."""
+"""Code shared by the test drivers below tests/. Must not know: what they check."""

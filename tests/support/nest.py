@@ -1,4 +1,4 @@
-"""The compiler under test: where it is, and running it.
+"""The compiler under test: finds it and runs it.
 
 Must not know: what is checked.
 """
@@ -14,11 +14,11 @@ TIME = 300
 
 
 class Failed(Exception):
-    """A program that a check stands on did not do its part."""
+    """A program that a check depends on failed."""
 
 
 def program():
-    """The path of nest: NEST from the environment, else built here."""
+    """The path of nest: $NEST, or built from this project."""
     given = os.environ.get('NEST')
     if given:
         return os.path.abspath(given)
@@ -31,7 +31,7 @@ def program():
 
 
 def environment(**more):
-    """Nothing that configures a server or a C compiler by accident."""
+    """The environment without variables that would configure a server or a C compiler by accident."""
     dropped = ('CC', 'CFLAGS', 'CPPFLAGS', 'LDFLAGS', 'LDLIBS')
     kept = {k: v for k, v in os.environ.items() if not k.startswith('NEST') and k not in dropped}
     kept.update(LC_ALL='C.UTF-8', **more)
@@ -39,7 +39,8 @@ def environment(**more):
 
 
 def run(words, folder=None, **more):
-    """Runs a program to its end; what it wrote. Failed, with that, if it fails."""
+    """Runs a program to its end and returns its output. Raises Failed, with the output, if it
+    fails."""
     try:
         done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=TIME, env=environment(**more))

@@ -1,4 +1,4 @@
-"""Results as lines of a table, and the closing line.
+"""Prints results as lines of a table, and a closing line.
 
 Must not know: what is checked.
 """
@@ -15,11 +15,11 @@ class Report:
         self.start = time.monotonic()
 
     def heading(self, text):
-        """A part of the table begins."""
+        """Begins a part of the table."""
         print(f'\n{text}', flush=True)
 
     def line(self, good, who, what, counted='', wrong=''):
-        """One result. `wrong` is shown below a failure, indented."""
+        """Prints one result. `wrong` is printed below a failure, indented."""
         self.passed += good
         self.failed += not good
         mark = 'ok' if good else 'FAILED'
@@ -28,16 +28,16 @@ class Report:
             print('    ' + str(wrong).strip().replace('\n', '\n    '), flush=True)
 
     def skip(self, who, what, reason):
-        """Something that this machine cannot check."""
+        """Prints something that this machine cannot check."""
         self.skipped += 1
         print(f'  {"skip":6} {who:8} {what:58} {reason}', flush=True)
 
     def note(self, text):
-        """Something to know that is no result."""
+        """Prints a remark that is not a result."""
         print(f'  {text}', flush=True)
 
     def close(self):
-        """The last lines; the exit status."""
+        """Prints the last lines and returns the exit status."""
         more = f', {self.skipped} skipped (reasons above)' if self.skipped else ''
         print(f'\n{self.title}: {time.monotonic() - self.start:.0f} s{more}')
         print(f'{self.passed} passed, {self.failed} failed', flush=True)

@@ -13,11 +13,11 @@ import tempfile
 import time
 from .nest import Failed, environment
 
-START, STOP, REPLY = 60, 30, 60     # seconds: generous, because valgrind and qemu are slow
+START, STOP, REPLY = 60, 30, 60     # seconds: long, because valgrind and qemu are slow
 
 
 class Server:
-    """A server on a loopback port that the kernel chose; a context manager that ends it."""
+    """A server on a loopback port chosen by the kernel; a context manager that ends it."""
 
     def __init__(self, words, clients=None, options=(), arguments=(), **more):
         self.folder = tempfile.TemporaryDirectory(prefix='nest-server-')
@@ -61,19 +61,19 @@ class Server:
         self.close()
 
     def rest(self):
-        """What it wrote to stdout behind its first line, once it has ended."""
+        """Its output after the first line, once it has ended."""
         out = b''
         while chunk := os.read(self.process.stdout.fileno(), 4096):
             out += chunk
         return out.decode(errors='replace')
 
     def said(self):
-        """What it wrote to stderr."""
+        """Its output on stderr."""
         with open(self.errors.name, 'rb') as file:
             return file.read().decode(errors='replace')[-6000:]
 
     def family(self):
-        """The ids of its process and of all below it."""
+        """The ids of its process and of all descendants."""
         children = {}
         for name in os.listdir('/proc'):
             if name.isdigit():
@@ -81,7 +81,7 @@ class Server:
                     with open(f'/proc/{name}/stat', encoding='latin-1') as file:
                         parent = int(file.read().rpartition(')')[2].split()[1])
                 except OSError:
-                    continue        # it has ended meanwhile
+                    continue        # it has ended in the meantime
                 children.setdefault(parent, []).append(int(name))
         out, rest = [], [self.process.pid]
         while rest:
@@ -91,25 +91,26 @@ class Server:
         return out
 
     def each(self, name):
-        """(its id, what is in /proc/ID/`name`) of each of them that is still there."""
+        """(id, contents of /proc/ID/`name`) of each of them that still exists."""
         for pid in self.family():
             try:
                 with open(f'/proc/{pid}/{name}', encoding='latin-1') as file:
                     text = file.read()
             except OSError:
-                continue            # it has ended meanwhile
+                continue            # it has ended in the meantime
             yield pid, text
 
     def kill(self):
-        """Kills all of them at once."""
+        """Kills all of them."""
         for pid in reversed(self.family()):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass                # it has ended meanwhile
+                pass                # it has ended in the meantime
 
     def stop(self, pid=None):
-        """Asks it by TERM to end; its exit status. `pid`: whom to tell, if not the first."""
+        """Ends it with SIGTERM and returns its exit status. `pid`: the process to signal, if not
+        the first."""
         if self.process.poll() is None:
             os.kill(pid or self.process.pid, signal.SIGTERM)
         try:
@@ -118,7 +119,7 @@ class Server:
             raise Failed(f'the server was still there {STOP} s after TERM\n{self.said()}') from error
 
     def close(self):
-        """Ends it at once if it is still there."""
+        """Kills it if it still runs."""
         if self.process.poll() is None:
             self.kill()
         self.process.wait(STOP)
@@ -145,17 +146,17 @@ class Client:
         self.socket.close()
 
     def send(self, data):
-        """All of it, in one call where the kernel takes it."""
+        """Sends all of it, in one call if the kernel accepts it."""
         self.socket.sendall(data)
 
     def expect(self, data):
-        """Reads as many bytes; Failed unless they are these."""
+        """Reads as many bytes; raises Failed unless they are these."""
         got = self.take(len(data))
         if got != data:
             raise Failed(f'a reply differs\nexpected {data[:200]!r}\nreceived {got[:200]!r}')
 
     def take(self, most):
-        """That many bytes, fewer at end of file."""
+        """Reads that many bytes, or fewer at end of file."""
         out = bytearray()
         while len(out) < most:
             try:
@@ -170,9 +171,9 @@ class Client:
         return bytes(out)
 
     def rest(self):
-        """All until the server closes."""
+        """Reads until the server closes."""
         return self.take(1 << 30)
 
     def half_close(self):
-        """Says that no more follows."""
+        """Half-closes the connection."""
         self.socket.shutdown(socket.SHUT_WR)

@@ -1,5 +1,5 @@
-//! `make bench`: the compiler's time against its budgets, as a table for benches/record/, and then
-//! servers, which benches/bench.py measures. `make bench-matching`: matchers.
+//! `make bench`: measures the compiler's time against its budgets, as a table for benches/record/,
+//! and then servers with benches/bench.py. `make bench-matching`: measures matchers.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,12 +14,12 @@ struct Measure<'a> {
     what: String,
     arguments: Vec<&'a str>,
     runs: usize,
-    /// The median may not be above it; none: for comparison only.
+    /// The median must not exceed it; `None`: only for comparison.
     budget: Option<Duration>,
 }
 
-/// Measures the compiler unless there are arguments for the servers, and these unless there is
-/// `compiler`.
+/// Measures the compiler, then servers. With arguments for the servers, only these; with
+/// `compiler`, only the compiler.
 pub fn bench(arguments: &[OsString]) -> Outcome {
     let nest = tool::release_nest()?;
     if arguments == ["compiler"] {
@@ -34,14 +34,14 @@ pub fn bench(arguments: &[OsString]) -> Outcome {
     Ok(said)
 }
 
-/// Measures matchers, which benches/matching/bench.py does.
+/// Measures matchers with benches/matching/bench.py.
 pub fn matching(arguments: &[OsString]) -> Outcome {
     let nest = tool::release_nest()?;
     program("benches/matching/bench.py", &nest, arguments)?;
     Ok(String::new())
 }
 
-/// Runs a program that measures, with the compiler to use.
+/// Runs a measuring program with the compiler to use.
 fn program(path: &str, nest: &Path, arguments: &[OsString]) -> Result<(), String> {
     let mut command = Command::new("python3");
     command
@@ -52,7 +52,7 @@ fn program(path: &str, nest: &Path, arguments: &[OsString]) -> Result<(), String
     tool::run(&mut command)
 }
 
-/// Prints the table; an error if a budget is exceeded.
+/// Prints the table. Returns an error if a budget is exceeded.
 fn compiler(nest: &Path) -> Outcome {
     let dir = tool::target().join("bench");
     std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
@@ -151,7 +151,7 @@ fn compiler(nest: &Path) -> Outcome {
     }
 }
 
-/// Sorted times of as many runs, after one that warms the caches.
+/// The sorted times of several runs, after one that warms the caches.
 fn times(nest: &Path, measure: &Measure) -> Result<Vec<Duration>, String> {
     let mut times = Vec::new();
     for run in 0..=measure.runs {
@@ -171,7 +171,7 @@ fn text_of(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }
 
-/// The processor, how many of it, and how busy they were: numbers of a busy machine mean little.
+/// The processor, the number of cores, and the load: results of a busy machine mean little.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info

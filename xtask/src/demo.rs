@@ -1,4 +1,4 @@
-//! `make demo`: the project's documentation, served by a web server that nest compiled.
+//! `make demo`: serves the project's documentation with a web server compiled by nest.
 
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::unix::process::CommandExt;
@@ -9,13 +9,13 @@ use crate::tool::{self, Outcome};
 const USUAL: u16 = 8080;
 const SPEC: &str = "examples/web/web.nest";
 
-/// Builds nest, renders the book, says what to try, and becomes the server.
+/// Builds nest, renders the book, prints instructions, and becomes the server.
 pub fn demo(model: &str) -> Outcome {
     let nest = tool::release_nest()?;
     let book = tool::target().join("book");
     let pages = crate::book::render(&book)?;
     let port = port()?;
-    // Built here, so that what is said below is true when it is read.
+    // Built here, so that the instructions below are true when they are read.
     let others: Vec<&str> = ["event", "thread", "process"]
         .into_iter()
         .filter(|other| *other != model)
@@ -52,7 +52,7 @@ pub fn demo(model: &str) -> Outcome {
     Err(format!("cannot run {}: {error}", nest.display()))
 }
 
-/// The usual port, or a free one if somebody listens there.
+/// The usual port, or a free one if it is in use.
 fn port() -> Result<u16, String> {
     if free(USUAL).is_some() {
         return Ok(USUAL);
@@ -60,7 +60,7 @@ fn port() -> Result<u16, String> {
     free(0).ok_or_else(|| "no TCP port is free".to_owned())
 }
 
-/// Whether the port can be had on all interfaces; which it is.
+/// Whether the port is free on all interfaces; returns its number.
 fn free(port: u16) -> Option<u16> {
     let four = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).ok()?;
     let port = four.local_addr().ok()?.port();

@@ -1,5 +1,5 @@
-//! `make fuzz`: libFuzzer on the front end, seeded with every specification of the project, and on
-//! the matchers, for half of the time each.
+//! `make fuzz`: runs libFuzzer on the front end, with every specification of the project as seed,
+//! and on the matchers, each for half of the time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::tool::{self, Outcome, has_extension};
 
-/// Runs the targets for so long together; findings stay in fuzz/artifacts.
+/// Runs both targets for this total time; findings stay in fuzz/artifacts.
 pub fn fuzz(seconds: u64) -> Outcome {
     let have = |arguments: &[&str]| {
         Command::new("cargo")
@@ -30,12 +30,12 @@ pub fn fuzz(seconds: u64) -> Outcome {
     ))
 }
 
-/// What a target has found to be of interest.
+/// The interesting inputs that a target has found.
 fn corpus(name: &str) -> PathBuf {
     tool::target().join("fuzz-corpus").join(name)
 }
 
-/// Runs one for so long.
+/// Runs one target for this time.
 fn target(name: &str, seconds: u64, options: &[&str]) -> Result<(), String> {
     let found = corpus(name);
     fs::create_dir_all(&found).map_err(|e| format!("cannot make {}: {e}", found.display()))?;
@@ -51,7 +51,7 @@ fn target(name: &str, seconds: u64, options: &[&str]) -> Result<(), String> {
     tool::run(&mut command).map(|_| ())
 }
 
-/// Copies every specification, those in cases and pages too; how many.
+/// Copies every specification, including those in cases and pages. Returns how many.
 fn seed(corpus: &Path) -> Result<usize, String> {
     fs::create_dir_all(corpus).map_err(|e| format!("cannot make {}: {e}", corpus.display()))?;
     let mut seeds = Vec::new();

@@ -1,4 +1,4 @@
-//! `make install`: nest, its completions, its manual pages.
+//! `make install`: installs nest, its shell completions and its manual pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};

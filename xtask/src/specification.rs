@@ -1,11 +1,11 @@
-//! A long valid specification, for measuring: like a real one in kind, only more of it.
+//! Generates a long valid specification for measurements. It resembles a real one but is longer.
 
 use std::fmt::Write;
 
-/// States beyond this would be refused.
+/// More states would be refused.
 const STATES: usize = 40;
 
-/// About `lines` lines, never more.
+/// At most `lines` lines, and not many fewer.
 pub fn specification(lines: usize) -> String {
     let mut text = String::from("/* Generated, for measuring. */\n%option eventServer 1000\n");
     let rules = lines.saturating_sub(STATES + 41) / 7;
@@ -26,7 +26,8 @@ pub fn specification(lines: usize) -> String {
             2 => format!("S{state} && !HIGH"),
             _ => format!("(S{state} || $LASTSEEN(S{next}))"),
         };
-        // Elements of one length and of many, choices, counts, optional parts; two are asked for.
+        // Elements of one length and of several, choices, counts, optional parts; two parts are
+        // used.
         let (pattern, word, number) = match i % 5 {
             0 => ("WORD \" \" NUMBER REST NL", 2, 4),
             1 => ("\"FROM:<\" ADDRESS \">\" (\" SIZE=\" {NUMBER})? NL", 3, 5),

@@ -1,22 +1,24 @@
-//! House rules that a program can check; CONTRIBUTING.md has the reasons.
+//! Checks the project's rules that a program can check; CONTRIBUTING.md has the reasons.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use crate::imports;
 use crate::tool::{self, Outcome, has_extension};
+use crate::wording;
 
-/// No file is longer.
+/// The maximum length of a file.
 const LONGEST: usize = 600;
 
-/// Conditions of the preprocessor that may stand outside `runtime/platform/`: file, what is
-/// tested. The public header is read by the user's compilers, C++ ones among them.
+/// Preprocessor conditions that are allowed outside of `runtime/platform/`: file, tested macro.
+/// Users' compilers, including C++ compilers, read the public header.
 const CONDITIONS: &[(&str, &str)] = &[
     ("runtime/nest.h", "__cplusplus"),
     ("runtime/nest.h", "__GNUC__"),
 ];
 
-/// Checks them all; every breach is named.
+/// Checks all rules and reports every violation.
 pub fn tidy() -> Outcome {
     let files = tool::files(".")?;
     let mut found = Vec::new();
@@ -26,6 +28,7 @@ pub fn tidy() -> Outcome {
             continue;
         };
         checked += 1;
+        wording::words(path, &text, &mut found);
         if !has_extension(path, &["lock"]) {
             unfinished(path, &text, &mut found);
         }
@@ -41,8 +44,10 @@ pub fn tidy() -> Outcome {
         }
     }
     pages(&mut found)?;
+    let subjects = wording::subjects(&mut found);
+    found.extend(imports::circles()?);
     if found.is_empty() {
-        Ok(format!("{checked} files"))
+        Ok(format!("{checked} files, {subjects}"))
     } else {
         Err(format!(
             "{}\n{} breaches of the house rules",
@@ -52,7 +57,7 @@ pub fn tidy() -> Outcome {
     }
 }
 
-/// The C of the runtime is as clang-format would have it.
+/// Checks that the C code of the runtime is formatted by clang-format.
 pub fn c_format() -> Outcome {
     let mut files = tool::files("runtime")?;
     files.retain(|path| has_extension(path, &["c", "h"]));
@@ -89,7 +94,7 @@ fn unfinished(path: &Path, text: &str, found: &mut Vec<String>) {
             .split_whitespace()
             .any(|w| marks.contains(&word(w).as_str()))
         {
-            // The rule itself may be told.
+            // The rule itself may be mentioned.
             if !line.contains(&marks.join("/")) && !line.contains(&format!("`{}`", marks[0])) {
                 found.push(breach(path, i + 1, "something is left to do"));
             }
@@ -129,8 +134,8 @@ fn header(path: &Path, text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Differences between systems are the platform's; elsewhere only guards against a second reading
-/// or a second definition (`#ifndef X`, `#define X`).
+/// Only the platform may contain conditions for systems. Elsewhere only guards against a second
+/// inclusion or definition are allowed (`#ifndef X`, `#define X`).
 fn conditions(path: &Path, text: &str, found: &mut Vec<String>) {
     if path.starts_with("runtime/platform") {
         return;
@@ -179,7 +184,7 @@ fn conditions(path: &Path, text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A variable of a service says whose it is: `scope: thread`, `process` or `server`.
+/// A variable of a service must state its scope: `scope: thread`, `process` or `server`.
 fn scopes(path: &Path, text: &str, found: &mut Vec<String>) {
     let mut before = "";
     for (i, line) in text.lines().enumerate() {
@@ -198,7 +203,7 @@ fn scopes(path: &Path, text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Every diagnostic has its page, and every page its diagnostic.
+/// Every diagnostic must have a page, and every page a diagnostic.
 fn pages(found: &mut Vec<String>) -> Result<(), String> {
     let list = Path::new("crates/nest-diag/src/codes.rs");
     let text = tool::text(list).ok_or("cannot read the list of diagnostic codes")?;

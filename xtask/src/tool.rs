@@ -1,11 +1,11 @@
-//! Running programs and walking the source tree; used by all tasks.
+//! Runs programs and walks the source tree; used by all tasks.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a task comes to: a line that says what was done, or why it failed.
+/// The result of a task: a line that says what was done, or why it failed.
 pub type Outcome = Result<String, String>;
 
 /// The project's root.
@@ -14,14 +14,14 @@ pub fn root() -> PathBuf {
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The cargo that runs us.
+/// The cargo that runs this program.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target directory.
 pub fn target() -> PathBuf {
     let dir = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     root().join(dir)
@@ -40,7 +40,7 @@ pub fn release_nest() -> Result<PathBuf, String> {
     Ok(target().join("release/nest"))
 }
 
-/// Runs a program to its end; an error if it is absent or fails.
+/// Runs a program to its end; an error if it is missing or fails.
 pub fn run(command: &mut Command) -> Result<(), String> {
     let status = command.status().map_err(|e| absent(command, &e))?;
     if status.success() {
@@ -50,7 +50,7 @@ pub fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs a program; what it wrote to standard output.
+/// Runs a program and returns its standard output.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|e| absent(command, &e))?;
     if output.status.success() {
@@ -64,7 +64,7 @@ pub fn output(command: &mut Command) -> Result<String, String> {
     ))
 }
 
-/// Why a program did not even start.
+/// Why a program could not be started.
 pub fn absent(command: &Command, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => {
@@ -77,7 +77,7 @@ pub fn absent(command: &Command, error: &std::io::Error) -> String {
     }
 }
 
-/// A program and its arguments as one would type them.
+/// A program and its arguments as typed in a shell.
 pub fn name(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
@@ -86,7 +86,7 @@ pub fn name(command: &Command) -> String {
         .join(" ")
 }
 
-/// All files below `place` that belong to the project, sorted; paths from the root.
+/// All files of the project below `place`, sorted, as paths from the root.
 pub fn files(place: &str) -> Result<Vec<PathBuf>, String> {
     files_below(&root(), place)
 }
@@ -124,7 +124,7 @@ fn walk(root: &Path, place: &Path, found: &mut Vec<PathBuf>) -> Result<(), Strin
     Ok(())
 }
 
-/// The text of a project file; none if it is not text.
+/// The text of a project file; `None` if it is not text.
 pub fn text(path: &Path) -> Option<String> {
     std::fs::read_to_string(root().join(path)).ok()
 }

@@ -1,4 +1,4 @@
-//! Specifications that want to become too large: that the compiler gives up in time is measured.
+//! Specifications that would become too large, to measure that the compiler gives up in time.
 //!
 //! Must not know: how the compiler counts.
 
@@ -17,7 +17,7 @@ pub fn all() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// All states that there can be and 500 rules, which lead from each to others on two ways.
+/// All possible states and 500 rules, each with two paths to other states.
 pub fn states() -> String {
     let names: Vec<String> = (0..62).map(|i| format!("S{i}")).collect();
     let mut text = format!(
@@ -36,7 +36,7 @@ pub fn states() -> String {
 
 const MACROS: &str = "NL \\r?\\n\n%%\n";
 
-/// As many rules as asked for.
+/// As many rules as requested.
 fn repeat(count: usize, rule: impl Fn(usize) -> String) -> String {
     let mut text = String::from(MACROS);
     for i in 0..count {
@@ -51,7 +51,7 @@ fn rules() -> String {
     })
 }
 
-/// Words that share little: the digits of multiples of a prime, as letters.
+/// Words with little in common: the digits of multiples of a prime, as letters.
 fn words() -> String {
     let word = |i: usize| -> String {
         let digits = (i * 7_919 * 104_729).to_string();

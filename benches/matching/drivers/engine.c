@@ -13,14 +13,14 @@
 size_t bench_at; /* actions.c: where the message begins */
 static nest_session driver_session;
 static _Atomic uint64_t driver_ended[NEST_REASONS];
-static struct nest__carrier driver_carrier;
+static struct nest__worker driver_worker;
 
 bool bench_setup(void) {
     nest__config.input_buffer = 64 * 1024 * 1024;
     nest__config.output_buffer = 64 * 1024;
     nest__config.max_clients = 1;
     nest__ended = driver_ended;
-    nest__carrier_enter(&driver_carrier);
+    nest__worker_enter(&driver_worker);
     return true;
 }
 

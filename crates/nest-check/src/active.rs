@@ -1,10 +1,10 @@
 //! Rules that are never active, and rules that never take anything.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::literal;
+use nest_c::effects::Named;
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Cond;
-use nest_machine::effects::Named;
 use nest_machine::reach::Wins;
 use std::cell::LazyCell;
 
@@ -22,7 +22,7 @@ impl Checker<'_> {
         if all.is_empty() {
             return;
         }
-        let marked = LazyCell::new(|| Named::of(m).map(|named| named.marked));
+        let marked = LazyCell::new(|| Named::of(&m.source()).map(|named| named.marked));
         for (cond, span) in all {
             let unmarked = self.unmarked(cond);
             // W0201 has said what no action marks.
@@ -35,14 +35,15 @@ impl Checker<'_> {
                 _ if self.reach.sets.is_empty() => {
                     "every conversation ends with START's action, which closes it".to_string()
                 }
-                Some(DEFAULT) => "DEFAULT is marked only where START's action marks no other \
-                                  state: name the states that hold here"
+                Some(DEFAULT) => "DEFAULT is set only if START's action sets no other state: \
+                    name the states that are set here"
                     .to_string(),
-                Some(n) => format!("no action marks `{}`", m.states[n as usize]),
-                None => "its condition never holds: no action leads to such states, from START on"
-                    .to_string(),
+                Some(n) => format!("no action sets `{}`", m.states[n as usize]),
+                None => {
+                    "its condition is never true: no conversation reaches such states".to_string()
+                }
             };
-            self.say(Diagnostic::new(Code::W0202, span, what).help(help), None);
+            self.push(Diagnostic::new(Code::W0202, span, what).help(help), None);
         }
     }
 
@@ -84,24 +85,23 @@ impl Checker<'_> {
             let rival = &m.rules[taker];
             let others = (0..m.rules.len()).filter(|r| there[*r] && *r < n).count();
             let shown = literal(&input);
-            let what = "this rule never takes anything: others that are written before it match \
-                        all that it matches";
+            let what = "this rule never matches: rules before it match everything that it matches";
             let before = self.talks.to(first);
             let behind = match &before {
-                Some(w) if !w.acts.is_empty() => format!(" behind {w}"),
+                Some(w) if !w.acts.is_empty() => format!(" after {w}"),
                 _ => String::new(),
             };
-            let label = format!("this rule takes {shown}{behind}");
+            let label = format!("this rule matches {shown}{behind}");
             let help = if others > 1 {
-                "write it before them, or leave it out".to_string()
+                "write it before them, or remove it".to_string()
             } else {
-                "write it before that one, or leave it out".to_string()
+                "write it before that rule, or remove it".to_string()
             };
-            let witness = before.map(|w| w.and(input).taken_by(taker));
+            let witness = before.map(|w| w.and(input).consumed_by(taker));
             let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)
                 .label(rival.span, label)
                 .help(help);
-            self.say(diagnostic, witness);
+            self.push(diagnostic, witness);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The words of the findings about text from the client. Must not know: how they are found.
 
-use crate::Checker;
-use nest_machine::flow::{Flow, Held, Origin, Owner, Use};
+use crate::checker::Checker;
+use nest_c::Owner;
+use nest_c::directives::{DIRECTIVES, Directive};
+use nest_c::taint::{Flow, Held, Origin, Use};
 
 impl Checker<'_> {
     /// The text, as the action names it.
@@ -28,14 +30,15 @@ impl Checker<'_> {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let what = match flow.to {
             Use::Name => format!(
-                "{text} may hold a NUL: {by} takes what stands before it, which the pattern refuses"
+                "{text} may contain a NUL: {by} uses the text before it, which the pattern does \
+                 not match"
             ),
-            _ => format!("{text} may hold a NUL, and {by} sees nothing behind it"),
+            _ => format!("{text} may contain a NUL, and {by} ignores everything after it"),
         };
         let help = match flow.origin {
             Origin::Part { part, .. } => format!(
-                "leave NUL out of the class, as in `[^\\n\\0]`; for bytes there are $ptr({part}) and \
-                 $len({part})"
+                "exclude NUL from the class, as in `[^\\n\\0]`; for binary data use \
+                 $ptr({part}) and $len({part})"
             ),
             Origin::Input(_) => "leave NUL out".to_string(),
         };
@@ -45,46 +48,43 @@ impl Checker<'_> {
     pub(crate) fn format(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let what =
-            format!("{text} comes into the format of {by}: a client reads and writes memory");
+            format!("{text} is used in the format of {by}: a client can read and write memory");
         (
             what,
-            "write \"%s\" as the format, and the text behind it".to_string(),
+            "write \"%s\" as the format, and the text as its argument".to_string(),
         )
     }
 
     pub(crate) fn command(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         if flow.to == Use::Program {
-            let what = format!("{text} says which program {by} runs");
-            let help = "name the program in the action, and give it the text as an argument";
+            let what = format!("{text} determines which program {by} runs");
+            let help = "name the program in the action, and pass the text as an argument";
             return (what, help.to_string());
         }
-        let what = format!("{text} comes into a command that {by} gives to a shell");
-        let help = "start the program without a shell (posix_spawn), or let the pattern admit letters \
-                    and digits alone, as in `[A-Za-z0-9]+`";
+        let what = format!("{text} is used in a command that {by} passes to a shell");
+        let help = "start the program without a shell (posix_spawn), or let the pattern match \
+            only letters and digits, as in `[A-Za-z0-9]+`";
         (what, help.to_string())
     }
 
     pub(crate) fn path(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let what = format!("{text} may lead {by} out of any folder");
-        let directive = match flow.by.as_str() {
-            "unlink" | "unlinkat" | "remove" => "$fileDelete",
-            "opendir" | "scandir" => "$fileList",
-            "creat" => "$fileCreate or $fileReceive",
-            "open" | "open64" | "openat" | "fopen" | "fopen64" | "freopen" | "stat" | "lstat"
-            | "access" => "$fileOpen",
-            // Nothing of nest's does what they do.
-            _ => "",
-        };
+        let by = flow.by.as_str();
+        let same = DIRECTIVES.iter().filter(|d| d.instead_of.contains(&by));
+        let mut same: Vec<&str> = same.map(Directive::word).collect();
+        same.sort_unstable();
         let name = match flow.held {
-            Held::Part | Held::Within | Held::Copy => "no `/`, and not be `..`",
+            Held::Part | Held::Within | Held::Copy => "no `/` and is not `..`",
             Held::Among { .. } => "no `/` or no `..`",
         };
         let element = format!("let the element hold {name}, as in `[A-Za-z0-9_-]+`");
-        let help = match directive {
-            "" => element,
-            _ => format!("{directive} reaches nothing outside fileRoot; else {element}"),
+        let help = if same.is_empty() {
+            element
+        } else {
+            let same = same.join(" or ");
+            format!("{same} reaches nothing outside fileRoot; else {element}")
         };
         (what, help)
     }
@@ -93,9 +93,9 @@ impl Checker<'_> {
         &self,
         flow: &Flow,
         array: &str,
-        room: u64,
+        capacity: u64,
         beside: u64,
-        texts: usize,
+        taints: usize,
     ) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
         let Origin::Part { rule, part } = flow.origin else {
@@ -103,7 +103,10 @@ impl Checker<'_> {
         };
         let nfa = &self.m.rules[rule].nfa;
         let (least, most) = (nfa.shape(part).least, self.most(rule, part));
-        let Use::Room { texts: ref all, .. } = flow.to else {
+        let Use::Buffer {
+            taints: ref all, ..
+        } = flow.to
+        else {
             return (String::new(), String::new());
         };
         // As many as a look at its length has left.
@@ -111,18 +114,18 @@ impl Checker<'_> {
             .first()
             .and_then(|(_, cap)| *cap)
             .map_or(most, |cap| most.min(cap));
-        let fits = room.saturating_sub(beside);
-        if texts > 1 {
-            let what = format!("{by} may put more into `{array}` than its {room} bytes");
+        let fits = capacity.saturating_sub(beside);
+        if taints > 1 {
+            let what = format!("{by} may put more into `{array}` than its {capacity} bytes");
             let help = "write bounds into the pattern, or use snprintf, which is told the room";
             return (what, help.to_string());
         }
         let what = format!(
-            "{text} may have {most} bytes, and {by} puts it into `{array}`, where {fits} fit"
+            "{text} may have {most} bytes, but {by} copies it into `{array}`, where {fits} fit"
         );
-        let told = match flow.by.as_str() {
+        let example = match flow.by.as_str() {
             "sprintf" => format!("write snprintf({array}, sizeof {array}, …)"),
-            "memcpy" | "memmove" | "mempcpy" => "look at its length before".to_string(),
+            "memcpy" | "memmove" | "mempcpy" => "check its length before".to_string(),
             "strcat" | "strncat" | "strlcat" => {
                 format!("write nest_strlcat({array}, …, sizeof {array})")
             }
@@ -132,8 +135,8 @@ impl Checker<'_> {
         let written = written.and_then(|n| self.m.rules[rule].elements.get(n));
         let bounded = written.and_then(|e| bounded(e, least, fits));
         let help = match bounded {
-            Some(element) => format!("put the bound into the pattern, `{element}`, or {told}"),
-            None => format!("let the pattern admit {fits} bytes at most, or {told}"),
+            Some(element) => format!("put the bound into the pattern, `{element}`, or {example}"),
+            None => format!("let the pattern admit {fits} bytes at most, or {example}"),
         };
         (what, help)
     }

@@ -3,15 +3,16 @@
 //! From the rules' automata, the sets of states that are reached, and the options as they are built
 //! in. Must not know: how much memory a server needs for it, how bounds are shown.
 
-mod endless;
 mod silence;
 
-use nest_machine::effects::Effects;
+use nest_c::directives::{self, Form};
+use nest_c::effects::Effects;
 use nest_machine::options::{duration, size};
 use nest_machine::reach::{Reach, Winners};
 use nest_machine::{Action, Machine, Rule, What};
 use std::collections::BTreeSet;
 
+pub use nest_c::directives::Wait as For;
 pub use silence::Silence;
 
 /// The bounds of a specification.
@@ -61,21 +62,6 @@ pub struct Reading {
     pub silence: Silence,
 }
 
-/// What actions wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum For {
-    /// A message, by `$read` or `$readLine`: idleTimeout and readTimeout hold.
-    Message,
-    /// Bytes, as many as come: idleTimeout holds.
-    Bytes,
-    /// A client that reads: writeTimeout holds.
-    Output,
-    /// The time.
-    Time,
-    /// Code that blocks: it is never cut short.
-    Block,
-}
-
 /// A kind of waiting, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -90,7 +76,7 @@ pub struct Wait {
 /// Of a machine.
 #[must_use]
 pub fn bounds(m: &Machine) -> Bounds {
-    let effects = Effects::of(m);
+    let effects = Effects::of(&m.source());
     let reach = Reach::by(m, &effects, &mut Winners::new(m));
     let limits = limits(m);
     let messages: Vec<Option<u64>> = m.rules.iter().map(longest).collect();
@@ -185,14 +171,16 @@ fn idle_limits(m: &Machine) -> Vec<(&str, Option<u32>)> {
             let What::Directive { directive, call } = &place.what else {
                 continue;
             };
-            if directive.name == "timeout" {
+            if directive.does.limits_idle {
                 let args = call.iter().flat_map(|c| &c.args);
                 let words = args.map(|a| action.code.text[a.at.clone()].trim());
                 found.extend(words.map(|w| (name, duration(w).filter(|ms| *ms > 0))));
             }
         }
     }
-    found.extend(words(m).contains("nest_timeout").then_some((C, None)));
+    let mut own = words(m).into_iter();
+    let limits = own.any(|word| directives::does(word).limits_idle);
+    found.extend(limits.then_some((C, None)));
     found
 }
 
@@ -260,23 +248,6 @@ fn formats(m: &Machine) -> bool {
     directive || words(m).iter().any(|w| w.ends_with("replyf"))
 }
 
-/// What a function of nest.h waits for.
-fn wait(c: &str) -> Option<For> {
-    match c {
-        "nest_read" | "nest_read_line" => Some(For::Message),
-        "nest_read_into" | "nest_skip" | "nest_file_receive" => Some(For::Bytes),
-        "nest_sleep" => Some(For::Time),
-        "nest_block_begin" => Some(For::Block),
-        _ if ["nest_reply", "nest_vreply", "nest_file_reply"]
-            .iter()
-            .any(|begin| c.starts_with(begin)) =>
-        {
-            Some(For::Output)
-        }
-        _ => None,
-    }
-}
-
 fn waits(m: &Machine) -> Vec<Wait> {
     let mut found: Vec<Wait> = Vec::new();
     let mut add = |what: For, by: String, place: &str| {
@@ -297,10 +268,14 @@ fn waits(m: &Machine) -> Vec<Wait> {
     for (name, action) in actions(m) {
         for place in &action.uses {
             match &place.what {
-                What::Block { .. } => add(For::Block, "$block".to_string(), name),
+                What::Block { .. } => {
+                    if let Some(block) = directives::of_form(Form::Block) {
+                        add(For::Block, block.word().to_string(), name);
+                    }
+                }
                 What::Directive { directive, .. } => {
-                    if let Some(what) = wait(directive.c) {
-                        add(what, format!("${}", directive.name), name);
+                    if let Some(what) = directive.does.waits {
+                        add(what, directive.word().to_string(), name);
                     }
                 }
                 _ => {}
@@ -308,7 +283,7 @@ fn waits(m: &Machine) -> Vec<Wait> {
         }
     }
     for function in words(m) {
-        if let Some(what) = wait(function) {
+        if let Some(what) = directives::does(function).waits {
             add(what, function.to_string(), C);
         }
     }

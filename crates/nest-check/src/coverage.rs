@@ -123,9 +123,9 @@ impl<'m> Coverage<'m> {
         let number = |name: &str| self.m.states.iter().position(|s| s == name);
         let states = names.iter().filter_map(|name| number(name));
         let states = states.fold(0, |mask, n| mask | 1 << n);
-        let asked = self.reach.sets.iter().any(|set| set.last.is_some());
+        let tested = self.reach.sets.iter().any(|set| set.last.is_some());
         let last = number(last).and_then(|n| u32::try_from(n).ok());
-        (states, last.filter(|_| asked))
+        (states, last.filter(|_| tested))
     }
 
     /// The set of these names, if the checker knows it.

@@ -1,10 +1,10 @@
 //! Actions behind which a conversation can only end, though they do not close it.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::Then;
+use nest_c::effects::{Closes, Effect, Path};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_machine::Action;
-use nest_machine::effects::{Closes, Effect, Path};
 use nest_machine::reach::{Reached, Step};
 
 impl Checker<'_> {
@@ -53,7 +53,7 @@ impl Checker<'_> {
     }
 
     fn only_ends(&mut self, span: Span, end: Option<usize>) {
-        let what = "behind this action the conversation can only end: no rule is active then";
+        let what = "after this action no rule is active, so the conversation ends";
         let witness = end.and_then(|end| self.talks.to(end));
         let witness = witness.map(|w| w.then(Then::Ends));
         let shown = match &witness {
@@ -61,9 +61,10 @@ impl Checker<'_> {
             _ => String::new(),
         };
         let help = format!(
-            "{shown}write $close() if it is to end here; else mark a state in which a rule is active"
+            "{shown}write $close() to end the conversation, or set a state in which a rule is \
+             active"
         );
-        self.say(Diagnostic::new(Code::W0204, span, what).help(help), witness);
+        self.push(Diagnostic::new(Code::W0204, span, what).help(help), witness);
     }
 
     /// Whether an action that runs in a set always leaves nothing active, and does not always say

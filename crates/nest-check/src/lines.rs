@@ -4,12 +4,12 @@
 //! takes, and the conversation ends there. Said only of actions that answer on every way: others may
 //! well take the beginning of a line whose rest comes next.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::waits::{Bytes, edges};
 use crate::witness::{Then, literal};
+use nest_c::effects::Closes;
 use nest_diag::{Code, Diagnostic};
 use nest_machine::Framing;
-use nest_machine::effects::Closes;
 use nest_machine::reach::Reached;
 
 /// The line feed alone.
@@ -27,10 +27,12 @@ impl Checker<'_> {
         let answers = self.answers.clone();
         for n in (0..m.rules.len()).filter(|n| answers[*n] && none(&last[*n])) {
             let sets = &self.reach.sets;
-            let mut taken = (0..sets.len()).filter(|s| sets[*s].rules.contains(&n));
-            let Some(first) = taken.next() else { continue };
+            let mut consumed = (0..sets.len()).filter(|s| sets[*s].rules.contains(&n));
+            let Some(first) = consumed.next() else {
+                continue;
+            };
             let left = |set: usize| self.leaves_a_line_end(n, &sets[set], &last);
-            if !left(first) || !taken.all(left) {
+            if !left(first) || !consumed.all(left) {
                 continue;
             }
             let Some(message) = self.talks.message(first, n) else {
@@ -39,16 +41,16 @@ impl Checker<'_> {
             let before = self.talks.to(first);
             let mut sent = message.clone();
             sent.push(b'\n');
-            let what = "this rule leaves the end of the line behind, and no rule takes it";
+            let what = "this rule leaves the line end unread, and no rule matches it";
             let help = format!(
-                "behind {} the line feed of {} matches nothing, and the conversation ends: let the \
-                 pattern end in \"\\n\", too",
+                "after {} no rule matches the line feed of {}, and the conversation ends: let \
+                 the pattern end in \"\\n\"",
                 literal(&message),
                 literal(&sent)
             );
-            let witness = before.map(|w| w.and(sent).taken_by(n).then(Then::Ends));
+            let witness = before.map(|w| w.and(sent).consumed_by(n).then(Then::Ends));
             let span = m.rules[n].span;
-            self.say(Diagnostic::new(Code::W0303, span, what).help(help), witness);
+            self.push(Diagnostic::new(Code::W0303, span, what).help(help), witness);
         }
     }
 

@@ -1,13 +1,13 @@
 //! Rules whose answer waits for bytes that a client has no reason to send.
 //!
-//! A rule accepts, and it or another could go on: nothing is decided before one more byte comes.
-//! Whoever sent a whole message and waits for the answer waits for ever, and the server for him.
-//! Said only of actions that answer on every way: other rules may well be part of a longer talk.
+//! A rule accepts, but it or another rule could continue, so no rule is selected before another byte
+//! arrives. A client that waits for the answer and the server wait for each other. Reported only for
+//! actions that answer on every path; other rules may be part of a longer conversation.
 
-use crate::Checker;
+use crate::checker::Checker;
 use crate::witness::{Then, Witness, literal};
 use nest_diag::{Code, Diagnostic};
-use nest_machine::reach::{At, Product, Search};
+use nest_machine::reach::{At, DfaProduct, Search};
 use nest_machine::{Framing, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,7 +87,7 @@ impl Checker<'_> {
         let earlier = active.iter().copied().filter(|r| *r < rule);
         let all: BTreeSet<usize> = earlier.chain([rule, other]).collect();
         let all: Vec<usize> = all.into_iter().collect();
-        let product = Product::of(&self.m.rules, &all)?;
+        let product = DfaProduct::of(&self.m.rules, &all)?;
         let live = |states: &[At], rule: usize| product.live(states).any(|r| r == rule);
         let both = |states: &[At]| live(states, rule) && live(states, other);
         // Of a rule that is written later it does not matter that it accepts, too.
@@ -108,7 +108,7 @@ impl Checker<'_> {
         let shown = literal(&wait.input);
         let before = self.talks.to(wait.set);
         let came = match &before {
-            Some(w) if !w.acts.is_empty() => format!("behind {w}, "),
+            Some(w) if !w.acts.is_empty() => format!("after {w}, "),
             _ => String::new(),
         };
         let client = format!(
@@ -119,25 +119,29 @@ impl Checker<'_> {
             let other = &self.m.rules[wait.other];
             let what = "the answer waits for what another rule may still match";
             Diagnostic::new(Code::W0302, rule.span, what)
-                .label(other.span, format!("this rule could go on behind {shown}"))
+                .label(
+                    other.span,
+                    format!("this rule could continue after {shown}"),
+                )
                 .help(format!(
-                    "{client}: end both patterns in what ends a message, or let states choose \
-                     between them"
+                    "{client}: end both patterns with what ends a message, or use states to \
+                     select a rule"
                 ))
         } else if never_ends(rule, &wait.input) {
-            let what = "the answer waits until the client closes, for the pattern can always go on";
+            let what = "the answer waits until the client closes, because the pattern can \
+                always continue";
             Diagnostic::new(Code::W0302, rule.span, what).help(format!(
-                "{client}: a lazy repetition, as in `*?`, ends at the first place where it can"
+                "{client}: use a lazy repetition, such as `*?`, which ends as early as possible"
             ))
         } else {
             let what =
-                "the answer waits for a byte behind the message, for the pattern could go on";
+                "the answer waits for a byte after the message, because the pattern could continue";
             Diagnostic::new(Code::W0302, rule.span, what).help(format!(
-                "{client}: let the pattern end in what ends a message, such as \"\\n\""
+                "{client}: end the pattern with what ends a message, such as \"\\n\""
             ))
         };
         let witness = before.map(|w: Witness| w.and(wait.input).then(Then::Waits));
-        self.say(diagnostic, witness);
+        self.push(diagnostic, witness);
     }
 }
 

@@ -3,7 +3,7 @@
 //! Must not know: what is wrong there.
 
 use nest_machine::Machine;
-use nest_machine::reach::{At, Product, Reach, Search, Step};
+use nest_machine::reach::{At, DfaProduct, Reach, Search, Step};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum Act {
 
 /// A step that the server takes on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct Consumed {
     /// By which rule.
     pub by: Step,
     /// The states that are marked behind it, as a mask; none: any may be.
@@ -49,7 +49,7 @@ pub struct Witness {
     /// One after the other, each when the one before was handled.
     pub acts: Vec<Act>,
     /// What the server takes, in order.
-    pub taken: Vec<Taken>,
+    pub consumed: Vec<Consumed>,
     /// What comes of it.
     pub then: Then,
 }
@@ -64,9 +64,9 @@ impl Witness {
 
     /// The same, with one more step of a rule.
     #[must_use]
-    pub fn taken_by(mut self, rule: usize) -> Witness {
+    pub fn consumed_by(mut self, rule: usize) -> Witness {
         let (by, marked) = (Step::Rule(rule), None);
-        self.taken.push(Taken { by, marked });
+        self.consumed.push(Consumed { by, marked });
         self
     }
 
@@ -149,18 +149,18 @@ impl<'m> Talks<'m> {
 
     /// What leads to a set, if there are messages that are decided at once.
     pub fn to(&mut self, set: usize) -> Option<Witness> {
-        let way = self.reach.way_to(set);
-        if way.len() > LONGEST_TALK {
+        let path = self.reach.path_to(set);
+        if path.len() > LONGEST_TALK {
             return None;
         }
-        let behind = way.iter().skip(1).map(|(from, _)| *from).chain([set]);
-        let steps = way.iter().zip(behind);
-        let taken = steps.map(|((_, by), behind)| Taken {
+        let behind = path.iter().skip(1).map(|(from, _)| *from).chain([set]);
+        let steps = path.iter().zip(behind);
+        let consumed = steps.map(|((_, by), behind)| Consumed {
             by: *by,
             marked: Some(self.reach.sets[behind].states),
         });
-        let taken = taken.collect();
-        let acts: Option<Vec<Act>> = way
+        let consumed = consumed.collect();
+        let acts: Option<Vec<Act>> = path
             .into_iter()
             .map(|(from, step)| match step {
                 Step::Rule(rule) => Some(Act::Send(self.message(from, rule)?)),
@@ -169,7 +169,7 @@ impl<'m> Talks<'m> {
             .collect();
         Some(Witness {
             acts: acts?,
-            taken,
+            consumed,
             then: Then::Any,
         })
     }
@@ -177,7 +177,7 @@ impl<'m> Talks<'m> {
     /// Whether a rule takes a message in a set at once, with nothing behind it.
     #[must_use]
     pub fn takes(&self, set: usize, rule: usize, message: &[u8]) -> bool {
-        let mut taken = None;
+        let mut consumed = None;
         for active in self.active(set) {
             let Some(dfa) = &self.m.rules[active].dfa else {
                 return false;
@@ -188,11 +188,11 @@ impl<'m> Talks<'m> {
             if dfa.is_live(end) {
                 return false;
             }
-            if dfa.accepts(end) && taken.is_none() {
-                taken = Some(active);
+            if dfa.accepts(end) && consumed.is_none() {
+                consumed = Some(active);
             }
         }
-        taken == Some(rule)
+        consumed == Some(rule)
     }
 
     /// The rules that are active in a set.
@@ -208,11 +208,11 @@ impl<'m> Talks<'m> {
         if let Some(known) = self.messages.get(&key) {
             return known.clone();
         }
-        let product = Product::of(&self.m.rules, &key.0);
+        let product = DfaProduct::of(&self.m.rules, &key.0);
         let found = product.and_then(|product| {
             let live = |states: &[At]| product.live(states).next().is_some();
-            let taken = |states: &[At]| product.first(states) == Some(rule) && !live(states);
-            match product.search(&mut self.steps, live, taken) {
+            let consumed = |states: &[At]| product.first(states) == Some(rule) && !live(states);
+            match product.search(&mut self.steps, live, consumed) {
                 Search::Found(input) if input.len() <= LONGEST_MESSAGE => Some(input),
                 _ => None,
             }

@@ -115,7 +115,7 @@ fn actions_behind_which_a_conversation_can_only_end() {
 }
 
 #[test]
-fn rules_that_tie() {
+fn ambiguous_rules_are_found() {
     finds(
         "%%\na = [0-9]+ [a-z]? \"\\n\" { }\nb = [0-9a-f]+ \"\\n\" { }\n",
         &["W0205 b: \"0\\n\""],

@@ -2,7 +2,7 @@
 //! exactly that code and a corrected one that compiles, and so does every specification in
 //! `docs/`, the README and the examples.
 
-use nest_check::{Finding, LOOKED_FOR, check, settle};
+use nest_check::{Finding, check, looks_for, settle};
 use nest_diag::{Code, Severity, render_text};
 use nest_machine::{Compiled, Overrides, compile};
 use nest_syntax::Loader;
@@ -46,11 +46,10 @@ fn compiled(text: &str) -> Compiled {
 /// With the checker's findings.
 fn checked(mut outcome: Compiled) -> Compiled {
     if let Some(machine) = &outcome.machine {
-        let said = std::mem::take(&mut outcome.diagnostics).into_iter();
-        let mut found: Vec<Finding> = said.map(Finding::from).collect();
+        let reported = std::mem::take(&mut outcome.diagnostics).into_iter();
+        let mut found: Vec<Finding> = reported.map(Finding::from).collect();
         found.extend(check(machine));
-        let looked_for = |code| LOOKED_FOR.contains(&code);
-        let (found, _) = settle(found, &outcome.sources, &mut outcome.allows, looked_for);
+        let (found, _) = settle(found, &outcome.sources, &mut outcome.allows, looks_for);
         outcome.diagnostics = found.into_iter().map(|f| f.diagnostic).collect();
     }
     outcome

@@ -1,6 +1,6 @@
-//! What to write instead of arguments that `nest` does not know, as far as it can be guessed.
+//! Suggestions for arguments that `nest` does not know.
 //!
-//! Must not know: how anything is done.
+//! Must not know: how the commands work.
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use nest_diag::nearest;
 
 use crate::args::With;
 
-/// What a server takes, and an example of each. `nest` has no option of these names.
+/// Options of a server with an example of each. `nest` has no options with these names.
 const OF_SERVERS: [(&str, &str); 4] = [
     ("--port", "--port 9000"),
     ("--set", "--set maxClients=100"),
@@ -19,7 +19,7 @@ const OF_SERVERS: [(&str, &str); 4] = [
     ("--check-config", "--check-config"),
 ];
 
-/// Puts a guess in place of clap's tip.
+/// Replaces clap's tip by a suggestion.
 pub fn advise(error: &mut Error, arguments: &[OsString]) {
     let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
     let command = words.iter().skip(1).find(|word| !word.starts_with('-'));
@@ -45,27 +45,27 @@ pub fn advise(error: &mut Error, arguments: &[OsString]) {
     }
 }
 
-/// A specification where a command belongs.
+/// A specification where a command is expected.
 fn file(wrong: &str) -> Option<String> {
     wrong.ends_with(".nest").then(|| {
         format!("a command stands in front of the file: nest run {wrong}, nest check {wrong}")
     })
 }
 
-/// A server's option among those of `nest run`.
+/// An option of the server among those of `nest run`.
 fn of_server(wrong: &str) -> Option<String> {
     let name = wrong.split('=').next().unwrap_or(wrong);
     let near = nearest(name, OF_SERVERS.iter().map(|(name, _)| *name))?;
     let (_, example) = OF_SERVERS.iter().find(|(name, _)| *name == near)?;
     let lead = if near == name {
-        format!("'{near}' is an option of the server: it stands behind --")
+        format!("'{near}' is an option of the server: write it after --")
     } else {
-        format!("did you mean the server's option '{near}'? It stands behind --")
+        format!("did you mean the server's option '{near}'? Write it after --")
     };
     Some(format!("{lead}, as in nest run FILE -- {example}"))
 }
 
-/// A second value of `--with`, set apart by a blank.
+/// A second value of `--with` after a blank.
 fn several(wrong: &str, words: &[std::borrow::Cow<str>]) -> Option<String> {
     With::from_str(wrong, false).ok()?;
     let all: Vec<&str> = words

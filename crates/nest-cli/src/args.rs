@@ -1,6 +1,7 @@
-//! The command line as data: what `nest` accepts, and the help that teaches it.
+//! The command line as data: what `nest` accepts, and its help texts. Completions and manual pages are
+//! generated from it.
 //!
-//! Must not know: how anything is done. Completions and manual pages are made from this too.
+//! Must not know: how the commands work.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +19,7 @@ const STYLES: Styles = Styles::styled()
     .valid(AnsiColor::Cyan.on_default().bold())
     .invalid(Style::new().bold());
 
-/// Turns the specification of a server into a server.
+/// Compiles the specification of a protocol into a network server in C.
 #[derive(Debug, Parser)]
 #[command(
     name = "nest",
@@ -29,24 +30,23 @@ const STYLES: Styles = Styles::styled()
     propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    long_about = "Turns the specification of a server into a server.\n\n\
-        A specification says which states a conversation can be in, which input is legal in which \
-        state, and what C code runs when it arrives. nest makes a C program from it, in the \
-        concurrency model that one line picks.",
-    after_help = "A specification, say echo.nest:\n\n    \
+    long_about = "Compiles the specification of a protocol into a network server in C.\n\n\
+        A specification lists the states of a connection, the input that is legal in each state, \
+        and the C code that runs when that input arrives. One line selects the concurrency model.",
+    after_help = "A specification, for example echo.nest:\n\n    \
         %%\n    \
         \"QUIT\\n\"    { $reply(\"Goodbye.\\n\"); $close(); }\n    \
         [^\\n]* \"\\n\" { $reply(\"You said: \", $0); }\n\n\
         First steps:\n  \
-        nest run echo.nest        builds it and serves; talk to it: nc localhost 8080\n  \
+        nest run echo.nest        builds and runs it; connect with: nc localhost 8080\n  \
         nest run --watch --trace echo.nest\n                            \
-        the same, seen from inside, rebuilt on every save\n  \
-        nest new hello            writes hello.nest, with comments that explain it\n  \
-        nest build hello.nest     makes a program that needs nothing of nest; ./hello --help\n\n\
-        nest COMMAND --help tells more and gives examples"
+        the same, with a trace, and rebuilt on every save\n  \
+        nest new hello            writes hello.nest with explanatory comments\n  \
+        nest build hello.nest     builds an executable that does not need nest; ./hello --help\n\n\
+        nest COMMAND --help gives details and examples"
 )]
 pub struct Cli {
-    /// When to use colours: auto, always or never; NO_COLOR is honoured
+    /// When to use colours: auto, always or never. The variable NO_COLOR turns them off
     #[arg(
         long,
         global = true,
@@ -55,7 +55,7 @@ pub struct Cli {
         hide_possible_values = true
     )]
     pub color: Color,
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -74,50 +74,50 @@ pub enum Color {
 /// The subcommands, in the order of `--help`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write a new specification, commented and ready to run
+    /// Write a new specification with comments, ready to run
     #[command(after_help = "Example:\n  nest new hello && nest run hello.nest")]
     New(New),
-    /// Say everything that is wrong with a specification
+    /// Report all errors and warnings of a specification
     #[command(after_help = "Example:\n  nest check login.nest\n  \
         nest check --format json - < login.nest\n  \
         nest check --explain-matching login.nest\n  \
         nest check --bounds login.nest\n  \
         nest check --max-connection-memory 1M --require-deadlines login.nest\n\n\
-        Exit status: 0 no error, 1 errors in the specification, or more than its limits allow, \
+        Exit status: 0 no errors, 1 errors in the specification or exceeded limits, \
         2 wrong usage")]
     Check(Check),
-    /// Draw its conversations, or the automaton of a rule
+    /// Draw the conversations of a specification, or the automaton of a rule
     #[command(after_help = "Example:\n  nest graph login.nest -o login.svg\n  \
         nest graph login.nest --format mermaid\n  \
         nest graph login.nest --rule quit -o quit.svg\n  \
-        nest graph login.nest --replay 2 -o second.svg   the way to a finding of nest check")]
+        nest graph login.nest --replay 2 -o second.svg   the conversation of a finding of nest check")]
     Graph(Graph),
     /// Write the server's C project into a directory
     #[command(
         after_help = "Example:\n  nest gen login.nest -o login-server && make -C login-server\n  \
         nest gen login.nest -o login-server --with systemd,docker\n\n\
-        Only files whose content changes are written"
+        Only files whose content has changed are written"
     )]
     Gen(Gen),
     /// Build the server
     #[command(after_help = "Example:\n  nest build login.nest && ./login\n  \
         nest build login.nest -o server users.c -l sqlite3 --model thread\n\n\
-        The environment is heard as make would: CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS")]
+        It uses the same environment variables as make: CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS")]
     Build(Build),
     /// Build the server and run it
     #[command(after_help = "Example:\n  nest run login.nest\n  \
         nest run --watch --trace --model event login.nest\n  \
         nest run login.nest -- --port 9000\n\n\
-        What stands behind -- goes to the server; its own options: nest run login.nest -- --help")]
+        Arguments after -- go to the server; to list its options: nest run login.nest -- --help")]
     Run(Run),
-    /// Hold the conversations that are written beside a specification, and say what they cover
+    /// Run the conversation tests beside a specification and report their coverage
     #[command(after_help = "Example:\n  nest test login.nest\n  \
         nest test login.nest known.md --model event --quick\n  \
         nest test login.nest --min-coverage 90\n  \
         nest test login.nest --generate\n\n\
-        A conversation is a page in Markdown; pages of the specification's directory, and of cases/ \
-        and tests/ in it, are taken that have a line `spec: login.nest`.\n\n\
-        Exit status: 0 all went as written, 1 one did not or too little is covered, 2 wrong usage")]
+        A test is a Markdown page with a line `spec: login.nest`, in the directory of the \
+        specification, or in cases/ or tests/ below it.\n\n\
+        Exit status: 0 all tests passed, 1 a test failed or the coverage is too low, 2 wrong usage")]
     Test(Test),
     /// Explain a diagnostic code
     #[command(
@@ -135,25 +135,25 @@ pub enum Command {
 /// `nest new`.
 #[derive(Debug, Args)]
 pub struct New {
-    /// The server's name: letters, digits and _, a letter first
+    /// The server's name: letters, digits and _, beginning with a letter
     pub name: String,
 }
 
-/// How findings are printed.
+/// The output format of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people
+    /// For humans
     Text,
     /// One JSON object a line
     Json,
 }
 
-/// What every subcommand that compiles takes.
+/// The arguments of every subcommand that compiles.
 #[derive(Debug, Args)]
 pub struct Spec {
     /// The specification; - is standard input
     pub file: PathBuf,
-    /// The concurrency model, in place of the specification's
+    /// The concurrency model, instead of the one in the specification
     #[arg(long, value_name = "MODEL", value_parser = models(false))]
     pub model: Option<String>,
 }
@@ -166,23 +166,23 @@ pub struct Check {
     /// How to print the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
-    /// Say also how the rules are matched, and why
+    /// Also explain how the rules are matched, and why
     #[arg(long)]
     pub explain_matching: bool,
-    /// Build the server and show the Nth finding happen
+    /// Build the server and reproduce finding N
     #[arg(long, value_name = "N", conflicts_with = "format")]
     pub replay: Option<usize>,
     #[command(flatten)]
     pub bounds: Bounds,
 }
 
-/// What a connection can take, and how much of it is allowed.
+/// What a connection can use, and how much of it is allowed.
 #[derive(Debug, Args)]
 pub struct Bounds {
-    /// Say also what a connection can take at most: messages, time, memory in each model
+    /// Also report what a connection can use at most: message sizes, times, memory in each model
     #[arg(long, conflicts_with = "replay")]
     pub bounds: bool,
-    /// Fail if a connection can take more memory, as in 512K
+    /// Fail if a connection can use more memory, for example 512K
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "replay")]
     pub max_connection_memory: Option<u64>,
     /// Fail if a client can keep its connection for ever by doing nothing
@@ -190,14 +190,14 @@ pub struct Bounds {
     pub require_deadlines: bool,
 }
 
-/// A time, as options are written.
+/// Parses a duration in the notation of options.
 fn time(text: &str) -> Result<Duration, String> {
     let found = nest_machine::options::duration(text).filter(|ms| *ms > 0);
     let found = found.map(|ms| Duration::from_millis(ms.into()));
     found.ok_or_else(|| "write a time of at most 24h, as in 500ms, 10s, 2m".to_owned())
 }
 
-/// Bytes, as options are written.
+/// Parses a size in the notation of options.
 fn size(text: &str) -> Result<u64, String> {
     let found = nest_machine::options::size(text).filter(|n| *n > 0);
     found.ok_or_else(|| "write bytes, as in 512, 8K, 1M".to_owned())
@@ -208,31 +208,18 @@ fn size(text: &str) -> Result<u64, String> {
 pub struct Graph {
     /// The specification; - is standard input
     pub file: PathBuf,
-    /// The picture [default: standard output]; its ending says the format
+    /// The output file [default: standard output]; its extension selects the format
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// How to write it [default: svg]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<Picture>,
+    #[arg(long, value_name = "FORMAT", value_parser = pictures())]
+    pub format: Option<String>,
     /// Draw the automaton of this rule: its name, or its line
     #[arg(long, value_name = "NAME")]
     pub rule: Option<String>,
-    /// Show the way to the Nth finding of nest check
+    /// Mark the conversation of finding N of nest check
     #[arg(long, value_name = "N", conflicts_with = "rule")]
     pub replay: Option<usize>,
-}
-
-/// The formats of `nest graph`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Picture {
-    /// For any browser
-    Svg,
-    /// For Graphviz
-    Dot,
-    /// For Markdown
-    Mermaid,
-    /// For programs
-    Json,
 }
 
 /// `nest gen`.
@@ -240,16 +227,16 @@ pub enum Picture {
 pub struct Gen {
     #[command(flatten)]
     pub spec: Spec,
-    /// The directory; made if it is not there
+    /// The directory; it is created if it does not exist
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Write even into a directory that holds other files
+    /// Write even into a directory that contains other files
     #[arg(long)]
     pub force: bool,
-    /// Compile the trace in: a line for all that happens in a conversation
+    /// Compile the server with tracing: it prints every message, reply and change of states
     #[arg(long)]
     pub trace: bool,
-    /// Write also what runs the server where it is to stay
+    /// Also write files for deployment
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub with: Vec<With>,
 }
@@ -259,11 +246,11 @@ pub struct Gen {
 pub enum With {
     /// NAME.service and NAME.socket: hardened units for systemd
     Systemd,
-    /// Dockerfile and .dockerignore: an image that holds the server alone
+    /// Dockerfile and .dockerignore: an image that contains only the server
     Docker,
 }
 
-/// Where the C compiler finds what a server needs, and which it is.
+/// The C compiler, and where it finds headers and libraries.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Link {
     /// Search DIR for #include files
@@ -280,15 +267,15 @@ pub struct Link {
     pub cc: Option<String>,
 }
 
-/// What the C compiler is told; `build` and `run` share it.
+/// Options for the C compiler of `build` and `run`.
 #[derive(Debug, Default, Args)]
 pub struct Cc {
     #[command(flatten)]
     pub link: Link,
-    /// For a debugger: no optimisation
+    /// Compile for a debugger, without optimisation
     #[arg(long, help_heading = "C options")]
     pub debug: bool,
-    /// Compile with sanitizers; address brings undefined along
+    /// Compile with sanitizers; address includes undefined
     #[arg(long, value_name = "KIND", help_heading = "C options")]
     pub sanitize: Option<Sanitize>,
 }
@@ -298,7 +285,7 @@ pub struct Cc {
 pub enum Sanitize {
     /// Memory errors and undefined behaviour
     Address,
-    /// Undefined behaviour alone
+    /// Only undefined behaviour
     Undefined,
     /// Data races
     Thread,
@@ -309,13 +296,13 @@ pub enum Sanitize {
 pub struct Build {
     #[command(flatten)]
     pub spec: Spec,
-    /// More C files of the server
+    /// Additional C files of the server
     #[arg(value_name = "MORE.c")]
     pub more: Vec<PathBuf>,
-    /// The server [default: the specification's name]
+    /// The executable [default: the specification's name]
     #[arg(short, long, value_name = "SERVER")]
     pub output: Option<PathBuf>,
-    /// Compile the trace in: a line for all that happens in a conversation
+    /// Compile the server with tracing: it prints every message, reply and change of states
     #[arg(long)]
     pub trace: bool,
     #[command(flatten)]
@@ -327,13 +314,13 @@ pub struct Build {
 pub struct Run {
     #[command(flatten)]
     pub spec: Spec,
-    /// More C files of the server
+    /// Additional C files of the server
     #[arg(value_name = "MORE.c")]
     pub more: Vec<PathBuf>,
-    /// Show what comes, which rule takes it, what goes out, and the states
+    /// Print the input, the rule that matches it, the output, and the states
     #[arg(long)]
     pub trace: bool,
-    /// Build and start anew whenever a file of the server is saved
+    /// Rebuild and restart when a file of the server is saved
     #[arg(long)]
     pub watch: bool,
     #[command(flatten)]
@@ -348,25 +335,25 @@ pub struct Run {
 pub struct Test {
     /// The specification
     pub file: PathBuf,
-    /// Pages with conversations, in place of all; more C files of the server
+    /// Test pages to run instead of all; additional C files of the server
     #[arg(value_name = "CASE.md|MORE.c")]
     pub more: Vec<PathBuf>,
-    /// Only in this concurrency model, or as a script, without sockets; may be repeated [default: all]
+    /// Test only this concurrency model, or script (without sockets); may be repeated [default: all]
     #[arg(long, value_name = "MODEL", value_parser = models(true))]
     pub model: Vec<String>,
-    /// Each conversation once in a model, whole; without sanitizers
+    /// Run each conversation once in each model, without splitting the input and without sanitizers
     #[arg(long)]
     pub quick: bool,
-    /// How long a server may keep a conversation waiting, in any one step, before it fails
+    /// How long to wait for the server in each step before the test fails
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub timeout: Duration,
-    /// Fail if less is covered, in percent
+    /// Fail if the coverage is lower, in percent
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub min_coverage: Option<u8>,
-    /// How to print what comes of it
+    /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
-    /// Write pages with conversations for what is not covered, as the server holds them
+    /// Write test pages for what is not covered, from the behaviour of the server
     #[arg(long, conflicts_with = "format")]
     pub generate: bool,
     /// Where --generate writes [default: NAME-cases.md beside the specification]
@@ -375,7 +362,7 @@ pub struct Test {
     /// Let --generate overwrite
     #[arg(long, requires = "generate")]
     pub force: bool,
-    /// Keep what the servers wrote, and say where
+    /// Keep the output of the servers, and print where it is
     #[arg(long)]
     pub keep: bool,
     #[command(flatten)]
@@ -385,7 +372,7 @@ pub struct Test {
 /// `nest explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The code, such as E0301; all are listed if there is none
+    /// The code, such as E0301; without it, all codes are listed
     pub code: Option<String>,
 }
 
@@ -396,7 +383,7 @@ pub struct Completions {
     pub shell: Shell,
 }
 
-/// The shells that completions are made for.
+/// The shells for which completions are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
     Bash,
@@ -407,18 +394,25 @@ pub enum Shell {
 /// `nest man`.
 #[derive(Debug, Args)]
 pub struct Man {
-    /// The subcommand; nest itself if there is none
+    /// The subcommand; without it, the page of nest itself
     pub command: Option<String>,
     /// Write all pages into DIR instead
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub all: Option<PathBuf>,
 }
 
-/// The models by name; those that no specification can select are accepted, and `shown` or not.
+/// The names of the models. Models that no specification can select are accepted too; `shown` tells
+/// whether the help lists them.
 fn models(shown: bool) -> PossibleValuesParser {
     PossibleValuesParser::new(nest_machine::MODELS.iter().map(move |model| {
         PossibleValue::new(model.name)
             .help(model.doc)
             .hide(!shown && model.option.is_empty())
     }))
+}
+
+/// The formats of `nest graph`.
+fn pictures() -> PossibleValuesParser {
+    let formats = nest_graph::FORMATS.iter();
+    PossibleValuesParser::new(formats.map(|f| PossibleValue::new(f.name).help(f.doc)))
 }

@@ -1,10 +1,11 @@
-//! `nest check --bounds`: what a connection can take at most, and whether that is allowed.
+//! `nest check --bounds`: the most that a connection can use, and whether that is allowed.
 //!
-//! Messages and times come of the specification. How much memory it is only the C compiler knows: the
-//! server is built in each model and asked, by `--check-config`, so there is one source for what it
-//! says itself. Must not know: how any of it is found.
+//! Message sizes and times come from the specification. Memory sizes are known only to the C
+//! compiler: nest builds the server in each model and runs it with `--check-config`, so that both
+//! report numbers from one source. Must not know: how the numbers are determined.
 
 mod table;
+mod values;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -17,46 +18,30 @@ use crate::args::{Cc, Check, Format};
 use crate::build::{Prepared, Recipe};
 use crate::cc::Compiler;
 use crate::term::{self, Failure, Progress};
+use values::{Item, Memory, limits, size};
 
-/// What a connection has in one model.
-#[derive(Serialize)]
-pub struct Memory {
-    model: &'static str,
-    items: Vec<Item>,
-    bytes: u64,
-    clients: u64,
-}
-
-/// One thing that takes memory.
-#[derive(Clone, Serialize)]
-struct Item {
-    what: String,
-    option: Option<String>,
-    bytes: u64,
-}
-
-/// Says what is asked for; a failure if more is taken than is allowed.
+/// Prints what was requested; a failure if a limit is exceeded.
 pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
-    let asked = &args.bounds;
-    let (most, deadlines) = (asked.max_connection_memory, asked.require_deadlines);
-    if !asked.bounds && most.is_none() && !deadlines {
+    let requested = &args.bounds;
+    let (most, deadlines) = (requested.max_connection_memory, requested.require_deadlines);
+    if !requested.bounds && most.is_none() && !deadlines {
         return Ok(ExitCode::SUCCESS);
     }
     let bounds = nest_check::bounds(machine);
     let chosen = machine.settings.model;
-    // All models are worth a look; what is allowed is that of the chosen one.
+    // All models are shown; the limit applies to the selected one.
     let wanted = |m: &&Model| {
         let one = m.kind == chosen;
-        one || (asked.bounds && args.spec.model.is_none() && !m.option.is_empty())
+        one || (requested.bounds && args.spec.model.is_none() && !m.option.is_empty())
     };
     let mut memory = Vec::new();
-    if asked.bounds || most.is_some() {
+    if requested.bounds || most.is_some() {
         let _progress = Progress::start("building the server to ask it for its sizes");
         for model in MODELS.iter().filter(wanted) {
             memory.push(ask(machine, args, model)?);
         }
     }
-    if asked.bounds {
+    if requested.bounds {
         term::print(match args.format {
             Format::Text => table::text(machine, &bounds, &memory),
             Format::Json => json(machine, &bounds, &memory),
@@ -80,12 +65,12 @@ pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     Err(Failure::new(last))
 }
 
-/// Builds the server of a model, and asks it.
+/// Builds the server of a model and runs it with `--check-config`.
 fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure> {
     let mut machine = machine.clone();
     machine.settings.model = model.kind;
     machine.settings.max_clients = machine.settings.max_clients.min(model.most_clients);
-    // Sizes are the same however well it is compiled.
+    // The sizes do not depend on the optimisation.
     let cc = Cc {
         debug: true,
         ..Cc::default()
@@ -111,7 +96,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     recipe.make(&prepared, &server)?;
     let mut command = Command::new(&server);
     command.arg("--check-config").current_dir(folder.path());
-    // What counts is what is built in.
+    // Uses the values built into the server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("NEST_") {
             command.env_remove(name);
@@ -137,7 +122,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     })
 }
 
-/// A line `#   N WHAT (OPTION)`.
+/// Parses a line `#   N WHAT (OPTION)`.
 fn item(line: &str) -> Option<Item> {
     let (bytes, rest) = line.strip_prefix("#   ")?.split_once(' ')?;
     let (what, option) = match rest.strip_suffix(')').and_then(|r| r.rsplit_once(" (")) {
@@ -149,28 +134,6 @@ fn item(line: &str) -> Option<Item> {
         option,
         bytes: bytes.parse().ok()?,
     })
-}
-
-/// Bytes as a server says them: rounded up.
-fn size(bytes: u64) -> String {
-    if bytes < 10_000 {
-        return bytes.to_string();
-    }
-    let (mut n, mut unit) = (bytes.div_ceil(1024), 0);
-    while n >= 10_000 && unit < 3 {
-        n = n.div_ceil(1024);
-        unit += 1;
-    }
-    format!("{n}{}", ["K", "M", "G", "T"][unit])
-}
-
-/// Milliseconds as durations are written.
-fn duration(ms: u64) -> String {
-    let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
-    let unit = units
-        .iter()
-        .find(|(n, _)| ms >= *n && ms.is_multiple_of(*n));
-    unit.map_or(format!("{ms}ms"), |(n, unit)| format!("{}{unit}", ms / n))
 }
 
 fn too_much(memory: &Memory, most: u64) -> Option<String> {
@@ -193,7 +156,7 @@ fn too_much(memory: &Memory, most: u64) -> Option<String> {
     ))
 }
 
-/// What lets a client stay for ever, a line each.
+/// The reasons why a client can stay for ever, one per line.
 fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
     let mut wrong = Vec::new();
     for reading in &bounds.reading {
@@ -245,14 +208,14 @@ fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
     wrong
 }
 
-/// The object of `--format json`.
+/// The JSON object of `--format json`.
 #[derive(Serialize)]
 struct All<'a> {
     bounds: Figures<'a>,
 }
 
-/// Times are in milliseconds; `null`: there is no bound, or for `longest` and `held` none but
-/// inputBuffer.
+/// Times are in milliseconds. `null` means no limit; for `longest` and `held` it means no limit
+/// except inputBuffer.
 #[derive(Serialize)]
 struct Figures<'a> {
     input_buffer: u64,
@@ -297,16 +260,6 @@ struct Waits<'a> {
 struct Named<'a> {
     function: &'a str,
     places: &'a [String],
-}
-
-/// The options that bound a wait.
-fn limits(what: For) -> Vec<&'static str> {
-    match what {
-        For::Message => vec!["idleTimeout", "readTimeout"],
-        For::Bytes => vec!["idleTimeout"],
-        For::Output => vec!["writeTimeout"],
-        For::Time | For::Block => Vec::new(),
-    }
 }
 
 fn json(m: &Machine, bounds: &Bounds, memory: &[Memory]) -> String {
@@ -382,15 +335,5 @@ mod tests {
         assert_eq!(found, Some((64, "session record".into(), None)));
         assert!(item("# fileRoot is not set: built in").is_none());
         assert!(item("# 500 clients need at most 1M of memory").is_none());
-    }
-
-    #[test]
-    fn sizes_and_durations_are_as_they_are_written() {
-        assert_eq!(
-            [size(64), size(65_537), size(20 << 20)],
-            ["64", "65K", "20M"]
-        );
-        let texts = [duration(300_000), duration(1500), duration(7_200_000)];
-        assert_eq!(texts, ["5m", "1500ms", "2h"]);
     }
 }

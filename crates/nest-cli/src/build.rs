@@ -1,7 +1,7 @@
-//! From a specification to a server in its place: `nest build`, and what `nest run` starts with.
+//! Builds a server from a specification: `nest build`, and the first step of `nest run`.
 //!
-//! Generates into a private directory, compiles, links beside the place, renames: there is never
-//! half a server.
+//! Generates into a private directory, compiles, links to a temporary name beside the output file,
+//! and renames it, so that there is never an incomplete server.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::signals::Hold;
 use crate::source;
 use crate::term::{self, Failure};
 
-/// Everything a server is made from.
+/// All inputs of a server.
 pub struct Recipe<'a> {
     pub spec: &'a Spec,
     pub more: &'a [PathBuf],
@@ -27,12 +27,12 @@ pub struct Recipe<'a> {
     pub cc: &'a Cc,
 }
 
-/// A recipe whose specification is compiled: C that waits for its compiler.
+/// A recipe whose specification has been compiled; the C code has not.
 pub struct Prepared {
     /// The server's name.
     pub name: String,
     pub files: Vec<OutFile>,
-    /// Where the specification's C stands in them.
+    /// The positions of the specification's C code in the generated files.
     pub places: Places,
     pub compiler: Compiler,
 }
@@ -64,7 +64,8 @@ fn build_in_place(args: &Build) -> Result<ExitCode, Failure> {
 }
 
 impl Recipe<'_> {
-    /// Compiles the specification. `inputs` gets the files that matter, whatever comes of it.
+    /// Compiles the specification. `inputs` receives the files that it depends on, even after an
+    /// error.
     pub fn prepare(&self, inputs: &mut BTreeSet<PathBuf>) -> Result<Prepared, Failure> {
         for file in self.more {
             inputs.insert(file.clone());
@@ -80,7 +81,7 @@ impl Recipe<'_> {
         Ok(self.prepared(&compiled, compiler))
     }
 
-    /// What is compiled of a machine.
+    /// The inputs that result from a machine.
     pub fn prepared(&self, compiled: &Machine, compiler: Compiler) -> Prepared {
         let name = if source::is_stdin(&self.spec.file) {
             "server".to_owned()
@@ -96,7 +97,7 @@ impl Recipe<'_> {
         }
     }
 
-    /// Compiles and links; the files beyond the project that took part.
+    /// Compiles and links. Returns the files outside the project that were used.
     pub fn make(&self, prepared: &Prepared, output: &Path) -> Result<Vec<PathBuf>, Failure> {
         let project = tempfile::Builder::new()
             .prefix("nest-")
@@ -117,7 +118,7 @@ impl Recipe<'_> {
         Ok(used)
     }
 
-    /// Refuses a place that would destroy what the server is made from.
+    /// Refuses an output file that is one of the inputs.
     fn protect(&self, output: &Path) -> Result<(), Failure> {
         if output.is_dir() {
             return Err(Failure::new(format!(
@@ -140,7 +141,7 @@ impl Recipe<'_> {
     }
 }
 
-/// Copies beside the place, then renames.
+/// Copies to a temporary name beside the output file, then renames.
 fn install(made: &Path, output: &Path) -> std::io::Result<()> {
     let beside = generate::beside(output);
     let result = fs::copy(made, &beside).and_then(|_| fs::rename(&beside, output));

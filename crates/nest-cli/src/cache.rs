@@ -1,8 +1,8 @@
-//! Servers that `nest run` built, kept for the next time.
+//! A cache of servers that `nest run` has built.
 //!
-//! An entry is named by what it was made from, so it never goes stale: KEY/manifest lists the
-//! files beyond the generated project (headers, C files), and KEY/HASH/ holds the server made when
-//! their content had that hash. Must not know: how a server is built.
+//! The name of an entry is a hash of all its inputs, so an entry never becomes stale: KEY/manifest
+//! lists the files outside the generated project (headers, C files), and KEY/HASH/ contains the
+//! server that was built when their contents had this hash. Must not know: how a server is built.
 
 use std::fs;
 use std::io;
@@ -12,19 +12,19 @@ use std::time::SystemTime;
 
 use crate::term::Failure;
 
-/// How many servers are kept.
+/// The number of servers kept.
 const KEPT: usize = 24;
 
-/// A user's cache.
+/// The cache of one user.
 pub struct Cache {
     root: PathBuf,
 }
 
-/// Names one recipe, but for the files it reads.
+/// The key of one recipe, without the files it reads.
 pub struct Key(String);
 
 impl Key {
-    /// From all parts, in order.
+    /// Hashes all parts in order.
     pub fn new<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hash = Hash::default();
         for part in parts {
@@ -35,7 +35,8 @@ impl Key {
 }
 
 impl Cache {
-    /// `$XDG_CACHE_HOME/nest`, `~/.cache/nest`, or a directory of this user among temporary files.
+    /// `$XDG_CACHE_HOME/nest`, `~/.cache/nest`, or a directory of this user in the temporary
+    /// directory.
     pub fn open() -> Result<Self, Failure> {
         let absolute = |name| {
             std::env::var_os(name)
@@ -64,7 +65,7 @@ impl Cache {
         Ok(Cache { root })
     }
 
-    /// The server of that key and name, if what it was made from is still the same.
+    /// Returns the server with this key and name if its inputs are unchanged.
     pub fn find(&self, key: &Key, name: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
         let manifest = fs::read_to_string(self.root.join(&key.0).join("manifest")).ok()?;
         let used: Vec<PathBuf> = manifest.lines().map(PathBuf::from).collect();
@@ -72,7 +73,7 @@ impl Cache {
         server.is_file().then_some((server, used))
     }
 
-    /// Where to put a server before it is known what it is made from.
+    /// A place for a server whose inputs are not known yet.
     pub fn draft(&self, key: &Key) -> Result<PathBuf, Failure> {
         let dir = self.root.join(&key.0);
         make_private(&dir)
@@ -80,7 +81,7 @@ impl Cache {
         Ok(dir.join(format!("draft-{}", std::process::id())))
     }
 
-    /// Keeps the draft as the server made from `used`; where it is now.
+    /// Keeps the draft as the server built from the files `used`. Returns its path.
     pub fn keep(
         &self,
         key: &Key,
@@ -114,7 +115,7 @@ impl Cache {
         self.root.join(&key.0).join(hash.text())
     }
 
-    /// Removes the oldest keys; a server that runs goes on without its file.
+    /// Removes the oldest keys. A running server is not affected by the removal of its file.
     fn prune(&self, newest: &str) {
         let Ok(entries) = fs::read_dir(&self.root) else {
             return;
@@ -139,7 +140,8 @@ fn make_private(dir: &Path) -> io::Result<()> {
         .create(dir)
 }
 
-/// FNV-1a with 128 bits: the same in every version of nest, which the standard library's is not.
+/// FNV-1a with 128 bits: the same in every version of nest, unlike the hash of the standard
+/// library.
 struct Hash(u128);
 
 impl Default for Hash {
@@ -149,7 +151,7 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Adds a part with its length, so that parts cannot run together.
+    /// Adds a part with its length, so that the boundaries between parts matter.
     fn add(&mut self, part: &[u8]) {
         for byte in (part.len() as u64).to_le_bytes().iter().chain(part) {
             self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);

@@ -1,7 +1,7 @@
-//! The C compiler: which one, with what flags, and running it on all units at once.
+//! Runs the C compiler on all translation units in parallel.
 //!
-//! Its messages are shown as it writes them, but for places that `said` corrects. Must not know: what
-//! the units are for.
+//! Its messages are printed as they are, except for locations that `cc_messages` corrects. Must not know:
+//! what the units are for.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,39 +16,39 @@ use nest_emit::Places;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::args::{Cc, Sanitize};
-use crate::said;
+use crate::cc_messages;
 use crate::signals;
 use crate::term::{self, Failure, Progress};
 
-/// How long a signal may wait to be noticed.
+/// The longest delay until a signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
-/// Compilers that are ended clean up within this time.
+/// The time that killed compilers have to clean up.
 const LAST: Duration = Duration::from_millis(500);
 
-/// A C compiler and what it is told for one server.
+/// A C compiler with its flags for one server.
 pub struct Compiler {
-    /// Program and leading arguments, such as `ccache gcc`.
+    /// The program and leading arguments, such as `ccache gcc`.
     words: Vec<String>,
     /// For compiling and linking.
     flags: Vec<OsString>,
-    /// For linking, behind the objects.
+    /// For linking, after the objects.
     libraries: Vec<OsString>,
 }
 
-/// Where the units lie.
+/// The directory of the units.
 pub struct Units<'a> {
-    /// The generated project; objects go here too.
+    /// The generated project; objects are written here too.
     pub project: &'a Path,
-    /// Searched for `#include "…"` of the specification.
+    /// Searched for `#include "…"` in the specification.
     pub beside: &'a Path,
     /// The user's own C files.
     pub more: &'a [PathBuf],
-    /// Where the C of the specification stands in it.
+    /// The positions of the specification's C code.
     pub places: &'a Places,
 }
 
 impl Compiler {
-    /// From the arguments and the environment, as make would take it.
+    /// Reads the arguments and the environment, like make.
     pub fn new(args: &Cc) -> Result<Self, Failure> {
         let named = args.link.cc.clone().or_else(|| std::env::var("CC").ok());
         let words: Vec<String> = named
@@ -102,15 +102,16 @@ impl Compiler {
         })
     }
 
-    /// Links what must not run, but for what is asked before anything of the specification's does:
-    /// functions of other C files may be missing.
+    /// Allows undefined functions of other C files, for a program that only prints what it knows
+    /// before any code of the specification runs.
     pub fn without_others(mut self) -> Self {
         let open = ["-no-pie", "-Wl,--unresolved-symbols=ignore-all"];
         self.libraries.extend(open.map(OsString::from));
         self
     }
 
-    /// Whether a program can be linked with these flags: sanitizers are not installed everywhere.
+    /// Whether a program can be linked with these flags, because sanitizers are not installed
+    /// everywhere.
     pub fn can_link(&self) -> bool {
         let Ok(folder) = tempfile::tempdir() else {
             return false;
@@ -131,7 +132,7 @@ impl Compiler {
         linked.is_ok_and(|results| results.iter().all(|r| r.status.success()))
     }
 
-    /// Everything that can change what comes out, but for the files.
+    /// All inputs that can change the result, except files.
     pub fn key(&self) -> Vec<OsString> {
         let words = self.words.iter().map(OsString::from);
         let all = words
@@ -143,13 +144,13 @@ impl Compiler {
             .collect()
     }
 
-    /// Whether libraries are linked whose changes nobody would notice.
+    /// Whether libraries are linked whose changes the cache would not notice.
     pub fn has_libraries(&self) -> bool {
         !self.libraries.is_empty()
     }
 
-    /// Compiles all units and links them into `output`. The files beyond the project that took
-    /// part, headers included.
+    /// Compiles all units and links them into `output`. Returns the files outside the project that
+    /// were used, including headers.
     pub fn build(&self, units: &Units, output: &Path) -> Result<Vec<PathBuf>, Failure> {
         let progress = Progress::start(format!("compiling with {}", self.words.join(" ")));
         let mut sources: Vec<PathBuf> = nest_emit::UNITS
@@ -200,7 +201,8 @@ impl Compiler {
     fn compile(&self, units: &Units, source: &Path, object: &Path) -> Command {
         let mut command = self.command();
         command.args(&self.flags);
-        // Quoted includes alone: the header of time.nest is no <time.h>.
+        // Applies only to quoted includes, so that the header of time.nest does not replace
+        // <time.h>.
         for dir in [units.beside, units.project] {
             command.arg("-iquote").arg(dir);
         }
@@ -208,7 +210,7 @@ impl Compiler {
         map.push(units.project);
         map.push("=/nest");
         command.arg(map);
-        // Columns count characters, as nest's own do.
+        // Counts columns in characters, as nest does.
         command.arg("-ftabstop=1");
         command
             .arg("-MMD")
@@ -226,7 +228,7 @@ impl Compiler {
         command.args(&self.words[1..]).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if signals::held() {
-            command.process_group(0); // a compiler runs others; `finish` ends them all
+            command.process_group(0); // a compiler starts other processes; `finish` ends them all
         }
         command
     }
@@ -244,12 +246,12 @@ impl Compiler {
         })
     }
 
-    /// Shows what was said; an error if one failed.
+    /// Prints the messages. Returns an error if a compiler failed.
     fn judge(&self, results: &[Output], places: &Places) -> Result<(), Failure> {
         for result in results {
             term::say(String::from_utf8_lossy(&result.stdout));
-            let said = String::from_utf8_lossy(&result.stderr);
-            term::say(said::corrected(&said, places, term::colour_err()));
+            let output = String::from_utf8_lossy(&result.stderr);
+            term::say(cc_messages::corrected(&output, places, term::colour_err()));
         }
         let Some(failed) = results.iter().find(|r| !r.status.success()) else {
             return Ok(());
@@ -264,7 +266,7 @@ impl Compiler {
             )));
         }
         term::note("no server: the C compiler found errors");
-        Err(Failure::Said)
+        Err(Failure::Reported)
     }
 }
 
@@ -273,7 +275,8 @@ fn from_environment(name: &str) -> Vec<OsString> {
     value.split_whitespace().map(OsString::from).collect()
 }
 
-/// The prerequisites of a rule as compilers write it: `target: a b \` and so on, blanks escaped.
+/// Parses the prerequisites of a rule written by a compiler: `target: a b \` and so on, with
+/// escaped blanks.
 fn dependencies(rule: &str) -> Vec<PathBuf> {
     let rule = rule.split_once(": ").map_or("", |(_, files)| files);
     let mut files = Vec::new();
@@ -297,7 +300,7 @@ fn dependencies(rule: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Waits for compilers, in their order. A signal that is held ends them, and all that they run.
+/// Waits for the compilers in order. A held signal ends them and all their processes.
 fn finish(children: Vec<Child>) -> Result<Vec<Output>, Failure> {
     let groups: Vec<u32> = children.iter().map(Child::id).collect();
     let (sender, outputs) = channel();
@@ -321,7 +324,7 @@ fn finish(children: Vec<Child>) -> Result<Vec<Output>, Failure> {
                     _ = group.map(|group| kill_process_group(group, Signal::TERM));
                 }
                 while outputs.recv_timeout(LAST).is_ok() {}
-                return Err(Failure::Said);
+                return Err(Failure::Reported);
             }
             Err(_) => {}
         }

@@ -1,94 +1,52 @@
-//! A specification compiled and its findings shown: `nest check`, and the first step of the others.
+//! A specification compiled and its findings shown: the first step of every command.
 //!
-//! Must not know: what is done with the machine.
+//! Must not know: how the machine is used.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use nest_check::{Finding, Untold, Witness};
+use nest_check::{Finding, Incomplete, Witness};
 use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_machine::{Machine, Overrides};
 
-use crate::args::{Check, Format, Spec};
-use crate::bounds;
+use crate::args::Spec;
 use crate::findings;
-use crate::matching;
-use crate::replay::replay;
 use crate::source::{self, Files};
 use crate::term::{self, Failure, Progress};
 
-/// What compiling came to, nothing said yet.
-struct Outcome {
-    sources: SourceMap,
-    diagnostics: Vec<Diagnostic>,
-    machine: Option<Machine>,
+/// What compiling came to, before anything is printed.
+pub struct Outcome {
+    /// All source text.
+    pub sources: SourceMap,
+    /// Findings, in order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The machine; none if there was an error.
+    pub machine: Option<Machine>,
     allows: Allows,
-    /// How many warnings were allowed.
+    /// The number of allowed warnings.
     allowed: usize,
-    /// What the checker could not tell.
-    untold: Vec<Untold>,
+    /// Findings that may be missing.
+    pub incomplete: Vec<Incomplete>,
 }
 
 impl Outcome {
-    /// Adds the checker's findings, in order. For each of all, what a client does to see it.
+    /// Adds the findings of the checker in order. Returns for each finding what a client does to
+    /// reproduce it.
     fn check(&mut self) -> Vec<Option<Witness>> {
         let Some(machine) = &self.machine else {
             return vec![None; self.diagnostics.len()];
         };
-        let said = std::mem::take(&mut self.diagnostics).into_iter();
-        let mut all: Vec<Finding> = said.map(Finding::from).collect();
+        let reported = std::mem::take(&mut self.diagnostics).into_iter();
+        let mut all: Vec<Finding> = reported.map(Finding::from).collect();
         let mut report = nest_check::report(machine);
         all.append(&mut report.findings);
         let looked_for = |code| report.is_whole(code);
         let (all, allowed) = nest_check::settle(all, &self.sources, &mut self.allows, looked_for);
         self.allowed += allowed;
-        self.untold = report.untold;
-        let (said, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
-        self.diagnostics = said;
+        self.incomplete = report.incomplete;
+        let (reported, witnesses) = all.into_iter().map(|f| (f.diagnostic, f.witness)).unzip();
+        self.diagnostics = reported;
         witnesses
-    }
-}
-
-/// `nest check`.
-pub fn check(args: &Check) -> Result<ExitCode, Failure> {
-    let mut outcome = outcome(&args.spec, &[], false, &mut BTreeSet::new());
-    let witnesses = outcome.check();
-    if let Some(n) = args.replay {
-        let Some(witness) = n.checked_sub(1).and_then(|n| witnesses.get(n)) else {
-            return Err(findings::none(n, witnesses.len()));
-        };
-        let Some(witness) = witness else {
-            let what = format!("finding {n} is about no conversation: there is nothing to see");
-            return Err(Failure::new(what));
-        };
-        let machine = outcome.machine.as_ref().ok_or(Failure::Said)?;
-        replay(&args.spec, machine, witness)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let explained = outcome.machine.as_ref().filter(|_| args.explain_matching);
-    match args.format {
-        Format::Json => {
-            let found = &outcome.diagnostics;
-            term::print(findings::json(&outcome.sources, found, &witnesses));
-            term::print(findings::untold_json(&outcome.untold));
-            if let Some(machine) = explained {
-                term::print(matching::json(machine));
-            }
-        }
-        Format::Text => {
-            let colour = term::colour_out();
-            findings::number(&args.spec.file, &mut outcome.diagnostics, &witnesses);
-            term::print(render_text(&outcome.sources, &outcome.diagnostics, colour));
-            if let Some(machine) = explained {
-                term::print(matching::text(machine, term::width()));
-            }
-            summarise(&args.spec.file, &outcome);
-        }
-    }
-    match &outcome.machine {
-        Some(machine) => bounds::say(machine, args),
-        None => Err(Failure::Said),
     }
 }
 
@@ -104,24 +62,30 @@ pub fn compile(
     if !outcome.diagnostics.is_empty() {
         say(&spec.file, &outcome);
     }
-    outcome.machine.ok_or(Failure::Said)
+    outcome.machine.ok_or(Failure::Reported)
 }
 
-/// All findings, on standard error.
+/// Prints all findings to standard error.
 fn say(file: &Path, outcome: &Outcome) {
     let colour = term::colour_err();
     term::say(render_text(&outcome.sources, &outcome.diagnostics, colour));
     summarise(file, outcome);
 }
 
+/// Compiles and checks; for each finding, what a client does to see it.
+pub fn checked(spec: &Spec) -> (Outcome, Vec<Option<Witness>>) {
+    let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
+    let witnesses = outcome.check();
+    (outcome, witnesses)
+}
+
 /// Compiles and checks: the machine, and all findings in the order of `nest check`. Errors go to
 /// standard error.
 pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failure> {
-    let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
-    let witnesses = outcome.check();
+    let (mut outcome, witnesses) = checked(spec);
     let Some(machine) = outcome.machine.take() else {
         say(&spec.file, &outcome);
-        return Err(Failure::Said);
+        return Err(Failure::Reported);
     };
     let all = outcome.diagnostics.into_iter().zip(witnesses);
     let findings = all.map(|(diagnostic, witness)| Finding {
@@ -132,7 +96,8 @@ pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failur
     Ok((outcome.sources, machine, findings.collect()))
 }
 
-/// The same of what was compiled before, in another model: its warnings were shown.
+/// The same for a specification that was compiled before, in another model: its warnings have been
+/// printed.
 pub fn compile_again(spec: &Spec, more: &[PathBuf]) -> Result<Machine, Failure> {
     let outcome = outcome(spec, more, true, &mut BTreeSet::new());
     match outcome.machine {
@@ -158,7 +123,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
                 machine: None,
                 allows: Allows::default(),
                 allowed: 0,
-                untold: Vec::new(),
+                incomplete: Vec::new(),
             };
         }
     };
@@ -166,7 +131,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
     let overrides = Overrides {
         model: spec.model.clone(),
         trace,
-        // What cannot be read is the C compiler's to say.
+        // The C compiler reports files that cannot be read.
         beside: more
             .iter()
             .filter_map(|file| std::fs::read(file).ok())
@@ -175,7 +140,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
     };
     let mut files = Files::new(&source.name);
     let compiled = nest_machine::compile(&source.name, &source.text, &mut files, &overrides);
-    inputs.extend(files.into_asked());
+    inputs.extend(files.into_requested());
     let failed = compiled.diagnostics.iter().any(Diagnostic::is_error);
     Outcome {
         sources: compiled.sources,
@@ -183,20 +148,20 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
         machine: compiled.machine.filter(|_| !failed),
         allows: compiled.allows,
         allowed: compiled.allowed,
-        untold: Vec::new(),
+        incomplete: Vec::new(),
     }
 }
 
-/// One line that counts.
-fn summarise(file: &Path, outcome: &Outcome) {
+/// Prints one line that counts the findings.
+pub fn summarise(file: &Path, outcome: &Outcome) {
     let diagnostics = &outcome.diagnostics;
     let name = if source::is_stdin(file) {
         source::STDIN.into()
     } else {
         file.to_string_lossy()
     };
-    for untold in &outcome.untold {
-        term::note(format!("{name}: {}", findings::untold(untold)));
+    for incomplete in &outcome.incomplete {
+        term::note(format!("{name}: {}", findings::incomplete(incomplete)));
     }
     let errors = diagnostics.iter().filter(|d| d.is_error()).count();
     let count = |n: usize, what: &str| match n {
@@ -207,7 +172,7 @@ fn summarise(file: &Path, outcome: &Outcome) {
         0 => String::new(),
         n => format!(", {} allowed", count(n, "warning")),
     };
-    let said = match (errors, diagnostics.len() - errors) {
+    let reported = match (errors, diagnostics.len() - errors) {
         (0, 0) => format!("{name}: no errors"),
         (0, warnings) => format!("{name}: no errors, {}", count(warnings, "warning")),
         (errors, 0) => format!("{name}: {}", count(errors, "error")),
@@ -219,5 +184,5 @@ fn summarise(file: &Path, outcome: &Outcome) {
             )
         }
     };
-    term::note(said + &allowed);
+    term::note(reported + &allowed);
 }

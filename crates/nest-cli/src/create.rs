@@ -1,4 +1,4 @@
-//! `nest new`: a specification to start from.
+//! `nest new`: creates a specification to start from.
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -8,10 +8,10 @@ use crate::term::{self, Failure};
 
 const TEMPLATE: &str = include_str!("../templates/new.nest");
 
-/// Longer names would only make longer file names.
+/// A limit for the length of names, and therefore of file names.
 const LONGEST: usize = 64;
 
-/// Writes NAME.nest; never over another file.
+/// Writes NAME.nest; never overwrites a file.
 pub fn new(args: &New) -> Result<ExitCode, Failure> {
     let name = args.name.strip_suffix(".nest").unwrap_or(&args.name);
     if let Some(why) = unfit(name) {
@@ -38,7 +38,7 @@ pub fn new(args: &New) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why the name does not do.
+/// Why the name is not allowed.
 fn unfit(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("it is empty");

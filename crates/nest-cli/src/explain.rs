@@ -1,4 +1,4 @@
-//! `nest explain`: the page of a diagnostic code.
+//! `nest explain`: prints the page of a diagnostic code.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub fn explain(args: &Explain) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The code as it stands in a message, `error[E0301]`, or any shorter way to write it: `301`.
+/// Accepts a code as it appears in a message, `error[E0301]`, and shorter forms: `301`.
 fn named(wanted: &str) -> Option<Code> {
     let inner = wanted.split_once('[').map_or(wanted, |(_, code)| code);
     let inner = inner.trim_end_matches([':', ']']);
@@ -59,7 +59,7 @@ fn list() -> String {
     text
 }
 
-/// Markdown for a terminal: headings bold, code set apart, the rest as it is.
+/// Formats Markdown for a terminal: bold headings, highlighted code, the rest unchanged.
 fn styled(page: &str) -> String {
     let mut text = String::new();
     let mut code = false;

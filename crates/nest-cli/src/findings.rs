@@ -1,34 +1,34 @@
-//! Findings as `nest check` lists them: their numbers, and how to see those that are about
+//! Findings as listed by `nest check`: their numbers, and how to reproduce those about
 //! conversations.
 //!
-//! Must not know: how findings are made or played.
+//! Must not know: how findings are made or replayed.
 
 use std::path::Path;
 
-use nest_check::{Act, Untold, Witness};
+use nest_check::{Act, Incomplete, Witness};
 use nest_diag::{Diagnostic, SourceMap, render_json_with};
 use serde::Serialize;
 
 use crate::source;
 use crate::term::Failure;
 
-/// What a finding's object has beside the diagnostic. The fields are an interface: they may grow,
-/// they are not renamed.
+/// The fields of a finding in addition to the diagnostic. They are an interface: fields may be
+/// added but not renamed.
 #[derive(Serialize)]
 struct Listed {
-    /// Of the list, from 1.
+    /// The number in the list, from 1.
     number: usize,
-    /// What a client does to see it, in order.
+    /// What a client does to reproduce it, in order.
     witness: Option<Vec<Did>>,
 }
 
-/// One thing that a client does.
+/// One act of a client.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Did {
-    /// It sends bytes: each character is one, up to U+00FF.
+    /// Sends bytes: each character is one byte, up to U+00FF.
     Send(String),
-    /// It is silent.
+    /// Is silent.
     SilenceMs(u32),
 }
 
@@ -41,7 +41,7 @@ impl Did {
     }
 }
 
-/// For tools: an object a line.
+/// For tools: one JSON object per line.
 pub fn json(sources: &SourceMap, found: &[Diagnostic], witnesses: &[Option<Witness>]) -> String {
     let numbered = (1..).zip(found.iter().zip(witnesses));
     let listed = numbered.map(|(number, (diagnostic, witness))| {
@@ -52,9 +52,9 @@ pub fn json(sources: &SourceMap, found: &[Diagnostic], witnesses: &[Option<Witne
     render_json_with(sources, listed)
 }
 
-/// For people: each finding that can be seen to happen says how.
+/// For humans: adds to each finding how to reproduce it.
 pub fn number(file: &Path, found: &mut [Diagnostic], witnesses: &[Option<Witness>]) {
-    // Standard input is read once.
+    // Standard input cannot be read twice.
     if source::is_stdin(file) {
         return;
     }
@@ -66,7 +66,7 @@ pub fn number(file: &Path, found: &mut [Diagnostic], witnesses: &[Option<Witness
     }
 }
 
-/// That the list has no finding of this number.
+/// The error that the list has no finding with this number.
 pub fn none(number: usize, count: usize) -> Failure {
     let what = match count {
         0 => "there are no findings".to_owned(),
@@ -77,21 +77,21 @@ pub fn none(number: usize, count: usize) -> Failure {
 }
 
 /// For people: what could not be told, in a line.
-pub fn untold(untold: &Untold) -> String {
-    let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+pub fn incomplete(incomplete: &Incomplete) -> String {
+    let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
     let listed = match codes.as_slice() {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
         codes => codes.join(", "),
     };
-    format!("{listed} may be missing: {}", untold.why)
+    format!("{listed} may be missing: {}", incomplete.why)
 }
 
 /// For tools: an object a line, behind the findings.
-pub fn untold_json(all: &[Untold]) -> String {
-    let object = |untold: &Untold| {
-        let codes: Vec<&str> = untold.codes.iter().map(|c| c.name()).collect();
+pub fn incomplete_json(all: &[Incomplete]) -> String {
+    let object = |incomplete: &Incomplete| {
+        let codes: Vec<&str> = incomplete.codes.iter().map(|c| c.name()).collect();
         let object = Missing {
-            untold: &untold.why,
+            incomplete: &incomplete.why,
             codes,
         };
         serde_json::to_string(&object).expect("strings are JSON") + "\n"
@@ -99,16 +99,17 @@ pub fn untold_json(all: &[Untold]) -> String {
     all.iter().map(object).collect()
 }
 
-/// What could not be told.
+/// A JSON object about incomplete results.
 #[derive(Serialize)]
 struct Missing<'a> {
     /// Why.
-    untold: &'a str,
+    #[serde(rename = "untold")]
+    incomplete: &'a str,
     /// Of which codes findings may be missing.
     codes: Vec<&'a str>,
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

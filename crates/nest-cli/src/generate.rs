@@ -1,7 +1,7 @@
-//! `nest gen`: the C project on disk.
+//! `nest gen`: writes the C project.
 //!
-//! Writes only what changed, each file whole or not at all, and never into a directory that holds
-//! somebody else's files. Must not know: what is in the files, but for the banner.
+//! Writes only files that changed, each atomically, and never into a directory that contains files
+//! of others. Must not know: the contents of the files, except for the banner.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -47,7 +47,7 @@ pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the files that differ; how many.
+/// Writes the files that differ. Returns how many.
 pub fn write(dir: &Path, files: &[OutFile]) -> Result<usize, Failure> {
     let mut written = 0;
     for file in files {
@@ -64,7 +64,8 @@ pub fn write(dir: &Path, files: &[OutFile]) -> Result<usize, Failure> {
     Ok(written)
 }
 
-/// Removes the runtime's files that this server does not need, left from another model or option.
+/// Removes files of the runtime that this server does not need, left over from another model or
+/// option.
 fn remove_stale(dir: &Path, files: &[OutFile]) -> Result<(), Failure> {
     for file in nest_runtime::parts().flat_map(|part| part.files) {
         let path = format!("runtime/{}", file.path);
@@ -88,7 +89,7 @@ fn remove_stale(dir: &Path, files: &[OutFile]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the directory is empty, not there yet, or was generated before.
+/// Whether the directory is empty, does not exist, or was generated before.
 fn ours(dir: &Path) -> Result<bool, Failure> {
     let failed = |e: &io::Error| Failure::io(format!("cannot use {}", dir.display()), e);
     let mut entries = match fs::read_dir(dir) {
@@ -112,7 +113,8 @@ fn same(path: &Path, bytes: &[u8]) -> bool {
     fs::read(path).is_ok_and(|old| old == bytes)
 }
 
-/// Writes beside the file, then renames: a reader sees the old file or the new one.
+/// Writes to a temporary name beside the file, then renames, so that a reader sees the old file or
+/// the new one.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path);
     let result = fs::File::create(&beside)
@@ -124,7 +126,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     result
 }
 
-/// A name in the same directory that nobody else uses now.
+/// An unused name in the same directory.
 pub fn beside(path: &Path) -> PathBuf {
     let name = path
         .file_name()

@@ -1,6 +1,6 @@
-//! `nest graph`: pictures of a protocol, to standard output or a file.
+//! `nest graph`: writes pictures of a protocol to standard output or a file.
 //!
-//! Must not know: what is in a picture.
+//! Must not know: the contents of a picture.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use nest_diag::nearest;
-use nest_graph::{Automaton, Conversation, Graph, MOST_STATES};
+use nest_graph::{Conversation, FORMATS, Format, MOST_STATES};
 use nest_machine::matching::words;
 use nest_machine::{Machine, Rule};
 
-use crate::args::{Graph as Args, Picture, Spec};
+use crate::args::{Graph as Args, Spec};
 use crate::compile::inspect;
 use crate::findings;
 use crate::generate::beside;
@@ -47,10 +47,7 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
                 return Err(Failure::new(what));
             }
         }
-        match format {
-            Picture::Json => talk.json(),
-            _ => drawn(&talk.graph(), format),
-        }
+        format.conversation(&talk)
     };
     match args
         .output
@@ -64,35 +61,28 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn drawn(graph: &Graph, format: Picture) -> String {
-    match format {
-        Picture::Dot => nest_graph::dot(graph),
-        Picture::Mermaid => nest_graph::mermaid(graph),
-        Picture::Svg | Picture::Json => nest_graph::svg(graph),
-    }
-}
-
 /// As it was asked for, or as the file is called.
-fn format(args: &Args) -> Result<Picture, Failure> {
-    if let Some(format) = args.format {
+fn format(args: &Args) -> Result<&'static Format, Failure> {
+    if let Some(format) = args.format.as_deref().and_then(Format::named) {
         return Ok(format);
     }
     let Some(path) = args.output.as_deref().filter(|p| p.extension().is_some()) else {
-        return Ok(Picture::Svg);
+        return Ok(&FORMATS[0]);
     };
-    match path.extension().and_then(OsStr::to_str) {
-        Some("svg") => Ok(Picture::Svg),
-        Some("dot" | "gv") => Ok(Picture::Dot),
-        Some("mmd" | "mermaid") => Ok(Picture::Mermaid),
-        Some("json") => Ok(Picture::Json),
-        _ => Err(Failure::Usage(format!(
-            "{}: no picture has that ending; it may be .svg, .dot, .mmd or .json, or say --format",
-            path.display()
-        ))),
-    }
+    let ending = path.extension().and_then(OsStr::to_str);
+    ending.and_then(Format::ending).ok_or_else(|| {
+        let endings = FORMATS.iter().filter_map(|f| f.endings.first());
+        let all: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
+        let (last, others) = all.split_last().expect("there are formats");
+        Failure::Usage(format!(
+            "{}: no picture has that ending; it may be {} or {last}, or say --format",
+            path.display(),
+            others.join(", ")
+        ))
+    })
 }
 
-fn automaton(m: &Machine, name: &str, format: Picture) -> Result<String, Failure> {
+fn automaton(m: &Machine, name: &str, format: &Format) -> Result<String, Failure> {
     let number = rule(m, name)?;
     let Some(found) = nest_graph::automaton(m, number) else {
         return Err(Failure::new(format!(
@@ -100,21 +90,17 @@ fn automaton(m: &Machine, name: &str, format: Picture) -> Result<String, Failure
              nest check --explain-matching tells more"
         )));
     };
-    let drawn_states = Automaton::drawn(&found);
-    match format {
-        Picture::Json => Ok(found.json()),
-        Picture::Svg | Picture::Mermaid if drawn_states > MOST_STATES => {
-            Err(Failure::new(format!(
-                "the automaton of {name} has {} states, too many to be seen in a picture; \
-                 --format dot has them for Graphviz, --format json for programs",
-                words::number(found.states.len())
-            )))
-        }
-        _ => Ok(drawn(&found.graph(), format)),
+    if !format.large && found.drawn() > MOST_STATES {
+        return Err(Failure::new(format!(
+            "the automaton of {name} has {} states, too many to be seen in a picture; \
+             --format dot has them for Graphviz, --format json for programs",
+            words::number(found.states.len())
+        )));
     }
+    Ok(format.automaton(&found))
 }
 
-/// The rule of that name, or of that line.
+/// The rule with this name or line.
 fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
     if let Some(n) = m.rules.iter().position(|rule| rule.label == name) {
         return Ok(n);
@@ -126,12 +112,12 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
         match all.as_slice() {
             [_] => {
                 let found = m.rules.iter().position(|rule| there(&rule));
-                return found.ok_or(Failure::Said);
+                return found.ok_or(Failure::Reported);
             }
             [] => {}
             _ => {
                 return Err(Failure::Usage(format!(
-                    "{} rules begin in line {line}; give the one that is meant a name",
+                    "{} rules begin in line {line}; give the rule you mean a name",
                     all.len()
                 )));
             }
@@ -148,7 +134,7 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
     Err(Failure::Usage(format!("there is no rule {name}{hint}")))
 }
 
-/// Writes a file so that a reader sees the old one or the new one; what is no file is written to.
+/// Writes a file atomically. If the path is not a regular file, writes to it directly.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return fs::write(path, bytes);

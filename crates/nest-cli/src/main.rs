@@ -1,7 +1,7 @@
-//! `nest`, the command line: from arguments to an exit status.
+//! `nest`, the command line program: from arguments to an exit status.
 //!
-//! The only user of the compiler's crates that does I/O. Exit status: 0 success, 1 findings or
-//! failure, 2 wrong usage; `nest run` passes on the server's.
+//! Only this crate does I/O for the compiler's crates. Exit status: 0 success, 1 findings or
+//! failure, 2 wrong usage. `nest run` passes on the status of the server.
 
 mod advice;
 mod args;
@@ -9,6 +9,8 @@ mod bounds;
 mod build;
 mod cache;
 mod cc;
+mod cc_messages;
+mod check;
 mod compile;
 mod create;
 mod explain;
@@ -16,10 +18,10 @@ mod findings;
 mod generate;
 mod graph;
 mod matching;
+mod obtain;
 mod pages;
 mod replay;
 mod run;
-mod said;
 mod signals;
 mod source;
 mod supervise;
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
     term::choose_colour(cli.color);
     let result = match &cli.command {
         Command::New(args) => create::new(args),
-        Command::Check(args) => compile::check(args),
+        Command::Check(args) => check::check(args),
         Command::Graph(args) => graph::graph(args),
         Command::Gen(args) => generate::generate(args),
         Command::Build(args) => build::build(args),
@@ -63,14 +65,14 @@ fn main() -> ExitCode {
     result.unwrap_or_else(term::Failure::report)
 }
 
-/// `--color` before anything is parsed, so that help and usage errors obey it too.
+/// Reads `--color` before the arguments are parsed, so that help and usage errors follow it too.
 fn wanted_colour(arguments: &[OsString]) -> Color {
-    let texts: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
-    let own = texts.iter().position(|t| t == "--").unwrap_or(texts.len());
-    let value = texts[..own].iter().enumerate().find_map(|(i, text)| {
+    let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
+    let own = words.iter().position(|t| t == "--").unwrap_or(words.len());
+    let value = words[..own].iter().enumerate().find_map(|(i, text)| {
         text.strip_prefix("--color=")
             .map(str::to_owned)
-            .or_else(|| (text == "--color").then(|| texts.get(i + 1).map(ToString::to_string))?)
+            .or_else(|| (text == "--color").then(|| words.get(i + 1).map(ToString::to_string))?)
     });
     value
         .and_then(|v| Color::from_str(&v, false).ok())

@@ -1,7 +1,7 @@
 //! `nest check --explain-matching`: which rules share an automaton, which do not, and why.
 //!
-//! What is said comes of the same `Matching` as what is generated, in the same words as its comments.
-//! Must not know: how it is decided.
+//! The output uses the same `Matching` as the generated code, and the same words as its comments.
+//! Must not know: how the matching is chosen.
 
 use std::fmt::Write;
 
@@ -12,14 +12,14 @@ use serde::Serialize;
 
 use crate::term::{FAINT, GOOD, STRONG};
 
-/// Where there is no terminal.
+/// The width without a terminal.
 const WIDTH: usize = 100;
-/// Text does not become narrower than this.
+/// The minimum width of text.
 const LEAST: usize = 40;
-/// Names are made equally long up to here.
+/// Names are padded up to this length.
 const NAME: usize = 16;
 
-/// For people.
+/// For humans.
 pub fn text(m: &Machine, width: Option<usize>) -> String {
     let matching = Matching::of(m);
     let mut page = Page {
@@ -35,17 +35,17 @@ pub fn text(m: &Machine, width: Option<usize>) -> String {
         }
     }
     // Rules of which the same is to be said stand together.
-    let mut said: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
-    for (rule, reason) in &matching.apart {
+    let mut reported: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
+    for (rule, reason) in &matching.standalone {
         let mut lines = vec![reason.text(m)];
         lines.extend(words::cause(m, *rule, *reason));
         lines.push(words::alone(m, *rule));
-        match said.iter_mut().find(|(known, _)| *known == lines) {
+        match reported.iter_mut().find(|(known, _)| *known == lines) {
             Some((_, rules)) => rules.push(*rule),
-            None => said.push((lines, vec![*rule])),
+            None => reported.push((lines, vec![*rule])),
         }
     }
-    for (lines, rules) in said {
+    for (lines, rules) in reported {
         page.head("Apart", &lines[0]);
         for line in &lines[1..] {
             page.wrapped("  ", line);
@@ -72,7 +72,7 @@ impl Page<'_> {
         let _ = write!(self.text, "{STRONG}{name}{STRONG:#}{}", &line[name.len()..]);
     }
 
-    /// A rule: its line, its name, and what is to be said of it.
+    /// A rule: its line, its name, and its explanation.
     fn rule(&mut self, rule: usize, text: &str) {
         let it = &self.m.rules[rule];
         let place = if it.file == self.m.file {
@@ -80,7 +80,7 @@ impl Page<'_> {
         } else {
             format!("{}:{}", it.file, it.line)
         };
-        // Without a name it is called by its line.
+        // A rule without a name is identified by its line.
         let name = if it.label == format!("line {}", it.line) {
             ""
         } else {
@@ -108,7 +108,7 @@ impl Page<'_> {
         self.text.push_str(&lines);
     }
 
-    /// Words behind `first`, further lines behind `rest`.
+    /// Wraps words after `first`; further lines begin with `rest`.
     fn lines(&self, first: &str, rest: &str, text: &str) -> String {
         let mut lines = String::from(first);
         let (mut at, mut begins) = (first.chars().count(), true);
@@ -144,9 +144,9 @@ struct Together<'a> {
     rules: Vec<One<'a>>,
 }
 
-/// A line of JSON: a rule that is apart.
+/// A line of JSON: a rule with an automaton of its own.
 #[derive(Serialize)]
-struct Apart<'a> {
+struct Standalone<'a> {
     matching: &'a str,
     #[serde(flatten)]
     rule: One<'a>,
@@ -161,7 +161,8 @@ struct One<'a> {
     rule: &'a str,
     file: &'a str,
     line: usize,
-    asked: Vec<u32>,
+    #[serde(rename = "asked")]
+    requested: Vec<u32>,
     parts: &'a str,
     text: String,
 }
@@ -172,7 +173,7 @@ fn one<'a>(m: &'a Machine, matching: &Matching, rule: usize) -> One<'a> {
         rule: &it.label,
         file: &it.file,
         line: it.line,
-        asked: it.asked.iter().map(|n| n + 1).collect(),
+        requested: it.requested.iter().map(|n| n + 1).collect(),
         parts: match matching.parts(m, rule) {
             Parts::None => "none",
             Parts::Fixed => "fixed",
@@ -183,8 +184,8 @@ fn one<'a>(m: &'a Machine, matching: &Matching, rule: usize) -> One<'a> {
     }
 }
 
-/// For tools: an object a line, automata and then rules that are apart. The fields are an
-/// interface: they may grow, they are not renamed.
+/// For tools: one JSON object per line, automata first, then rules with automata of their own. The
+/// fields are an interface: fields may be added but not renamed.
 pub fn json(m: &Machine) -> String {
     let matching = Matching::of(m);
     let together = |(number, a): (usize, &Automaton)| Together {
@@ -192,14 +193,14 @@ pub fn json(m: &Machine) -> String {
         number,
         code: a.direct,
         form: a.form(m),
-        states: a.merged.states(),
-        classes: a.merged.class_count,
-        registers: a.merged.registers,
+        states: a.product.states(),
+        classes: a.product.class_count,
+        registers: a.product.registers,
         conditions: a.conditions.len(),
         bytes: a.size(),
         rules: a.rules.iter().map(|r| one(m, &matching, *r)).collect(),
     };
-    let apart = |(rule, reason): (&usize, &Reason)| Apart {
+    let standalone = |(rule, reason): (&usize, &Reason)| Standalone {
         matching: "apart",
         rule: one(m, &matching, *rule),
         why: reason.text(m),
@@ -209,7 +210,7 @@ pub fn json(m: &Machine) -> String {
     };
     let automata = (1..).zip(&matching.automata).map(together).map(line);
     automata
-        .chain(matching.apart.iter().map(apart).map(line))
+        .chain(matching.standalone.iter().map(standalone).map(line))
         .collect()
 }
 

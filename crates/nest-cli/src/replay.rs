@@ -1,15 +1,15 @@
-//! `nest check --replay N`: what a client does to see a finding, done to the built server.
+//! `nest check --replay N`: plays the conversation of a finding against the built server.
 //!
-//! The server has the model without sockets, so it is the same each time; what it does is its own
-//! trace. Where it takes another way than the finding says, that is said: C code decides then. Must
-//! not know: how findings are made.
+//! The server uses the model without sockets, so the result is always the same; its trace shows
+//! what it does. If C code makes the server take another path than the finding describes, this is
+//! reported. Must not know: how findings are made.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use nest_check::{Act, Taken, Then, Witness, literal as shown_as};
+use nest_check::{Act, Consumed, Then, Witness, literal as shown_as};
 use nest_machine::Machine;
 use nest_machine::reach::Step;
 
@@ -51,7 +51,7 @@ pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure
         .spawn()
         .map_err(|e| Failure::io("cannot run the server", &e))?;
     if let Some(mut stdin) = running.stdin.take() {
-        // A server that does not read to the end says why itself.
+        // A server that stops reading reports the reason itself.
         let _ = stdin.write_all(script(witness).as_bytes());
     }
     let status = running.wait();
@@ -60,7 +60,7 @@ pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure
     let lines = String::from_utf8_lossy(&lines);
     term::print(shown(witness, &lines));
     if !status.success() {
-        // What is shown may be just that: it has said itself how it crashed.
+        // The finding may be just that: the server has already reported its crash.
         return Err(Failure::new(format!("the server ended with {status}")));
     }
     match went_another_way(m, witness, &lines) {
@@ -69,11 +69,11 @@ pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure
     }
 }
 
-/// Where the server did something else than a finding says.
+/// The place where the server did not do what the finding describes.
 fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<String> {
     let (steps, still) = steps(trace);
     let mut before = "the action of START".to_owned();
-    for (n, expected) in witness.taken.iter().enumerate() {
+    for (n, expected) in witness.consumed.iter().enumerate() {
         let (what, name) = match expected.by {
             Step::Rule(rule) => ("take ", &m.rules[rule].label),
             Step::Timer(timer) => ("timeout ", &m.timers[timer].label),
@@ -94,10 +94,10 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
                  decides"
             ));
         }
-        // Behind which the states are others, that one has decided.
+        // The action after which the states differ is the one that decided.
         if steps
             .iter()
-            .zip(&witness.taken)
+            .zip(&witness.consumed)
             .take(n)
             .all(|(s, t)| s.fits(m, t))
         {
@@ -106,7 +106,7 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
     }
     let other = match witness.then {
         Then::Any => None,
-        Then::Waits if still == witness.taken.len() && !ended(trace) => None,
+        Then::Waits if still == witness.consumed.len() && !ended(trace) => None,
         Then::Waits => Some("does not wait"),
         Then::Ends if ended(trace) => None,
         Then::Ends => Some("does not end there"),
@@ -115,17 +115,17 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
         .map(|other| format!("the server went another way: it {other}; C code in {before} decides"))
 }
 
-/// A step of the first conversation, as a trace has it.
+/// A step of the first conversation, as in a trace.
 struct Seen<'t> {
-    /// What took it.
+    /// The rule that matched it.
     what: &'t str,
-    /// The states behind it.
+    /// The states after it.
     states: Option<&'t str>,
 }
 
 impl Seen<'_> {
     /// Whether the states behind it are those that were expected.
-    fn fits(&self, m: &Machine, expected: &Taken) -> bool {
+    fn fits(&self, m: &Machine, expected: &Consumed) -> bool {
         let (Some(seen), Some(mask)) = (self.states, expected.marked) else {
             return true;
         };
@@ -137,7 +137,7 @@ impl Seen<'_> {
     }
 }
 
-/// All steps of the first conversation, and how many of them it takes while the client waits.
+/// All steps of the first conversation, and how many of them happen while the client waits.
 fn steps(trace: &str) -> (Vec<Seen<'_>>, usize) {
     let (mut all, mut still) = (Vec::new(), None);
     for line in trace.lines() {
@@ -157,13 +157,13 @@ fn steps(trace: &str) -> (Vec<Seen<'_>>, usize) {
     (all, still)
 }
 
-/// The name of a rule before what it took.
+/// The name of a rule, followed by the input it matched.
 fn label(text: &str) -> &str {
     text.split_once(" \"").map_or(text, |(name, _)| name)
 }
 
-/// The conversation as the server's commands. A second one begins behind it: what happens before is
-/// what the client sees as long as it waits.
+/// The conversation as commands for the server. A second conversation begins after it: what happens
+/// before that is what a waiting client sees.
 fn script(witness: &Witness) -> String {
     let mut text = String::from("open 1\n");
     for act in &witness.acts {
@@ -176,7 +176,7 @@ fn script(witness: &Witness) -> String {
     text
 }
 
-/// A literal as the script reads it: each escape has two digits.
+/// A string literal for the script, in which each escape has two digits.
 pub fn literal(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for byte in bytes {
@@ -208,7 +208,7 @@ fn shown(witness: &Witness, trace: &str) -> String {
     text
 }
 
-/// Whether the first conversation has ended before the second began.
+/// Whether the first conversation ended before the second one began.
 fn ended(trace: &str) -> bool {
     let mut lines = trace.lines().take_while(|line| !line.starts_with("2 "));
     lines.any(|line| line.starts_with("1 end"))

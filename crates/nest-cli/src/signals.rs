@@ -1,6 +1,6 @@
-//! Signals to `nest` itself: held back while something must be cleaned up, or passed on.
+//! Signals sent to `nest` itself: held back during cleanup, or passed on.
 //!
-//! Must not know: what runs meanwhile.
+//! Must not know: what runs in the meantime.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -13,29 +13,29 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::term::Failure;
 
-/// Those that ask a program to end.
+/// Signals that ask a program to end.
 pub const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// The one that came last, if a hold caught it.
+/// The last one that was caught while signals were held.
 static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-/// Whether they are held, at last.
+/// Whether signals are held.
 static HELD: AtomicBool = AtomicBool::new(false);
 
 /// Keeps ending signals from ending the program while it owns temporary files.
 pub struct Hold;
 
-/// Whether ending signals wait: whoever starts a child must end it when one came.
+/// Whether ending signals are held back: code that starts a child must then end it on such a signal.
 pub fn held() -> bool {
     HELD.load(Ordering::SeqCst)
 }
 
-/// Whether one came that is held.
+/// Whether a held signal has arrived.
 pub fn caught() -> bool {
     CAUGHT.load(Ordering::SeqCst) != 0
 }
 
 impl Hold {
-    /// From now on they wait.
+    /// From now on signals are held.
     pub fn new() -> Result<Self, Failure> {
         if !HELD.swap(true, Ordering::SeqCst) {
             for signal in ENDING {
@@ -47,35 +47,36 @@ impl Hold {
         Ok(Hold)
     }
 
-    /// Ends the program if one came, as that signal would have.
+    /// If one arrived, ends the program as that signal would have.
     pub fn release(self) {
         end_by(i32::try_from(CAUGHT.load(Ordering::SeqCst)).unwrap_or(0));
     }
 }
 
-/// Ends the program as the signal would, had nobody caught it; 0 is none.
+/// Ends the program as if the signal had not been caught; 0: no signal.
 pub fn end_by(signal: i32) {
     if signal != 0 {
         let _ = emulate_default_handler(signal);
     }
 }
 
-/// A signal that came.
+/// A signal that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Caught {
     pub number: i32,
-    /// The terminal sent it, so to the whole foreground group: our children have it already.
+    /// It was sent by the terminal to the whole foreground process group, so the children have
+    /// received it.
     pub to_all: bool,
 }
 
 impl Caught {
-    /// A wish that the server reads its configuration again: HUP, but not a terminal's end.
+    /// A request to reload the configuration: SIGHUP, but not because the terminal was closed.
     pub fn reloads(self) -> bool {
         self.number == SIGHUP && !self.to_all
     }
 }
 
-/// All signals that matter to a supervisor, as they come; SIGCHLD is among them.
+/// Returns all signals that a supervisor needs as they arrive, including SIGCHLD.
 pub fn stream() -> Result<Receiver<Caught>, Failure> {
     let numbers = [&ENDING[..], &[SIGUSR1, SIGUSR2, SIGCHLD]].concat();
     let mut signals = SignalsInfo::<WithOrigin>::new(numbers)

@@ -1,6 +1,6 @@
-//! Specifications as text: from files, from standard input, by `%include`.
+//! Loads specifications from files, from standard input, and for `%include`.
 //!
-//! Must not know: what is in them.
+//! Must not know: their contents.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,29 +11,29 @@ use nest_syntax::Loader;
 
 use crate::term::reason;
 
-/// The name under which standard input is known.
+/// The name of standard input in messages.
 pub const STDIN: &str = "<stdin>";
 
-/// More than any specification has; what is larger is another kind of file.
+/// The maximum size; a larger file is not a specification.
 const LARGEST: u64 = 16 << 20;
 
-/// A specification that was read.
+/// A loaded specification.
 pub struct Source {
-    /// As the user wrote it, or `<stdin>`.
+    /// Its name as the user wrote it, or `<stdin>`.
     pub name: String,
     /// Its text.
     pub text: String,
 }
 
-/// Why there is none: findings like any other, so that every format shows them.
+/// The reason for a failure, as findings, so that every output format shows them.
 pub struct Unreadable {
-    /// Holds what could be read.
+    /// The text as far as it could be read.
     pub sources: SourceMap,
     /// One finding.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the specification; `-` is standard input.
+/// Loads the specification; `-` is standard input.
 pub fn read(file: &Path) -> Result<Source, Box<Unreadable>> {
     let name = if is_stdin(file) {
         STDIN.to_owned()
@@ -78,7 +78,7 @@ pub fn read(file: &Path) -> Result<Source, Box<Unreadable>> {
     }
 }
 
-/// What a file is whose byte `at` is not UTF-8, and what to do about it.
+/// Describes a file whose byte `at` is not UTF-8, and what to do about it.
 fn not_utf8(bytes: &[u8], at: usize) -> (String, &'static str) {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return ("the file is UTF-16".into(), "save it as UTF-8");
@@ -94,7 +94,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> (String, &'static str) {
     (message, help)
 }
 
-/// What the name of a file that cannot be read may have been meant to be.
+/// A suggestion for the name of a file that cannot be read.
 fn meant(file: &Path) -> Option<String> {
     if file.is_dir() {
         return Some("name the specification itself, a file in it".into());
@@ -124,7 +124,7 @@ pub fn is_stdin(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// The directory that the specification's own `#include "…"` and `%include` start from.
+/// The directory that `#include "…"` and `%include` of the specification are relative to.
 pub fn directory(file: &Path) -> PathBuf {
     match file.parent() {
         Some(parent) if !is_stdin(file) && parent != Path::new("") => parent.to_owned(),
@@ -132,16 +132,16 @@ pub fn directory(file: &Path) -> PathBuf {
     }
 }
 
-/// Brings files for `%include`, relative to the file that asks; remembers what it brought.
+/// Loads files for `%include`, relative to the including file, and records them.
 #[derive(Default)]
 pub struct Files {
-    /// Real path to the name under which it came first, so that one file has one name.
+    /// Maps a real path to the name used first, so that a file always has the same name.
     names: BTreeMap<PathBuf, String>,
-    asked: Vec<PathBuf>,
+    requested: Vec<PathBuf>,
 }
 
 impl Files {
-    /// For a specification named `name`, which is known already.
+    /// For a specification called `name`, which is already loaded.
     pub fn new(name: &str) -> Self {
         let mut files = Files::default();
         if let Ok(real) = std::fs::canonicalize(name) {
@@ -151,8 +151,8 @@ impl Files {
     }
 
     /// Every file that was asked for, there or not.
-    pub fn into_asked(self) -> Vec<PathBuf> {
-        self.asked
+    pub fn into_requested(self) -> Vec<PathBuf> {
+        self.requested
     }
 }
 
@@ -164,7 +164,7 @@ impl Loader for Files {
             Path::new(from)
         };
         let file = tidy(&directory(from).join(path));
-        self.asked.push(file.clone());
+        self.requested.push(file.clone());
         let shown = file.to_string_lossy().into_owned();
         let bytes = read_file(&file).map_err(|why| format!("cannot read {shown}: {why}"))?;
         let text = String::from_utf8(bytes).map_err(|e| {
@@ -179,7 +179,7 @@ impl Loader for Files {
     }
 }
 
-/// Without the `./` that mean nothing.
+/// Without redundant `./`.
 fn tidy(path: &Path) -> PathBuf {
     path.components()
         .filter(|c| *c != Component::CurDir)
@@ -217,7 +217,7 @@ mod tests {
         let first = files.load(&main, "a.nest").unwrap();
         assert_eq!(first, files.load(&main, "./a.nest").unwrap());
         assert_eq!(files.load(&first.0, "main.nest").unwrap().0, main);
-        assert_eq!(files.into_asked().len(), 3);
+        assert_eq!(files.into_requested().len(), 3);
     }
 
     #[test]

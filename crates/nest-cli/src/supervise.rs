@@ -1,4 +1,4 @@
-//! A server as a child: its signals, its trace, its end.
+//! Runs a server as a child process: its signals, its trace, its end.
 //!
 //! Must not know: how it was built, or why it is ended.
 
@@ -16,30 +16,30 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGTERM};
 
 use crate::args::Run;
-use crate::run::command;
+use crate::obtain::command;
 use crate::signals::Caught;
 use crate::term::{self, Failure};
 use crate::trace::Printer;
 
-/// A server stops within its drainTimeout, 5 seconds unless it was told otherwise; past this it is
-/// told to leave its clients.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// A server stops within its drainTimeout, 5 seconds by default. After this time it is told to cut its
+/// clients off.
+const DRAIN_LIMIT: Duration = Duration::from_secs(8);
 
-/// A server that was told to stop at once does so; past this it hangs.
+/// A server that was told to stop at once does so within this time; otherwise it hangs.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
-/// A trace line has its whole data; one that is longer comes in pieces.
+/// The maximum length of a trace line; a longer one is processed in pieces.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// A running server.
 pub struct Server {
     child: Child,
-    /// Closes when the trace is at its end.
+    /// Closes at the end of the trace.
     traced: Option<Receiver<()>>,
 }
 
 impl Server {
-    /// Starts it; with `--trace` its trace is printed from now on.
+    /// Starts the server. With `--trace`, its trace is printed from now on.
     pub fn start(path: &PathBuf, args: &Run) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| Failure::io(format!("cannot run {}", path.display()), &e);
         let mut command = command(path, args);
@@ -51,7 +51,7 @@ impl Server {
         }
         let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
         command.env("NEST_TRACE_FD", to.as_raw_fd().to_string());
-        // Only this child may inherit it; no other is started before it is closed below.
+        // Only this child may inherit it: no other is started before it is closed below.
         fcntl_setfd(&to, FdFlags::empty()).map_err(|e| failed(e.into()))?;
         let child = command.spawn().map_err(failed)?;
         drop(to);
@@ -66,11 +66,12 @@ impl Server {
         })
     }
 
-    /// Its end, if that has come; the trace is printed then.
+    /// Returns the exit status if the server has ended; then the trace has been printed.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.child.try_wait().ok().flatten()?;
         if let Some(traced) = self.traced.take() {
-            // Closed by the last process of the server; one that outlives it must not hold us.
+            // Closed by the last process of the server. A process that outlives the server must not
+            // block nest.
             let _ = traced.recv_timeout(Duration::from_secs(1));
         }
         Some(status)
@@ -84,9 +85,9 @@ impl Server {
         }
     }
 
-    /// Ends it: asked first, then told, and killed if it does not hear.
+    /// Ends the server: asks it to stop, then to stop at once, and finally kills it.
     pub fn stop(&mut self) {
-        if self.stops_within(PATIENCE) {
+        if self.stops_within(DRAIN_LIMIT) {
             return;
         }
         term::note("the old server still serves clients; they are cut off");
@@ -98,7 +99,7 @@ impl Server {
         let _ = self.child.wait();
     }
 
-    /// Asks it to stop; a second time means at once.
+    /// Asks it to stop; the second time, at once.
     fn stops_within(&mut self, time: Duration) -> bool {
         self.signal(SIGTERM);
         let limit = Instant::now() + time;
@@ -112,7 +113,7 @@ impl Server {
     }
 }
 
-/// Passes signals on until the server ends; its exit status.
+/// Passes signals on until the server ends. Returns its exit status.
 pub fn until_end(mut server: Server, events: &Receiver<Caught>) -> Result<ExitCode, Failure> {
     loop {
         if let Some(status) = server.ended() {
@@ -125,8 +126,8 @@ pub fn until_end(mut server: Server, events: &Receiver<Caught>) -> Result<ExitCo
     }
 }
 
-/// Passes a signal on, unless the server has it already. A terminal that is gone ends the server,
-/// which itself takes HUP for a wish to read its configuration again.
+/// Passes a signal on, unless the server has received it too. When a terminal is closed, the server
+/// gets SIGTERM, because it would interpret SIGHUP as a request to reload.
 pub fn pass_on(server: &Server, caught: Caught) {
     match caught.number {
         SIGCHLD => {}
@@ -136,7 +137,7 @@ pub fn pass_on(server: &Server, caught: Caught) {
     }
 }
 
-/// As a shell would say it: 128 and the number for a signal.
+/// The status that a shell reports: 128 and the number for a signal.
 pub fn exit_code(status: ExitStatus) -> ExitCode {
     let number = status
         .code()

@@ -1,7 +1,7 @@
-//! What is said to the user: results on standard output, messages on standard error.
+//! Output for the user: results on standard output, messages on standard error.
 //!
-//! The only file that writes to either, so that a closed pipe ends the program quietly and colours
-//! are decided in one place. Must not know: what is said.
+//! Only this file writes to them, so that a closed pipe ends the program quietly and colours are
+//! decided in one place. Must not know: what is written.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -21,44 +21,44 @@ pub const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub const STRONG: Style = Style::new().bold();
 /// Green and bold.
 pub const GOOD: Style = AnsiColor::Green.on_default().bold();
-/// For what matters less.
+/// For less important text.
 pub const FAINT: Style = Style::new().dimmed();
 
-/// Why a command ends without success.
+/// The reason for an unsuccessful exit.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line asks for what cannot be; exit status 2.
+    /// The command line asks for something impossible; exit status 2.
     Usage(String),
-    /// It did not work; exit status 1.
+    /// It failed; exit status 1.
     Message(String),
     /// All was said already; exit status 1.
-    Said,
+    Reported,
 }
 
 impl Failure {
-    /// It did not work, and why.
+    /// It failed, with a reason.
     pub fn new(message: impl Into<String>) -> Self {
         Failure::Message(message.into())
     }
 
-    /// `what` failed as the system says.
+    /// `what` failed with a system error.
     pub fn io(what: impl Display, error: &std::io::Error) -> Self {
         Failure::Message(format!("{what}: {}", reason(error)))
     }
 
-    /// Says it, and gives the exit status.
+    /// Reports the failure. Returns the exit status.
     pub fn report(self) -> ExitCode {
         let (message, status) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Message(message) => (message, 1),
-            Failure::Said => return ExitCode::from(1),
+            Failure::Reported => return ExitCode::from(1),
         };
         say(format_args!("{ERROR}error:{ERROR:#} {message}\n"));
         ExitCode::from(status)
     }
 }
 
-/// The system's words without Rust's "(os error N)", in lower case.
+/// The system's error text without Rust's "(os error N)", in lower case.
 pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
@@ -68,7 +68,7 @@ pub fn reason(error: &std::io::Error) -> String {
         .map_or_else(String::new, |c| c.to_lowercase().chain(chars).collect())
 }
 
-/// Decides about colours, once, before anything is written.
+/// Decides about colours. Call it once, before anything is written.
 pub fn choose_colour(choice: Color) {
     match choice {
         Color::Auto => ColorChoice::Auto,
@@ -78,28 +78,28 @@ pub fn choose_colour(choice: Color) {
     .write_global();
 }
 
-/// Whether standard output gets colours.
+/// Whether standard output is coloured.
 pub fn colour_out() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
 }
 
-/// Whether standard error gets colours.
+/// Whether standard error is coloured.
 pub fn colour_err() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
 
-/// Columns of the terminal on standard output, if there is one.
+/// The width of the terminal on standard output, if there is one.
 pub fn width() -> Option<usize> {
     let size = terminal_size::terminal_size_of(std::io::stdout());
     size.map(|(width, _)| usize::from(width.0))
 }
 
-/// What a shell has of a program that ended by SIGPIPE: it is no success, for nobody heard what was
-/// found.
+/// The status that a shell reports for a program ended by SIGPIPE. It is not a success, because
+/// nobody has read the findings.
 const UNHEARD: i32 = 128 + 13;
 
-/// Writes a result to standard output, at once. A reader that went away ends the program as it
-/// would end any other; a full disk is said.
+/// Writes a result to standard output at once. If the reader has gone, ends the program as SIGPIPE
+/// would. Reports a full disk.
 pub fn print(text: impl Display) {
     let mut out = anstream::stdout().lock();
     let result = write!(out, "{text}").and_then(|()| out.flush());
@@ -116,26 +116,26 @@ pub fn print(text: impl Display) {
     }
 }
 
-/// Writes to standard error; if that is not possible there is nobody to tell.
+/// Writes to standard error. If that fails, nothing can be done.
 pub fn say(text: impl Display) {
     let mut err = anstream::stderr().lock();
     let _ = write!(err, "{text}").and_then(|()| err.flush());
 }
 
-/// A line about what `nest` itself does.
+/// Prints a line about what `nest` itself does.
 pub fn note(text: impl Display) {
     say(format_args!("{GOOD}nest:{GOOD:#} {text}\n"));
 }
 
-/// Says what is going on if it takes more than a second and somebody watches; takes it back when
-/// dropped.
+/// Shows what nest is doing if it takes more than a second and standard error is a terminal.
+/// Removes the text when dropped.
 pub struct Progress {
     done: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// `text` tells what is being done.
+    /// `text` describes the current work.
     pub fn start(text: impl Into<String>) -> Self {
         if !std::io::stderr().is_terminal() {
             return Progress {

@@ -1,7 +1,7 @@
-//! `nest test`: the conversations that are written beside a specification, held with its servers in
-//! every model, and what of it they cover.
+//! `nest test`: runs the conversation tests beside a specification in every model and measures
+//! their coverage.
 //!
-//! Here servers are built and results are counted; `runner` holds the conversations.
+//! This file builds the servers and counts results; `runner` runs the conversations.
 
 mod explore;
 mod generate;
@@ -10,9 +10,10 @@ mod proposal;
 mod report;
 mod runner;
 mod script;
+mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use nest_check::Coverage;
@@ -23,14 +24,14 @@ use crate::args::{Cc, Sanitize, Spec, Test};
 use crate::build::Recipe;
 use crate::cc::Compiler;
 use crate::compile::{compile, compile_again};
-use crate::run::cached;
+use crate::obtain::cached;
 use crate::signals::{self, Hold};
 use crate::source;
 use crate::term::{self, Failure, Progress};
 
 use generate::Maker;
 use report::Report;
-use runner::{Asked, Runner};
+use runner::{Request, Runner};
 use script::Script;
 
 /// The model without sockets, in which time is exact.
@@ -63,10 +64,10 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     }
     let built = build(args, &more, &needed);
     if signals::caught() {
-        // What was interrupted has nothing to say. The runner's folder goes first.
+        // After an interruption nothing is reported. The runner's folder is removed first.
         drop(runner);
         hold.release();
-        return Err(Failure::Said);
+        return Err(Failure::Reported);
     }
     let mut runner = runner?;
     let (servers, without) = built?;
@@ -76,7 +77,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         ));
     }
     let mut report = Report::new(args.format, &args.file, &pages);
-    let asked = Asked {
+    let requested = Request {
         nest: std::env::current_exe().map_err(|e| Failure::io("nest cannot find itself", &e))?,
         spec: std::fs::canonicalize(&args.file)
             .map_err(|e| Failure::io(format!("cannot find {}", args.file.display()), &e))?,
@@ -88,23 +89,23 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         keep: args.keep,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let kept = if asked.pages.is_empty() {
+    let kept = if requested.pages.is_empty() {
         None
     } else {
-        runner.run(&asked, &mut |page| report.page(page))?
+        runner.run(&requested, &mut |page| report.page(page))?
     };
     let reach = Reach::of(&machine);
     let mut coverage = Coverage::new(&machine, &reach);
     for trace in report.heard() {
         coverage.hear(&trace);
     }
-    if !asked.pages.is_empty() {
+    if !requested.pages.is_empty() {
         report.close(&machine, &reach, &coverage, kept.as_deref());
     }
     if let Some(place) = place {
         if report.failed() {
             term::note("nothing is proposed before what is there goes as written");
-            return Err(Failure::Said);
+            return Err(Failure::Reported);
         }
         let hold = Hold::new()?;
         let maker = Maker {
@@ -112,12 +113,12 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
             machine: &machine,
             reach: &reach,
             script: Script {
-                server: asked.servers[SCRIPT].clone(),
+                server: requested.servers[SCRIPT].clone(),
                 timeout: args.timeout,
             },
         };
         let acts = report.acts(&machine);
-        let made = maker.make(&mut coverage, &place, acts, &asked, &mut runner);
+        let made = maker.make(&mut coverage, &place, acts, &requested, &mut runner);
         drop(runner);
         hold.release();
         made?;
@@ -132,12 +133,13 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         ));
     }
     if report.failed() || too_little.is_some() {
-        return Err(Failure::Said);
+        return Err(Failure::Reported);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The models to test, in order; the one without sockets first, for it finds most soonest.
+/// The models to test, in order. The model without sockets is first, because it finds most failures
+/// soonest.
 fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
     if let Some(name) = named.iter().find(|name| inetd && *name != SCRIPT) {
         return Err(Failure::Usage(format!(
@@ -159,8 +161,7 @@ fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
     Ok(std::iter::once(SCRIPT.to_owned()).chain(others).collect())
 }
 
-/// A server of each model, from the cache if it is there, and the sanitizers that there are none
-/// of.
+/// A server of each model, from the cache if possible, and the sanitizers that are not available.
 fn build(
     args: &Test,
     more: &[PathBuf],
@@ -204,16 +205,4 @@ fn build(
         servers.insert(model.clone(), server);
     }
     Ok((servers, without))
-}
-
-/// A path as the user would write it: from the current directory, if it lies in it.
-fn shown(path: &Path) -> String {
-    let here = std::env::current_dir().and_then(std::fs::canonicalize);
-    let short = here
-        .ok()
-        .and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    short
-        .unwrap_or_else(|| path.to_owned())
-        .display()
-        .to_string()
 }

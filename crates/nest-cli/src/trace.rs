@@ -1,8 +1,8 @@
-//! The trace of a server, line by line, for people: arrows for what came and went, a colour for
+//! Prints the trace of a server for humans, line by line: arrows for input and output, a colour for
 //! each conversation.
 //!
-//! Knows the form of trace lines (`ID what rest`, as runtime/service/trace/trace.c writes them) and nothing of how
-//! they arrive. A line of another form is shown as it is.
+//! Knows the format of trace lines (`ID what rest`, as written by runtime/service/trace/trace.c), but
+//! not how they arrive. A line of another format is printed unchanged.
 
 use std::fmt::Write;
 
@@ -20,24 +20,24 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::Red,
 ];
 
-/// Shown data is never cut below this.
+/// Data is never shortened to less than this.
 const LEAST: usize = 16;
 
-/// Prints trace lines for one width.
+/// Prints trace lines for a given width.
 pub struct Printer {
-    /// Columns; none: nothing is shortened.
+    /// The width in columns; `None`: lines are not shortened.
     width: Option<usize>,
 }
 
 impl Printer {
-    /// As wide as the terminal on standard output; without one nothing is shortened.
+    /// Uses the width of the terminal on standard output; without one, lines are not shortened.
     pub fn for_terminal() -> Self {
         Printer {
             width: term::width(),
         }
     }
 
-    /// The line, styled, with its end.
+    /// A formatted line with its line end.
     pub fn line(&self, line: &str) -> String {
         self.parsed(line).unwrap_or_else(|| format!("{line}\n"))
     }
@@ -86,7 +86,8 @@ impl Printer {
         Some(text)
     }
 
-    /// The data in quotes, cut where the line would break, with the number of its bytes then.
+    /// The data in quotes. If it does not fit into the line, it is shortened and its number of
+    /// bytes is added.
     fn shorten(&self, data: &str, used: usize) -> String {
         let units = escapes(data);
         let length = data.chars().count() + 2;
@@ -94,12 +95,12 @@ impl Printer {
             return format!("\"{data}\"");
         };
         let tail = format!("... ({} bytes)", units.len());
-        let room = width.saturating_sub(used + 2 + tail.len()).max(LEAST);
+        let capacity = width.saturating_sub(used + 2 + tail.len()).max(LEAST);
         let mut shown = String::new();
         let mut columns = 0;
         for unit in units {
             columns += unit.chars().count();
-            if columns > room {
+            if columns > capacity {
                 break;
             }
             shown.push_str(unit);
@@ -108,7 +109,7 @@ impl Printer {
     }
 }
 
-/// Escaped data byte by byte: `\xHH`, `\n`, or a character that stands for itself.
+/// Splits escaped data into bytes: `\xHH`, `\n`, or a character that stands for itself.
 fn escapes(data: &str) -> Vec<&str> {
     let mut units = Vec::new();
     let mut rest = data;

@@ -1,8 +1,8 @@
-//! `nest run --watch`: a server that follows its files.
+//! `nest run --watch`: restarts a server when its files change.
 //!
-//! A look at the modification times five times a second, not inotify: the list of files is short
-//! and known, editors that rename over a file need no special case, and network and container
-//! file systems that send no events work too.
+//! It checks modification times five times a second instead of using inotify: the list of files is
+//! short and known, editors that rename files need no special case, and it works on network and
+//! container file systems that send no events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -12,17 +12,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::args::Run;
-use crate::run::obtain;
+use crate::obtain::obtain;
 use crate::signals::{self, Caught, ENDING};
 use crate::supervise::{self, Server};
 use crate::term::{self, Failure};
 
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What tells that a file is another than before: inode, size, modification time; none if absent.
+/// How a change of a file is recognised: inode, size, modification time; `None` if it does not
+/// exist.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
-/// Builds, serves, and does so again after each change, until a signal ends it.
+/// Builds, runs, and does both again after each change, until a signal ends it.
 pub fn watch(args: &Run) -> Result<ExitCode, Failure> {
     let events = signals::stream()?;
     let mut inputs = BTreeSet::from([args.spec.file.clone()]);
@@ -45,7 +46,7 @@ pub fn watch(args: &Run) -> Result<ExitCode, Failure> {
                 });
             }
         }
-        // What was known before the build is compared with then: a save during it counts.
+        // The state before the build is compared, so that a change during the build counts.
         let mut known = stamps(&inputs);
         known.extend(before);
         match until_change(&mut server, &events, &inputs, &known) {
@@ -57,7 +58,7 @@ pub fn watch(args: &Run) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Why waiting is over.
+/// The reason why waiting ended.
 enum Wakes {
     Changed(PathBuf),
     Ends(Caught),
@@ -89,7 +90,7 @@ fn until_change(
                 let changed = now
                     .iter()
                     .find(|(file, stamp)| known.get(*file) != Some(stamp));
-                // Wait for a look that finds nothing new: an editor may still be writing.
+                // Wait until nothing changes any more: an editor may still be writing.
                 if let Some((file, _)) = changed
                     && now == seen
                 {
@@ -108,7 +109,7 @@ fn until_change(
     }
 }
 
-/// Ends the server by the signal that ends us, and waits for it.
+/// Ends the server with the signal that ends nest, and waits for it.
 fn end(
     server: Option<Server>,
     events: &Receiver<Caught>,

@@ -171,7 +171,7 @@ fn what_is_built_in_counts() {
     assert!(status.success());
 }
 
-/// The witness of a match without bound: nothing decides it, and then the client closes.
+/// The witness of a match without a limit: nothing decides it, and then the client closes.
 #[test]
 fn a_match_without_bound_is_shown() {
     let place = Place::new();
@@ -181,8 +181,8 @@ fn a_match_without_bound_is_shown() {
     place
         .nest(&["check", "spec.nest"])
         .with_status(0)
-        .out_has("warning[W0304]: a match without bound")
-        .out_has("behind \"GO\\n\", once a client has sent \"a\", every byte belongs to it");
+        .out_has("warning[W0304]: a match without a limit")
+        .out_has("after \"GO\\n\", when a client has sent \"a\", every further byte belongs");
     let ended = place
         .nest(&["check", "--replay", "1", "spec.nest"])
         .with_status(0)

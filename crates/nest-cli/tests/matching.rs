@@ -177,10 +177,10 @@ fn what_is_generated_says_the_same_and_agrees() {
         let said = place.nest(&json).with_status(0).out;
         place.nest(&["gen", &file, "-o", name]).with_status(0);
         let server = place.read(&format!("{name}/server.c"));
-        let (mut apart, mut registers, mut largest) = (0, 0, 0);
+        let (mut standalone, mut registers, mut largest) = (0, 0, 0);
         for object in explained(&said) {
             if object["matching"] == "apart" {
-                apart += 1;
+                standalone += 1;
                 let why = object["why"].as_str().unwrap();
                 assert!(server.contains(&format!("apart: {why}; ")), "no {why}");
                 continue;
@@ -199,7 +199,7 @@ fn what_is_generated_says_the_same_and_agrees() {
             let line = format!("#define {name} {n}\n");
             assert!(server.contains(&line), "no {line}");
         };
-        defined("NEST__APART", apart);
+        defined("NEST__STANDALONE", standalone);
         defined("NEST__REGISTERS", registers.max(1));
     }
 }

@@ -58,8 +58,8 @@ fn rule_at(text: &str, place: &Value) -> String {
 
 /// Who took each message, in order.
 fn takers(shown: &str) -> Vec<&str> {
-    let taken = shown.lines().filter(|line| line.contains(" <- "));
-    taken
+    let consumed = shown.lines().filter(|line| line.contains(" <- "));
+    consumed
         .map(|line| line.rsplit("  ").next().unwrap())
         .collect()
 }

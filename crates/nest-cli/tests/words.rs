@@ -38,7 +38,7 @@ fn misplaced_arguments_are_told_their_place() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["run", "e.nest", "--port"],
-            "behind --, as in nest run FILE -- --port 9000",
+            "after --, as in nest run FILE -- --port 9000",
         ),
         (
             &["run", "--prot", "9000", "e.nest"],
@@ -235,7 +235,7 @@ fn names_are_checked() {
 fn a_reader_that_leaves_is_told_nothing() {
     let place = Place::new();
     let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader); // before anything is written, whoever is quicker
+    drop(reader); // before anything is written
     let ended = place.command(&["explain"]).stdout(writer).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
     // As of any program that ends by SIGPIPE: no success, for what was found was not heard.

@@ -1,15 +1,18 @@
 //! Comments that allow warnings: `// nest: allow W0302 "why"`.
 //!
-//! One stands at the end of the line in which the warning stands, or on lines of its own before it.
-//! Must not know: what a comment is in the language (its reader finds them), what a warning says.
+//! A comment stands at the end of the line of the warning, or on lines of its own before it. Must
+//! not know: the syntax of comments (the parser finds them), the text of warnings.
 
-use crate::{Code, Diagnostic, FileId, Severity, SourceMap, Span, nearest};
+use crate::codes::{Code, Severity};
+use crate::diagnostic::Diagnostic;
+use crate::nearest::nearest;
+use crate::source::{FileId, SourceMap, Span};
 use std::collections::BTreeSet;
 
-/// What every comment holds that speaks to the compiler.
+/// The prefix of every comment for the compiler.
 pub const REMARK: &str = "nest:";
 
-/// What is to be written.
+/// The correct form.
 const FORM: &str = "write `nest: allow W0302 \"why\"`, several codes with commas between them";
 
 /// A code that is allowed in a line.
@@ -18,23 +21,23 @@ struct Allow {
     code: Code,
     /// The code in the comment.
     span: Span,
-    /// The line, from 1; none: nothing stands behind the comment.
+    /// The line, from 1; `None`: nothing follows the comment.
     line: Option<usize>,
-    /// Its comment says that it may silence nothing.
+    /// The comment also names W0104, so it may be unused.
     idle: bool,
     used: bool,
 }
 
-/// All that is allowed in a specification.
+/// All allowed warnings of a specification.
 #[derive(Clone, Debug, Default)]
 pub struct Allows {
     all: Vec<Allow>,
-    /// Files in which anything is allowed.
+    /// Files in which a warning is allowed.
     files: BTreeSet<FileId>,
 }
 
 impl Allows {
-    /// Reads comments; those that allow nothing are passed over. What is wrong with one is said.
+    /// Parses comments, ignores those that allow nothing, and reports mistakes.
     #[must_use]
     pub fn read(sources: &SourceMap, comments: &[Span], out: &mut Vec<Diagnostic>) -> Allows {
         let mut allows = Allows::default();
@@ -62,7 +65,7 @@ impl Allows {
         allows
     }
 
-    /// Whether a warning is allowed where it stands. It is remembered.
+    /// Whether a warning is allowed at its location. Records that the comment is used.
     pub fn allows(&mut self, sources: &SourceMap, diagnostic: &Diagnostic) -> bool {
         let Span { file, start, .. } = diagnostic.span;
         if !self.files.contains(&file) || diagnostic.is_error() {
@@ -80,7 +83,7 @@ impl Allows {
         found
     }
 
-    /// What silenced nothing, of the codes that were looked for.
+    /// The unused comments, for the codes that were checked.
     pub fn unused(&self, looked_for: impl Fn(Code) -> bool) -> Vec<Diagnostic> {
         let idle = self.all.iter().filter(|a| !a.used && !a.idle);
         let said = idle.filter(|a| looked_for(a.code)).map(|allow| {
@@ -97,7 +100,7 @@ impl Allows {
     }
 }
 
-/// The text behind `nest: allow`, and where it begins; none in other comments.
+/// The text after `nest: allow`, and its start; `None` for other comments.
 fn body(comment: &str) -> Option<(usize, &str)> {
     let inside = comment.get(2..)?;
     let inside = inside.strip_suffix("*/").unwrap_or(inside);
@@ -108,7 +111,7 @@ fn body(comment: &str) -> Option<(usize, &str)> {
     (!word).then(|| (end - said.len(), said.trim_end()))
 }
 
-/// The codes of a comment, and where they stand.
+/// The codes of a comment, and their positions.
 fn codes(
     sources: &SourceMap,
     comment: Span,
@@ -170,8 +173,8 @@ fn codes(
     }
 }
 
-/// The line that a comment speaks of: its own if anything else stands there, else the next that
-/// holds more than comments.
+/// The line that a comment applies to: its own if it contains anything else, otherwise the next
+/// line that contains more than comments.
 fn covered(sources: &SourceMap, comment: Span) -> Option<usize> {
     let text = &sources.file(comment.file).text;
     let line_of = |at: usize| {

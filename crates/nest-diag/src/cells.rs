@@ -1,18 +1,18 @@
-//! Source text in terminal cells: what a line looks like, and in which column a byte is shown.
+//! Source text in terminal cells: how a line is displayed, and in which column a byte appears.
 //!
-//! Nothing that a file contains can move the cursor or hide text: control characters become
-//! pictures, tabs become blanks, invisible characters a replacement. Long lines are cut to a
-//! window.
+//! The contents of a file cannot move the cursor or hide text: control characters are shown as
+//! pictures, tabs as blanks, invisible characters as a replacement character. Long lines are cut to
+//! a window.
 
 use unicode_width::UnicodeWidthChar;
 
 const TAB: usize = 4;
-/// Lines up to this many cells are shown whole.
+/// Lines of up to this many cells are shown completely.
 const WIDTH: usize = 140;
 /// Cells shown before the mark when a line is cut.
 const LEAD: usize = 40;
 
-/// A line (or a window of it) ready to be printed.
+/// A line, or a window of it, ready to print.
 pub(crate) struct Cells {
     pub text: String,
     /// First byte of the window.
@@ -22,7 +22,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// `line`, so that its byte `focus` (at most its length) is visible.
+    /// `line` with its byte `focus` (at most its length) visible.
     pub fn new(line: &str, focus: usize) -> Self {
         let mut cells = Self::lay(line, 0);
         if cells.from + cells.columns.len() - 1 < line.len() {
@@ -36,7 +36,7 @@ impl Cells {
         cells
     }
 
-    /// The column (from 0) where byte `at` of the line is shown; beyond the window, its edge.
+    /// The column (from 0) of byte `at`; outside of the window, its edge.
     pub fn column(&self, at: usize) -> usize {
         let last = self.columns.len() - 1;
         self.columns[at.saturating_sub(self.from).min(last)]
@@ -72,7 +72,7 @@ impl Cells {
     }
 }
 
-/// `text` without anything that a terminal would obey.
+/// `text` without terminal control sequences.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -81,7 +81,7 @@ pub(crate) fn plain(text: &str) -> String {
     out
 }
 
-/// Appends `c` as it is shown in `column`; how many cells it takes.
+/// Appends `c` as displayed in `column`. Returns the number of cells.
 fn push(out: &mut String, c: char, column: usize) -> usize {
     if c == '\t' {
         let width = TAB - column % TAB;
@@ -91,7 +91,7 @@ fn push(out: &mut String, c: char, column: usize) -> usize {
     let shown = match c {
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
         '\x7f' => '\u{2421}',
-        // C1 controls, and what reorders or hides text.
+        // C1 controls, and characters that reorder or hide text.
         '\u{80}'..='\u{9f}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}'

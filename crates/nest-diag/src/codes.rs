@@ -1,17 +1,17 @@
-//! The one list of diagnostic codes: stable number, severity, title, page.
+//! The list of all diagnostic codes: stable number, severity, title, page.
 //!
-//! A page is `codes/CODE.md`, embedded: what the code means, an example that draws it, the fix.
-//! `nest explain CODE` prints it; the reference chapter and the completeness test read this list.
-//! Ranges: E00xx text and structure, E01xx declarations, E02xx rules and conditions, E03xx
-//! patterns, E04xx actions and directives, E05xx per-connection variables and C sections,
+//! The page is the embedded file `codes/CODE.md`: the meaning of the code, an example that causes
+//! it, and the fix. `nest explain CODE` prints it; the reference chapter and the completeness test
+//! use this list. Ranges: E00xx text and structure, E01xx declarations, E02xx rules and conditions,
+//! E03xx patterns, E04xx actions and directives, E05xx per-connection variables and C sections,
 //! E06xx options and models, W.... warnings with the same second digit.
 
-/// How bad it is.
+/// The severity of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// Nothing is generated.
     Error,
-    /// Said, and compilation goes on.
+    /// Reported; compilation continues.
     Warning,
 }
 
@@ -38,19 +38,19 @@ macro_rules! codes {
                 match self { $(Code::$name => Severity::$severity,)* }
             }
 
-            /// The headline of its page.
+            /// The title of its page.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self { $(Code::$name => $title,)* }
             }
 
-            /// Its page, Markdown.
+            /// Its page in Markdown.
             #[must_use]
             pub fn page(self) -> &'static str {
                 match self { $(Code::$name => include_str!(concat!("../codes/", stringify!($name), ".md")),)* }
             }
 
-            /// The code of that name, whatever its case.
+            /// The code with that name, ignoring case.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Code> {
                 Self::ALL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))

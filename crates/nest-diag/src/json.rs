@@ -1,9 +1,11 @@
-//! Diagnostics as JSON for tools: one object a line.
+//! Diagnostics as JSON for tools: one object per line.
 //!
-//! The fields are an interface: they may grow, they are not renamed.
+//! The fields are an interface: fields may be added but not renamed.
 
+use crate::codes::Severity;
+use crate::diagnostic::Diagnostic;
 use crate::place::Places;
-use crate::{Diagnostic, Severity, SourceMap, Span};
+use crate::source::{SourceMap, Span};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -26,7 +28,7 @@ struct Remark<'a> {
     text: &'a str,
 }
 
-/// Lines and columns count from 1, columns in characters; the end is one past the last.
+/// Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Serialize)]
 struct Range<'a> {
     file: &'a str,
@@ -36,13 +38,13 @@ struct Range<'a> {
     end_column: usize,
 }
 
-/// One JSON object a line.
+/// One JSON object per line.
 #[must_use]
 pub fn render_json(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
     render_json_with(sources, diagnostics.iter().map(|d| (d, None::<()>)))
 }
 
-/// The same, each with fields that its sayer adds.
+/// The same, each with additional fields.
 #[must_use]
 pub fn render_json_with<'a, M: Serialize>(
     sources: &SourceMap,

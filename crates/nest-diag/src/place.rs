@@ -1,9 +1,9 @@
-//! Where spans lie: lines and columns of all files, each file scanned once.
+//! The locations of spans: lines and columns of all files. Each file is scanned once.
 //!
-//! Positions that cannot be (beyond the end, inside a character, a file that is not there) are
-//! moved to the nearest one that can. Must not know: how places are shown.
+//! Impossible positions (beyond the end, inside a character, in a file that does not exist) are
+//! moved to the nearest possible one. Must not know: how locations are shown.
 
-use crate::{FileId, SourceFile, SourceMap, Span};
+use crate::source::{FileId, SourceFile, SourceMap, Span};
 
 /// Line and column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Place {
     pub column: usize,
 }
 
-/// The bytes `start..end` of one line (numbered from 0), relative to where the line begins.
+/// The bytes `start..end` of one line (numbered from 0), relative to the start of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub line: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Stretch {
 /// An index of the lines of every file.
 pub(crate) struct Places<'a> {
     files: &'a [SourceFile],
-    /// Per file: where each line begins.
+    /// Per file: the start of each line.
     starts: Vec<Vec<usize>>,
 }
 
@@ -46,12 +46,12 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The file; none if the number is not one of this compilation's.
+    /// The file; `None` if the number does not belong to this compilation.
     pub fn file(&self, id: FileId) -> Option<&'a SourceFile> {
         self.files.get(id.0 as usize)
     }
 
-    /// Where a byte is.
+    /// The line and column of a byte.
     pub fn at(&self, id: FileId, offset: u32) -> Place {
         let Some(file) = self.file(id) else {
             return Place { line: 1, column: 1 };
@@ -75,7 +75,7 @@ impl<'a> Places<'a> {
         text.strip_suffix('\r').unwrap_or(text)
     }
 
-    /// What to mark for a span: its one line, or the first and the last of several.
+    /// What to mark for a span: its line, or the first and the last of several lines.
     pub fn stretches(&self, span: Span) -> (Stretch, Option<Stretch>) {
         let Some(file) = self.file(span.file) else {
             return (
@@ -90,7 +90,7 @@ impl<'a> Places<'a> {
         let start = floor(&file.text, span.start as usize);
         let end = floor(&file.text, span.end as usize).max(start);
         let (first, first_at) = self.line_of(span.file, start);
-        // A span that ends with a line's end does not reach into the next line.
+        // A span that ends at a line end does not extend into the next line.
         let (last, last_at) = if end > start {
             self.line_of(span.file, floor(&file.text, end - 1))
         } else {
@@ -126,7 +126,7 @@ impl<'a> Places<'a> {
         )
     }
 
-    /// The line (from 0) that holds a byte, and where it begins.
+    /// The line (from 0) that contains a byte, and its start.
     fn line_of(&self, id: FileId, at: usize) -> (usize, usize) {
         let starts = &self.starts[id.0 as usize];
         let line = starts.partition_point(|start| *start <= at) - 1;

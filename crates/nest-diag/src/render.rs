@@ -1,16 +1,18 @@
-//! Diagnostics as text for people: message, place, the source with the place marked, the fix.
+//! Diagnostics as text for humans: message, location, source with marks, fix.
 //!
-//! Must not know: what a message is about, where the text goes. A summary is the caller's.
+//! Must not know: the subject of a message, where the text goes. The caller prints a summary.
 
 use crate::cells::{Cells, plain};
+use crate::codes::Severity;
+use crate::diagnostic::Diagnostic;
 use crate::place::{Places, Stretch};
-use crate::{Diagnostic, FileId, Severity, SourceMap};
+use crate::source::{FileId, SourceMap};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Text for a terminal; `colour` adds ANSI colours. Diagnostics are parted by an empty line.
+/// Text for a terminal; `colour` adds ANSI colours. Diagnostics are separated by empty lines.
 #[must_use]
 pub fn render_text(sources: &SourceMap, diagnostics: &[Diagnostic], colour: bool) -> String {
     let places = Places::new(sources);
@@ -27,7 +29,7 @@ pub fn render_text(sources: &SourceMap, diagnostics: &[Diagnostic], colour: bool
     pages.join("\n")
 }
 
-/// One line of a source, framed as C compilers do it, and what to mark in it: characters from 0.
+/// One source line, framed like those of C compilers, and what to mark in it, in characters from 0.
 #[must_use]
 pub fn render_line(number: usize, text: &str, marked: Range<usize>, colour: bool) -> String {
     let byte = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(i, _)| i);
@@ -50,18 +52,18 @@ pub fn render_line(number: usize, text: &str, marked: Range<usize>, colour: bool
     page.out
 }
 
-/// A marked stretch of a line.
+/// A marked range of a line.
 struct Mark<'a> {
     stretch: Stretch,
     primary: bool,
-    /// Said behind the mark.
+    /// The text after the mark.
     text: &'a str,
 }
 
 struct Page {
     out: String,
     colour: bool,
-    /// Width of the line numbers.
+    /// The width of the line numbers.
     gutter: usize,
 }
 
@@ -103,7 +105,7 @@ impl Page {
             let arrow = if i == 0 { "-->" } else { ":::" };
             self.out.extend(std::iter::repeat_n(' ', self.gutter));
             self.styled(FRAME, arrow);
-            // Of an empty file, or one that could not be read, there is nothing to show.
+            // For an empty or unreadable file no source is shown.
             if source.text.is_empty() {
                 let _ = writeln!(self.out, " {}", plain(&source.name));
                 continue;
@@ -121,7 +123,7 @@ impl Page {
         self.behind("see it", diagnostic.see.as_deref());
     }
 
-    /// What is said behind the source.
+    /// The notes and help after the source.
     fn behind(&mut self, what: &str, text: Option<&str>) {
         let Some(text) = text else { return };
         let what = format!(" {what}:");
@@ -189,7 +191,7 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// The frame's edge on a line without a number.
+    /// The frame of a line without a number.
     fn edge(&mut self, sign: &str) {
         self.out.extend(std::iter::repeat_n(' ', self.gutter + 1));
         self.styled(FRAME, sign);
@@ -206,7 +208,7 @@ impl Page {
 
 const FRAME: Style = AnsiColor::Blue.on_default().bold();
 
-/// The marks of each file, the file of the finding itself first.
+/// The marks of each file, beginning with the file of the finding.
 fn marks_by_file<'a>(places: &Places, diagnostic: &'a Diagnostic) -> Vec<(FileId, Vec<Mark<'a>>)> {
     let mut groups = vec![(diagnostic.span.file, Vec::new())];
     let own = std::iter::once((diagnostic.span, true, ""));

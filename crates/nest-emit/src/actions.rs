@@ -1,4 +1,5 @@
-//! actions.c: the user's C, each piece under the line it came from, and the calls into it.
+//! Generates actions.c: the user's C code with the line numbers it came from, and the functions
+//! that call it.
 
 use crate::names;
 use crate::places::Places;
@@ -8,7 +9,7 @@ use nest_machine::matching::Matching;
 use nest_machine::{Action, Code, Feature, Group, Machine, Variable};
 use nest_pattern::Cuts;
 
-/// actions.c, and where the user's C in it comes from.
+/// actions.c, and the origin of the user's C code in it.
 pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> (String, Places) {
     let mut w = Writer::new("actions.c");
     w.put(banner);
@@ -54,7 +55,7 @@ fn user_part(m: &Machine, w: &mut Writer) {
     if !m.locals.variables.is_empty() {
         w.line(&format!("{} {{", names::record(m)));
         for v in &m.locals.variables {
-            // Whether a type is complete shows here: the place is the name's.
+            // If a type is incomplete, the C compiler reports it here, at the location of the name.
             w.line(&format!("    {}", names::variable_type(m, &v.name)));
             w.user(&name_of(v), &Text::same(&v.name));
             w.line("    ;");
@@ -84,8 +85,8 @@ fn user_part(m: &Machine, w: &mut Writer) {
     w.end("start-up declarations");
 }
 
-/// `char *cur, buf[3]` as types, each named for its variable: inline structs, function pointers
-/// and arrays then work as in any declaration.
+/// `char *cur, buf[3]` as types, each named after its variable, so that inline structs, function
+/// pointers and arrays work as in any declaration.
 fn types(m: &Machine, group: &Group, w: &mut Writer) {
     let specifiers = replace(m, &group.specifiers.text, &group.uses, Context::Unevaluated);
     if group.variables.is_empty() {
@@ -139,7 +140,7 @@ fn types(m: &Machine, group: &Group, w: &mut Writer) {
     }
 }
 
-/// The variable's name, where it is declared.
+/// The position of the variable's name in its declaration.
 fn name_of(v: &Variable) -> Code {
     v.declarator.part(v.hole.clone())
 }
@@ -162,7 +163,7 @@ fn parameters(m: &Machine) -> String {
     format!("nest_session *nest_self, {record}const struct nest_message *nest_m")
 }
 
-/// `cuts`: of the rule whose action it is.
+/// `cuts`: the boundaries of the rule's elements.
 fn function(m: &Machine, w: &mut Writer, name: &str, action: &Action, cuts: Option<&Cuts>) {
     w.line(&format!("\nstatic void {name}({}) {{", parameters(m)));
     w.line("    (void)nest_self;");

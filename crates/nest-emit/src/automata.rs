@@ -1,58 +1,43 @@
-//! Automata of several rules as C: code for each state, or a table and one loop.
+//! Generates automata of several rules as C: code for each state, or a table and one loop.
 //!
-//! Both resume wherever bytes end: what is kept is the state, and the registers. `runtime/seam.h`
-//! says what a run is. Must not know: why these rules are together.
+//! Both can resume at any byte: they save the state and the registers. `runtime/seam.h` describes a
+//! run. Must not know: why these rules share an automaton.
 
+mod emitter;
 mod kept;
 mod lead;
 mod state;
 mod words;
 
-use crate::server::condition;
+use crate::condition::condition;
 use crate::tables::comment;
 use crate::writer::Writer;
-use nest_machine::matching::{Active, Automaton, Matching};
+use emitter::Emitter;
+use nest_machine::matching::{Active, Matching};
 use nest_machine::{Cond, Machine};
-use nest_pattern::{ByteSet, Merged, Source};
+use nest_pattern::Source;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// An automaton on its way to C.
-pub(crate) struct Emitter<'a> {
-    matching: &'a Matching,
-    automaton: &'a Automaton,
-    merged: &'a Merged,
-    number: usize,
-    /// Sets that single bytes are looked up in.
-    sets: RefCell<Vec<ByteSet>>,
-    /// Of each class: its only byte, or its only letter and the bit in which the case differs.
-    letter_of: Vec<Option<(u8, u8)>>,
-    /// Of each state whether words may begin there.
-    begins: Vec<bool>,
-    kept: kept::Kept,
-    /// Of each state the one whose run it begins.
-    leads: Vec<Option<u32>>,
-}
 
 /// All automata, and the function by which the engine runs them.
 pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     for (number, automaton) in (1..).zip(&matching.automata) {
-        let merged = &automaton.merged;
-        let letter_of = words::letter_of(&merged.classes, merged.class_count);
+        let product = &automaton.product;
+        let letter_of = words::letter_of(&product.classes, product.class_count);
         let mut emitter = Emitter {
             matching,
             automaton,
-            merged,
+            product,
             number,
             sets: RefCell::default(),
-            begins: words::begins(merged, &letter_of),
+            begins: words::begins(product, &letter_of),
             letter_of,
             kept: kept::Kept::default(),
             leads: Vec::new(),
         };
         emitter.describe(m, w);
         if automaton.direct {
-            emitter.kept = kept::Kept::of(merged);
+            emitter.kept = kept::Kept::of(product);
             emitter.leads = emitter.find_leads();
             emitter.direct(w);
         } else {
@@ -62,7 +47,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     run(matching, w);
 }
 
-/// `nest__spec_run`: which automaton, and that.
+/// `nest__spec_run`: which automaton is running, and its run.
 fn run(matching: &Matching, w: &mut Writer) {
     w.line(
         "\nstruct nest__step nest__spec_run(struct nest__run *run, uint64_t states, unsigned last,",
@@ -91,10 +76,10 @@ fn run(matching: &Matching, w: &mut Writer) {
     w.line("}");
 }
 
-/// Its beginning: the automaton whose rules are active, and its start.
+/// The beginning: the automaton for the active rules, and its start.
 fn begin(matching: &Matching, w: &mut Writer) {
     // Which conditions hold is asked for while it runs, or tells the automaton and no more.
-    let masked = !matching.apart.is_empty()
+    let masked = !matching.standalone.is_empty()
         || (matching.automata.iter()).any(|automaton| match &automaton.active {
             Some(active) => !active.alone,
             None => (automaton.conditions.iter()).any(|bit| !automaton.is_certain(*bit)),
@@ -116,7 +101,7 @@ fn begin(matching: &Matching, w: &mut Writer) {
             })
         };
         let test = match &automaton.active {
-            Some(active) if active.alone => one_of(&active.hold), // and all of them
+            Some(active) if active.alone => one_of(&active.hold), // this automaton, and all of its rules are active
             Some(active) => Some(all_active(active)),
             None => one_of(&automaton.conditions),
         };
@@ -133,9 +118,9 @@ fn begin(matching: &Matching, w: &mut Writer) {
             }
         };
         w.line(&format!("{inner}automaton = {number};"));
-        w.line(&format!("{inner}state = {};", automaton.merged.start));
+        w.line(&format!("{inner}state = {};", automaton.product.start));
         if !automaton.direct {
-            for register in &automaton.merged.zeroed {
+            for register in &automaton.product.zeroed {
                 w.line(&format!("{inner}run->registers[{register}] = 0;"));
             }
         }
@@ -143,7 +128,7 @@ fn begin(matching: &Matching, w: &mut Writer) {
             if !otherwise.is_empty() {
                 w.line("        }");
             }
-            return; // no other can run
+            return; // no other automaton can be selected
         }
         otherwise = "} else ";
     }
@@ -161,11 +146,11 @@ fn begin(matching: &Matching, w: &mut Writer) {
     }
 }
 
-/// Conditions of rules side by side hold, and there is no automaton for that.
+/// Conditions of rules are true together for which there is no automaton.
 fn unforeseen(matching: &Matching, masked: bool, indent: &str, w: &mut Writer) {
     let rules = matching.condition_of.iter().enumerate();
     let together: BTreeSet<usize> = rules
-        .filter(|(rule, _)| !matching.apart.contains_key(rule))
+        .filter(|(rule, _)| !matching.standalone.contains_key(rule))
         .map(|(_, condition)| *condition)
         .collect();
     if !matching.foreseen || together.is_empty() {
@@ -182,7 +167,7 @@ fn unforeseen(matching: &Matching, masked: bool, indent: &str, w: &mut Writer) {
     w.line(&format!("{indent}}}"));
 }
 
-/// The words of conditions' bits.
+/// The words of bits for conditions.
 fn words<'a>(bits: impl IntoIterator<Item = &'a usize>) -> BTreeMap<usize, u64> {
     let mut words: BTreeMap<usize, u64> = BTreeMap::new();
     for bit in bits {
@@ -191,14 +176,14 @@ fn words<'a>(bits: impl IntoIterator<Item = &'a usize>) -> BTreeMap<usize, u64> 
     words
 }
 
-/// C: whether one of the conditions holds.
+/// C: whether one of the conditions is true.
 fn any_active<'a>(bits: impl IntoIterator<Item = &'a usize>) -> String {
     let words = words(bits).into_iter();
     let tests = words.map(|(word, mask)| format!("(run->active.bits[{word}] & {mask:#x}u) != 0"));
     tests.collect::<Vec<_>>().join(" || ")
 }
 
-/// C: whether these conditions of their group hold, and no others.
+/// C: whether exactly these conditions of their group are true.
 fn all_active(active: &Active) -> String {
     let set = words(&active.hold);
     let tests = words(active.hold.iter().chain(&active.others))
@@ -220,9 +205,9 @@ impl Emitter<'_> {
         let text = format!(
             "{}: {} states, {} byte classes, {} registers",
             names.collect::<Vec<_>>().join(", "),
-            self.merged.states(),
-            self.merged.class_count,
-            self.merged.registers
+            self.product.states(),
+            self.product.class_count,
+            self.product.registers
         );
         w.line("");
         w.comment(&text);
@@ -232,9 +217,9 @@ impl Emitter<'_> {
         self.automaton.is_certain(condition)
     }
 
-    /// C: that none of the rules that are live in `state` is active; nothing if one always is.
+    /// C: that none of the rules that are live in `state` is active; `None` if one always is.
     fn nothing_live(&self, state: u32) -> Option<String> {
-        let live = &self.merged.live[state as usize];
+        let live = &self.product.live[state as usize];
         let bits: Vec<usize> = live.iter().map(|b| *b as usize).collect();
         let all = bits.len() == self.automaton.conditions.len();
         if all || bits.iter().any(|b| self.certain(*b)) {
@@ -243,18 +228,18 @@ impl Emitter<'_> {
         Some(format!("!({})", any_active(&bits)))
     }
 
-    /// The same on the way from `from`: nothing also if that has seen to it.
+    /// The same for a transition from `from`: also `None` if that state ensures it.
     fn nothing_live_behind(&self, from: u32, to: u32) -> Option<String> {
-        let live = |s: u32| &self.merged.live[s as usize];
+        let live = |s: u32| &self.product.live[s as usize];
         if live(from).iter().all(|bit| live(to).contains(bit)) {
             return None;
         }
         self.nothing_live(to)
     }
 
-    /// What a transition to one of the states does, `p` being behind its byte.
+    /// What a transition to one of the states does; `p` is after its byte.
     fn effect(&self, effect: u32, to: &[u32], indent: &str, w: &mut Writer) {
-        let effect = &self.merged.effects[effect as usize];
+        let effect = &self.product.effects[effect as usize];
         // Code has its registers at hand while it runs, as pointers; a table has them in the run.
         let direct = self.automaton.direct;
         let value = |source: &Source| match source {
@@ -312,14 +297,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// A table of edges, `state | what << 16`, and the loop over it.
+    /// A table of edges, `state | flags << 16`, and the loop over it.
     fn table(&self, w: &mut Writer) {
         let number = self.number;
-        // What an edge asks for besides its state: an effect, and to look whether anything is live.
+        // The flags of an edge: it has an effect; liveness must be checked.
         let mut kinds: Vec<(u32, Option<u32>)> = vec![(0, None)];
-        let mut edges = Vec::with_capacity(self.merged.next.len());
-        for (at, (to, effect)) in self.merged.next.iter().enumerate() {
-            let from = u32::try_from(at / self.merged.class_count).unwrap_or(0);
+        let mut edges = Vec::with_capacity(self.product.next.len());
+        for (at, (to, effect)) in self.product.next.iter().enumerate() {
+            let from = u32::try_from(at / self.product.class_count).unwrap_or(0);
             let looks = *to != 0 && self.nothing_live_behind(from, *to).is_some();
             let kind = (*effect, looks.then_some(*to));
             let what = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
@@ -331,7 +316,7 @@ impl Emitter<'_> {
         w.line(&format!(
             "static const uint8_t automaton_{number}_classes[256] = {{"
         ));
-        w.numbers(self.merged.classes);
+        w.numbers(self.product.classes);
         w.line("};");
         w.line(&format!(
             "static const uint32_t automaton_{number}_next[] = {{"
@@ -344,7 +329,7 @@ impl Emitter<'_> {
         w.line("    while (p != end) {");
         w.line(&format!(
             "        uint32_t edge = automaton_{number}_next[state * {} + automaton_{number}_classes[*p++]];",
-            self.merged.class_count
+            self.product.class_count
         ));
         w.line("        state = edge & 0xffff;");
         w.line("        if (edge - 1 < 0xffff) {");
@@ -384,13 +369,15 @@ impl Emitter<'_> {
         w.line("    uint64_t best_n = 0;");
     }
 
-    /// What has accepted before these bytes, if that may be anything: rules apart, or one behind
-    /// whose acceptance something is live.
+    /// The acceptance before these bytes, if there can be one: because of rules matched separately,
+    /// or a rule that stays live after it accepts.
     fn best_before(&self, indent: &str, w: &mut Writer) {
-        let merged = self.merged;
-        let accepts = |does: u32| !merged.effects[does as usize].accepts.is_empty();
-        let mut edges = merged.next.iter();
-        if !self.matching.apart.is_empty() || edges.any(|(to, does)| *to != 0 && accepts(*does)) {
+        let product = self.product;
+        let accepts = |does: u32| !product.effects[does as usize].accepts.is_empty();
+        let mut edges = product.next.iter();
+        if !self.matching.standalone.is_empty()
+            || edges.any(|(to, does)| *to != 0 && accepts(*does))
+        {
             w.line(&format!("{indent}best_n = p == start ? 0 : run->best_n;"));
         }
     }

@@ -1,27 +1,27 @@
-//! What runs a server where it is to stay: units of systemd, a Dockerfile.
+//! Generates files for deployment: systemd unit files, a Dockerfile.
 //!
-//! Every value in them comes from the machine. Must not know: files, the command line. Same machine,
-//! same bytes.
+//! Every value in them comes from the machine. Must not know: files, the command line. The same
+//! machine gives the same bytes.
 
 use nest_machine::{Feature, Machine, ModelKind};
 
 use crate::OutFile;
 
-/// Why a machine cannot be deployed so; said after "--with NAME: ".
+/// Why a machine cannot be deployed in this way; printed after "--with NAME: ".
 pub type Unfit = &'static str;
 
-/// Descriptors beside the clients': listeners, helpers, libraries.
+/// Descriptors in addition to those of the clients: listeners, helpers, libraries.
 const DESCRIPTORS: u64 = 512;
-/// What the kernel allows a process unless its administrator says more (fs.nr_open).
+/// The kernel's default limit of descriptors per process (fs.nr_open).
 const MOST_DESCRIPTORS: u64 = 1 << 20;
-/// Processes and threads beside the clients': the supervisor, helpers, libraries.
+/// Processes and threads in addition to those of the clients: the supervisor, helpers, libraries.
 const TASKS: u64 = 128;
-/// The port where nobody names one.
+/// The default port.
 const USUAL: u16 = 8080;
-/// What a stop takes beyond `drainTimeout`: seconds.
+/// The time in seconds that a stop needs in addition to `drainTimeout`.
 const STOP: u64 = 5;
 
-/// What an option starts with; empty if it is not set.
+/// The initial value of an option; empty if it is not set.
 fn initial<'m>(m: &'m Machine, name: &str) -> &'m str {
     let option = m
         .settings
@@ -31,8 +31,8 @@ fn initial<'m>(m: &'m Machine, name: &str) -> &'m str {
     option.map_or("", |option| option.initial.as_str())
 }
 
-/// Where the server listens, a word each: the addresses of `listen`, or all interfaces. A server of
-/// inetd's knows of no port.
+/// The addresses on which the server listens: those of `listen`, or all interfaces. A server for
+/// inetd has no port of its own.
 fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     if m.features.contains(Feature::Inetd) {
         return Ok(vec![format!("*:{USUAL}")]);
@@ -52,13 +52,13 @@ fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     }
 }
 
-/// The port of an address; none if it is a path.
+/// The port of an address; `None` for a path.
 fn port(address: &str) -> Option<&str> {
     let tcp = (!address.starts_with("unix:")).then_some(address)?;
     tcp.rsplit_once(':').map(|(_, port)| port)
 }
 
-/// Text of the specification in a comment or a value of one line.
+/// Text of the specification for a comment or a one-line value.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -68,13 +68,13 @@ fn plain(text: &str) -> String {
 /// `NAME.socket`, which owns the port, and `NAME.service`, which systemd starts with it.
 ///
 /// # Errors
-/// If the specification leaves open where the server listens.
+/// If the specification does not determine where the server listens.
 pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     let name = &m.name;
     let banner = format!(
         "# {} ({}) from {} for the {} model.\n",
         crate::MARK,
-        crate::VERSION,
+        crate::version::VERSION,
         plain(&m.file),
         m.settings.model.row().name
     );
@@ -93,25 +93,25 @@ pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
 fn socket(m: &Machine, addresses: &[String]) -> String {
     let name = &m.name;
     let mut text = format!(
-        "# systemd listens: a port below 1024 needs no privilege of the server, and a restart refuses nobody.\n\
+        "# systemd listens, so the server needs no privilege for a port below 1024, and a restart refuses no client.\n\
          [Unit]\n\
          Description=Where {name} listens\n\
          \n\
          [Socket]\n"
     );
     if m.features.contains(Feature::Inetd) {
-        text += "# The specification names no port, since inetd's configuration does.\n";
+        text += "# The specification names no port, because inetd's configuration does.\n";
     }
     for address in addresses {
         let stream = address
             .strip_prefix("unix:")
             .or_else(|| address.strip_prefix("*:"))
             .unwrap_or(address);
-        // % begins a specifier.
+        // % begins a systemd specifier.
         text += &format!("ListenStream={}\n", stream.replace('%', "%%"));
     }
     if addresses.iter().any(|address| port(address).is_none()) {
-        text += "# Who may connect to a path: its group, which SocketGroup= names; root's unless it does.\n\
+        text += "# The group of the socket may connect. SocketGroup= names it; the default is root.\n\
                  SocketMode=0660\n";
     }
     text + "Backlog=4096\n\
@@ -124,7 +124,7 @@ fn service(m: &Machine) -> String {
     let name = &m.name;
     let clients = u64::from(m.settings.max_clients);
     let (start, kind, input) = if m.features.contains(Feature::Inetd) {
-        // The socket is descriptor 0, as inetd hands it over with `wait`.
+        // The socket is descriptor 0, as inetd passes it with `wait`.
         (
             format!("/usr/local/bin/{name}"),
             "exec",
@@ -140,15 +140,15 @@ fn service(m: &Machine) -> String {
     let again = if m.features.contains(Feature::Inetd) {
         ""
     } else {
-        "# Status 2 is a mistake in the configuration, which another start does not mend.\n\
+        "# Status 2 means a configuration error, which another start would not fix.\n\
          Restart=on-failure\n\
          RestartPreventExitStatus=2\n"
     };
     let drain = match nest_machine::options::duration(initial(m, "drainTimeout")) {
         Some(ms) if ms > 0 => (u64::from(ms).div_ceil(1000) + STOP).to_string(),
-        _ => "infinity".to_owned(), // none
+        _ => "infinity".to_owned(), // unlimited
     };
-    // What the server asks for when it starts, or room for a file of the user's own.
+    // What the server needs when it starts, with a reserve for files that actions open.
     let each = if m.features.contains(Feature::Files) {
         3
     } else {
@@ -161,7 +161,7 @@ fn service(m: &Machine) -> String {
     format!(
         "# Install: {name} to /usr/local/bin, both units to /etc/systemd/system, then\n\
          #     systemctl daemon-reload && systemctl enable --now {name}.socket\n\
-         # Changes of your own: systemctl edit {name}.service\n\
+         # To change settings: systemctl edit {name}.service\n\
          [Unit]\n\
          Description={name}, a server made by nest\n\
          Requires={name}.socket\n\
@@ -173,18 +173,18 @@ fn service(m: &Machine) -> String {
          ExecReload=/bin/kill -HUP $MAINPID\n\
          {input}\
          {again}\
-         # TERM goes to the main process alone, which tells its workers. drainTimeout is {drain_said}; what is\n\
-         # left then is cut by the server itself.\n\
+         # SIGTERM goes only to the main process, which stops its workers. drainTimeout is {drain_said}; then the\n\
+         # server itself cuts off the remaining clients.\n\
          KillMode=mixed\n\
          TimeoutStopSec={drain}\n\
-         # What the system ends for want of memory the server starts again, as all that dies.\n\
+         # The server itself restarts processes that die, also those that the kernel kills for lack of memory.\n\
          OOMPolicy=continue\n\
-         # maxClients is {clients}; {times}, for the files that each may have open.\n\
+         # maxClients is {clients}; {times}, for the files that each client may have open.\n\
          LimitNOFILE={files}\n\
          TasksMax={tasks}\n\
          {place}\
          \n\
-         # Nobody's account, and nothing of the system but what it was given.\n\
+         # No user account, and access only to what is listed here.\n\
          DynamicUser=yes\n\
          UMask=0077\n\
          CapabilityBoundingSet=\n\
@@ -226,7 +226,7 @@ fn service(m: &Machine) -> String {
     )
 }
 
-/// Where the server runs and what it may write: a directory of its own, and `fileRoot`.
+/// The working directory and what the server may write: a directory of its own, and `fileRoot`.
 fn place(m: &Machine) -> String {
     let name = &m.name;
     let root = plain(initial(m, "fileRoot"));
@@ -241,21 +241,21 @@ fn place(m: &Machine) -> String {
         }
     );
     if root.starts_with('/') {
-        // A blank divides paths there, and % begins a specifier.
+        // A blank separates paths there, and % begins a specifier.
         let quoted = root
             .replace('\\', "\\\\")
             .replace('"', "\\\"")
             .replace('%', "%%");
         text += &format!(
-            "# fileRoot must be there; for uploads, a User= in place of DynamicUser= must own it.\n\
+            "# fileRoot must exist. For uploads, it must belong to a User= that you set instead of DynamicUser=.\n\
              ReadWritePaths=\"{quoted}\"\n"
         );
     }
     text
 }
 
-/// What has a container listen on all of its addresses, if the specification names one: that is the
-/// host's, or reaches nobody outside of the container.
+/// An option that makes the server listen on all addresses of the container, if the specification
+/// names one: that address belongs to the host, or cannot be reached from outside of the container.
 fn everywhere(addresses: &[String]) -> String {
     let all = |address: &str| match port(address) {
         Some(port) => format!("*:{port}"),
@@ -269,10 +269,11 @@ fn everywhere(addresses: &[String]) -> String {
     format!(" --set 'listen={}'", wider.join(" "))
 }
 
-/// `Dockerfile` and `.dockerignore`: the project built in one image, the server alone in another.
+/// `Dockerfile` and `.dockerignore`: the project is built in one image, and the server is copied
+/// into another.
 ///
 /// # Errors
-/// If inetd is to start the server, or it leaves open where it listens.
+/// If inetd starts the server, or the specification does not determine where it listens.
 pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     if m.features.contains(Feature::Inetd) {
         return Err("inetd starts this server; without %option inetd it listens itself");
@@ -301,12 +302,12 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          #   docker build -t {name} .\n\
          #   docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges{publish} {name}{everywhere}\n\
          #\n\
-         # For what it is to keep, a volume at /data: -v {name}:/data.\n\
+         # To keep files, use a volume at /data: -v {name}:/data.\n\
          #\n\
-         # C files of your own, and libraries, which must be static ones of musl:\n\
+         # With your own C files and libraries, which must be static musl libraries:\n\
          #   docker build --build-arg EXTRA=more.c --build-arg LDLIBS=-lm -t {name} .\n\
          FROM alpine:3 AS build\n\
-         # No versions: Alpine keeps the newest of each package alone.\n\
+         # No versions, because Alpine keeps only the newest version of each package.\n\
          # hadolint ignore=DL3018\n\
          RUN apk add --no-cache gcc make musl-dev\n\
          WORKDIR /build\n\
@@ -315,29 +316,29 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          ARG LDLIBS=\"\"\n\
          RUN make clean && make LDFLAGS=-static EXTRA=\"$EXTRA\" LDLIBS=\"$LDLIBS\" && mkdir data\n\
          \n\
-         # One file: it needs no libc, no shell and no /etc. Hence there is no HEALTHCHECK, which would run a\n\
-         # program in here; the server watches over itself and starts again what died.\n\
+         # One file, which needs no libc, no shell and no /etc. There is no HEALTHCHECK, because it would run a\n\
+         # program in the image; the server itself restarts processes that die.\n\
          FROM scratch\n\
          COPY --from=build /build/{name} /{name}\n\
-         # The working directory: config.nest, and files unless fileRoot says otherwise.\n\
+         # The working directory, for config.nest, and for files unless fileRoot is set.\n\
          COPY --from=build --chown=65534:65534 /build/data /data\n\
          WORKDIR /data\n\
          USER 65534:65534\n\
          {expose}\
-         # Clients may finish for drainTimeout, {drain}; docker stop waits 10s, -t changes that.\n\
+         # Clients have drainTimeout, {drain}, to finish. docker stop waits 10s; -t changes that.\n\
          STOPSIGNAL SIGTERM\n\
          ENTRYPOINT [\"/{name}\"]\n",
         mark = crate::MARK,
-        version = crate::VERSION,
+        version = crate::version::VERSION,
         file = plain(&m.file),
         model = m.settings.model.row().name,
         drain = plain(initial(m, "drainTimeout")),
     );
     let ignore = format!(
-        "# {} ({}): what the image is not built from.\n\
+        "# {} ({}): files that are not used to build the image.\n\
          .dockerignore\nDockerfile\n*.o\n*.service\n*.socket\n/{name}\n",
         crate::MARK,
-        crate::VERSION
+        crate::version::VERSION
     );
     let file = |path: &str, text: String| OutFile {
         path: path.to_owned(),

@@ -1,13 +1,14 @@
-//! The comment at the head of the matchers: how the rules are matched, and why.
+//! Generates the comment before the matchers: how the rules are matched, and why.
 //!
-//! The words are those of `nest check --explain-matching`. Must not know: the C of the matchers.
+//! It uses the words of `nest check --explain-matching`. Must not know: the C code of the matchers.
 
 use crate::tables::comment;
 use crate::writer::Writer;
 use nest_machine::Machine;
 use nest_machine::matching::{Matching, words};
 
-/// A line for each automaton, and for each rule whose parts or whose being apart need a word.
+/// A line for each automaton, and for each rule whose parts or separate matching need an
+/// explanation.
 pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     w.line("\n/* How rules are matched; nest check --explain-matching tells more.");
     for (n, automaton) in (1..).zip(&matching.automata) {
@@ -21,11 +22,12 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
         );
     }
     for (i, rule) in m.rules.iter().enumerate() {
-        let apart = matching.apart.get(&i);
-        let apart = apart.map(|why| format!("apart: {}; {}", why.text(m), words::alone(m, i)));
+        let standalone = matching.standalone.get(&i);
+        let standalone =
+            standalone.map(|why| format!("apart: {}; {}", why.text(m), words::alone(m, i)));
         let parts = words::parts(m, matching, i);
         let parts = Some(parts).filter(|text| !text.is_empty());
-        let said: Vec<String> = apart.into_iter().chain(parts).collect();
+        let said: Vec<String> = standalone.into_iter().chain(parts).collect();
         if !said.is_empty() {
             line(w, &format!("rule {i}, {}: {}", rule.label, said.join("; ")));
         }

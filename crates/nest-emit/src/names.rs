@@ -1,4 +1,4 @@
-//! Every identifier that emitted code has beyond the runtime's.
+//! The names of all identifiers in generated code that are not in the runtime.
 
 use nest_machine::Machine;
 
@@ -8,7 +8,7 @@ pub fn state(m: &Machine, state: u32) -> String {
     format!("{}_STATE_{name}", m.name)
 }
 
-/// The record of per-connection variables.
+/// The structure of per-connection variables.
 pub fn record(m: &Machine) -> String {
     format!("struct {}_vars", m.name)
 }

@@ -1,19 +1,19 @@
-//! Where the user's C in a generated file stands in the specification.
+//! Maps locations in generated files to the specification.
 //!
-//! `#line` says it for lines. Columns are right up to the first place where something was replaced;
-//! what lies behind it, this knows. Must not know: how a C compiler says where something is.
+//! `#line` gives the lines. Columns are right up to the first replaced text; this file knows the
+//! columns after it. Must not know: how a C compiler prints locations.
 
 use crate::replace::Text;
 use nest_machine::Code;
 
-/// One piece of the user's text as it was written.
+/// One piece of the user's text.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
-    /// What it was, and where.
+    /// The original text and its location.
     pub code: Code,
-    /// What it is now.
+    /// The text in the generated file.
     pub text: Text,
-    /// Blanks before its first line.
+    /// The number of blanks before its first line.
     pub pad: usize,
 }
 
@@ -23,12 +23,12 @@ pub struct Places {
     pieces: Vec<Piece>,
 }
 
-/// Where something stands in the specification. Columns count characters, from 1.
+/// A location in the specification. Columns count characters, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The line.
     pub line: usize,
-    /// The first column, and one past the last; none where several pieces of one line would do.
+    /// The first column and the end; `None` if several pieces of one line are possible.
     pub columns: Option<(usize, usize)>,
 }
 
@@ -37,8 +37,8 @@ impl Places {
         self.pieces.push(piece);
     }
 
-    /// What stands where a C compiler says `line` of `file`, from `column` on, `width` columns
-    /// wide; none if that is no text of the user's.
+    /// The location in the specification that corresponds to `line` of `file`, as reported by a C
+    /// compiler, with `column` and `width`; `None` if it is not text of the user.
     #[must_use]
     pub fn origin(&self, file: &str, line: usize, column: usize, width: usize) -> Option<Origin> {
         let ours = |piece: &&Piece| piece.code.file == file && piece.code.line <= line;
@@ -65,7 +65,7 @@ impl Places {
 }
 
 impl Piece {
-    /// Where it may be: beyond ASCII some compilers count bytes and some characters.
+    /// The possible positions: beyond ASCII some compilers count bytes and others characters.
     fn origins(&self, line: usize, column: usize, width: usize) -> Vec<Origin> {
         let mut lines = self.text.text.split('\n');
         let behind = line - self.code.line;
@@ -92,7 +92,7 @@ impl Piece {
             .collect()
     }
 
-    /// Where the byte `at` of the new text stands in the specification.
+    /// The location in the specification of byte `at` of the new text.
     fn origin(&self, at: usize, width: usize) -> Origin {
         let old = &self.code.text;
         let border = |mut at: usize| {
@@ -112,7 +112,7 @@ impl Piece {
         }
     }
 
-    /// What of the old text the byte `at` of the new one stands for.
+    /// The range of the old text that byte `at` of the new text stands for.
     fn before(&self, at: usize) -> (usize, usize) {
         let (mut new_end, mut old_end) = (0, 0);
         for (new, old) in &self.text.stands {

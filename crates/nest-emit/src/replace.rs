@@ -1,31 +1,32 @@
-//! What stands in the place of each use: the one mapping from directives and variables to C.
+//! Replaces directives and variables in the user's C code: the only mapping from them to C.
 
 use crate::names;
-use nest_machine::directives::{Directive, Form};
+use nest_c::directives::{Directive, Form, PartAs, States};
 use nest_machine::{ArgKind, Args, Machine, Use, What};
 use nest_pattern::{Cut, Cuts};
 use std::ops::Range;
 
-/// Where the text stands.
+/// The context of the text.
 #[derive(Clone, Copy)]
 pub enum Context<'a> {
-    /// In a function that has `nest_v`; in a rule's action with `nest_m`, whose elements end there.
+    /// In a function that has `nest_v`; in a rule's action also `nest_m`, with the ends of its
+    /// elements.
     Evaluated(Option<&'a Cuts>),
-    /// At file scope, inside `sizeof`: a variable is known by its type alone.
+    /// At file scope, inside `sizeof`: only the type of a variable is known.
     Unevaluated,
 }
 
-/// C in place of the user's own text: where it is not the same, what of the user's it stands for.
+/// Replaced C text; where it differs, the original text that it stands for.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    /// The C.
+    /// The C text.
     pub text: String,
-    /// Ranges of it, in order, and the range of the user's text that each stands for.
+    /// Ranges of it, in order, each with the range of the original text.
     pub stands: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl Text {
-    /// The user's text as it is.
+    /// The unchanged text of the user.
     pub fn same(text: &str) -> Text {
         Text {
             text: text.to_string(),
@@ -33,7 +34,7 @@ impl Text {
         }
     }
 
-    /// C that stands for the whole of the user's `old`.
+    /// C text that stands for the whole of the user's `old`.
     pub fn whole(text: String, old: &str) -> Text {
         Text {
             stands: vec![(0..text.len(), 0..old.len())],
@@ -41,7 +42,7 @@ impl Text {
         }
     }
 
-    /// The same between more C; `length`: of the user's text.
+    /// The same with C text around it; `length`: that of the user's text.
     pub fn between(mut self, before: &str, after: &str, length: usize) -> Text {
         for (new, _) in &mut self.stands {
             *new = new.start + before.len()..new.end + before.len();
@@ -55,17 +56,17 @@ impl Text {
     }
 }
 
-/// What `$block` becomes. A macro of C may hide a `return`, which no parser of ours sees: so the
-/// block ends with its scope, and no action ends on a helper.
+/// The replacement for `$block`. A C macro may hide a `return` that nest's parser does not see.
+/// Therefore the block ends with its scope, so that no action ends on a helper thread.
 const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(nest_block_left), \
                      __unused__)) nest_session *const nest_in_block = nest_self;";
 
-/// `text` with every use replaced; the number of lines stays.
+/// `text` with every use replaced; the number of lines does not change.
 pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context<'_>) -> Text {
     all_edits(m, text, uses, context).apply(text)
 }
 
-/// The same, and `name` in place of what stands at `hole`.
+/// The same, with `name` instead of the text at `hole`.
 pub fn replace_and_name(
     m: &Machine,
     text: &str,
@@ -131,7 +132,7 @@ fn call(
     match directive.form {
         Form::States { .. } => {
             let mut steps: Vec<String> = Vec::new();
-            if directive.name == "next" {
+            if directive.does.states == States::Only {
                 steps.push("nest_clear_all(nest_self)".to_string());
             }
             for arg in &args.args {
@@ -152,25 +153,25 @@ fn call(
                 return;
             };
             let state = names::state(m, n);
-            let value = if directive.name == "LASTSEEN" {
+            let value = if directive.does.states == States::TestsLast {
                 format!("({c}(nest_self) == {state})")
             } else {
                 format!("{c}(nest_self, {state})")
             };
             edits.put(whole, format!("{value}{lines}"));
         }
-        Form::OfPart => {
+        Form::OfPart(kind) => {
             let ArgKind::PartNumber(n) = args.args[0].kind else {
                 return;
             };
             let known = match context {
-                Context::Evaluated(Some(cuts)) => in_place(cuts, c, n),
+                Context::Evaluated(Some(cuts)) => in_place(cuts, kind, n),
                 _ => None,
             };
             let value = known.unwrap_or_else(|| format!("{c}(nest_self, {n})"));
             edits.put(whole, format!("{value}{lines}"));
         }
-        Form::Reply if !args.format => reply(head, args, edits),
+        Form::Reply { one, list } if !args.format => reply(head, args, (one, list), edits),
         Form::Global => edits.put(head.clone(), c.to_string()),
         _ => {
             edits.put(head.clone(), c.to_string());
@@ -191,7 +192,7 @@ fn call(
 }
 
 /// A part's length or place from what is known of the message without a call.
-fn in_place(cuts: &Cuts, c: &str, n: u32) -> Option<String> {
+fn in_place(cuts: &Cuts, kind: PartAs, n: u32) -> Option<String> {
     let parts = cuts.cuts.len() + 1;
     let place = |at: usize| match at {
         0 => Some("0u".to_string()),
@@ -208,23 +209,23 @@ fn in_place(cuts: &Cuts, c: &str, n: u32) -> Option<String> {
         0 => (place(0)?, place(parts)?),
         n => (place(n - 1)?, place(n)?),
     };
-    match c {
-        "nest_length" => Some(format!("(size_t)({to} - {from})")),
-        "nest_bytes_at" => Some(format!("((const char *)nest_m->p + {from})")),
-        _ => None,
+    match kind {
+        PartAs::Length => Some(format!("(size_t)({to} - {from})")),
+        PartAs::Bytes => Some(format!("((const char *)nest_m->p + {from})")),
+        PartAs::Number => None,
     }
 }
 
 /// Strings in turn.
-fn reply(head: &Range<usize>, args: &Args, edits: &mut Edits) {
+fn reply(head: &Range<usize>, args: &Args, (one, list): (&str, &str), edits: &mut Edits) {
     if let [arg] = args.args.as_slice()
         && arg.kind == ArgKind::Expression
     {
-        edits.put(head.clone(), "nest_reply".to_string());
+        edits.put(head.clone(), one.to_string());
         edits.insert(args.open + 1, "nest_self, ");
         return;
     }
-    edits.put(head.clone(), "nest_reply_list".to_string());
+    edits.put(head.clone(), list.to_string());
     let count = args.args.len();
     edits.insert(
         args.open + 1,
@@ -241,9 +242,9 @@ fn reply(head: &Range<usize>, args: &Args, edits: &mut Edits) {
     edits.insert(args.close, "}");
 }
 
-/// Replacements and insertions, applied at once.
+/// Replacements and insertions, applied together.
 struct Edits {
-    /// Range, text, and the order in which it came (for insertions at one place).
+    /// The range, the text, and the order of creation (for insertions at one position).
     list: Vec<(Range<usize>, String)>,
 }
 
@@ -256,7 +257,7 @@ impl Edits {
         self.list.push((at..at, text.to_string()));
     }
 
-    /// Whether the range lies in something replaced already.
+    /// Whether the range is inside something that has been replaced.
     fn covered(&self, at: &Range<usize>) -> bool {
         self.list
             .iter()
@@ -264,9 +265,10 @@ impl Edits {
     }
 
     fn apply(mut self, text: &str) -> Text {
-        // Stable: of several insertions at one place the one of the enclosing call comes first
-        // where arguments begin; where they end, the innermost was inserted last and must come
-        // first, which only `)` and `}` at one offset could show, and they never share one.
+        // A stable sort. Among insertions at one position, that of the enclosing call comes first
+        // where arguments begin. Where they end, the innermost was inserted last and would have to
+        // come first; this would matter only if `)` and `}` had the same offset, which is
+        // impossible.
         self.list.sort_by_key(|(r, _)| (r.start, r.end));
         let mut out = String::with_capacity(text.len() + 64 * self.list.len());
         let mut stands = Vec::with_capacity(self.list.len());

@@ -1,5 +1,6 @@
 //! server.c: sizes, join points, the runtime files that this server needs, tables, options.
 
+use crate::condition::condition;
 use crate::writer::{Writer, string};
 use crate::{automata, explain, tables};
 use nest_machine::matching::Matching;
@@ -26,7 +27,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.begin("sizes");
     w.line(&format!("#define NEST__RULES {}", sizes.rules));
     w.line(&format!("#define NEST__CONDITIONS {}", sizes.conditions));
-    w.line(&format!("#define NEST__APART {}", sizes.apart));
+    w.line(&format!("#define NEST__STANDALONE {}", sizes.standalone));
     w.line(&format!("#define NEST__TAGS {}", sizes.tags));
     w.line(&format!("#define NEST__REGISTERS {}", sizes.registers));
     w.line(&format!("#define NEST__PARTS {}", sizes.parts));
@@ -56,7 +57,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     tables::emit(m, matching, &mut w);
     automata::emit(m, matching, &mut w);
     active(matching, &mut w);
-    apart(matching, &mut w);
+    standalone(matching, &mut w);
     timers(m, &mut w);
     w.end("matchers");
     identity(m, &mut w);
@@ -93,14 +94,14 @@ fn active(matching: &Matching, w: &mut Writer) {
     w.line("}");
 }
 
-/// `nest__spec_apart`: the active ones of the rules that are matched apart.
-fn apart(matching: &Matching, w: &mut Writer) {
+/// `nest__spec_standalone`: the active ones of the rules that are matched apart.
+fn standalone(matching: &Matching, w: &mut Writer) {
     w.line(
-        "\nunsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST__RULES]) {",
+        "\nunsigned nest__spec_standalone(const struct nest__active *active, uint16_t rules[NEST__RULES]) {",
     );
     w.line("    unsigned n = 0;");
     w.line("    (void)active, (void)rules;");
-    for rule in matching.apart.keys() {
+    for rule in matching.standalone.keys() {
         let condition = matching.condition_of[*rule];
         w.line(&format!(
             "    if ((active->bits[{}] >> {} & 1) != 0) {{",
@@ -151,21 +152,6 @@ fn timers(m: &Machine, w: &mut Writer) {
     w.line("}");
 }
 
-pub(crate) fn condition(cond: &Cond) -> String {
-    let join = |all: &[Cond], with: &str| {
-        let parts: Vec<String> = all.iter().map(condition).collect();
-        format!("({})", parts.join(with))
-    };
-    match cond {
-        Cond::True => "true".to_string(),
-        Cond::State(n) => format!("(states >> {n} & 1) != 0"),
-        Cond::Last(n) => format!("last == {n}"),
-        Cond::Not(c) => format!("!({})", condition(c)),
-        Cond::And(all) => join(all, " && "),
-        Cond::Or(all) => join(all, " || "),
-    }
-}
-
 fn identity(m: &Machine, w: &mut Writer) {
     w.begin("identity");
     w.line("const char *const nest__state_names[] = {");
@@ -191,7 +177,7 @@ fn identity(m: &Machine, w: &mut Writer) {
     ));
     w.line(&format!(
         "const char nest__tool_version[] = {};",
-        string(crate::VERSION)
+        string(crate::version::VERSION)
     ));
     w.line(&format!(
         "const bool nest__has_start = {};",

@@ -1,18 +1,18 @@
-//! The matchers' tables: `runtime/seam.h` says what each field means.
+//! Generates the tables of the matchers; `runtime/seam.h` documents their fields.
 
 use crate::writer::{Writer, string};
 use nest_machine::matching::Matching;
 use nest_machine::{Machine, Rule};
 use nest_pattern::{ByteSet, Cut, Cuts, Dfa, Nfa, NfaState};
 
-/// Sizes that the runtime takes from the tables.
+/// Sizes for the runtime that depend on the tables.
 pub struct Sizes {
     /// NEST__RULES.
     pub rules: usize,
     /// NEST__CONDITIONS.
     pub conditions: usize,
-    /// NEST__APART.
-    pub apart: usize,
+    /// NEST__STANDALONE.
+    pub standalone: usize,
     /// NEST__TAGS.
     pub tags: usize,
     /// NEST__REGISTERS.
@@ -25,7 +25,7 @@ pub struct Sizes {
     pub nfa_states: usize,
 }
 
-/// What a rule needs at run time besides an automaton that it shares.
+/// What a rule needs at run time besides the automaton that it shares.
 struct Needs {
     dfa: bool,
     nfa: bool,
@@ -33,17 +33,17 @@ struct Needs {
 
 fn needs(m: &Machine, matching: &Matching, i: usize) -> Needs {
     let rule = &m.rules[i];
-    let apart = matching.apart.contains_key(&i);
-    let asked = !rule.asked.is_empty() && matching.cuts[i].is_none();
+    let standalone = matching.standalone.contains_key(&i);
+    let requested = !rule.requested.is_empty() && matching.cuts[i].is_none();
     Needs {
-        dfa: apart && rule.dfa.is_some(),
-        nfa: (apart && rule.dfa.is_none()) || ((asked || rule.open) && rule.parts > 1),
+        dfa: standalone && rule.dfa.is_some(),
+        nfa: (standalone && rule.dfa.is_none()) || ((requested || rule.open) && rule.parts > 1),
     }
 }
 
 /// Words for the thread list of a rule.
-fn room(rule: &Rule, apart: bool) -> usize {
-    if !apart || rule.dfa.is_some() {
+fn room(rule: &Rule, standalone: bool) -> usize {
+    if !standalone || rule.dfa.is_some() {
         return 0;
     }
     rule.nfa
@@ -57,7 +57,7 @@ fn room(rule: &Rule, apart: bool) -> usize {
 /// The sizes of a machine.
 pub fn sizes(m: &Machine, matching: &Matching) -> Sizes {
     let each = || m.rules.iter().enumerate();
-    let apart = |i: usize| matching.apart.contains_key(&i);
+    let standalone = |i: usize| matching.standalone.contains_key(&i);
     let nfa = |(i, r): (usize, &Rule)| {
         if needs(m, matching, i).nfa {
             r.nfa.states.len()
@@ -69,11 +69,14 @@ pub fn sizes(m: &Machine, matching: &Matching) -> Sizes {
     Sizes {
         rules: m.rules.len().max(1),
         conditions: matching.conditions.len().max(1),
-        apart: matching.apart.len(),
+        standalone: matching.standalone.len(),
         tags: matching.tags().max(1),
         registers: matching.registers().max(1),
         parts: parts.unwrap_or(0).max(1),
-        thread_room: each().map(|(i, r)| room(r, apart(i))).sum::<usize>().max(1),
+        thread_room: each()
+            .map(|(i, r)| room(r, standalone(i)))
+            .sum::<usize>()
+            .max(1),
         nfa_states: each().map(nfa).max().unwrap_or(0).max(1),
     }
 }
@@ -117,7 +120,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             pointer(dfa, format!("&rule_{i}_dfa")),
             pointer(nfa, format!("&rule_{i}_nfa")),
         ));
-        first += room(rule, matching.apart.contains_key(&i));
+        first += room(rule, matching.standalone.contains_key(&i));
     }
     if m.rules.is_empty() {
         w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL, NULL}, /* never active */");
@@ -132,7 +135,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     w.line("};");
 }
 
-/// The cuts of a rule that are of use.
+/// The boundaries of a rule that are used.
 fn asked_cuts(matching: &Matching, i: usize) -> Option<&Cuts> {
     let cuts = matching.cuts[i].as_ref()?;
     cuts.cuts.iter().any(|c| *c != Cut::Unused).then_some(cuts)
@@ -148,16 +151,16 @@ fn cut(cut: Cut) -> String {
     }
 }
 
-/// For each byte, words of a bit for each rule: whether it is live behind that byte.
+/// For each byte, words with a bit for each rule: whether the rule is live after that byte.
 fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
-    if matching.apart.is_empty() {
+    if matching.standalone.is_empty() {
         return vec![0];
     }
     let words = m.rules.len().div_ceil(64).max(1);
     let mut bits = vec![0; 256 * words];
     for (i, rule) in m.rules.iter().enumerate() {
         for byte in 0..256 {
-            let live = matching.apart.contains_key(&i)
+            let live = matching.standalone.contains_key(&i)
                 && rule.dfa.as_ref().is_none_or(|dfa| {
                     let row = dfa.start as usize * dfa.class_count as usize;
                     dfa.next[row + usize::from(dfa.classes[byte])] != 0
@@ -168,7 +171,7 @@ fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
     bits
 }
 
-/// Text that may stand in a comment.
+/// Makes text safe for a comment.
 pub(crate) fn comment(text: &str) -> String {
     text.replace("*/", "* /")
 }

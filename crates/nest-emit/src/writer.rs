@@ -1,10 +1,10 @@
-//! The only place where text is put together: lines, `#line`, literals.
+//! Assembles C text: lines, `#line`, literals. No other file does.
 
 use crate::places::{Piece, Places};
 use crate::replace::Text;
 use nest_machine::Code;
 
-/// A C file in the making.
+/// A C file that is being written.
 pub struct Writer {
     file: &'static str,
     text: String,
@@ -12,8 +12,8 @@ pub struct Writer {
     places: Places,
 }
 
-/// What stands in an initialiser. Tables have many numbers, so these are written without the
-/// generality of formats.
+/// A value in an initialiser. Tables have many numbers, so these are written without the overhead
+/// of format strings.
 pub trait Item {
     /// Appends it.
     fn put(&self, text: &mut String);
@@ -59,7 +59,7 @@ impl Item for (&str, [usize; 3]) {
     }
 }
 
-/// Text that begins far to the right in the specification does not do so in C.
+/// The maximum indentation of the user's text.
 const FARTHEST: usize = 200;
 
 impl Writer {
@@ -86,7 +86,7 @@ impl Writer {
         self.line += 1;
     }
 
-    /// A comment of words, wrapped.
+    /// A wrapped comment.
     pub fn comment(&mut self, text: &str) {
         let mut row = String::from("/*");
         for word in text.split(' ') {
@@ -100,18 +100,18 @@ impl Writer {
         self.line(&format!("{row} */"));
     }
 
-    /// A comment that begins a part of the file.
+    /// A comment that begins a section of the file.
     pub fn begin(&mut self, part: &str) {
         self.line(&format!("\n/* Begin {part} */"));
     }
 
-    /// And the one that ends it.
+    /// The comment that ends it.
     pub fn end(&mut self, part: &str) {
         self.line(&format!("/* End {part} */"));
     }
 
-    /// The user's text: the compiler speaks of its place in the specification. `text` stands in
-    /// place of the code's own (uses replaced).
+    /// The user's text, with `#line` so that the compiler reports locations in the specification.
+    /// `text` replaces the original text (uses replaced).
     pub fn user(&mut self, at: &Code, text: &Text) {
         self.put(&format!("#line {} {}\n", at.line, string(&at.file)));
         let pad = if text.text.starts_with('\n') {
@@ -129,7 +129,7 @@ impl Writer {
         });
     }
 
-    /// Numbers as the inside of an initialiser, wrapped.
+    /// Numbers inside an initialiser, wrapped.
     pub fn numbers<T: Item>(&mut self, numbers: impl IntoIterator<Item = T>) {
         const INDENT: &str = "   ";
         let mut row = String::from(INDENT);
@@ -153,7 +153,7 @@ impl Writer {
         self.text
     }
 
-    /// The file, and where the user's text in it comes from.
+    /// The file, and the origin of the user's text in it.
     pub fn finish_with_places(self) -> (String, Places) {
         (self.text, self.places)
     }
@@ -169,7 +169,7 @@ pub fn string(text: impl AsRef<[u8]>) -> String {
                 out.push('\\');
                 out.push(char::from(*b));
             }
-            b'?' if before == b'?' => out.push_str("\\?"), // no trigraph
+            b'?' if before == b'?' => out.push_str("\\?"), // avoids a trigraph
             b' '..=b'~' => out.push(char::from(*b)),
             _ => out.push_str(&format!("\\{b:03o}")),
         }

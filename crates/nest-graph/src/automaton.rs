@@ -2,48 +2,21 @@
 //! pattern are being read. Large ones are drawn with texts and counts folded ([`folds`]).
 
 mod folds;
+mod state;
 
-use crate::conversation::{By, short_name};
+use crate::by::By;
+use crate::conversation::short_name;
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{bytes, plain, short, title};
 use folds::Run;
 use nest_machine::{Machine, Rule};
 use nest_pattern::{Dfa, Nfa, NfaState};
+pub use state::{Automaton, Bytes, State};
+use state::{LONGEST, letter};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More states are not drawn.
-pub const MOST_STATES: usize = 60;
-/// Labels are not longer.
-const LONGEST: usize = 24;
 /// Beyond this it is not told which elements are read.
 const MOST_WORK: usize = 4_000_000;
-
-/// A state of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
-    /// What was read so far matches.
-    pub accepts: bool,
-    /// More may be read.
-    pub live: bool,
-    /// The elements that may be read next, from 1.
-    pub elements: Vec<u32>,
-}
-
-/// The automaton of a rule; state 0 is the first.
-#[derive(Clone, Debug)]
-pub struct Automaton {
-    /// What it is of.
-    pub title: String,
-    /// The pattern as written.
-    pub pattern: String,
-    /// The states that are reached, but the dead one.
-    pub states: Vec<State>,
-    /// Which bytes lead from one to another.
-    pub edges: BTreeMap<(usize, usize), Bytes>,
-}
-
-/// A set of bytes.
-pub type Bytes = Box<[bool; 256]>;
 
 /// The automaton of a rule; nothing if it has none, being too large.
 #[must_use]
@@ -175,7 +148,7 @@ impl Automaton {
             from: 0,
             to: 1,
             labels: Vec::new(),
-            on_way: false,
+            on_path: false,
         }];
         let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for ((from, to), set) in &self.edges {
@@ -213,7 +186,7 @@ impl Automaton {
                     from,
                     to,
                     labels: Vec::new(),
-                    on_way: false,
+                    on_path: false,
                 });
             }
             edges[*edge].labels.push(label);
@@ -229,9 +202,9 @@ impl Automaton {
         if self.states.iter().any(|s| !s.elements.is_empty()) {
             notes[0].text += " $2: an element of the pattern that is read there.";
         }
-        let (texts, counts) = folds.count();
+        let (strings, counts) = folds.count();
         for (count, what) in [
-            (texts, "A text is one arrow"),
+            (strings, "A text is one arrow"),
             (counts, "A count is one circle"),
         ] {
             if count > 0 {
@@ -289,18 +262,6 @@ impl Automaton {
     }
 }
 
-/// The byte, if it is one, or one in both cases; and whether it is both.
-fn letter(set: &[bool; 256]) -> Option<(u8, bool)> {
-    let mut all = (0..=255u8).filter(|b| set[usize::from(*b)]);
-    match (all.next(), all.next(), all.next()) {
-        (Some(one), None, _) => Some((one, false)),
-        (Some(a), Some(b), None) if a.is_ascii_uppercase() && a.to_ascii_lowercase() == b => {
-            Some((b, true))
-        }
-        _ => None,
-    }
-}
-
 fn label(text: &[&Bytes]) -> Label {
     let all = match text {
         [one] => bytes(one),
@@ -321,6 +282,6 @@ fn label(text: &[&Bytes]) -> Label {
         tip: all,
         certain: true,
         codes: Vec::new(),
-        on_way: false,
+        on_path: false,
     }
 }

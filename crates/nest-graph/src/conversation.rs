@@ -4,43 +4,21 @@
 //! Where there are more sets than a picture holds, those are joined in which the same rules can take
 //! something. Must not know: how it is drawn.
 
+use crate::by::By;
 use crate::follow;
 use crate::marks::Marks;
 use crate::text::{duration, plain, short};
+use nest_c::effects::Effects;
 use nest_check::{Finding, Witness};
 use nest_diag::SourceMap;
 use nest_machine::Machine;
-use nest_machine::effects::Effects;
-use nest_machine::reach::{Move, Reach, Step, Winners};
+use nest_machine::reach::{Move, Reach, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More sets than this are not drawn one by one.
 pub const MOST_SETS: usize = 40;
 /// Patterns longer than this are cut where they stand for a rule's name.
 const LONGEST: usize = 26;
-
-/// What moves a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
-    /// START's action.
-    Start,
-    /// A rule.
-    Rule(usize),
-    /// A TIMEOUT rule.
-    Timer(usize),
-    /// Nothing is active.
-    Stuck,
-}
-
-impl From<Option<Step>> for By {
-    fn from(step: Option<Step>) -> By {
-        match step {
-            None => By::Start,
-            Some(Step::Rule(n)) => By::Rule(n),
-            Some(Step::Timer(n)) => By::Timer(n),
-        }
-    }
-}
 
 /// Where a conversation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,14 +45,14 @@ pub struct Conversation<'m> {
     pub(crate) moves: Option<Vec<Move>>,
     pub(crate) marks: Marks,
     /// What a client does, and what that comes to.
-    pub(crate) way: Vec<Move>,
+    pub(crate) path: Vec<Move>,
 }
 
 impl<'m> Conversation<'m> {
     /// Of a machine, with what was found about it, in the order of `nest check`.
     #[must_use]
     pub fn of(m: &'m Machine, sources: &SourceMap, findings: &[Finding]) -> Conversation<'m> {
-        let effects = Effects::of(m);
+        let effects = Effects::of(&m.source());
         let reach = Reach::by(m, &effects, &mut Winners::new(m));
         let moves = reach.moves(m, &effects);
         Conversation {
@@ -83,7 +61,7 @@ impl<'m> Conversation<'m> {
             reach,
             effects,
             moves,
-            way: Vec::new(),
+            path: Vec::new(),
         }
     }
 
@@ -94,8 +72,8 @@ impl<'m> Conversation<'m> {
             return false;
         };
         match follow::follow(self.m, &self.reach, moves, &witness.acts) {
-            Some(way) => {
-                self.way = way;
+            Some(path) => {
+                self.path = path;
                 true
             }
             None => false,
@@ -150,7 +128,7 @@ impl<'m> Conversation<'m> {
     }
 
     /// The steps of the way that is shown, between groups.
-    pub(crate) fn way(&self, groups: &[Vec<usize>]) -> BTreeSet<(Place, Place, By)> {
+    pub(crate) fn path(&self, groups: &[Vec<usize>]) -> BTreeSet<(Place, Place, By)> {
         let group = |set: usize| {
             let number = groups.iter().position(|sets| sets.contains(&set));
             number.map_or(Place::Exit, Place::Group)
@@ -159,7 +137,7 @@ impl<'m> Conversation<'m> {
             let from = s.from.map_or(Place::Entry, group);
             (from, s.to.map_or(Place::Exit, group), By::from(s.by))
         };
-        self.way.iter().map(step).collect()
+        self.path.iter().map(step).collect()
     }
 
     /// The names of states; START's only where it does not hold in all sets.

@@ -27,8 +27,8 @@ pub fn dot(graph: &Graph) -> String {
         }
     }
     for edge in &graph.edges {
-        let way = line(&edge.labels, edge.on_way);
-        let _ = writeln!(out, "  n{} -> n{} [{way}];", edge.from, edge.to);
+        let path = line(&edge.labels, edge.on_path);
+        let _ = writeln!(out, "  n{} -> n{} [{path}];", edge.from, edge.to);
     }
     out.push_str("}\n");
     out
@@ -57,14 +57,14 @@ fn node(node: &Node) -> String {
     if !node.codes.is_empty() {
         out.push_str(", color=\"#9a6700\"");
     }
-    if node.on_way {
+    if node.on_path {
         out.push_str(", color=\"#0969da\", penwidth=2");
     }
     let _ = write!(out, ", tooltip=\"{}\"", escaped(&node.tip));
     out
 }
 
-fn line(labels: &[Label], on_way: bool) -> String {
+fn line(labels: &[Label], on_path: bool) -> String {
     let (shown, left) = written(labels);
     let mut text: String = shown.iter().map(|l| escaped(&l.shown()) + "\\l").collect();
     if left > 0 {
@@ -78,7 +78,7 @@ fn line(labels: &[Label], on_way: bool) -> String {
     if labels.iter().any(|l| !l.codes.is_empty()) {
         out.push_str(", color=\"#9a6700\", fontcolor=\"#9a6700\"");
     }
-    if on_way || labels.iter().any(|l| l.on_way) {
+    if on_path || labels.iter().any(|l| l.on_path) {
         out.push_str(", color=\"#0969da\", penwidth=2");
     }
     out

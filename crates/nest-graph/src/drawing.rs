@@ -180,8 +180,8 @@ pub fn lines(labels: &[Label]) -> (Vec<&Label>, Option<String>) {
 /// Width and height of that.
 fn extent(labels: &[Label]) -> (i32, i32) {
     let (shown, more) = lines(labels);
-    let texts = shown.iter().map(|l| l.shown()).chain(more.clone());
-    let widest = texts.map(|t| width(&t, WIDE)).max().unwrap_or(0);
+    let strings = shown.iter().map(|l| l.shown()).chain(more.clone());
+    let widest = strings.map(|t| width(&t, WIDE)).max().unwrap_or(0);
     let count = shown.len() + usize::from(more.is_some());
     (widest, i32::try_from(count).unwrap_or(0) * LINE)
 }

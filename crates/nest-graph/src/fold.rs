@@ -2,8 +2,9 @@
 //!
 //! What a rule does alike in many sets is drawn once, at a node that stands for all of these.
 
+use crate::by::By;
 use crate::condition::condition;
-use crate::conversation::{By, Conversation, Place, Steps};
+use crate::conversation::{Conversation, Place, Steps};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{cells, plain, short, title};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +43,9 @@ impl Conversation<'_> {
     /// The picture with these sets joined; nothing if it would be all lines.
     fn of_groups(&self, groups: &[Vec<usize>]) -> Option<Graph> {
         let mut steps = self.steps(groups);
-        let way = self.way(groups);
-        join_vague(groups.len(), &mut steps, &way);
-        let several = self.several(groups, &mut steps, &way);
+        let path = self.path(groups);
+        join_vague(groups.len(), &mut steps, &path);
+        let several = self.several(groups, &mut steps, &path);
         if steps.keys().filter(|(from, to)| from != to).count() > MOST_EDGES {
             return None;
         }
@@ -72,17 +73,17 @@ impl Conversation<'_> {
         }
         let mut edges = Vec::new();
         for ((from, to), by) in &steps {
-            let on_way = |by: By| way.contains(&(*from, *to, by));
+            let on_path = |by: By| path.contains(&(*from, *to, by));
             let labels = by.iter().map(|(by, certain)| Label {
-                on_way: on_way(*by),
+                on_path: on_path(*by),
                 ..self.label(*by, *certain)
             });
             let labels: Vec<Label> = labels.collect();
-            let shows = labels.iter().any(|l| l.on_way);
+            let shows = labels.iter().any(|l| l.on_path);
             let (a, b) = (numbers[from], numbers[to]);
             if shows {
-                nodes[a].on_way = true;
-                nodes[b].on_way = true;
+                nodes[a].on_path = true;
+                nodes[b].on_path = true;
             }
             if a == b {
                 nodes[a].loops = labels;
@@ -96,7 +97,7 @@ impl Conversation<'_> {
                     } else {
                         labels
                     },
-                    on_way: shows,
+                    on_path: shows,
                 });
             }
         }
@@ -109,7 +110,7 @@ impl Conversation<'_> {
                     from,
                     to: numbers[to],
                     labels: labels.collect(),
-                    on_way: false,
+                    on_path: false,
                 });
             }
         }
@@ -192,7 +193,7 @@ impl Conversation<'_> {
             tip: self.long(by),
             certain,
             codes: self.marks.of_step(by),
-            on_way: false,
+            on_path: false,
         }
     }
 
@@ -303,7 +304,7 @@ impl Conversation<'_> {
         &self,
         groups: &[Vec<usize>],
         steps: &mut Steps,
-        way: &BTreeSet<(Place, Place, By)>,
+        path: &BTreeSet<(Place, Place, By)>,
     ) -> Vec<Several> {
         // What each rule does, and where.
         let mut does: BTreeMap<By, BTreeMap<Does, BTreeMap<usize, bool>>> = BTreeMap::new();
@@ -325,7 +326,7 @@ impl Conversation<'_> {
         let mut found: BTreeMap<BTreeSet<usize>, Several> = BTreeMap::new();
         for (by, all) in &does {
             let sets = &runs[by];
-            let shown = way.iter().any(|(.., step)| step == by);
+            let shown = path.iter().any(|(.., step)| step == by);
             if sets.len() < MANY || shown || *by == By::Stuck {
                 continue;
             }
@@ -372,7 +373,7 @@ impl Conversation<'_> {
 }
 
 /// Where it cannot be told what an action does, and so it may lead to all groups, one arrow says so.
-fn join_vague(groups: usize, steps: &mut Steps, way: &BTreeSet<(Place, Place, By)>) {
+fn join_vague(groups: usize, steps: &mut Steps, path: &BTreeSet<(Place, Place, By)>) {
     let mut leads: BTreeMap<(Place, By), usize> = BTreeMap::new();
     for ((from, to), by) in steps.iter().filter(|((_, to), _)| *to != Place::Exit) {
         for by in by.iter().filter(|(_, certain)| !**certain) {
@@ -380,7 +381,7 @@ fn join_vague(groups: usize, steps: &mut Steps, way: &BTreeSet<(Place, Place, By
         }
     }
     leads.retain(|(_, by), count| {
-        *count == groups && groups > MANY && !way.iter().any(|(.., step)| step == by)
+        *count == groups && groups > MANY && !path.iter().any(|(.., step)| step == by)
     });
     for ((from, to), by) in steps.iter_mut() {
         if matches!(to, Place::Group(_)) {

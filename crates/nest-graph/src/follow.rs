@@ -20,9 +20,9 @@ pub fn follow(m: &Machine, reach: &Reach, moves: &[Move], acts: &[Act]) -> Optio
         moves,
         acts,
         tries: MOST_TRIES,
-        way: Vec::new(),
+        path: Vec::new(),
     };
-    follower.on(None, None, 0, &[]).then_some(follower.way)
+    follower.on(None, None, 0, &[]).then_some(follower.path)
 }
 
 struct Follower<'a> {
@@ -31,7 +31,7 @@ struct Follower<'a> {
     moves: &'a [Move],
     acts: &'a [Act],
     tries: usize,
-    way: Vec<Move>,
+    path: Vec<Move>,
 }
 
 impl Follower<'_> {
@@ -46,7 +46,7 @@ impl Follower<'_> {
                 return false;
             };
             self.tries = left;
-            self.way.push(step);
+            self.path.push(step);
             let whole = match step.to {
                 Some(set) => self.at(set, done, unread),
                 None => done == self.acts.len(),
@@ -54,7 +54,7 @@ impl Follower<'_> {
             if whole {
                 return true;
             }
-            self.way.pop();
+            self.path.pop();
         }
         false
     }

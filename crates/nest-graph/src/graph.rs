@@ -38,7 +38,7 @@ pub struct Node {
     /// Codes of findings.
     pub codes: Vec<String>,
     /// On the way that is shown.
-    pub on_way: bool,
+    pub on_path: bool,
 }
 
 /// An arrow from one node to another one.
@@ -51,7 +51,7 @@ pub struct Edge {
     /// What leads along it.
     pub labels: Vec<Label>,
     /// On the way that is shown.
-    pub on_way: bool,
+    pub on_path: bool,
 }
 
 /// What leads from one node to another.
@@ -66,7 +66,7 @@ pub struct Label {
     /// Codes of findings.
     pub codes: Vec<String>,
     /// On the way that is shown.
-    pub on_way: bool,
+    pub on_path: bool,
 }
 
 /// A picture.
@@ -107,7 +107,7 @@ impl Node {
             tip,
             loops: Vec::new(),
             codes: Vec::new(),
-            on_way: false,
+            on_path: false,
         }
     }
 }
@@ -149,7 +149,7 @@ pub fn written(labels: &[Label]) -> (Vec<&Label>, usize) {
     if all.len() <= MOST_LABELS {
         return (all, 0);
     }
-    all.sort_by_key(|l| (!l.on_way, l.codes.is_empty()));
+    all.sort_by_key(|l| (!l.on_path, l.codes.is_empty()));
     let left = all.split_off(MOST_LABELS - 1).len();
     (all, left)
 }

@@ -4,12 +4,14 @@
 //! [`mermaid`] write it. The same specification gives the same bytes. Must not know: C, files.
 
 pub mod automaton;
+mod by;
 mod condition;
 mod conversation;
 mod dot;
 pub mod drawing;
 mod fold;
 mod follow;
+mod formats;
 mod graph;
 pub mod layout;
 mod marks;
@@ -19,9 +21,10 @@ mod states;
 mod svg;
 mod text;
 
-pub use automaton::{Automaton, MOST_STATES, automaton};
+pub use automaton::{Automaton, automaton};
 pub use conversation::Conversation;
 pub use dot::dot;
+pub use formats::{FORMATS, Format, MOST_STATES};
 pub use graph::{Edge, Graph, Kind, Label, Node, Note};
 pub use mermaid::mermaid;
 pub use svg::svg;

@@ -1,6 +1,6 @@
 //! What findings are about: rules, START's action, states. By their places alone.
 
-use crate::conversation::By;
+use crate::by::By;
 use nest_check::Finding;
 use nest_diag::{SourceMap, Span};
 use nest_machine::Machine;

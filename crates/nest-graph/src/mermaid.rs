@@ -60,7 +60,7 @@ fn diagram(graph: &Graph) -> String {
         (
             "way",
             "stroke:#0969da,stroke-width:3px",
-            marked(|n| n.on_way),
+            marked(|n| n.on_path),
         ),
     ] {
         if !names.is_empty() {

@@ -3,8 +3,9 @@
 //! The fields are an interface (`docs/howto/pictures.md`): they may grow, they are not renamed.
 
 use crate::automaton::Automaton;
+use crate::by::By;
 use crate::condition::condition;
-use crate::conversation::{By, Conversation, Place, Steps};
+use crate::conversation::{Conversation, Place, Steps};
 use crate::marks::About;
 use crate::text::bytes;
 use nest_machine::{Cond, Machine};
@@ -24,7 +25,8 @@ struct Talk<'a> {
     edges: Vec<Edge>,
     findings: Vec<Finding<'a>>,
     /// The numbers of edges.
-    way: Vec<usize>,
+    #[serde(rename = "way")]
+    path: Vec<usize>,
 }
 
 #[derive(Serialize)]
@@ -147,12 +149,12 @@ impl Conversation<'_> {
             Some(_) => self.steps(&groups),
             None => Steps::new(),
         };
-        let way = self.way(&groups);
-        let mut way_edges = BTreeMap::new();
+        let path = self.path(&groups);
+        let mut path_edges = BTreeMap::new();
         let mut edges = Vec::new();
         for ((from, to), by) in &steps {
             for by in by.keys() {
-                way_edges.insert((*from, *to, *by), edges.len());
+                path_edges.insert((*from, *to, *by), edges.len());
             }
             edges.push(Edge {
                 from: node(*from),
@@ -187,9 +189,9 @@ impl Conversation<'_> {
             nodes,
             edges,
             findings: findings.collect(),
-            way: way
+            path: path
                 .iter()
-                .filter_map(|s| way_edges.get(s).copied())
+                .filter_map(|s| path_edges.get(s).copied())
                 .collect(),
         })
     }
@@ -209,14 +211,14 @@ fn step(m: &Machine, by: By, certain: bool) -> Step {
 }
 
 fn rules(m: &Machine) -> Vec<Rule<'_>> {
-    let asks = |cond: &Cond| condition(m, cond);
+    let required = |cond: &Cond| condition(m, cond);
     let rules = m.rules.iter().map(|r| Rule {
         rule: 0,
         kind: "rule",
         name: &r.label,
         file: &r.file,
         line: r.line,
-        condition: asks(&r.cond),
+        condition: required(&r.cond),
         pattern: Some(r.elements.join(" ")),
         after_ms: None,
     });
@@ -226,7 +228,7 @@ fn rules(m: &Machine) -> Vec<Rule<'_>> {
         name: &t.label,
         file: &t.file,
         line: t.line,
-        condition: asks(&t.cond),
+        condition: required(&t.cond),
         pattern: None,
         after_ms: Some(t.after),
     });

@@ -2,12 +2,13 @@
 //!
 //! An arrow leads from a state that a rule asks for to a state that it may mark.
 
-use crate::conversation::{By, Conversation};
+use crate::by::By;
+use crate::conversation::Conversation;
 use crate::fold::{count, lines};
 use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{plain, title};
+use nest_c::effects::{Closes, Effect};
 use nest_machine::Cond;
-use nest_machine::effects::{Closes, Effect};
 use nest_machine::matching::words::number;
 use std::collections::BTreeMap;
 
@@ -52,7 +53,7 @@ impl Conversation<'_> {
                 if !self.reach.may_hold(cond) {
                     continue;
                 }
-                asked(cond, &mut from);
+                required(cond, &mut from);
                 from.retain(|n| numbers.contains_key(n));
             }
             let mut from: Vec<usize> = from.iter().map(|n| numbers[n]).collect();
@@ -62,7 +63,7 @@ impl Conversation<'_> {
             for (to, certain) in targets(effect, &numbers, exit) {
                 for from in from.iter().filter(|from| **from != to) {
                     let label = Label {
-                        on_way: self.way.iter().any(|step| By::from(step.by) == by),
+                        on_path: self.path.iter().any(|step| By::from(step.by) == by),
                         ..self.label(by, certain)
                     };
                     labels.entry((*from, to)).or_default().push(label);
@@ -84,8 +85,8 @@ impl Conversation<'_> {
         let edges = labels.into_iter().map(|((from, to), labels)| Edge {
             from: place(from),
             to: place(to),
-            on_way: labels.iter().any(|label| label.on_way)
-                || (labels.is_empty() && !self.way.is_empty()),
+            on_path: labels.iter().any(|label| label.on_path)
+                || (labels.is_empty() && !self.path.is_empty()),
             labels,
         });
         let sets = self.reach.sets.len();
@@ -97,12 +98,12 @@ impl Conversation<'_> {
                 number(nest_machine::reach::MOST_SETS)
             )
         };
-        let said = format!(
+        let note = format!(
             "There are {many}: these are the states, one by one. An arrow leads from a state that a \
              rule asks for to one that it marks."
         );
         let mut notes = vec![Note {
-            text: said,
+            text: note,
             finding: false,
         }];
         notes.extend(self.findings());
@@ -155,14 +156,14 @@ impl Conversation<'_> {
 }
 
 /// The states that a condition asks for to be marked.
-fn asked(cond: &Cond, found: &mut Vec<u32>) {
+fn required(cond: &Cond, found: &mut Vec<u32>) {
     match cond {
         Cond::State(n) | Cond::Last(n) => {
             if !found.contains(n) {
                 found.push(*n);
             }
         }
-        Cond::And(all) | Cond::Or(all) => all.iter().for_each(|c| asked(c, found)),
+        Cond::And(all) | Cond::Or(all) => all.iter().for_each(|c| required(c, found)),
         Cond::True | Cond::Not(_) => {}
     }
 }

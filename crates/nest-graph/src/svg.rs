@@ -63,12 +63,12 @@ const STYLE: &str = "
 pub fn svg(graph: &Graph) -> String {
     let drawing = Drawing::of(graph);
     let size = drawing.layout.size;
-    let room = size.x.max(LEAST);
+    let content = size.x.max(LEAST);
     let notes: Vec<(String, &Note)> = graph
         .notes
         .iter()
         .flat_map(|note| {
-            wrapped(&note.text, room)
+            wrapped(&note.text, content)
                 .into_iter()
                 .map(move |l| (l, note))
         })
@@ -79,11 +79,11 @@ pub fn svg(graph: &Graph) -> String {
     } else {
         14 + lines * NOTE
     };
-    let width = room + 2 * MARGIN;
+    let width = content + 2 * MARGIN;
     let height = HEAD + size.y + foot + MARGIN;
     let mut page = Page {
         out: String::new(),
-        left: MARGIN + (room - size.x) / 2,
+        left: MARGIN + (content - size.x) / 2,
         top: HEAD,
     };
     let title = xml(&graph.title);
@@ -145,14 +145,14 @@ struct Page {
 impl Page {
     fn graph(&mut self, graph: &Graph, drawing: &Drawing) {
         for (edge, route) in graph.edges.iter().zip(&drawing.layout.links) {
-            let class = class(&edge.labels, edge.on_way);
+            let class = class(&edge.labels, edge.on_path);
             self.tipped(&tips(&edge.labels), |page| page.route(route, &class));
         }
         for (n, node) in graph.nodes.iter().enumerate() {
             let body = drawing.bodies[n];
             if !node.loops.is_empty() {
-                let on_way = node.loops.iter().any(|l| l.on_way);
-                let class = class(&node.loops, on_way);
+                let on_path = node.loops.iter().any(|l| l.on_path);
+                let class = class(&node.loops, on_path);
                 self.route(&round(body, drawing.flow), &class);
             }
             self.tipped(&[node.tip.as_str()], |page| page.node(node, body));
@@ -247,7 +247,7 @@ impl Page {
         if !node.codes.is_empty() {
             class.push_str(" found");
         }
-        if node.on_way {
+        if node.on_path {
             class.push_str(" way");
         }
         let rect = |class: &str, by: i32| {
@@ -331,7 +331,11 @@ impl Page {
                     label.codes.join(" ")
                 );
             }
-            line(&[&label.tip], &text, if label.on_way { " way" } else { "" });
+            line(
+                &[&label.tip],
+                &text,
+                if label.on_path { " way" } else { "" },
+            );
         }
         if let Some(more) = more {
             let left: Vec<&str> = labels
@@ -373,7 +377,7 @@ fn round(body: Rect, flow: Flow) -> Route {
     }
 }
 
-fn class(labels: &[Label], on_way: bool) -> String {
+fn class(labels: &[Label], on_path: bool) -> String {
     let mut class = String::new();
     if is_perhaps(labels) {
         class.push_str(" perhaps");
@@ -381,7 +385,7 @@ fn class(labels: &[Label], on_way: bool) -> String {
     if labels.iter().any(|l| !l.codes.is_empty()) {
         class.push_str(" found");
     }
-    if on_way {
+    if on_path {
         class.push_str(" way");
     }
     class

@@ -60,10 +60,10 @@ pub fn short(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let mut out = String::new();
-    let mut taken = 1;
+    let mut used = 1;
     for c in text.chars() {
-        taken += c.width().unwrap_or(1);
-        if taken > most {
+        used += c.width().unwrap_or(1);
+        if used > most {
             break;
         }
         out.push(c);

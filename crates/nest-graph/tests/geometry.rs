@@ -13,9 +13,9 @@ fn faults(graph: &Graph, drawing: &Drawing) -> Vec<String> {
     let mut found = Vec::new();
     let nodes = drawing.bodies.iter().enumerate();
     let mut all: Vec<(String, Rect)> = nodes.map(|(n, r)| (format!("node {n}"), *r)).collect();
-    for (kind, texts) in [("label", &drawing.labels), ("loop", &drawing.loops)] {
-        let texts = texts.iter().enumerate();
-        all.extend(texts.filter_map(|(n, r)| Some((format!("{kind} {n}"), (*r)?))));
+    for (kind, strings) in [("label", &drawing.labels), ("loop", &drawing.loops)] {
+        let strings = strings.iter().enumerate();
+        all.extend(strings.filter_map(|(n, r)| Some((format!("{kind} {n}"), (*r)?))));
     }
     let size = drawing.layout.size;
     for (n, (name, rect)) in all.iter().enumerate() {

@@ -7,7 +7,7 @@ use nest_graph::{Graph, Kind};
 use support::{Spec, flags, ring};
 
 /// `A -x y-> B`, sorted; loops too. A name's lines are joined, `*` is the entry.
-fn told(graph: &Graph) -> Vec<String> {
+fn described(graph: &Graph) -> Vec<String> {
     let name = |n: usize| match graph.nodes[n].kind {
         Kind::Entry => "*".to_owned(),
         _ => graph.nodes[n].name.join(" "),
@@ -33,7 +33,7 @@ fn told(graph: &Graph) -> Vec<String> {
 fn shows(text: &str, expected: &[&str]) {
     let mut expected: Vec<&str> = expected.to_vec();
     expected.sort_unstable();
-    assert_eq!(told(&Spec::new("t.nest", text).graph()), expected);
+    assert_eq!(described(&Spec::new("t.nest", text).graph()), expected);
 }
 
 #[test]
@@ -74,19 +74,22 @@ fn perhaps() {
     let spec = "%{\nvoid f(nest_session *s);\n%}\n%state A\n%%\n\
                 DEFAULT: a = \"a\" { $next(A); }\nA: b = \"b\" { f($self); }\n";
     let graph = Spec::new("t.nest", spec).graph();
-    let told = told(&graph);
+    let described = described(&graph);
     let expected = [
         "START DEFAULT -[a]-> START A",
         "where A -[b ?]-> END",
         "where A -[b ?]-> anywhere",
     ];
     for line in expected {
-        assert!(told.iter().any(|t| t == line), "{line}: {told:#?}");
+        assert!(
+            described.iter().any(|t| t == line),
+            "{line}: {described:#?}"
+        );
     }
     assert_eq!(
-        told.iter().filter(|t| t.contains("b ?")).count(),
+        described.iter().filter(|t| t.contains("b ?")).count(),
         2,
-        "{told:#?}"
+        "{described:#?}"
     );
     let notes: Vec<&str> = graph.notes.iter().map(|n| n.text.as_str()).collect();
     assert!(notes[0].starts_with("Dashed"), "{notes:?}");
@@ -159,8 +162,8 @@ fn many_sets_are_told_otherwise() {
             "{:?}",
             graph.notes
         );
-        assert!(told(&graph).contains(&"anywhere -[set0]-> F0".to_owned()));
-        assert!(told(&graph).contains(&"F1 -[both]-> END".to_owned()));
+        assert!(described(&graph).contains(&"anywhere -[set0]-> F0".to_owned()));
+        assert!(described(&graph).contains(&"F1 -[both]-> END".to_owned()));
     }
     // 64 states.
     assert_eq!(states(&Spec::new("t.nest", &ring(62)).graph()), 62);
@@ -211,15 +214,15 @@ fn the_way_to_a_finding() {
         .edges
         .iter()
         .flat_map(|e| &e.labels)
-        .filter(|l| l.on_way)
+        .filter(|l| l.on_path)
         .map(|l| l.text.clone())
         .collect();
     assert_eq!(shown, ["START", "go", "hello"]);
     let json: serde_json::Value = serde_json::from_str(&talk.json()).unwrap();
-    let way = json["way"].as_array().unwrap();
-    assert_eq!(way.len(), 3);
+    let path = json["way"].as_array().unwrap();
+    assert_eq!(path.len(), 3);
     let rule =
-        json["edges"][usize::try_from(way[2].as_u64().unwrap()).unwrap()]["steps"][0]["rule"]
+        json["edges"][usize::try_from(path[2].as_u64().unwrap()).unwrap()]["steps"][0]["rule"]
             .clone();
     assert_eq!(
         json["rules"][usize::try_from(rule.as_u64().unwrap()).unwrap()]["name"],
@@ -240,7 +243,7 @@ fn a_way_among_states() {
     let mut talk = spec.conversation();
     assert!(talk.show(found.unwrap().witness.as_ref().unwrap()));
     let graph = talk.graph();
-    let shown = graph.edges.iter().filter(|e| e.on_way);
+    let shown = graph.edges.iter().filter(|e| e.on_path);
     let mut names: Vec<String> = shown.map(|e| graph.nodes[e.to].name.join(" ")).collect();
     names.sort();
     assert_eq!(names, ["DEFAULT", "F0", "F5"]);
@@ -267,9 +270,9 @@ fn automata() {
         "%%\nq = \"ab\" [0-9a-f]* \"\\r\"? \"\\n\" { }\nany = [^\\r\\n]+ { }\n\
          text = \"a text of words\" \"\\n\" { }\ncount = \"#\" [a-z]{1,20} \"\\n\" { }\n",
     );
-    let told = |rule: &str| told(&spec.automaton(rule).graph());
+    let described = |rule: &str| described(&spec.automaton(rule).graph());
     assert_eq!(
-        told("q"),
+        described("q"),
         [
             "* -[]-> 0",
             "0 -[a]-> 1",
@@ -281,7 +284,7 @@ fn automata() {
         ]
     );
     assert_eq!(
-        told("any"),
+        described("any"),
         ["* -[]-> 0", "0 -[[^\\n\\r]]-> 1", "1 -[[^\\n\\r]]-> itself"]
     );
     let any = spec.automaton("any");
@@ -289,12 +292,12 @@ fn automata() {
     assert_eq!(spec.automaton("q").states[2].elements, [2, 3, 4]);
     // Texts and counts are folded, and it is said how many states that leaves out.
     assert_eq!(
-        told("text"),
+        described("text"),
         ["* -[]-> 0", "0 -[\"a text of words\\n\"]-> 16"]
     );
     let count = spec.automaton("count").graph();
     assert_eq!(
-        self::told(&count),
+        self::described(&count),
         [
             "* -[]-> 0",
             "0 -[#]-> 1",

@@ -5,29 +5,16 @@
 mod values;
 
 use crate::blocks;
-use crate::ctext::{self, Kind, Token};
-use crate::directives::{self, DIRECTIVES, Directive, Form};
+use crate::context::Context;
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
-use crate::scope::{Body, Names};
-use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span, nearest};
+use nest_c::directives::{self, DIRECTIVES, Directive, Form};
+use nest_c::lexer::{self, Kind, Token};
+use nest_c::scope::Body;
+use nest_c::{inner, without_directives};
+use nest_diag::{Code as Diag, Diagnostic, nearest};
 use nest_syntax::ast::CText;
 use std::ops::Range;
 use std::sync::OnceLock;
-use tree_sitter::Parser;
-
-/// What an action is checked against.
-pub struct Context<'a> {
-    /// All source text.
-    pub sources: &'a SourceMap,
-    /// State names by number.
-    pub states: &'a [String],
-    /// Per-connection variables.
-    pub variables: &'a Names,
-    /// Findings.
-    pub out: &'a mut Vec<Diagnostic>,
-    /// The C parser.
-    pub parser: &'a mut Parser,
-}
 
 /// Whose action it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,20 +25,12 @@ pub enum Owner {
     Special(&'static str),
 }
 
-/// What directives are called elsewhere.
-const ELSEWHERE: &[(&str, &str)] = &[
-    ("exit", "close"),
-    ("goto", "next"),
-    ("print", "reply"),
-    ("printf", "reply"),
-    ("send", "reply"),
-    ("wait", "sleep"),
-    ("write", "reply"),
-];
+/// The flag of directives that write files.
+const SYNC: &str = "NEST_SYNC";
 
 /// Finds every use in an action.
 pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
-    let tokens = ctext::tokens(&text.text);
+    let tokens = lexer::tokens(&text.text);
     let mut scan = Scan {
         cx,
         text,
@@ -92,59 +71,27 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
 
 /// Says E0404 for every directive in C that is no action.
 pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
-    for token in ctext::tokens(&text.text) {
+    for token in lexer::tokens(&text.text) {
         if token.kind != Kind::Dollar {
             continue;
         }
         let word = &text.text[token.at.clone()];
         let span = inner(text.span, &token.at);
-        let said = Diagnostic::new(Diag::E0404, span, format!("`{word}` in {place}"));
+        let reported = Diagnostic::new(Diag::E0404, span, format!("`{word}` in {place}"));
         let directive = directives::find(&word[1..]).filter(|d| !d.c.is_empty());
         out.push(match directive {
-            Some(d) if d.form == Form::Block => said.help(
+            Some(d) if d.form == Form::Block => reported.help(
                 "call nest_block_begin(self) and nest_block_end(self) of nest.h in a function that an \
                  action gave $self",
             ),
-            Some(d) if d.form == Form::Global => said.help(format!("call {}() of nest.h", d.c)),
-            Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => said.help(format!(
+            Some(d) if d.form == Form::Global => reported.help(format!("call {}() of nest.h", d.c)),
+            Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => reported.help(format!(
                 "call {}(self, …) of nest.h in a function that an action gave $self",
                 d.c
             )),
-            _ => said.help("directives belong into actions"),
+            _ => reported.help("directives belong into actions"),
         });
     }
-}
-
-/// The text with every directive's head made a name of the same length, and that of `$block` an
-/// `if`, so that a C parser can read it.
-pub(crate) fn without_directives(text: &str, uses: &[Use]) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    for u in uses {
-        if let What::Block { .. } = u.what {
-            bytes[u.at.clone()].copy_from_slice(b"if(1) ");
-            continue;
-        }
-        bytes[u.at.start] = b'_';
-        if let What::Dollar = u.what {
-            bytes[u.at.start + 1] = b'_';
-        }
-        if let What::Directive {
-            call: Some(args), ..
-        } = &u.what
-        {
-            for arg in args.args.iter().filter(|a| a.kind == ArgKind::AllStates) {
-                bytes[arg.at.start] = b'0';
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_string())
-}
-
-/// The span of a range of a C text.
-#[must_use]
-pub fn inner(whole: Span, at: &Range<usize>) -> Span {
-    let base = whole.start as usize;
-    Span::new(whole.file, base + at.start, base + at.end)
 }
 
 struct Scan<'s, 'c> {
@@ -199,7 +146,7 @@ impl Scan<'_, '_> {
         self.text.text[at.clone()].to_string()
     }
 
-    fn say(&mut self, code: Diag, at: &Range<usize>, message: String, help: &str) {
+    fn report(&mut self, code: Diag, at: &Range<usize>, message: String, help: &str) {
         let d = Diagnostic::new(code, inner(self.text.span, at), message);
         self.cx
             .out
@@ -220,13 +167,13 @@ impl Scan<'_, '_> {
                 return; // said at the first
             }
             if beside(i + 1, at.end) {
-                let help = "an action gives no value: a per-connection variable holds what is to \
-                            stay, `$0`, `$1`, … are what matched";
+                let help = "an action returns no value: store values in per-connection \
+                    variables; `$0`, `$1`, … are the matched texts";
                 let at = at.start..at.end + 1;
-                return self.say(Diag::E0401, &at, "`$$` is Yacc's".to_string(), help);
+                return self.report(Diag::E0401, &at, "`$$` is Yacc's".to_string(), help);
             }
             let help = "write \\$ for a dollar sign";
-            return self.say(Diag::E0401, &at, "`$` without a name".to_string(), help);
+            return self.report(Diag::E0401, &at, "`$` without a name".to_string(), help);
         }
         if name.as_bytes()[0].is_ascii_digit() {
             if let Some(n) = self.part(name, &at) {
@@ -238,24 +185,24 @@ impl Scan<'_, '_> {
             return;
         }
         let Some(directive) = directives::find(name) else {
-            let other = ELSEWHERE.iter().find(|(word, _)| *word == name);
+            let other = DIRECTIVES.iter().find(|d| d.known_as.contains(&name));
             let near = other
-                .map(|(_, ours)| *ours)
+                .map(|ours| ours.name)
                 .or_else(|| nearest(name, DIRECTIVES.iter().map(|d| d.name)))
                 .map_or(String::new(), |n| format!("did you mean `${n}`?"));
-            return self.say(
+            return self.report(
                 Diag::E0401,
                 &at,
                 format!("there is no directive `{word}`"),
                 &near,
             );
         };
-        let call = ctext::call(self.tokens, i);
+        let call = lexer::call(self.tokens, i);
         let usage = format!("it is written {}", directive.usage);
         let args = match (directive.form, call) {
             (Form::Later, _) => {
                 let what = format!("{word} is not in this version");
-                return self.say(Diag::E0005, &at, what, "");
+                return self.report(Diag::E0005, &at, what, "");
             }
             (Form::Block, _) => return self.block(i, &at),
             (Form::Plain | Form::Return, _) => None,
@@ -264,7 +211,7 @@ impl Scan<'_, '_> {
                     return;
                 }
                 let what = format!("{word} lacks its arguments in parentheses");
-                return self.say(Diag::E0403, &at, what, &usage);
+                return self.report(Diag::E0403, &at, what, &usage);
             }
             (form, Some(call)) => match self.arguments(directive, form, &call, &at) {
                 Some(args) => Some(args),
@@ -284,11 +231,11 @@ impl Scan<'_, '_> {
     fn block(&mut self, i: usize, at: &Range<usize>) {
         let braces = self
             .braces
-            .get_or_insert_with(|| ctext::pairs(self.tokens, b'{', b'}').0);
+            .get_or_insert_with(|| lexer::pairs(self.tokens, b'{', b'}').0);
         let Some(close) = braces.get(i + 1).copied().flatten() else {
             let what = "$block lacks its braces".to_string();
             let help = "it is written $block { … }";
-            return self.say(Diag::E0403, at, what, help);
+            return self.report(Diag::E0403, at, what, help);
         };
         // Where only a value may stand; the C compiler would point at what became of the block.
         let before = i.checked_sub(1).map(|b| &self.tokens[b]);
@@ -299,7 +246,7 @@ impl Scan<'_, '_> {
         if value {
             let what = "$block gives no value".to_string();
             let help = "it is a statement: let it set a variable, and use that behind it";
-            return self.say(Diag::E0403, at, what, help);
+            return self.report(Diag::E0403, at, what, help);
         }
         self.uses.push(Use {
             at: at.clone(),
@@ -315,13 +262,13 @@ impl Scan<'_, '_> {
         match self.owner {
             Owner::Special(name) => {
                 let what = format!("{name} matches nothing, so there is no part {digits}");
-                self.say(Diag::E0402, at, what, "");
+                self.report(Diag::E0402, at, what, "");
                 None
             }
             Owner::Rule(parts) if n as usize > parts => {
                 let what = format!("there is no part {digits}: the pattern has {parts}");
                 let help = "blanks separate the parts; $0 is the whole match";
-                self.say(Diag::E0402, at, what, help);
+                self.report(Diag::E0402, at, what, help);
                 None
             }
             Owner::Rule(_) => Some(n),
@@ -332,14 +279,14 @@ impl Scan<'_, '_> {
         &mut self,
         directive: &'static Directive,
         form: Form,
-        call: &ctext::Call,
+        call: &lexer::Call,
         head: &Range<usize>,
     ) -> Option<Args> {
         let (least, most) = match form {
             Form::Call { least, most } => (least, most),
             Form::Filled { least, rest } => (least, least + rest.len()),
             Form::Global => (0, 0),
-            Form::OfPart | Form::OneState | Form::Duration => (1, 1),
+            Form::OfPart(_) | Form::OneState | Form::Duration { .. } => (1, 1),
             Form::Log => (2, usize::MAX),
             _ => (1, usize::MAX),
         };
@@ -354,7 +301,7 @@ impl Scan<'_, '_> {
                 _ if n < least => format!("${} lacks an argument", directive.name),
                 _ => format!("${} has an empty or superfluous argument", directive.name),
             };
-            self.say(
+            self.report(
                 Diag::E0403,
                 &whole,
                 what,
@@ -362,12 +309,19 @@ impl Scan<'_, '_> {
             );
             return None;
         }
-        // 1, as a length.
-        if directive.name == "fileReceive" && n == 2 && self.word(&call.args[1]) == "NEST_SYNC" {
-            let what = "NEST_SYNC stands where the length stands".to_string();
-            let help = "write $fileReceive(path, length, NEST_SYNC); NEST_WHOLE as the length is \
-                        what comes until the client stops sending";
-            self.say(Diag::E0403, &call.args[1], what, help);
+        if let Form::Filled { least, rest } = form
+            && directive.usage.contains(SYNC)
+            && let Some(at) = call.args.get(least).filter(|at| self.word(at) == SYNC)
+            && n == least + 1
+            && rest.len() > 1
+        {
+            // To C it is 1, as a length.
+            let what = format!("{SYNC} stands where the length stands");
+            let help = format!(
+                "write {}; NEST_WHOLE as the length is what comes until the client stops sending",
+                directive.usage
+            );
+            self.report(Diag::E0403, at, what, &help);
             return None;
         }
         let mut args = Vec::new();
@@ -390,11 +344,11 @@ impl Scan<'_, '_> {
         {
             let whole = head.start..call.close + 1;
             let what = "`*` beside a state".to_string();
-            self.say(Diag::E0403, &whole, what, "$clear(*) clears them all");
+            self.report(Diag::E0403, &whole, what, "$clear(*) clears them all");
             return None;
         }
         let format = match form {
-            Form::Reply => self.format(call, 0, head)?,
+            Form::Reply { .. } => self.format(call, 0, head)?,
             Form::Log => {
                 self.format(call, 1, head)?;
                 true
@@ -418,12 +372,12 @@ impl Scan<'_, '_> {
     ) -> Option<ArgKind> {
         let word = self.word(at);
         match form {
-            Form::OfPart => {
+            Form::OfPart(_) => {
                 self.hidden.push(at.clone());
                 if !word.bytes().all(|b| b.is_ascii_digit()) {
                     let what = format!("`{word}` is not the number of a part");
                     let help = format!("write {} with a number", directive.usage);
-                    self.say(Diag::E0403, at, what, &help);
+                    self.report(Diag::E0403, at, what, &help);
                     return None;
                 }
                 self.part(&word, at).map(ArgKind::PartNumber)
@@ -434,14 +388,14 @@ impl Scan<'_, '_> {
                     return Some(ArgKind::AllStates);
                 }
                 let what = format!("`*` in ${}", directive.name);
-                self.say(Diag::E0403, at, what, "name the states");
+                self.report(Diag::E0403, at, what, "name the states");
                 None
             }
             Form::States { .. } | Form::OneState => {
                 self.hidden.push(at.clone());
                 self.state(directive, &word, at).map(ArgKind::State)
             }
-            Form::Duration => self.duration(directive, at).then_some(ArgKind::Expression),
+            Form::Duration { .. } => self.duration(directive, at).then_some(ArgKind::Expression),
             Form::Log if index == 0 => {
                 let level = match word.as_str() {
                     "error" => "NEST_ERROR",
@@ -465,14 +419,14 @@ impl Scan<'_, '_> {
     }
 
     fn state(&mut self, directive: &Directive, word: &str, at: &Range<usize>) -> Option<u32> {
-        let marks = matches!(directive.name, "seen" | "clear" | "next");
+        let marks = directive.does.changes();
         if word == "END" || word == "TIMEOUT" || (word == "START" && marks) {
             let what = format!("{word} cannot be used in ${}", directive.name);
             let help = match word {
-                "START" => "START holds from the connection on",
-                _ => "END and TIMEOUT say when a rule runs; they are no states",
+                "START" => "START is always set",
+                _ => "END and TIMEOUT are kinds of rules, not states",
             };
-            self.say(Diag::E0407, at, what, help);
+            self.report(Diag::E0407, at, what, help);
             return None;
         }
         if let Some(n) = self.cx.states.iter().position(|s| s == word) {
@@ -488,7 +442,7 @@ impl Scan<'_, '_> {
         } else {
             "declare it with %state".to_string()
         };
-        self.say(
+        self.report(
             Diag::E0405,
             at,
             format!("`{word}` is not a declared state"),

@@ -3,11 +3,12 @@
 //!
 //! Takes time in proportion to the text, however it nests.
 
-use crate::actions::{Context, inner};
-use crate::ctext::{self, Kind, Token};
-use crate::directives::{Form, in_block};
+use crate::context::Context;
 use crate::model::{Use, What};
-use crate::scope;
+use nest_c::directives::Form;
+use nest_c::inner;
+use nest_c::lexer::{self, Kind, Token};
+use nest_c::scope;
 use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::CText;
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
         };
         let refused = match &u.what {
             What::Directive { directive, .. } => {
-                directive.form != Form::Return && !in_block(directive)
+                directive.form != Form::Return && !directive.does.in_block
             }
             What::Block { .. } => true,
             What::Milliseconds(_) | What::Variable(_) | What::Dollar | What::Part(_) => false,
@@ -41,12 +42,17 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                         "this may run on another thread",
                     )
                     .help(
-                        "leave the result in a variable, and go on with it behind the block; $1 and \
-                         its like, $len, $ptr, $log, $id and $peer may stand in it",
+                        "store the result in a variable, and use it after the block; the block may \
+                         use $1 and other parts, $len, $ptr, $log, $id and $peer",
                     ),
             );
         }
     }
+    let returns = uses.iter().filter(|u| match &u.what {
+        What::Directive { directive, .. } => directive.form == Form::Return,
+        _ => false,
+    });
+    let returns: BTreeSet<usize> = returns.map(|u| u.at.start).collect();
     let stopped = stopped(cx.parser, &blocks, tokens, plain);
     for token in tokens {
         let Some(block) = blocks.around(token.at.start) else {
@@ -54,7 +60,8 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
         };
         let word = &text.text[token.at.clone()];
         let leaves = match (token.kind, word) {
-            (Kind::Dollar, "$return") | (Kind::Name, "return" | "goto") => true,
+            (Kind::Dollar, _) => returns.contains(&token.at.start),
+            (Kind::Name, "return" | "goto") => true,
             (Kind::Name, "break" | "continue") => !stopped.inside.contains(&token.at.start),
             (Kind::Name, _) => stopped.labels.contains(&token.at.start),
             _ => false,
@@ -67,7 +74,7 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                         inner(text.span, &block.head),
                         "the block ends only at its brace",
                     )
-                    .help("note in a variable what is to happen, and do it behind the block"),
+                    .help("store in a variable what shall happen, and do it after the block"),
             );
         }
     }
@@ -198,7 +205,7 @@ fn stopped(parser: &mut Parser, blocks: &Blocks, tokens: &[Token], plain: &str) 
 
 /// Where a `{` stands behind `NAME(…)`: a macro that makes a loop.
 fn macro_loops(tokens: &[Token], plain: &str) -> BTreeSet<usize> {
-    let opens = ctext::pairs(tokens, b'(', b')').1;
+    let opens = lexer::pairs(tokens, b'(', b')').1;
     let is = |i: usize, p: u8| tokens[i].kind == Kind::Punct(p);
     (2..tokens.len())
         .filter(|i| is(*i, b'{') && is(*i - 1, b')'))

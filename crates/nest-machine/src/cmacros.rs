@@ -1,9 +1,9 @@
 //! The specification's C macros whose bodies name per-connection variables: each is written again
 //! behind the record. Must not know: what a use becomes, the declarations of the variables.
 
-use crate::actions::inner;
 use crate::model::{Action, Code, MacroFix, Use, What};
-use crate::scope::{self, Names};
+use nest_c::inner;
+use nest_c::scope::{self, Names};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use tree_sitter::Parser;
 /// Finds the macros whose bodies name variables.
 pub fn fixes(
     sources: &SourceMap,
-    texts: &[&CText],
+    pieces: &[&CText],
     parser: &mut Parser,
     names: &Names,
     out: &mut Vec<Diagnostic>,
@@ -22,7 +22,7 @@ pub fn fixes(
     if names.is_empty() {
         return Vec::new();
     }
-    let all: Vec<(Span, MacroFix)> = texts
+    let all: Vec<(Span, MacroFix)> = pieces
         .iter()
         .flat_map(|text| macros_of(sources, text, parser, names))
         .collect();
@@ -35,8 +35,8 @@ pub fn fixes(
         // Which definition holds is known to the preprocessor alone.
         if !met.insert(&fix.name) && fixed[fix.name.as_str()] > 0 {
             let what = format!("the macro `{}` is defined twice", fix.name);
-            let help = "one that names per-connection variables has one definition: \
-                        let it use a second macro that differs";
+            let help = "a macro that names per-connection variables can have only one \
+                definition: let it use a second macro that differs";
             out.push(Diagnostic::new(Diag::E0103, *span, what).help(help));
         }
     }

@@ -1,9 +1,9 @@
 //! C sections outside actions: the per-connection declarations and the start-up section, sorted
 //! by what each item is. Must not know: the record that is emitted, directives' meanings.
 
-use crate::ctext::{self, Kind};
 use crate::model::{Action, Code, Group, Locals, Startup, Use, Variable, What};
-use crate::scope::{self, Names, Place, declared};
+use nest_c::lexer::{self, Kind};
+use nest_c::scope::{self, Names, Place, declared};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use tree_sitter::{Node, Parser};
 /// Reads the per-connection declarations.
 pub fn locals(
     sources: &SourceMap,
-    texts: &[CText],
+    pieces: &[CText],
     parser: &mut Parser,
     out: &mut Vec<Diagnostic>,
 ) -> (Locals, Names) {
@@ -24,14 +24,14 @@ pub fn locals(
         locals: Locals::default(),
         names: Names::new(),
     };
-    for text in texts {
+    for text in pieces {
         reader.read(text);
     }
     (reader.locals, reader.names)
 }
 
 fn actions_span(text: &CText, at: &Range<usize>) -> Span {
-    crate::actions::inner(text.span, at)
+    nest_c::inner(text.span, at)
 }
 
 fn children(node: Node<'_>) -> Vec<Node<'_>> {
@@ -142,7 +142,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn say(&mut self, code: Diag, text: &CText, at: Range<usize>, message: String, help: &str) {
+    fn report(&mut self, code: Diag, text: &CText, at: Range<usize>, message: String, help: &str) {
         self.out
             .push(Diagnostic::new(code, actions_span(text, &at), message).help(help));
     }
@@ -159,7 +159,7 @@ impl Reader<'_> {
             let what = "this cannot be read as C declarations".to_string();
             let help = "before the first rule stand per-connection declarations, each with its `;`; \
                         %{ %} around them if they do not begin with a type";
-            return self.say(Diag::E0502, text, at, what, help);
+            return self.report(Diag::E0502, text, at, what, help);
         }
         for node in children(tree.root_node()) {
             let at = node.byte_range();
@@ -169,19 +169,19 @@ impl Reader<'_> {
                 "function_definition" => {
                     let what = "a function among the per-connection variables".to_string();
                     let help = "put it into %{ %} or into the start-up section";
-                    self.say(Diag::E0501, text, at, what, help);
+                    self.report(Diag::E0501, text, at, what, help);
                 }
                 _ if Conditional::of(node, &text.text).holds_objects => {
                     let what = "per-connection variables under a condition".to_string();
                     let help = "declare them without it, or declare a struct type under it";
-                    self.say(Diag::E0501, text, at, what, help);
+                    self.report(Diag::E0501, text, at, what, help);
                 }
                 _ if is_type_only(node) => self.no_variable(text, node),
                 _ => {
                     let what = "this is no declaration".to_string();
                     let help = "before the first rule stand per-connection declarations; \
                                 statements belong into START's action";
-                    self.say(Diag::E0502, text, at, what, help);
+                    self.report(Diag::E0502, text, at, what, help);
                 }
             }
         }
@@ -215,10 +215,10 @@ impl Reader<'_> {
         if let Some((at, word)) = storage(node, &text.text) {
             let what = format!("a per-connection variable cannot be `{word}`");
             let help = match word.as_str() {
-                "static" => "what all connections share belongs into %{ %}",
+                "static" => "declare what all connections share in %{ %}",
                 _ => "remove the word",
             };
-            return self.say(Diag::E0501, text, at.byte_range(), what, help);
+            return self.report(Diag::E0501, text, at.byte_range(), what, help);
         }
         let is_aligned = |c: &Node<'_>| {
             let word = &text.text[c.byte_range()];
@@ -227,12 +227,12 @@ impl Reader<'_> {
         if let Some(aligned) = children(node).into_iter().find(is_aligned) {
             let what = "a per-connection variable cannot have an alignment of its own".to_string();
             let help = "give it to a member: struct { _Alignas(16) char bytes[32]; } name";
-            return self.say(Diag::E0501, text, aligned.byte_range(), what, help);
+            return self.report(Diag::E0501, text, aligned.byte_range(), what, help);
         }
         let first = all[0].start_byte();
         let specifiers = node.start_byte()..first;
         let spec_text = &text.text[specifiers.clone()];
-        let is_const = ctext::tokens(spec_text)
+        let is_const = lexer::tokens(spec_text)
             .iter()
             .any(|t| t.kind == Kind::Name && &spec_text[t.at.clone()] == "const");
         let spec_uses = children(node)
@@ -271,18 +271,18 @@ impl Reader<'_> {
         let name = text.text[name_node.byte_range()].to_string();
         if is_prototype(declarator) {
             let what = format!("`{name}` is a function among variables");
-            self.say(
+            self.report(
                 Diag::E0501,
                 text,
                 name_node.byte_range(),
                 what,
-                "declare it apart",
+                "declare it separately",
             );
             return None;
         }
         if name.starts_with("nest_") {
             let what = format!("`{name}`: names that begin with nest_ are nest's");
-            self.say(
+            self.report(
                 Diag::E0504,
                 text,
                 name_node.byte_range(),
@@ -293,7 +293,7 @@ impl Reader<'_> {
         }
         if self.names.contains_key(&name) {
             let what = format!("`{name}` is declared twice");
-            self.say(
+            self.report(
                 Diag::E0103,
                 text,
                 name_node.byte_range(),
@@ -309,7 +309,7 @@ impl Reader<'_> {
         if unsized_array && value.is_none() {
             let what = format!("`{name}` has no size");
             let help = "write the size, or an initialiser that gives it";
-            self.say(Diag::E0501, text, declarator.byte_range(), what, help);
+            self.report(Diag::E0501, text, declarator.byte_range(), what, help);
             return None;
         }
         let base = declarator.start_byte();
@@ -319,7 +319,7 @@ impl Reader<'_> {
             let what = format!("the size of `{name}` is not constant");
             let at = at.clone();
             let help = "a connection's record has one size; allocate with $keep in START";
-            self.say(Diag::E0501, text, at, what, help);
+            self.report(Diag::E0501, text, at, what, help);
             return None;
         }
         let index = self.locals.variables.len();
@@ -383,24 +383,21 @@ fn variable_uses(found: Vec<(Range<usize>, usize)>, base: usize) -> Vec<Use> {
 /// Sorts the start-up section.
 pub fn startup(
     sources: &SourceMap,
-    texts: &[CText],
+    pieces: &[CText],
     parser: &mut Parser,
     out: &mut Vec<Diagnostic>,
 ) -> Startup {
     let mut startup = Startup::default();
-    for text in texts {
+    for text in pieces {
         let Some(tree) = parser.parse(&text.text, None) else {
             continue;
         };
         if let Some(at) = first_error(tree.root_node()) {
             out.push(
-                Diagnostic::new(
-                    Diag::E0502,
-                    actions_span(text, &at),
-                    "this cannot be read as C",
-                )
-                .help("behind the second `%%` stands C that runs once, at the start: rules stand before \
-                     it, what only a preprocessor can read in %{ %}"),
+                Diagnostic::new(Diag::E0502, actions_span(text, &at), "this is not valid C").help(
+                    "the C code after the second `%%` runs once, at the start: write rules \
+                    before it, and code that needs the preprocessor in %{ %}",
+                ),
             );
             continue;
         }
@@ -428,8 +425,15 @@ fn startup_item(
             if name.is_some_and(|n| &text.text[n.byte_range()] == "main") {
                 let span = actions_span(text, &name.map_or(at, |n| n.byte_range()));
                 out.push(
-                    Diagnostic::new(Diag::E0503, span, "a main in the start-up section").help(
-                        "the section itself is main's beginning: write the statements without it",
+                    Diagnostic::new(
+                        Diag::E0503,
+                        span,
+                        "`main` is defined in the start-up \
+                        section",
+                    )
+                    .help(
+                        "the section is the beginning of main: write the statements without a \
+                         function",
                     ),
                 );
                 return;

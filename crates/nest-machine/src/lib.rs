@@ -6,17 +6,15 @@
 mod actions;
 mod blocks;
 mod cmacros;
+mod context;
 mod csections;
-mod ctext;
-pub mod directives;
-pub mod effects;
-pub mod flow;
 pub mod matching;
 pub mod model;
+mod models;
 pub mod options;
+mod overrides;
 pub mod reach;
 mod resolve;
-mod scope;
 mod unused;
 mod whole;
 
@@ -25,18 +23,8 @@ use nest_syntax::Loader;
 
 pub use model::*;
 pub use nest_feature::{Feature, Features};
+pub use overrides::Overrides;
 pub use resolve::{MOST_STATES, STATE_BUDGET};
-
-/// What the command line may override.
-#[derive(Clone, Debug, Default)]
-pub struct Overrides {
-    /// `--model NAME`, one of [`MODELS`]: in place of the specification's.
-    pub model: Option<String>,
-    /// Compile the trace feature in (`nest run --trace`, the conformance suite).
-    pub trace: bool,
-    /// The text of the C files that are compiled with it: functions that they name are compiled in.
-    pub beside: Vec<String>,
-}
 
 /// The outcome of [`compile`].
 #[derive(Debug)]

@@ -8,7 +8,7 @@ pub mod words;
 
 use crate::model::{Cond, Machine, Rule, Strategy};
 use crate::reach::Reach;
-use nest_pattern::{Cuts, Member, Merged, Tagged};
+use nest_pattern::{Cuts, Member, Product, Tagged};
 use size::Size;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub struct Matching {
     /// Rules side by side. Two automata never run together.
     pub automata: Vec<Automaton>,
     /// Rules apart, and why.
-    pub apart: BTreeMap<usize, Reason>,
+    pub standalone: BTreeMap<usize, Reason>,
     /// Rules whose parts take a second pass though they are in an automaton, and why.
     pub untagged: BTreeMap<usize, Reason>,
     /// Where the elements of each rule end, as far as it is known when it is decided.
@@ -39,7 +39,7 @@ pub struct Matching {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// `%option matching apart`.
-    Asked,
+    Requested,
     /// Its own automaton has too many states.
     Rule,
     /// With the others there are more than `matchingStates`.
@@ -60,7 +60,7 @@ pub struct Automaton {
     /// The one of them that always holds, if any does.
     always: Option<usize>,
     /// The product.
-    pub merged: Merged,
+    pub product: Product,
     /// As code rather than as a table.
     pub direct: bool,
 }
@@ -97,7 +97,7 @@ impl Automaton {
 
     fn sizes(&self) -> Size<'_> {
         Size {
-            merged: &self.merged,
+            product: &self.product,
             conditions: if self.active.is_some() {
                 1
             } else {
@@ -127,7 +127,7 @@ impl Matching {
             })
             .collect();
         // Actions that are understood say which conditions ever hold together.
-        let reach = (m.settings.strategy != Strategy::Apart).then(|| Reach::of(m));
+        let reach = (m.settings.strategy != Strategy::Standalone).then(|| Reach::of(m));
         let together = reach.filter(|reach| reach.exact).and_then(|reach| {
             let sets = reach.together(&conditions)?.into_iter();
             Some(sets.map(BTreeSet::from_iter).collect::<Vec<BTreeSet<_>>>())
@@ -135,7 +135,7 @@ impl Matching {
         let mut matching = Matching {
             foreseen: together.is_some(),
             automata: Vec::new(),
-            apart: BTreeMap::new(),
+            standalone: BTreeMap::new(),
             untagged: BTreeMap::new(),
             cuts: vec![None; m.rules.len()],
             conditions,
@@ -160,8 +160,8 @@ impl Matching {
             matching.add(m, &rules, &active.collect::<Vec<_>>());
         }
         // Fixed distances need no automaton.
-        for rule in matching.apart.keys() {
-            let cuts = Cuts::of(&m.rules[*rule].nfa, &m.rules[*rule].asked);
+        for rule in matching.standalone.keys() {
+            let cuts = Cuts::of(&m.rules[*rule].nfa, &m.rules[*rule].requested);
             matching.cuts[*rule] = cuts.tags.is_empty().then_some(cuts);
         }
         matching
@@ -170,9 +170,9 @@ impl Matching {
     /// One group: side by side as many as can be, the others apart. `active`: what can hold of it,
     /// if that is known.
     fn add(&mut self, m: &Machine, rules: &[usize], active: &[Active]) {
-        if m.settings.strategy == Strategy::Apart {
-            let reasons = rules.iter().map(|rule| (*rule, Reason::Asked));
-            self.apart.extend(reasons);
+        if m.settings.strategy == Strategy::Standalone {
+            let reasons = rules.iter().map(|rule| (*rule, Reason::Requested));
+            self.standalone.extend(reasons);
             return;
         }
         let mut candidates = Vec::new();
@@ -180,7 +180,7 @@ impl Matching {
             match Candidate::of(&m.rules[*rule], *rule, m.settings.matching_states) {
                 Some(candidate) => candidates.push(candidate),
                 None => {
-                    self.apart.insert(*rule, Reason::Rule);
+                    self.standalone.insert(*rule, Reason::Rule);
                 }
             }
         }
@@ -214,21 +214,22 @@ impl Matching {
             Ok(automaton) => (automaton, all, with_tags),
             // First as many rules as fit, then as many with tags.
             Err(reason) => {
-                let room = m.settings.matching_code;
+                let capacity = m.settings.matching_code;
                 let size = |at: &usize| candidates[*at].plain.accepts.len();
                 let known = with_tags.is_empty().then_some(reason);
                 let (plain, within, why) =
-                    most(&all, size, (0, room), known, |some| merge(some, &NONE));
+                    most(&all, size, (0, capacity), known, |some| merge(some, &NONE));
                 let left = all.difference(&within).map(|at| candidates[*at].rule);
-                self.apart
+                self.standalone
                     .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
                 let Some(plain) = plain else { return };
                 let size = |at: &usize| candidates[*at].automaton(true).accepts.len();
                 let known = (within == all).then_some(reason);
                 let tags = with_tags.intersection(&within).copied().collect();
-                let (kept, tagged, why) = most(&tags, size, (plain.size(), room), known, |some| {
-                    merge(&within, some)
-                });
+                let (kept, tagged, why) =
+                    most(&tags, size, (plain.size(), capacity), known, |some| {
+                        merge(&within, some)
+                    });
                 let left = tags.difference(&tagged).map(|at| candidates[*at].rule);
                 self.untagged
                     .extend(left.zip(std::iter::repeat(why.unwrap_or(reason))));
@@ -271,7 +272,7 @@ impl Matching {
         }
         let sum = |of: &dyn Fn(&Automaton) -> usize| automata.iter().map(of).sum::<usize>();
         let small = automata.len() == 1
-            || (sum(&|a| a.merged.blocks().count()) <= DIRECT
+            || (sum(&|a| a.product.blocks().count()) <= DIRECT
                 && sum(&Automaton::size) <= m.settings.matching_code);
         small.then_some(automata)
     }
@@ -296,8 +297,8 @@ impl Matching {
             })
             .collect();
         let certain = conditions.len() == 1 || active.is_some();
-        let merged = Merged::build(&sides, certain, settings.matching_states);
-        let merged = merged.ok_or(Reason::States)?;
+        let product = Product::build(&sides, certain, settings.matching_states);
+        let product = product.ok_or(Reason::States)?;
         let mut automaton = Automaton {
             direct: false,
             rules: members.iter().map(|(rule, _)| *rule).collect(),
@@ -307,11 +308,11 @@ impl Matching {
                 .iter()
                 .find(|(rule, _)| m.rules[*rule].cond == Cond::True)
                 .map(|(rule, _)| condition_of[*rule]),
-            merged,
+            product,
         };
         automaton.direct = match settings.strategy {
             Strategy::Auto => {
-                automaton.merged.blocks().count() <= DIRECT
+                automaton.product.blocks().count() <= DIRECT
                     && automaton.sizes().code() <= settings.matching_code
             }
             strategy => strategy == Strategy::Code,
@@ -333,7 +334,7 @@ impl Matching {
     /// Most registers of an automaton.
     #[must_use]
     pub fn registers(&self) -> usize {
-        let registers = self.automata.iter().map(|a| a.merged.registers);
+        let registers = self.automata.iter().map(|a| a.product.registers);
         registers.max().unwrap_or(0)
     }
 }
@@ -352,7 +353,7 @@ const NONE: Chosen = BTreeSet::new();
 fn most(
     all: &Chosen,
     size: impl Fn(&usize) -> usize,
-    (mut taken, room): (usize, usize),
+    (mut used, capacity): (usize, usize),
     known: Option<Reason>,
     attempt: impl Fn(&Chosen) -> Result<Automaton, Reason>,
 ) -> (Option<Automaton>, Chosen, Option<Reason>) {
@@ -365,8 +366,8 @@ fn most(
     }));
     let (mut best, mut fits, mut fails) = (None, 0, order.len() + 1);
     let mut why = known;
-    let full = |taken| taken > room - 2 * room / WITHIN;
-    if full(taken) {
+    let full = |used| used > capacity - 2 * capacity / WITHIN;
+    if full(used) {
         return (None, Chosen::new(), why);
     }
     if known.is_some() {
@@ -381,9 +382,9 @@ fn most(
     // Each attempt costs as much as all that follows; the last few rules are not worth one.
     while fits + 1 + fails / WITHIN < fails {
         let count = match why {
-            Some(Reason::Code(size)) if fails < before.len() && size > taken => {
-                let wanted = (room - room / WITHIN).saturating_sub(taken);
-                let more = (before[fails] - before[fits]) * wanted / (size - taken);
+            Some(Reason::Code(size)) if fails < before.len() && size > used => {
+                let wanted = (capacity - capacity / WITHIN).saturating_sub(used);
+                let more = (before[fails] - before[fits]) * wanted / (size - used);
                 let count = before.partition_point(|sum| *sum <= before[fits] + more) - 1;
                 count.clamp(fits + 1, fails - 1)
             }
@@ -391,10 +392,10 @@ fn most(
         };
         match attempt(&order[..count].iter().copied().collect()) {
             Ok(automaton) => {
-                taken = automaton.size();
+                used = automaton.size();
                 (best, fits) = (Some(automaton), count);
                 step *= 2;
-                if full(taken) {
+                if full(used) {
                     break;
                 }
             }
@@ -420,7 +421,7 @@ struct Candidate {
 impl Candidate {
     /// Nothing if it does not fit at all.
     fn of(rule: &Rule, number: usize, budget: usize) -> Option<Candidate> {
-        let cuts = Cuts::of(&rule.nfa, &rule.asked);
+        let cuts = Cuts::of(&rule.nfa, &rule.requested);
         let plain = plain(rule, budget)?;
         let tagged = if cuts.tags.is_empty() {
             None

@@ -8,15 +8,15 @@
 //! those whose condition holds the shortest fires first, of equals the lower number. **Actions** are C text plus the places ([`Use`]) where
 //! something else must stand; an emitter replaces exactly those and leaves the rest untouched.
 
-use crate::directives::Directive;
-use crate::options::OptionInfo;
-use crate::scope::Body;
-use nest_diag::{SourceMap, Span};
+pub use crate::models::{MODELS, Model, ModelKind};
+use crate::options::row::OptionInfo;
+pub use nest_c::{Action, Arg, ArgKind, Args, Code, Use, What};
+use nest_c::{Declaration, Source};
+use nest_diag::Span;
 use nest_feature::Features;
 use nest_pattern::{Dfa, Nfa};
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 /// A checked specification.
 #[derive(Clone, Debug)]
@@ -47,44 +47,30 @@ pub struct Machine {
     pub features: Features,
 }
 
-/// C text of the user's and where it came from.
-#[derive(Clone, Debug)]
-pub struct Code {
-    /// The file, as the user named it.
-    pub file: String,
-    /// The line on which the text begins, from 1.
-    pub line: usize,
-    /// The column on which it begins, from 1.
-    pub column: usize,
-    /// The text.
-    pub text: String,
-}
-
-impl Code {
-    /// The code at `span`.
+impl Machine {
+    /// Its C, for the analyses.
     #[must_use]
-    pub fn at(sources: &SourceMap, span: Span) -> Code {
-        let (line, column) = sources.position(span.file, span.start);
-        Code {
-            file: sources.file(span.file).name.clone(),
-            line,
-            column,
-            text: sources.text(span).to_string(),
-        }
-    }
-
-    /// A part of it.
-    #[must_use]
-    pub fn part(&self, at: Range<usize>) -> Code {
-        let before = &self.text[..at.start];
-        let last = before.rsplit('\n').next().unwrap_or_default();
-        let lines = before.matches('\n').count();
-        let start = if lines == 0 { self.column } else { 1 };
-        Code {
-            file: self.file.clone(),
-            line: self.line + lines,
-            column: start + last.chars().count(),
-            text: self.text[at].to_string(),
+    pub fn source(&self) -> Source<'_> {
+        let startup = self
+            .startup
+            .file_scope
+            .iter()
+            .chain(&self.startup.functions);
+        let declarator = |v: &usize| &self.locals.variables[*v].declarator;
+        let variables = self.locals.groups.iter().map(|group| Declaration {
+            specifiers: &group.specifiers,
+            declarators: group.variables.iter().map(declarator).collect(),
+        });
+        Source {
+            name: &self.name,
+            states: &self.states,
+            rules: self.rules.iter().map(|r| &r.action).collect(),
+            timers: self.timers.iter().map(|t| &t.action).collect(),
+            start: self.start.as_ref(),
+            end: self.end.as_ref(),
+            file_scope: self.prologue.iter().chain(startup).collect(),
+            variables: variables.collect(),
+            macros: self.locals.macros.iter().map(|fix| &fix.rest).collect(),
         }
     }
 }
@@ -107,7 +93,7 @@ pub struct Rule {
     /// The elements as they are written, for messages.
     pub elements: Vec<String>,
     /// The elements (from 0) whose places its action asks for.
-    pub asked: BTreeSet<u32>,
+    pub requested: BTreeSet<u32>,
     /// Whether others may ask for any: functions that the action hands `$self`.
     pub open: bool,
     /// The ordered NFA.
@@ -152,92 +138,6 @@ pub enum Cond {
     And(Vec<Cond>),
     /// Any of them.
     Or(Vec<Cond>),
-}
-
-/// An action: text and what to replace in it.
-#[derive(Clone, Debug)]
-pub struct Action {
-    /// The C between the braces.
-    pub code: Code,
-    /// Its place.
-    pub span: Span,
-    /// By position; they do not overlap, but a call's arguments lie inside it.
-    pub uses: Vec<Use>,
-    /// Parsed as a function's body, once somebody has asked.
-    pub(crate) body: OnceLock<Body>,
-}
-
-/// A place in an action where something else must stand.
-#[derive(Clone, Debug)]
-pub struct Use {
-    /// The token: the variable's name, the directive's head (`$reply`), or `\$`.
-    pub at: Range<usize>,
-    /// What it is.
-    pub what: What,
-}
-
-/// What a [`Use`] is.
-#[derive(Clone, Debug)]
-pub enum What {
-    /// A per-connection variable, by its number in [`Locals::variables`].
-    Variable(usize),
-    /// `\$`.
-    Dollar,
-    /// `$n`.
-    Part(u32),
-    /// A duration, in milliseconds.
-    Milliseconds(u32),
-    /// `$block`, up to the `}` at `close`.
-    Block {
-        /// Offset of its `}`.
-        close: usize,
-    },
-    /// A directive.
-    Directive {
-        /// Which.
-        directive: &'static Directive,
-        /// Its arguments; none if it has no parentheses.
-        call: Option<Args>,
-    },
-}
-
-/// The arguments of a directive.
-#[derive(Clone, Debug)]
-pub struct Args {
-    /// Offset of `(`.
-    pub open: usize,
-    /// Offset of `)`.
-    pub close: usize,
-    /// Each argument.
-    pub args: Vec<Arg>,
-    /// `$reply`: the first argument is a format.
-    pub format: bool,
-}
-
-/// An argument.
-#[derive(Clone, Debug)]
-pub struct Arg {
-    /// Where.
-    pub at: Range<usize>,
-    /// What it was resolved to, where the directive asks for it.
-    pub kind: ArgKind,
-}
-
-/// What an argument is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ArgKind {
-    /// A C expression.
-    Expression,
-    /// Exactly a part: `$n`.
-    Part(u32),
-    /// A part's number.
-    PartNumber(u32),
-    /// A state.
-    State(u32),
-    /// `*`.
-    AllStates,
-    /// The C name of a log level.
-    Level(&'static str),
 }
 
 /// What stands before the first rule.
@@ -301,104 +201,6 @@ pub struct Startup {
     pub main: Vec<Code>,
 }
 
-/// Concurrency models of this version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ModelKind {
-    /// blocking × process.
-    Process,
-    /// blocking × thread.
-    Thread,
-    /// epoll × loops.
-    Event,
-    /// script × loops.
-    Script,
-}
-
-/// A row of the table of models: everything the tools know of one.
-#[derive(Clone, Copy, Debug)]
-pub struct Model {
-    /// Which.
-    pub kind: ModelKind,
-    /// For `--model`.
-    pub name: &'static str,
-    /// The option that selects it; none: only `--model`.
-    pub option: &'static str,
-    /// One line.
-    pub doc: &'static str,
-    /// How bytes reach channels: `runtime/poller/NAME.c`.
-    pub io: &'static str,
-    /// Who runs sessions: `runtime/workers/NAME.c`.
-    pub workers: &'static str,
-    /// Most clients the model is offered for.
-    pub most_clients: u32,
-    /// Clients when the specification names another model or none.
-    pub clients: u32,
-}
-
-/// The models of this version.
-pub const MODELS: &[Model] = &[
-    Model {
-        kind: ModelKind::Process,
-        name: "process",
-        option: "processServer",
-        doc: "a process for each client, forked ahead",
-        io: "blocking",
-        workers: "process",
-        most_clients: 32_000,
-        clients: 256,
-    },
-    Model {
-        kind: ModelKind::Thread,
-        name: "thread",
-        option: "threadServer",
-        doc: "a thread for each client, made ahead",
-        io: "blocking",
-        workers: "thread",
-        most_clients: 32_000,
-        clients: 256,
-    },
-    Model {
-        kind: ModelKind::Event,
-        name: "event",
-        option: "eventServer",
-        doc: "one loop for all clients (epoll)",
-        io: "epoll",
-        workers: "loops",
-        most_clients: 1_000_000,
-        clients: 1000,
-    },
-    Model {
-        kind: ModelKind::Script,
-        name: "script",
-        option: "",
-        doc: "no sockets: conversations from standard input, deterministic, for tests",
-        io: "script",
-        workers: "loops",
-        most_clients: 1_000_000,
-        clients: 1000,
-    },
-];
-
-impl ModelKind {
-    /// Its row.
-    #[must_use]
-    pub fn row(self) -> &'static Model {
-        MODELS.iter().find(|m| m.kind == self).unwrap_or(&MODELS[0])
-    }
-
-    /// Most clients it is offered for.
-    #[must_use]
-    pub fn most_clients(self) -> u32 {
-        self.row().most_clients
-    }
-
-    /// The model `--model` means.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<ModelKind> {
-        MODELS.iter().find(|m| m.name == name).map(|m| m.kind)
-    }
-}
-
 /// `%option framing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
@@ -419,7 +221,7 @@ pub enum Strategy {
     /// Side by side, as a table.
     Table,
     /// Each rule by itself.
-    Apart,
+    Standalone,
 }
 
 /// All options, settled.

@@ -1,71 +1,16 @@
 //! The one table of options: what `%option` takes, what a running server takes, what comes later.
 
+pub(crate) mod row;
 mod words;
 
 use crate::model::{Framing, ModelKind, RunOption, Settings, Strategy};
 use nest_diag::{Code, Diagnostic, Span, nearest};
 use nest_feature::Feature;
 use nest_syntax::ast::{Name, OptionDecl};
+pub use row::{LONGEST, OptionInfo, Value};
 pub use words::{duration, is_address, size};
 
-/// What an option's value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A model and its most simultaneous clients.
-    Model(ModelKind),
-    /// No value.
-    Flag,
-    /// A plain number.
-    Number {
-        /// Least.
-        least: u32,
-        /// Most.
-        most: u32,
-    },
-    /// Bytes: a number with K, M or G.
-    Size {
-        /// Least.
-        least: u32,
-        /// Most.
-        most: u32,
-    },
-    /// One word or quoted text.
-    Text,
-    /// Milliseconds: a number with ms, s, m or h, or `none`; at most [`LONGEST`].
-    Duration,
-    /// One or more addresses.
-    Addresses,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// Not in this version.
-    Later,
-}
-
-/// One option.
-#[derive(Clone, Copy, Debug)]
-pub struct OptionInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// What it takes.
-    pub value: Value,
-    /// The value when nobody says one, as text.
-    pub default: &'static str,
-    /// Whether a running server takes it (config.nest, environment, command line).
-    pub run: bool,
-    /// Whether HUP changes it in a running server; else it needs a restart.
-    pub reload: bool,
-    /// Whether `%option` takes it (`maxClients` is given behind the model).
-    pub spec: bool,
-    /// The features that its words select; a flag's word is empty.
-    pub selects: &'static [(&'static str, Feature)],
-    /// One line.
-    pub doc: &'static str,
-}
-
 const M: u32 = 1 << 20;
-
-/// The longest duration there is: 24h, in ms.
-pub const LONGEST: u32 = 24 * 60 * 60 * 1000;
 
 const fn o(
     name: &'static str,
@@ -119,21 +64,21 @@ pub const OPTIONS: &[OptionInfo] = &[
         Value::Model(ModelKind::Process),
         "",
         false,
-        "a process for each client, at most N at once",
+        "one process per client, at most N at a time",
     ),
     o(
         "threadServer",
         Value::Model(ModelKind::Thread),
         "",
         false,
-        "a thread for each client, at most N at once",
+        "one thread per client, at most N at a time",
     ),
     o(
         "eventServer",
         Value::Model(ModelKind::Event),
         "",
         false,
-        "one loop for all clients, at most N at once",
+        "one event loop for all clients, at most N at a time",
     ),
     o(
         "standAlone",
@@ -153,7 +98,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         reload: false,
         spec: false,
         selects: &[],
-        doc: "most simultaneous clients; more wait until one leaves",
+        doc: "maximum number of clients; further clients wait until one leaves",
     },
     live(
         "serverName",
@@ -169,14 +114,14 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "8080",
         true,
-        "the TCP port, on all interfaces; 0 lets the system choose",
+        "the TCP port, on all interfaces; 0: the system chooses one",
     ),
     o(
         "listen",
         Value::Addresses,
         "",
         true,
-        "addresses in place of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd",
+        "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd",
     ),
     o(
         "inputBuffer",
@@ -186,7 +131,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "8K",
         true,
-        "most bytes of one message; beyond it the connection ends",
+        "maximum size of a message; a longer one ends the connection",
     ),
     live(
         "outputBuffer",
@@ -204,21 +149,22 @@ pub const OPTIONS: &[OptionInfo] = &[
             most: 1024 * M,
         },
         "64K",
-        "bytes a connection may $keep",
+        "bytes that a connection may allocate with $keep",
     ),
     o(
         "framing",
         Value::Word(&["stream", "message"]),
         "stream",
         false,
-        "stream: matching goes on until decided; message: what one receive brought is a message",
+        "stream: patterns determine messages; message: the bytes of one receive call are a message",
     ),
     o(
         "matching",
         Value::Word(&["auto", "code", "table", "apart"]),
         "auto",
         false,
-        "rules side by side in an automaton, as code or as a table; or apart; the result is the same",
+        "code, table: one automaton for all rules; apart: one for each rule; the result is the \
+         same",
     ),
     o(
         "matchingStates",
@@ -228,7 +174,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "4096",
         false,
-        "rules whose automaton has more states are matched apart",
+        "rules whose automaton has more states are matched separately",
     ),
     o(
         "matchingCode",
@@ -238,27 +184,27 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         "256K",
         false,
-        "rules whose automaton takes more bytes of C are matched apart",
+        "rules whose automaton needs more bytes of C code are matched separately",
     ),
     o(
         "caseless",
         Value::Flag,
         "",
         false,
-        "patterns match letters of both cases",
+        "patterns ignore the case of letters",
     ),
     selecting(
         "inetd",
         Value::Flag,
         "",
         &[("", Feature::Inetd)],
-        "inetd or its like listens, and hands over connections or its socket",
+        "inetd or a similar program listens, and passes connections or its socket",
     ),
     live(
         "readTimeout",
         Value::Duration,
         "30s",
-        "from the first byte of a message until it is whole",
+        "from the first byte of a message until it is complete",
     ),
     live(
         "writeTimeout",
@@ -282,21 +228,21 @@ pub const OPTIONS: &[OptionInfo] = &[
         "drainTimeout",
         Value::Duration,
         "5s",
-        "how long a server that stops lets its clients finish",
+        "how long a stopping server lets its clients finish",
     ),
     o(
         "helpers",
         Value::Number { least: 1, most: 64 },
         "4",
         true,
-        "most threads of an event server for files and $block",
+        "maximum number of threads of an event server for files and $block",
     ),
     o(
         "fileRoot",
         Value::Text,
         "",
         true,
-        "the directory beneath which files are; \"\": the working directory",
+        "the directory that contains all files; \"\": the working directory",
     ),
     selecting(
         "logging",
@@ -306,7 +252,7 @@ pub const OPTIONS: &[OptionInfo] = &[
             ("connections", Feature::Log),
             ("requests", Feature::Requests),
         ],
-        "what is logged: errors; a line for each connection too; and one for each message",
+        "what is logged: errors; also a line per connection; also a line per message",
     ),
     o("preforkServer", Value::Later, "", false, ""),
     o("uringServer", Value::Later, "", false, ""),
@@ -357,10 +303,10 @@ pub fn settle(
             continue;
         }
         if !info.spec {
-            let what = format!("`{}` is not written in a specification", info.name);
+            let what = format!("`{}` cannot be set in a specification", info.name);
             out.push(
                 Diagnostic::new(Code::E0601, decl.name.span, what)
-                    .help("write the number behind the model, as in `%option eventServer 1000`"),
+                    .help("write the number after the model, as in `%option eventServer 1000`"),
             );
             continue;
         }
@@ -404,7 +350,7 @@ pub fn settle(
                 settings.strategy = match words[0] {
                     "code" => Strategy::Code,
                     "table" => Strategy::Table,
-                    "apart" => Strategy::Apart,
+                    "apart" => Strategy::Standalone,
                     _ => Strategy::Auto,
                 };
             }
@@ -452,10 +398,10 @@ fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnos
                     Diagnostic::new(
                         Code::E0604,
                         other.name.span,
-                        format!("`{name}` beside `inetd`"),
+                        format!("`{name}` and `inetd` exclude each other"),
                     )
-                    .label(inetd.name.span, "inetd listens in the server's place")
-                    .help("write addresses into inetd's own configuration"),
+                    .label(inetd.name.span, "inetd listens instead of the server")
+                    .help("write addresses in the configuration of inetd"),
                 );
             }
         }
@@ -468,10 +414,10 @@ fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnos
             Diagnostic::new(
                 Code::E0604,
                 listen.name.span,
-                "`listen` beside `serverPort`",
+                "`listen` and `serverPort` exclude each other",
             )
             .label(port.name.span, "the port is given here")
-            .help("write the port into the address, as in `%option listen *:8080`"),
+            .help("write the port in the address, as in `%option listen *:8080`"),
         );
     }
 }

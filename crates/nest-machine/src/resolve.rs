@@ -1,12 +1,15 @@
 //! From syntax to machine: names to numbers, patterns to automata, actions read.
 
-use crate::actions::{self, Context, Owner};
-use crate::ctext::{self, Kind};
-use crate::directives;
+use crate::actions::{self, Owner};
+use crate::context::Context;
 use crate::model::{Action, ArgKind, Code, Cond, Machine, ModelKind, Rule, Startup, Timer, What};
+use crate::options;
+use crate::overrides::Overrides;
 use crate::whole::{self, Refused};
-use crate::{Overrides, options, scope};
 use crate::{cmacros, csections, unused};
+use nest_c::directives::{self, States};
+use nest_c::lexer::{self, Kind};
+use nest_c::scope;
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
 use nest_feature::{Feature, Features};
 use nest_pattern::{Dfa, Nfa};
@@ -67,12 +70,12 @@ pub fn resolve(
     for text in &prologues {
         actions::no_directives(text, "%{ %}", out);
     }
-    let macro_texts: Vec<&ast::CText> = prologues
+    let macro_bodies: Vec<&ast::CText> = prologues
         .iter()
         .copied()
         .chain(spec.locals.iter())
         .collect();
-    locals.macros = cmacros::fixes(sources, &macro_texts, &mut parser, &variables, out);
+    locals.macros = cmacros::fixes(sources, &macro_bodies, &mut parser, &variables, out);
 
     let states = states(spec, out);
     let mut r = Resolver {
@@ -159,7 +162,7 @@ fn used_features(actions: &[&Action], c: &[&str]) -> Features {
         _ => None,
     });
     let names = c.iter().flat_map(|text| {
-        let tokens = ctext::tokens(text).into_iter();
+        let tokens = lexer::tokens(text).into_iter();
         let names = tokens.filter(|t| t.kind == Kind::Name);
         names.filter_map(|t| directives::feature(&text[t.at.clone()]))
     });
@@ -201,7 +204,7 @@ fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
                         name.span,
                         format!("more than {} states", MOST_STATES - 2),
                     )
-                    .help("keep numbers and modes in per-connection variables"),
+                    .help("store numbers and modes in per-connection variables"),
                 );
             }
             if !states.contains(&name.text) {
@@ -233,7 +236,7 @@ fn assignments(sources: &SourceMap, spec: &Spec, out: &mut Vec<Diagnostic>) {
             let what = format!("the macro `{}` begins with an equals sign", m.name.text);
             out.push(
                 Diagnostic::new(Diag::W0103, p.span, what)
-                    .help("leave the sign off, or quote it if it is meant"),
+                    .help("remove the sign, or quote it to match it"),
             );
         }
     }
@@ -296,8 +299,8 @@ impl Resolver<'_> {
         }
         let hirs = match nest_pattern::lower(pattern, &self.patterns, self.caseless) {
             Ok(hirs) => hirs,
-            Err(said) => {
-                cx.out.extend(said);
+            Err(reported) => {
+                cx.out.extend(reported);
                 return None;
             }
         };
@@ -322,7 +325,7 @@ impl Resolver<'_> {
                 .iter()
                 .map(|e| self.sources.text(e.span).to_string())
                 .collect(),
-            asked: action.uses.iter().flat_map(asked).collect(),
+            requested: action.uses.iter().flat_map(requested).collect(),
             open: action.uses.iter().any(hands_on),
             nfa,
             dfa,
@@ -341,7 +344,7 @@ impl Resolver<'_> {
         let Some(ms) = options::duration(&after.text).filter(|ms| *ms > 0) else {
             let what = match after.text.as_str() {
                 "" => "TIMEOUT lacks its time".to_string(),
-                text => format!("`{text}` is no time to wait"),
+                text => format!("`{text}` is not a valid time"),
             };
             cx.out.push(
                 Diagnostic::new(Diag::E0211, after.span, what)
@@ -394,8 +397,8 @@ impl Resolver<'_> {
     fn state(&self, name: &Name, out: &mut Vec<Diagnostic>) -> Option<u32> {
         let found = self.states.iter().position(|s| *s == name.text);
         if found.is_none() {
-            let said = out.iter().any(|d| d.span == name.span && d.is_error());
-            if !said {
+            let reported = out.iter().any(|d| d.span == name.span && d.is_error());
+            if !reported {
                 let near = nearest(&name.text, self.states.iter().map(String::as_str)).map_or_else(
                     || "declare it with %state".to_string(),
                     |n| format!("did you mean `{n}`?"),
@@ -433,7 +436,7 @@ impl Resolver<'_> {
 }
 
 /// The elements (from 0) that it asks for.
-fn asked(u: &crate::model::Use) -> Vec<u32> {
+fn requested(u: &crate::model::Use) -> Vec<u32> {
     let parts: Vec<u32> = match &u.what {
         What::Part(n) => vec![*n],
         What::Directive {
@@ -451,9 +454,9 @@ fn asked(u: &crate::model::Use) -> Vec<u32> {
     parts.iter().filter_map(|n| n.checked_sub(1)).collect()
 }
 
-/// Whether it is `$self`: whoever has it may ask for any part.
+/// Whether it is `$self`: a function that has it may use any part.
 fn hands_on(u: &crate::model::Use) -> bool {
-    matches!(&u.what, What::Directive { directive, .. } if directive.name == "self")
+    matches!(&u.what, What::Directive { directive, .. } if directive.does.states == States::HandsOn)
 }
 
 fn and(mut conds: Vec<Cond>) -> Cond {

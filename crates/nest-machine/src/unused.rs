@@ -3,8 +3,9 @@
 //!
 //! Must not know: which states are reached (what is marked somewhere counts).
 
-use crate::effects::Named;
 use crate::model::{ArgKind, Machine, What};
+use nest_c::directives::States;
+use nest_c::effects::Named;
 use nest_diag::{Code as Diag, Diagnostic, FileId};
 use nest_syntax::ast::{Decl, Spec};
 use std::collections::BTreeSet;
@@ -31,12 +32,13 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
         let What::Directive { directive, call } = &u.what else {
             continue;
         };
-        handed_on |= directive.name == "self";
+        let does = directive.does.states;
+        handed_on |= does == States::HandsOn;
         for arg in call.iter().flat_map(|call| &call.args) {
             if let ArgKind::State(n) = arg.kind {
-                match directive.name {
-                    "seen" | "next" => set.insert(n),
-                    "isset" | "LASTSEEN" => tested.insert(n),
+                match does {
+                    States::Marks | States::Only => set.insert(n),
+                    States::Tests | States::TestsLast => tested.insert(n),
                     _ => false,
                 };
             }
@@ -44,9 +46,11 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
     }
     if handed_on {
         // A function that nest does not see may mark and ask for what it likes.
-        let Some(named) = Named::of(m) else { return };
+        let Some(named) = Named::of(&m.source()) else {
+            return;
+        };
         set.extend((0..64).filter(|n| named.marked >> n & 1 == 1));
-        tested.extend((0..64).filter(|n| named.asked >> n & 1 == 1));
+        tested.extend((0..64).filter(|n| named.tested >> n & 1 == 1));
     }
     let declared = spec.decls.iter().filter_map(|d| match d {
         Decl::State(names) => Some(names),

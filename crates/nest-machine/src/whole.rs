@@ -20,7 +20,7 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
                 out.push(
                     Diagnostic::new(Code::E0206, rule.span, format!("a second {special} rule"))
                         .label(first, "the first is here")
-                        .help("write all of it into one action"),
+                        .help("combine both in one action"),
                 );
             }
         }
@@ -31,7 +31,7 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
                 out.push(
                     Diagnostic::new(Code::E0208, name.span, what)
                         .label(first, "the first is here")
-                        .help("names are for traces and messages: each names one rule"),
+                        .help("names identify rules in traces and messages: choose another name"),
                 );
             }
         }
@@ -44,12 +44,12 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
                 let start = startup.start as usize;
                 let second = Span::new(startup.file, start.saturating_sub(2), start);
                 Diagnostic::new(Code::E0209, second, what).help(
-                    "rules stand between the first `%%` and the second; behind the second stands C \
-                     that runs once, at the start",
+                    "rules are between the first and the second `%%`; the C code after the \
+                     second runs once, at the start",
                 )
             }
             None => Diagnostic::new(Code::E0209, Span::new(FileId(0), 0, 0), what)
-                .help("write one behind `%%`, such as `\"QUIT\" \\r?\\n { $close(); }`"),
+                .help("write one after `%%`, such as `\"QUIT\" \\r?\\n { $close(); }`"),
         });
     }
 }
@@ -64,8 +64,8 @@ pub struct Refused {
 
 impl Refused {
     /// From what the parser said. Takes time in proportion to the text.
-    pub fn new(spec_macros: &BTreeMap<String, &Macro>, said: &[Diagnostic]) -> Self {
-        let mut errors: Vec<(FileId, u32)> = said
+    pub fn new(spec_macros: &BTreeMap<String, &Macro>, reported: &[Diagnostic]) -> Self {
+        let mut errors: Vec<(FileId, u32)> = reported
             .iter()
             .filter(|d| d.is_error())
             .map(|d| (d.span.file, d.span.start))

@@ -23,7 +23,7 @@ fn compiled(text: &str) -> Compiled {
 #[track_caller]
 fn says(text: &str, expected: &[&str], allowed: usize) {
     let found = compiled(text);
-    let said: Vec<String> = found
+    let reported: Vec<String> = found
         .diagnostics
         .iter()
         .map(|d| {
@@ -32,7 +32,7 @@ fn says(text: &str, expected: &[&str], allowed: usize) {
         })
         .collect();
     assert_eq!(
-        (said, found.allowed),
+        (reported, found.allowed),
         (expected.iter().map(|s| (*s).to_string()).collect(), allowed),
         "{text}"
     );
@@ -169,12 +169,12 @@ fn what_is_none() {
             format!("%%\n\"a\" {{ /* {comment} */ }}\n"),
         ] {
             let found = compiled(&text);
-            let said: Vec<(&str, &str)> = found
+            let reported: Vec<(&str, &str)> = found
                 .diagnostics
                 .iter()
                 .map(|d| (d.code.name(), d.message.as_str()))
                 .collect();
-            assert_eq!(said, [("E0109", message)], "{text}");
+            assert_eq!(reported, [("E0109", message)], "{text}");
             assert!(found.machine.is_none());
         }
     }

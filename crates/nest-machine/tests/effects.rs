@@ -1,6 +1,6 @@
 //! What actions do to states: every way through C, and no more where it can be followed.
 
-use nest_machine::effects::{Closes, Effect, Effects, Path, answers};
+use nest_c::effects::{Closes, Effect, Effects, Path, answers};
 use nest_machine::{Machine, Overrides, compile};
 use nest_syntax::Alone;
 
@@ -14,11 +14,11 @@ fn machine(text: &str) -> Machine {
 /// Of an action in a specification with the states A (4), B (8), C (16), and the C `before` it.
 fn of(before: &str, action: &str) -> Effect {
     let text = format!("%{{\n{before}\n%}}\n%state A B C\n%%\n\"x\" {{ {action} }}\n");
-    Effects::of(&machine(&text)).rules.remove(0)
+    Effects::of(&machine(&text).source()).rules.remove(0)
 }
 
 /// `+A -B ?C =A close`: marks, clears, may mark or clear, last, ends; `[A!B]` before: only there.
-fn told(path: &Path) -> String {
+fn described(path: &Path) -> String {
     let names = |mask: u64| {
         let all = ["START", "DEFAULT", "A", "B", "C"].iter().enumerate();
         all.filter(|(n, _)| mask >> n & 1 == 1)
@@ -57,7 +57,7 @@ fn told(path: &Path) -> String {
 #[track_caller]
 fn check_with(before: &str, action: &str, expected: &[&str]) {
     let effect = of(before, action);
-    let mut found: Vec<String> = effect.paths.iter().map(told).collect();
+    let mut found: Vec<String> = effect.paths.iter().map(described).collect();
     let mut expected: Vec<String> = expected.iter().map(|s| (*s).to_string()).collect();
     found.sort();
     expected.sort();
@@ -74,7 +74,7 @@ fn check(action: &str, expected: &[&str]) {
 #[track_caller]
 fn check_unclear(before: &str, action: &str, expected: &str) {
     let effect = of(before, action);
-    let found: Vec<String> = effect.paths.iter().map(told).collect();
+    let found: Vec<String> = effect.paths.iter().map(described).collect();
     assert_eq!(
         (found, effect.exact),
         (vec![expected.to_string()], false),
@@ -212,7 +212,7 @@ fn functions_that_are_given_the_session() {
 }
 
 #[test]
-fn whoever_else_has_the_session_may_do_anything() {
+fn other_functions_with_the_session_may_do_anything() {
     let unknown = "void other(nest_session *self);\nstatic nest_session *kept;";
     for action in [
         "other($self);",
@@ -296,7 +296,7 @@ fn deep_and_long_texts_are_survived() {
         states.join(" "),
         each.join("\n")
     );
-    let effect = Effects::of(&machine(&text)).rules.remove(0);
+    let effect = Effects::of(&machine(&text).source()).rules.remove(0);
     assert!(!effect.exact && effect.paths.len() <= 64);
     let may = effect
         .paths
@@ -324,6 +324,6 @@ fn whether_every_way_answers() {
         ("more($self); $reply(\"x\");", false),
     ] {
         let text = format!("%{{\n{helper}\n%}}\n%state A\n%%\n\"x\" {{ {action} }}\n");
-        assert_eq!(answers(&machine(&text)), [expected], "{action}");
+        assert_eq!(answers(&machine(&text).source()), [expected], "{action}");
     }
 }

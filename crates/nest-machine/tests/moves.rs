@@ -1,7 +1,7 @@
 //! Every step between the sets that are reached: those by which they were found, and no others than
 //! lead to them.
 
-use nest_machine::effects::Effects;
+use nest_c::effects::Effects;
 use nest_machine::reach::{Move, Reach, Step, Winners};
 use nest_machine::{Machine, Overrides, compile};
 use nest_syntax::Alone;
@@ -15,7 +15,7 @@ fn machine(text: &str) -> Machine {
 
 fn moves(text: &str) -> (Reach, Option<Vec<Move>>) {
     let m = machine(text);
-    let effects = Effects::of(&m);
+    let effects = Effects::of(&m.source());
     let reach = Reach::by(&m, &effects, &mut Winners::new(&m));
     let moves = reach.moves(&m, &effects);
     (reach, moves)
@@ -25,7 +25,7 @@ fn moves(text: &str) -> (Reach, Option<Vec<Move>>) {
 #[track_caller]
 fn check(text: &str, expected: &[&str]) {
     let (_, moves) = moves(text);
-    let told = |s: &Move| {
+    let described = |s: &Move| {
         let set = |n: Option<usize>, none: &str| n.map_or(none.to_string(), |n| n.to_string());
         let by = match s.by {
             None => "start".to_string(),
@@ -38,7 +38,7 @@ fn check(text: &str, expected: &[&str]) {
     let found: BTreeSet<String> = moves
         .expect("all sets are known")
         .iter()
-        .map(told)
+        .map(described)
         .collect();
     let expected: BTreeSet<String> = expected.iter().map(ToString::to_string).collect();
     assert_eq!(found, expected, "{text}");

@@ -1,7 +1,7 @@
 //! Rules side by side: a search that leaves out bytes which the live rules take alike finds the same, by
 //! the same count of steps, as one that tries all.
 
-use nest_machine::reach::{At, Product, Search};
+use nest_machine::reach::{At, DfaProduct, Search};
 use nest_machine::{Overrides, compile};
 use nest_pattern::Dfa;
 use nest_syntax::Loader;
@@ -74,7 +74,7 @@ fn bytes_that_are_taken_alike_count_as_steps() {
     let m = compiled.machine.expect("the rules are right");
     let mut ends = [0; 3];
     for which in [&[0, 1, 2, 3, 4][..], &[0, 1, 2, 3], &[2, 3], &[1]] {
-        let product = Product::of(&m.rules, which).expect("each has an automaton");
+        let product = DfaProduct::of(&m.rules, which).expect("each has an automaton");
         let automata: Vec<&Dfa> = which.iter().flat_map(|r| &m.rules[*r].dfa).collect();
         for rule in which {
             let goal = |states: &[At]| {

@@ -13,7 +13,7 @@ fn machine(text: &str) -> Machine {
 }
 
 /// `DEFAULT A: rules r0 r2; by r0`, without START, which always holds; `~` before what is not certain.
-fn told(m: &Machine, reach: &Reach) -> Vec<String> {
+fn described(m: &Machine, reach: &Reach) -> Vec<String> {
     let set = |n: usize| {
         let set = &reach.sets[n];
         let states = (1..m.states.len()).filter(|s| set.states >> s & 1 == 1);
@@ -23,8 +23,8 @@ fn told(m: &Machine, reach: &Reach) -> Vec<String> {
             .iter()
             .map(|r| m.rules[*r].label.clone())
             .collect();
-        let way: Vec<String> = reach
-            .way_to(n)
+        let path: Vec<String> = reach
+            .path_to(n)
             .iter()
             .map(|(_, step)| match step {
                 Step::Rule(r) => m.rules[*r].label.clone(),
@@ -35,8 +35,8 @@ fn told(m: &Machine, reach: &Reach) -> Vec<String> {
         let last = set
             .last
             .map_or(String::new(), |n| format!(" last={}", m.states[n as usize]));
-        let (names, rules, way) = (names.join(" "), rules.join(" "), way.join(" "));
-        format!("{certain}{names}{last}: {rules}; {way}")
+        let (names, rules, path) = (names.join(" "), rules.join(" "), path.join(" "));
+        format!("{certain}{names}{last}: {rules}; {path}")
     };
     (0..reach.sets.len()).map(set).collect()
 }
@@ -46,7 +46,7 @@ fn check(text: &str, expected: &[&str]) {
     let m = machine(text);
     let reach = Reach::of(&m);
     assert!(reach.is_complete());
-    let mut found = told(&m, &reach);
+    let mut found = described(&m, &reach);
     found.sort();
     let mut expected: Vec<&str> = expected.to_vec();
     expected.sort_unstable();

@@ -95,13 +95,13 @@ fn every_set_of_a_trace_is_reached() {
         };
         cases += 1;
         let traces = fences.iter().filter(|(head, _)| head.starts_with("trace"));
-        let told: Vec<&str> = traces.flat_map(|(_, text)| text.lines()).collect();
-        for (at, line) in told.iter().enumerate() {
+        let described: Vec<&str> = traces.flat_map(|(_, text)| text.lines()).collect();
+        for (at, line) in described.iter().enumerate() {
             let Some(names) = line.trim().strip_prefix("states") else {
                 continue;
             };
             // What an action leaves that closes is no read point's.
-            let mut behind = told[at + 1..].iter().map(|line| line.trim());
+            let mut behind = described[at + 1..].iter().map(|line| line.trim());
             if behind.find(|line| !line.starts_with("reply")) == Some("end closed") {
                 continue;
             }

@@ -432,8 +432,8 @@ fn specification(seed: u64) {
             };
             let (set, active) = (&reach.sets[at], Active::of(&rules, now.states));
             let take: BTreeSet<usize> = active.takes.iter().flatten().map(|n| place(*n)).collect();
-            let said: BTreeSet<usize> = set.rules.iter().copied().collect();
-            assert_eq!(said, take, "seed {seed}\n{text}");
+            let reported: BTreeSet<usize> = set.rules.iter().copied().collect();
+            assert_eq!(reported, take, "seed {seed}\n{text}");
             assert_eq!(set.timer, active.fires.map(place), "seed {seed}\n{text}");
             assert_eq!(set.is_stuck(), !active.any, "seed {seed}\n{text}");
             let drawn = usize::try_from(dice.below(5)).expect("small");
@@ -453,7 +453,7 @@ fn specification(seed: u64) {
         if now.states == 1 {
             now.states = 3;
         }
-        for (from, step) in reach.way_to(at) {
+        for (from, step) in reach.path_to(at) {
             assert_eq!(reach.sets[from].states, now.states, "seed {seed}\n{text}");
             let by = (1..rules.len()).find(|n| match (step, rules[*n].kind) {
                 (Step::Rule(rule), Kind::Letters(_)) => place(*n) == rule,

@@ -1,6 +1,6 @@
 //! The reference says of options and directives what the compiler's tables say.
 
-use nest_machine::directives::{DIRECTIVES, Form};
+use nest_c::directives::{DIRECTIVES, Form};
 use nest_machine::options::{OPTIONS, Value};
 
 const REFERENCE: &str = include_str!("../../../docs/language.md");

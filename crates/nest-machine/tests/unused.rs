@@ -9,13 +9,13 @@ use nest_syntax::Alone;
 fn says(before: &str, rules: &str, expected: &[&str]) {
     let text = format!("%{{\n{before}\n%}}\n%state A B\n%%\n{rules}\n");
     let found = compile("t.nest", &text, &mut Alone, &Overrides::default());
-    let said: Vec<&str> = found
+    let reported: Vec<&str> = found
         .diagnostics
         .iter()
         .map(|d| d.message.as_str())
         .collect();
-    assert!(found.machine.is_some(), "{text}\n{said:?}");
-    assert_eq!(said, expected, "{text}");
+    assert!(found.machine.is_some(), "{text}\n{reported:?}");
+    assert_eq!(reported, expected, "{text}");
 }
 
 const BOTH: [&str; 2] = [

@@ -1,35 +1,37 @@
-//! Where elements end, as far as that is known without looking: at a distance from another place.
+//! Which ends of elements are known without recording them, because they have a fixed distance from
+//! another position.
 //!
-//! Elements of one length only tie their two ends together; of each such chain one end is a tag at
-//! most, none if the chain reaches the message's start or end. Must not know: automata with tags.
+//! An element with only one possible length ties its two ends together. Each such chain needs at
+//! most one tag, and none if it contains the start or the end of the message. Must not know:
+//! automata with tags.
 
 use crate::nfa::{Nfa, NfaState};
 use std::collections::BTreeSet;
 
-/// The place of a boundary.
+/// The position of a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Nobody asks for it.
+    /// Not needed.
     Unused,
-    /// Bytes behind the message's start.
+    /// Bytes after the start of the message.
     Start(u32),
     /// Bytes before its end.
     End(u32),
-    /// Bytes behind a tag, by its number.
+    /// Bytes after a tag, given by its number.
     Tag(usize, i64),
 }
 
-/// The boundaries behind each element but the last, and the elements behind which there are tags.
+/// The boundaries after all elements except the last, and the elements whose ends are tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cuts {
-    /// By element, without the last.
+    /// For each element except the last.
     pub cuts: Vec<Cut>,
-    /// The tags that they need: the element that ends there.
+    /// The tags: each is the element that ends there.
     pub tags: Vec<u32>,
 }
 
 impl Cuts {
-    /// For the parts (elements, from 0) that are asked for.
+    /// For the given parts (elements, from 0).
     #[must_use]
     pub fn of(nfa: &Nfa, parts: &BTreeSet<u32>) -> Cuts {
         let lengths = lengths(nfa);
@@ -67,7 +69,7 @@ impl Cuts {
         Cuts { cuts, tags }
     }
 
-    /// The place of a boundary in a message of `n` bytes.
+    /// The position of a boundary in a message of `n` bytes.
     #[must_use]
     pub fn place(&self, end: usize, tags: &[usize], n: usize) -> Option<usize> {
         match self.cuts[end] {
@@ -79,7 +81,7 @@ impl Cuts {
     }
 }
 
-/// The length of each element, if it has but one.
+/// The length of each element that has only one.
 fn lengths(nfa: &Nfa) -> Vec<Option<u32>> {
     let mut entries = vec![None; nfa.parts as usize];
     if let Some(first) = entries.first_mut() {
@@ -93,7 +95,7 @@ fn lengths(nfa: &Nfa) -> Vec<Option<u32>> {
     entries.iter().map(|entry| length(nfa, (*entry)?)).collect()
 }
 
-/// All states of the element at each length in turn, until it can end.
+/// Follows all states of the element for each length in turn, until it can end.
 fn length(nfa: &Nfa, entry: u32) -> Option<u32> {
     let mut at = BTreeSet::from([entry]);
     let mut n = 0;

@@ -1,88 +1,36 @@
-//! The DFA of one rule: ordered subset construction over the thread list.
+//! The DFA of one rule, built by ordered subset construction over the thread list.
 //!
-//! Regex libraries' determinisation cannot serve here. regex-automata's reports a match one byte
-//! after its end, and in the start state lets an empty match cut off the threads behind it; the
-//! language says what holds *at* a byte, and passes over an empty match. Must not know: notation,
+//! The determinisation of regex libraries cannot be used here. regex-automata reports a match one
+//! byte after its end, and in the start state an empty match cuts off the threads after it. The
+//! language defines what is true *at* a byte, and ignores empty matches. Must not know: notation,
 //! other rules.
 
 pub(crate) mod classes;
 pub(crate) mod minimise;
+mod state;
 
 use crate::hash::Table;
 use crate::nfa::Nfa;
 use crate::threads::Stepper;
-
-/// Per-rule DFA: exact acceptance and liveness at every byte (`docs/language.md`, Matching).
-/// State numbers are ordered by kind so that two comparisons classify a state:
-/// 0 is dead; 1 accepts and is not live (always present, even if unused);
-/// `2..first_silent` accept and are live; `first_silent..count` are live and do not accept.
-/// It is minimal, its numbering depends on nothing but the pattern's meaning, and `start` is
-/// `first_silent` (except if nothing can match, which [`crate::lower`] refuses: then 0).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dfa {
-    /// Byte to class.
-    pub classes: [u8; 256],
-    /// Number of classes (1..=256).
-    pub class_count: u32,
-    /// `next[state * class_count + class]`.
-    pub next: Vec<u32>,
-    /// The state before any byte; live, never accepting.
-    pub start: u32,
-    /// First state that is live and does not accept.
-    pub first_silent: u32,
-    /// Number of states.
-    pub count: u32,
-}
-
-/// The state without threads.
-const DEAD: u32 = 0;
-/// The accepting state without threads.
-const DONE: u32 = 1;
-
-/// A DFA that is complete but neither minimal nor numbered by kind.
-struct Raw {
-    classes: [u8; 256],
-    class_count: usize,
-    next: Vec<u32>,
-    start: u32,
-    /// Whether a state accepts. Live are all but [`DEAD`] and [`DONE`].
-    accepts: Vec<bool>,
-}
+pub use state::Dfa;
+use state::{DEAD, Raw};
 
 impl Dfa {
-    /// Builds the DFA, or `None` if that takes more than `state_budget` states before they are
-    /// minimised (or lists so long that they cost as much). The answer depends on the NFA and
-    /// the budget alone; time and memory are proportional to the budget.
+    /// Builds the DFA. Returns `None` if that needs more than `state_budget` states before
+    /// minimisation, or lists so long that they cost as much. The result depends only on the NFA
+    /// and the budget; time and memory are proportional to the budget.
     #[must_use]
     pub fn build(nfa: &Nfa, state_budget: usize) -> Option<Dfa> {
         Some(minimise::minimise(&determinise(nfa, state_budget)?))
     }
-
-    /// The state after `state` and `byte`.
-    #[must_use]
-    pub fn step(&self, state: u32, byte: u8) -> u32 {
-        let class = u32::from(self.classes[usize::from(byte)]);
-        self.next[(state * self.class_count + class) as usize]
-    }
-
-    /// Whether the rule accepts in `state`.
-    #[must_use]
-    pub fn accepts(&self, state: u32) -> bool {
-        state != DEAD && state < self.first_silent
-    }
-
-    /// Whether the rule is live in `state`.
-    #[must_use]
-    pub fn is_live(&self, state: u32) -> bool {
-        state > DONE
-    }
 }
 
-/// A state is its thread list, and a last number that says whether the rule accepted on the way in.
+/// A state is its thread list, followed by a number that tells whether the rule accepted on the
+/// transition to it.
 type Key = Vec<u32>;
 
 fn determinise(nfa: &Nfa, state_budget: usize) -> Option<Raw> {
-    // A step costs as much as its list is long: long lists use up the budget faster.
+    // A step costs as much as its list is long, so long lists use up the budget faster.
     let mut threads_left = state_budget.saturating_mul(64);
     let (classes, samples) = classes::of(nfa);
     let mut stepper = Stepper::new(nfa);

@@ -1,20 +1,21 @@
-//! Tables whose keys are short lists of numbers: quick to hash, and never walked through.
+//! Hash tables whose keys are short lists of numbers. They are fast, and nothing iterates over
+//! them.
 //!
-//! Constructions look up a state for every transition, so the hash is most of their time. Keys come
-//! of automata, not of clients, and every construction is bounded by its budget. Must not know: what
-//! the numbers mean.
+//! Constructions look up a state for every transition, so hashing takes most of their time. Keys
+//! come from automata, not from clients, and every construction is limited by its budget. Must not
+//! know: what the numbers mean.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// From lists of numbers to anything.
+/// A map from lists of numbers.
 pub(crate) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// Each word is mixed in by a multiplication, eight bytes at a time.
+/// Mixes in eight bytes at a time with a multiplication.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mix(u64);
 
-/// Odd, with bits all over: 2^64 divided by the golden ratio.
+/// 2^64 divided by the golden ratio: odd, with well-distributed bits.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Mix {
@@ -54,7 +55,8 @@ impl Hasher for Mix {
     }
 
     fn finish(&self) -> u64 {
-        // The table takes the low bits and the highest seven; a product's low bits are poor.
+        // The table uses the low bits and the highest seven, but the low bits of a product are
+        // poor.
         self.0 ^ (self.0 >> 32)
     }
 }

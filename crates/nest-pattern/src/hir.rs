@@ -1,37 +1,37 @@
-//! The normal form of a pattern: what remains when macros, flags and notation are gone.
+//! The normal form of a pattern, without macros, flags and notation.
 //!
-//! The constructors simplify without changing any match, part or order of preference. Must not
-//! know: the syntax tree, automata.
+//! The constructors simplify without changing any match, part or preference. Must not know: the
+//! syntax tree, automata.
 
 use nest_syntax::ast::ByteSet;
 
-/// A pattern with macros expanded, flags applied, elements apart.
+/// A pattern with macros expanded and flags applied; its elements are separate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hir {
     /// The empty string.
     Empty,
-    /// One byte of the set (from [`crate::lower`]: never the empty set).
+    /// One byte of the set (from [`crate::lower`]: never an empty set).
     Class(ByteSet),
-    /// One after another.
+    /// A sequence.
     Concat(Vec<Hir>),
-    /// In order of preference (from [`crate::lower`]: never without branches).
+    /// Alternatives in order of preference (from [`crate::lower`]: never none).
     Alt(Vec<Hir>),
-    /// Repeated.
+    /// A repetition.
     Repeat {
-        /// What.
+        /// The repeated pattern.
         inner: Box<Hir>,
-        /// At least.
+        /// The minimum.
         min: u32,
-        /// At most.
+        /// The maximum.
         max: Option<u32>,
-        /// Perl's preference.
+        /// Whether the longest repetition is preferred.
         greedy: bool,
     },
 }
 
 impl Hir {
-    /// What matches nothing, not even the empty string. The constructors move it outwards until
-    /// it is either gone or the whole.
+    /// A pattern that matches nothing, not even the empty string. The constructors move it outwards
+    /// until it disappears or is the whole pattern.
     pub(crate) const NOTHING: Hir = Hir::Alt(Vec::new());
 
     /// One byte of `set`.
@@ -43,7 +43,7 @@ impl Hir {
         }
     }
 
-    /// One after another.
+    /// A sequence.
     pub(crate) fn concat(items: Vec<Hir>) -> Hir {
         if items.contains(&Hir::NOTHING) {
             return Hir::NOTHING;
@@ -59,14 +59,15 @@ impl Hir {
         single_or(flat, Hir::Empty, Hir::Concat)
     }
 
-    /// In order of preference.
+    /// Alternatives in order of preference.
     pub(crate) fn alt(branches: Vec<Hir>) -> Hir {
         let mut flat: Vec<Hir> = Vec::with_capacity(branches.len());
         let mut has_empty = false;
         let mut add = |branch: Hir| match (flat.last_mut(), branch) {
-            // Neighbours that take one byte and go on alike: which of them took it cannot be seen.
+            // Neighbouring alternatives that match one byte and continue alike are merged, because
+            // the difference is not visible.
             (Some(Hir::Class(last)), Hir::Class(set)) => *last = last.union(&set),
-            // What is already there, preferred, can never be chosen a second time.
+            // An alternative that is repeated later can never be chosen the second time.
             (_, Hir::Empty) if std::mem::replace(&mut has_empty, true) => {}
             (_, branch) => flat.push(branch),
         };
@@ -79,7 +80,7 @@ impl Hir {
         single_or(flat, Hir::NOTHING, Hir::Alt)
     }
 
-    /// Repeated.
+    /// A repetition.
     pub(crate) fn repeat(inner: Hir, min: u32, max: Option<u32>, greedy: bool) -> Hir {
         if max == Some(0) || inner == Hir::Empty {
             return Hir::Empty;
@@ -110,7 +111,7 @@ impl Hir {
     }
 }
 
-/// `none` for an empty list, the item itself for one, else `many` of them.
+/// `none` for an empty list, the item itself for a list of one, otherwise `many` of them.
 fn single_or(mut items: Vec<Hir>, none: Hir, many: fn(Vec<Hir>) -> Hir) -> Hir {
     match items.len() {
         0 => none,
@@ -158,7 +159,10 @@ mod tests {
         let mut ab = ByteSet::EMPTY;
         ab.insert_range(b'a', b'b');
         assert_eq!(Hir::alt(vec![byte(b'a'), byte(b'b')]), Hir::Class(ab));
-        let apart = Hir::alt(vec![byte(b'a'), Hir::Empty, byte(b'b')]);
-        assert_eq!(apart, Hir::Alt(vec![byte(b'a'), Hir::Empty, byte(b'b')]));
+        let standalone = Hir::alt(vec![byte(b'a'), Hir::Empty, byte(b'b')]);
+        assert_eq!(
+            standalone,
+            Hir::Alt(vec![byte(b'a'), Hir::Empty, byte(b'b')])
+        );
     }
 }

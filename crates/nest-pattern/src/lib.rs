@@ -1,7 +1,7 @@
-//! From a pattern's syntax tree to the automata that run it.
+//! Compiles a pattern's syntax tree into automata.
 //!
 //! `ast::Pattern` → [`lower`] → [`Hir`] → [`Nfa`] (ordered choices, pruned) → [`Dfa`] (ordered
-//! subset construction, up to a budget); [`sim`] runs them. Must not know: states, conditions,
+//! subset construction, up to a budget). [`sim`] runs them. Must not know: states, conditions,
 //! actions, C.
 
 mod cuts;
@@ -10,9 +10,9 @@ mod hash;
 mod hir;
 mod longest;
 mod lower;
-mod merged;
 mod nfa;
 mod parts;
+mod product;
 pub mod sim;
 mod tagged;
 mod threads;
@@ -22,8 +22,8 @@ pub use dfa::Dfa;
 pub use dfa::classes::{BYTES, divide};
 pub use hir::Hir;
 pub use lower::lower;
-pub use merged::{Accept, Chain, Effect, Member, Merged};
 pub use nest_syntax::ast::ByteSet;
 pub use nfa::{Nfa, NfaState, STATE_LIMIT, TooLarge};
 pub use parts::{Form, Shape};
+pub use product::{Accept, Chain, Effect, Member, Product};
 pub use tagged::{Moves, Source, Tagged};

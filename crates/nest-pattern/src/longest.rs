@@ -1,4 +1,4 @@
-//! How long what a rule matches can be, and where it can never end.
+//! The maximum length of a rule's matches, and states from which a match never ends.
 //!
 //! Must not know: buffers, other rules.
 
@@ -6,7 +6,7 @@ use crate::dfa::Dfa;
 use crate::nfa::{Nfa, NfaState};
 
 impl Dfa {
-    /// The length of the longest input that the rule accepts; none: there is no longest.
+    /// The length of the longest input that the rule accepts; `None`: unlimited.
     #[must_use]
     pub fn longest(&self) -> Option<u64> {
         if !self.is_live(self.start) {
@@ -19,15 +19,15 @@ impl Dfa {
             let to = row.iter().map(|to| *to as usize);
             to.filter(live).map(|to| (to, 1)).collect()
         };
-        // From each live state the rule can accept, with one byte more from the last.
+        // From each live state the rule can accept, and from the last one with one more byte.
         let live = longest_walk(self.count as usize, self.start as usize, next)?;
         Some(live + 1)
     }
 
-    /// The states that can be reached and from which the rule stays live, whatever comes, by number.
+    /// The reachable states from which the rule stays live for every input, by number.
     #[must_use]
     pub fn endless(&self) -> Vec<bool> {
-        // All but those from which it can come to an end.
+        // All except those from which it can come to an end.
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.count as usize];
         for (at, to) in self.next.iter().enumerate() {
             before[*to as usize].push(at / self.class_count as usize);
@@ -46,8 +46,8 @@ impl Dfa {
 }
 
 impl Nfa {
-    /// No input that the rule accepts is longer; none: there is no such bound. A lazy repetition may
-    /// end sooner than this says.
+    /// No input that the rule accepts is longer than this; `None`: unlimited. A lazy repetition may
+    /// end sooner.
     #[must_use]
     pub fn longest(&self) -> Option<u64> {
         let next = |state: usize| -> Vec<(usize, u64)> {
@@ -62,13 +62,13 @@ impl Nfa {
     }
 }
 
-/// The longest way from `start` on, by the weights of its steps; none if it can go in a circle.
+/// The longest path from `start`, with weighted steps; `None` if there is a cycle.
 fn longest_walk(
     count: usize,
     start: usize,
     next: impl Fn(usize) -> Vec<(usize, u64)>,
 ) -> Option<u64> {
-    // How many steps lead to a state, from states that are reached.
+    // The number of steps from reached states to each state.
     let (mut into, mut met) = (vec![0usize; count], vec![false; count]);
     let (mut reached, mut todo) = (0, vec![start]);
     met[start] = true;
@@ -81,7 +81,7 @@ fn longest_walk(
             }
         }
     }
-    // A state is passed when all that leads to it is.
+    // A state is processed after all its predecessors.
     let (mut passed, mut most) = (0, vec![0u64; count]);
     todo.extend((into[start] == 0).then_some(start));
     let mut longest = 0;

@@ -1,7 +1,7 @@
-//! From the syntax tree of a pattern to one [`Hir`] per element.
+//! Converts the syntax tree of a pattern into one [`Hir`] per element.
 //!
-//! Expands macros, applies flags and folds case. Must not know: automata beyond their limit of
-//! size, what a rule or a state is.
+//! Expands macros, applies flags and folds case. Must not know: automata beyond their size limit,
+//! rules, states.
 
 use crate::hir::Hir;
 use crate::nfa::{Nfa, STATE_LIMIT};
@@ -9,20 +9,21 @@ use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::{Alt, Atom, ByteSet, Flags, Name, Pattern, Piece};
 use std::collections::BTreeMap;
 
-/// Groups and macros inside each other; bounds every recursion over a pattern.
+/// The deepest nesting of groups and macros, which limits every recursion over a pattern.
 const DEPTH_LIMIT: usize = 250;
 
-/// Pieces looked at, macros expanded. Generous beside [`STATE_LIMIT`]: a piece that makes no
-/// state (an empty group) is rare; macros that double at each level run into it at once.
+/// The maximum number of pieces after macro expansion. It is generous compared with
+/// [`STATE_LIMIT`]: pieces without states (empty groups) are rare, while macros that double at each
+/// level reach it at once.
 const PIECE_LIMIT: usize = 4 * STATE_LIMIT;
 
-/// Lowers a pattern: one [`Hir`] per element, `Err` holds what is wrong (macro recursion is
-/// found before, by the caller). `caseless`: `%option caseless`.
+/// Lowers a pattern to one [`Hir`] per element. `Err` contains diagnostics (the caller finds
+/// recursive macros before). `caseless`: `%option caseless`.
 ///
-/// What it returns fits [`Nfa::build`].
+/// The result fits [`Nfa::build`].
 ///
 /// # Errors
-/// Diagnostics E0310, E0311, E0316 and what else only shows after expansion.
+/// Diagnostics E0310, E0311, E0316, and others that depend on the expansion.
 pub fn lower(
     pattern: &Pattern,
     macros: &BTreeMap<String, Pattern>,
@@ -48,23 +49,23 @@ pub fn lower(
     }
 }
 
-/// What is wrong with a pattern as a whole.
+/// Errors about a pattern as a whole.
 fn check(pattern: &Pattern, elements: &[Hir]) -> Option<Diagnostic> {
     if let Some(at) = elements.iter().position(|e| *e == Hir::NOTHING) {
         let message = "nothing can ever match this: it needs a byte out of an empty class";
         return Some(
             Diagnostic::new(Code::E0316, pattern.elements[at].span, message)
-                .help("a class must leave at least one byte, `[^\\x00-\\xff]` leaves none"),
+                .help("a class must contain at least one byte, `[^\\x00-\\xff]` leaves none"),
         );
     }
     if elements.iter().all(|e| *e == Hir::Empty) {
-        let message = "this pattern can match only the empty string, so its rule would never run";
+        let message = "this pattern matches only the empty string, so its rule would never run";
         return Some(
             Diagnostic::new(Code::E0310, pattern.span, message)
-                .help("let it take at least one byte of input"),
+                .help("let it match at least one byte"),
         );
     }
-    // Only building tells the size exactly, and building stops at the limit.
+    // Only the construction determines the exact size, and it stops at the limit.
     if !Nfa::fits(elements) {
         let alone = elements
             .iter()
@@ -80,9 +81,9 @@ fn check(pattern: &Pattern, elements: &[Hir]) -> Option<Diagnostic> {
 }
 
 const TOO_LARGE_HELP: &str =
-    "use smaller counts or fewer macros; `$read(n)` in the action takes a counted number of bytes";
+    "use smaller counts or fewer macros; `$read(n)` in the action reads a given number of bytes";
 
-/// Why lowering went no further.
+/// Why lowering stopped.
 enum Stop {
     TooManyPieces,
     TooDeep,
@@ -110,7 +111,7 @@ fn explain(stop: &Stop, pattern: &Pattern) -> Diagnostic {
         Stop::Undeclared(name) => {
             let message = format!("there is no pattern macro `{}`", name.text);
             Diagnostic::new(Code::E0203, name.span, message)
-                .help("declare it before the first `%%`, or quote it if text is meant")
+                .help("declare it before the first `%%`, or quote it to match text")
         }
         Stop::Recursive(name) => {
             let message = format!("the macro `{}` uses itself", name.text);
@@ -120,7 +121,7 @@ fn explain(stop: &Stop, pattern: &Pattern) -> Diagnostic {
     }
 }
 
-/// The flags in force at one place.
+/// The flags that apply at a position.
 #[derive(Clone, Copy)]
 struct Scope {
     caseless: bool,
@@ -140,15 +141,15 @@ impl Scope {
 
 struct Lowering<'a> {
     macros: &'a BTreeMap<String, Pattern>,
-    /// Macros being expanded, outermost first.
+    /// Macros that are being expanded, outermost first.
     open: Vec<String>,
     depth: usize,
-    /// Pieces that may still be looked at.
+    /// The number of pieces that may still be visited.
     left: usize,
 }
 
 impl Lowering<'_> {
-    /// Each element stands as if in parentheses: flags set in one do not reach the next.
+    /// Each element is treated as if in parentheses: flags set in one do not affect the next.
     fn elements(&mut self, pattern: &Pattern, scope: Scope) -> Result<Vec<Hir>, Stop> {
         let scope = scope.with(pattern.flags);
         pattern
@@ -158,7 +159,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// As in PCRE2, flags set in a branch hold for the branches behind it too.
+    /// As in PCRE2, flags set in a branch also apply to the later branches.
     fn alt(&mut self, alt: &Alt, mut scope: Scope) -> Result<Hir, Stop> {
         self.depth += 1;
         if self.depth > DEPTH_LIMIT {
@@ -208,7 +209,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The macro's body as if in parentheses, under the flags of the place where it is used.
+    /// The macro's text as if in parentheses, with the flags at the position of its use.
     fn expand(&mut self, name: &Name, scope: Scope) -> Result<Hir, Stop> {
         let Some(body) = self.macros.get(&name.text) else {
             return Err(Stop::Undeclared(name.clone()));

@@ -1,25 +1,26 @@
-//! What an element of a pattern can take: how much, which bytes, texts of which form.
+//! Properties of the text that an element of a pattern can match: length, bytes, forms.
 //!
-//! From the NFA's ways between two marks, whatever Perl prefers among them: everything that a part
-//! can be is among it, and some of it may always be another part's. Must not know: who asks.
+//! They come from the NFA's paths between two marks, without regard to Perl's preference. So they
+//! include everything that a part can be, and possibly texts that always belong to another part.
+//! Must not know: who uses them.
 
 use crate::dfa::classes;
 use crate::nfa::{Nfa, NfaState, STATE_LIMIT, TooLarge};
 use nest_syntax::ast::ByteSet;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The bounds of what a part can be.
+/// The limits of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Fewest bytes.
+    /// The minimum length.
     pub least: u32,
-    /// Most bytes; nothing if there is no bound.
+    /// The maximum length; `None`: unlimited.
     pub most: Option<u32>,
-    /// The bytes that can be in it.
+    /// The bytes that it can contain.
     pub bytes: ByteSet,
 }
 
-/// A form of texts: an automaton that reads a text and says whether it has the form.
+/// A form of texts: an automaton that reads a text and tells whether it has the form.
 #[derive(Clone, Debug)]
 pub struct Form {
     next: Vec<[u16; 256]>,
@@ -27,10 +28,10 @@ pub struct Form {
 }
 
 impl Form {
-    /// With `count` states, of which 0 is the first; `step` gives the next one.
+    /// With `count` states, of which 0 is the first; `step` returns the next one.
     ///
     /// # Panics
-    /// If `step` leads to a state that is none: the caller's fault.
+    /// If `step` returns a number that is not a state, which is a mistake of the caller.
     #[must_use]
     pub fn new(count: u16, step: impl Fn(u16, u8) -> u16, has: impl Fn(u16) -> bool) -> Form {
         let row = |state| {
@@ -50,7 +51,7 @@ impl Form {
         }
     }
 
-    /// Texts in which one of `bytes` stands.
+    /// Texts that contain one of `bytes`.
     #[must_use]
     pub fn holding(bytes: &ByteSet) -> Form {
         Form::new(
@@ -60,7 +61,7 @@ impl Form {
         )
     }
 
-    /// Texts in which `text` stands, of which no beginning is also an end of it.
+    /// Texts that contain `text`, no prefix of which may also be a suffix of it.
     #[must_use]
     pub fn containing(text: &[u8]) -> Form {
         let end = u16::try_from(text.len()).unwrap_or(u16::MAX - 1);
@@ -78,8 +79,8 @@ impl Form {
         Form::new(end + 1, |at, _| end.min(at + 1), |at| at == end)
     }
 
-    /// Texts in which `byte` stands, and before the first one something that part `n` of a match
-    /// cannot be. (Nothing at all does not count.) None if that takes more than `budget` states.
+    /// Texts that contain `byte`, where the text before the first one is something that part `n` of
+    /// a match cannot be (and is not empty). `None` if this needs more than `budget` states.
     #[must_use]
     pub fn cut_short(nfa: &Nfa, n: u32, byte: u8, budget: u16) -> Option<Form> {
         let place = nfa.place(n);
@@ -109,7 +110,7 @@ impl Form {
             }
             rows.push(row);
         }
-        // Behind these: nothing to find any more, and found.
+        // After these: the states "can no longer be found" and "found".
         let count = u16::try_from(lists.len()).ok()?;
         let step = |at: u16, read: u8| match lists.get(usize::from(at)) {
             None => at,
@@ -136,7 +137,7 @@ struct Place {
 }
 
 impl Nfa {
-    /// What part `n` can be: 0 is all of the match, 1 the first element, ….
+    /// What part `n` can be: 0 is the whole match, 1 the first element, ….
     #[must_use]
     pub fn shape(&self, n: u32) -> Shape {
         let place = self.place(n);
@@ -145,7 +146,7 @@ impl Nfa {
             most: None,
             bytes: ByteSet::EMPTY,
         };
-        // States whose ways are all known come first: from the exit back to the entry.
+        // States whose paths are all known come first: from the exit back to the entry.
         let mut order = Vec::new();
         let mut state: HashMap<u32, bool> = HashMap::new();
         let mut endless = false;
@@ -165,7 +166,7 @@ impl Nfa {
             }
             todo.push((id, true));
             if id != place.exit {
-                // Of one that is met again while it waits to be looked at, the later one counts.
+                // If a state is found again while it waits in the queue, its later position counts.
                 todo.extend(self.leads(id).iter().map(|to| (*to, false)));
             }
         }
@@ -178,12 +179,12 @@ impl Nfa {
                 }
                 _ => 0,
             };
-            let ways: &[u32] = if *id == place.exit {
+            let edges: &[u32] = if *id == place.exit {
                 &[]
             } else {
                 self.leads(*id)
             };
-            let behind = ways.iter().filter_map(|to| long.get(to).copied()).max();
+            let behind = edges.iter().filter_map(|to| long.get(to).copied()).max();
             long.insert(*id, behind.unwrap_or(0).saturating_add(own));
         }
         if !endless {
@@ -193,7 +194,7 @@ impl Nfa {
         shape
     }
 
-    /// Whether the pattern lists all that part `n` can be, as words; letters may be large or small.
+    /// Whether the pattern lists all texts that part `n` can be as words; their case may vary.
     #[must_use]
     pub fn lists(&self, n: u32) -> bool {
         let place = self.place(n);
@@ -214,10 +215,11 @@ impl Nfa {
         self.shape(n).most.is_some()
     }
 
-    /// The same NFA without the ways on which part `n` has not the form; nothing if none is left.
+    /// The same NFA without the paths on which part `n` does not have the form; `None` if no path
+    /// is left.
     ///
     /// # Errors
-    /// [`TooLarge`], found before more than [`STATE_LIMIT`] states exist.
+    /// [`TooLarge`], detected before more than [`STATE_LIMIT`] states exist.
     pub fn with_form(&self, n: u32, form: &Form) -> Result<Option<Nfa>, TooLarge> {
         let place = self.place(n);
         let mut maker = Maker {
@@ -240,7 +242,7 @@ impl Nfa {
         Ok((!nothing).then_some(nfa))
     }
 
-    /// The states with bytes that these lead to, and the exit, ascending.
+    /// The Byte states that these lead to, and the exit, ascending.
     fn follow(&self, mut todo: Vec<u32>, place: &Place) -> Vec<u32> {
         let (mut met, mut list) = (BTreeSet::new(), Vec::new());
         while let Some(id) = todo.pop() {
@@ -286,7 +288,7 @@ impl Nfa {
         }
     }
 
-    /// Fewest bytes between two states.
+    /// The minimum number of bytes between two states.
     fn shortest(&self, place: &Place) -> u32 {
         let mut met = vec![false; self.states.len()];
         let (mut now, mut next) = (vec![place.entry], Vec::new());
@@ -311,7 +313,8 @@ impl Nfa {
     }
 }
 
-/// Where a way is: before the element, in it and so far in the form's automaton, or behind it.
+/// The position of a path: before the element, in it (with the state of the form's automaton), or
+/// after it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum At {
     Before,
@@ -322,7 +325,7 @@ enum At {
 struct Maker<'n> {
     nfa: &'n Nfa,
     form: &'n Form,
-    /// The mark behind which the element begins.
+    /// The mark after which the element begins.
     begins: Option<u32>,
     place: &'n Place,
     states: Vec<NfaState>,
@@ -377,13 +380,13 @@ impl Maker<'_> {
                     let next = self.number(*next, at)?;
                     return Ok(NfaState::Byte { set: *set, next });
                 };
-                let mut ways: BTreeMap<u16, ByteSet> = BTreeMap::new();
+                let mut edges: BTreeMap<u16, ByteSet> = BTreeMap::new();
                 for byte in set.iter() {
                     let to = self.form.next[usize::from(now)][usize::from(byte)];
-                    ways.entry(to).or_insert(ByteSet::EMPTY).insert(byte);
+                    edges.entry(to).or_insert(ByteSet::EMPTY).insert(byte);
                 }
                 let mut to = Vec::new();
-                for (state, set) in ways {
+                for (state, set) in edges {
                     let next = self.number(*next, At::In(state))?;
                     to.push(self.push(NfaState::Byte { set, next })?);
                 }

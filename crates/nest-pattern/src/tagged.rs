@@ -1,29 +1,30 @@
-//! The automaton of one rule that also keeps where elements end: registers on its transitions.
+//! The automaton of one rule that also records where elements end, in registers set by its
+//! transitions.
 //!
 //! Laurikari's determinisation over the ordered thread list: a state is the list, each thread with
 //! the registers that hold its boundaries (V. Laurikari, *NFAs with Tagged Transitions*, SPIRE 2000;
 //! U. Trafimovich, *Tagged Deterministic Finite Automata with Lookahead*, arXiv 1907.08837). The
 //! order of the list is Perl's preference, so the boundaries are those of the preferred path. In
-//! each state registers are numbered anew, by first use; [`crate::merged`] finds places for them.
+//! each state registers are numbered anew, by first use; [`crate::product`] finds places for them.
 //! Must not know: other rules, notation.
 
 use crate::dfa::{Dfa, classes, minimise};
 use crate::hash::Table;
 use crate::nfa::{Nfa, NfaState};
 
-/// Where a value comes from as a byte is consumed.
+/// The source of a value when a byte is consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
-    /// The position behind the byte.
+    /// The position after the byte.
     Here,
-    /// A register of the state before.
+    /// A register of the previous state.
     Register(u16),
 }
 
-/// What a transition does, all at once, besides leading on.
+/// The effects of a transition, which happen simultaneously.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Moves {
-    /// For each register of the state after: its value.
+    /// For each register of the next state: its value.
     pub registers: Vec<Source>,
     /// If the rule accepts there: the value of each tag.
     pub tags: Vec<Source>,
@@ -32,28 +33,28 @@ pub struct Moves {
 /// An automaton with registers. Numbers 0 (dead) and 1 (accepts, not live) are as in [`Dfa`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tagged {
-    /// Byte to class.
+    /// Maps a byte to its class.
     pub classes: [u8; 256],
     /// Number of classes.
     pub class_count: usize,
-    /// `next[state * class_count + class]`: where to, and which of `moves`.
+    /// `next[state * class_count + class]`: the next state, and an index into `moves`.
     pub next: Vec<(u32, u32)>,
-    /// What transitions do; the first does nothing.
+    /// The effects of transitions; the first does nothing.
     pub moves: Vec<Moves>,
     /// The state before any byte.
     pub start: u32,
-    /// The registers of the start are set to 0; how many there are.
+    /// The number of registers at the start, which are set to 0.
     pub start_registers: usize,
     /// Whether a state accepts.
     pub accepts: Vec<bool>,
 }
 
-/// A state is its threads, in order, and a last number that says whether the rule accepted on the
-/// way in. A thread is a Byte state, and the register of each tag.
+/// A state is its threads, in order, followed by a number that tells whether the rule accepted on
+/// the transition to it. A thread is a Byte state and the register of each tag.
 type Key = Vec<u32>;
 
 impl Tagged {
-    /// The same as `dfa`, which keeps no boundary.
+    /// The same as `dfa`, without boundaries.
     #[must_use]
     pub fn plain(dfa: &Dfa) -> Tagged {
         Tagged {
@@ -67,7 +68,7 @@ impl Tagged {
         }
     }
 
-    /// The automaton that keeps the boundaries behind the elements in `tags`; `None` if that takes
+    /// The automaton that records the boundaries after the elements in `tags`. `None` if that needs
     /// more than `state_budget` states, or lists so long that they cost as much.
     #[must_use]
     pub fn build(nfa: &Nfa, tags: &[u32], state_budget: usize) -> Option<Tagged> {
@@ -102,7 +103,7 @@ impl Tagged {
         state > 1
     }
 
-    /// States that do the same with whatever comes are one.
+    /// Merges states that behave the same for all input.
     fn minimised(&self) -> Tagged {
         let labels = |s: usize| -> Vec<u32> {
             let from = s * self.class_count;
@@ -119,7 +120,7 @@ impl Tagged {
             .collect();
         let targets: Vec<u32> = self.next.iter().map(|(to, _)| *to).collect();
         let block_of = minimise::refine(&targets, self.class_count, &kind_of);
-        // Breadth first from the start, behind the two that are always there.
+        // Breadth-first from the start, after the two states that always exist.
         let mut order = vec![0, 1, self.start as usize];
         let mut number = vec![None; self.accepts.len()];
         for (at, state) in (0u32..).zip(&order) {
@@ -152,9 +153,9 @@ impl Tagged {
     }
 }
 
-/// A value of a tag: a register (of the state before, while a step is taken), or one of these.
+/// The value of a tag: a register (of the previous state, during a step), or one of these.
 type Value = u32;
-/// The boundary is not passed yet.
+/// The boundary has not been passed.
 const UNSET: Value = Value::MAX;
 /// It is passed in this step.
 const NEW: Value = UNSET - 1;
@@ -176,15 +177,15 @@ struct Builder<'n> {
     round: u64,
     budget: usize,
     threads_left: usize,
-    /// The list that is being made, as in a key.
+    /// The list that is being built, in the form of a key.
     list: Vec<u32>,
-    /// NFA states to look at, and where their values begin in `values`.
+    /// NFA states to visit, and the start of their values in `values`.
     stack: Vec<(u32, usize)>,
-    /// Values of threads on the way, those of all tags side by side.
+    /// Values of threads, with all tags of a thread side by side.
     values: Vec<Value>,
     /// By value: its new number.
     renamed: Vec<u32>,
-    /// The moves that are being made.
+    /// The moves that are being built.
     made: Moves,
 }
 
@@ -206,7 +207,7 @@ impl<'n> Builder<'n> {
             seen: vec![0; nfa.states.len()],
             round: 0,
             budget,
-            // A step costs as much as its list is long: long lists use up the budget faster.
+            // A step costs as much as its list is long, so long lists use up the budget faster.
             threads_left: budget.saturating_mul(64),
             list: Vec::new(),
             stack: Vec::new(),
@@ -250,8 +251,8 @@ impl<'n> Builder<'n> {
         self.arrive(None)
     }
 
-    /// Appends the threads that `id` stands for, the preferred first, each state once. At Match:
-    /// where its boundaries are in `values` if `cut`, else it is passed over.
+    /// Appends the threads that `id` stands for, the preferred one first, each state once. At
+    /// Match: with `cut`, returns the position of its boundaries in `values`; otherwise skips it.
     fn follow(&mut self, id: u32, tags: &[Value], cut: bool) -> Option<usize> {
         self.values.clear();
         self.values.extend(tags);
@@ -285,8 +286,8 @@ impl<'n> Builder<'n> {
         None
     }
 
-    /// The state of the list, its registers numbered by first use, and the moves that lead there;
-    /// `at`: the boundaries if the rule accepts.
+    /// The state of the list, with its registers numbered by first use, and the moves that lead to
+    /// it; `at`: the boundaries if the rule accepts.
     fn arrive(&mut self, at: Option<usize>) -> Option<(u32, u32)> {
         if self.list.is_empty() && at.is_none() {
             return Some((0, 0));

@@ -1,14 +1,14 @@
-//! The ordered thread list T(r, i): one step of it over an [`Nfa`].
+//! The ordered thread list T(r, i), and its step over an [`Nfa`].
 //!
-//! Used to build a DFA and to run without one. Must not know: who holds the list.
+//! Used to build a DFA, and to match without one. Must not know: who stores the list.
 
 use crate::nfa::{Nfa, NfaState};
 
-/// Follows Splits and Marks of one NFA. Holds scratch memory only, no list.
+/// Follows Splits and Marks of one NFA. Contains only scratch memory, no list.
 #[derive(Clone, Debug)]
 pub(crate) struct Stepper<'n> {
     nfa: &'n Nfa,
-    /// `seen[state] == round`: already in the list that is being made.
+    /// `seen[state] == round`: already in the list that is being built.
     seen: Vec<u64>,
     round: u64,
     stack: Vec<u32>,
@@ -24,7 +24,7 @@ impl<'n> Stepper<'n> {
         }
     }
 
-    /// T(r, 0): an empty match is passed over, what stands behind it stays.
+    /// T(r, 0): an empty match is ignored, and the threads after it stay.
     pub(crate) fn start(&mut self) -> Vec<u32> {
         let mut list = Vec::new();
         self.round += 1;
@@ -32,8 +32,8 @@ impl<'n> Stepper<'n> {
         list
     }
 
-    /// Makes `to`, the list after `from` and `byte`; says whether the rule accepts there. A thread
-    /// at Match cuts off all behind it.
+    /// Makes `to` the list after `from` and `byte`. Returns whether the rule accepts there. A
+    /// thread at Match cuts off all threads after it.
     pub(crate) fn step(&mut self, from: &[u32], byte: u8, to: &mut Vec<u32>) -> bool {
         to.clear();
         self.round += 1;
@@ -49,7 +49,7 @@ impl<'n> Stepper<'n> {
     }
 
     /// Appends the Byte states that `id` leads to, in order of preference, each once. At Match:
-    /// stops and says so if `cut`, else goes on with what is behind.
+    /// with `cut`, stops and returns true; otherwise continues.
     fn follow(&mut self, id: u32, list: &mut Vec<u32>, cut: bool) -> bool {
         self.stack.clear();
         self.stack.push(id);

@@ -1,43 +1,43 @@
-//! The syntax tree of a specification: what was written, where, nothing resolved.
+//! The syntax tree of a specification: what the user wrote, and where. Names are not resolved.
 //!
 //! Must not know: what a state or macro stands for, what a directive does, automata, C semantics.
-//! Names are kept as written; whether a declaration of that name exists is asked only where the
-//! grammar itself depends on it (condition or pattern, macro of which kind).
+//! Names are kept as written. Whether a name is declared matters only where the grammar depends on
+//! it: to tell conditions from patterns, and the kind of a macro.
 
 use std::sync::Arc;
 
 use nest_diag::Span;
 
-/// A name where it was used.
+/// A use of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The name.
     pub text: String,
-    /// Where.
+    /// Its location.
     pub span: Span,
 }
 
-/// C text of the user's, copied to the server.
+/// C text written by the user, copied into the server.
 #[derive(Clone, Debug)]
 pub struct CText {
     /// Exactly the bytes between the delimiters; `span` covers the same bytes.
     pub text: String,
-    /// Where.
+    /// Its location.
     pub span: Span,
 }
 
-/// A whole specification, its includes merged in.
+/// A complete specification, including the files that it includes.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
-    /// Declarations, in order, included ones where their `%include` stands.
+    /// Declarations in order; those of an included file are at the position of its `%include`.
     pub decls: Vec<Decl>,
-    /// Per-connection C: the `local`s of each file. Text of declarations and `%{ %}` blocks alike.
+    /// Per-connection C declarations (`local`) and `%{ %}` blocks of each file.
     pub locals: Vec<CText>,
     /// Rules: those of the main file, then of each included file in the order of inclusion.
     pub rules: Vec<Rule>,
     /// Start-up sections, main file first.
     pub startup: Vec<CText>,
-    /// Comments that speak to the compiler, of C too, in order.
+    /// Comments for the compiler, also those inside C code, in order.
     pub remarks: Vec<Span>,
 }
 
@@ -54,12 +54,12 @@ pub enum Decl {
     Macro(Macro),
 }
 
-/// `%option NAME [VALUE …]`; values as written, separated by blanks, quotes removed.
+/// `%option NAME [VALUE …]`; the values as written, separated by blanks, without quotes.
 #[derive(Clone, Debug)]
 pub struct OptionDecl {
     /// The option.
     pub name: Name,
-    /// Its words.
+    /// Its values.
     pub values: Vec<Name>,
 }
 
@@ -68,49 +68,49 @@ pub struct OptionDecl {
 pub struct Macro {
     /// Its name.
     pub name: Name,
-    /// What it stands for.
+    /// Its text as a tree.
     pub body: MacroBody,
 }
 
 /// The two kinds of macro.
 #[derive(Clone, Debug)]
 pub enum MacroBody {
-    /// Its text parses as a condition over states and condition macros.
+    /// The text is a condition over states and condition macros.
     Condition(Cond),
     /// Anything else.
     Pattern(Pattern),
 }
 
-/// A rule, its multistates already and-ed into `conditions`.
+/// A rule. The conditions of its multistates are included in `conditions`.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// START, END, TIMEOUT, or a pattern.
     pub kind: RuleKind,
-    /// Conditions of the enclosing multistates, outermost first, then its own. All must hold.
-    /// Shared: a multistate's condition is one tree, however many rules it encloses.
+    /// The conditions of the enclosing multistates, outermost first, then its own. All must be
+    /// true. Shared, because a multistate's condition is one tree for all its rules.
     pub conditions: Vec<Arc<Cond>>,
     /// `NAME =`.
     pub name: Option<Name>,
-    /// The C between the braces, without them.
+    /// The C code without its braces.
     pub action: CText,
-    /// From condition to the end of the pattern (not the action).
+    /// From the condition to the end of the pattern, without the action.
     pub span: Span,
 }
 
-/// What starts a rule.
+/// The event that starts a rule.
 #[derive(Clone, Debug)]
 pub enum RuleKind {
     /// The START rule.
     Start,
     /// The END rule.
     End,
-    /// A TIMEOUT rule: what stands in its parentheses, as written.
+    /// A TIMEOUT rule, with the text in its parentheses.
     Timeout(Name),
     /// A pattern rule.
     Pattern(Pattern),
 }
 
-/// A boolean over states.
+/// A Boolean expression over states.
 #[derive(Clone, Debug)]
 pub enum Cond {
     /// `A || B || …`, at least two.
@@ -125,27 +125,27 @@ pub enum Cond {
     Name(Name),
 }
 
-/// A pattern: top-level elements, the parts.
+/// A pattern: a list of elements, which are the parts.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// `(?i)` alone as first element (not in `elements`, not numbered).
+    /// `(?i)` alone as the first element. It is not in `elements` and has no number.
     pub flags: Flags,
-    /// At least one, unless in error.
+    /// At least one, except after an error.
     pub elements: Vec<Element>,
-    /// Where.
+    /// Its location.
     pub span: Span,
 }
 
-/// One top-level element: a part.
+/// One top-level element, which is a part.
 #[derive(Clone, Debug)]
 pub struct Element {
     /// Its content.
     pub alt: Alt,
-    /// Where.
+    /// Its location.
     pub span: Span,
 }
 
-/// `a|b|c`; in order of preference.
+/// `a|b|c`, in order of preference.
 #[derive(Clone, Debug)]
 pub struct Alt {
     /// At least one; a branch may be empty only inside parentheses.
@@ -159,27 +159,27 @@ pub struct Piece {
     pub atom: Atom,
     /// `*`, `+?`, `{2,3}`.
     pub quant: Option<Quant>,
-    /// Where, quantifier included.
+    /// Its location, including the quantifier.
     pub span: Span,
 }
 
 /// A quantifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quant {
-    /// At least.
+    /// The minimum.
     pub min: u32,
-    /// At most; none: no bound.
+    /// The maximum; `None`: unlimited.
     pub max: Option<u32>,
-    /// Perl's preference.
+    /// Whether the longest repetition is preferred, or (lazy) the shortest.
     pub greedy: bool,
 }
 
-/// Inline flags that are switched on or off; `None` leaves as it was.
+/// Inline flags that are switched on or off; `None` leaves a flag unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// `i`: letters match both cases (ASCII).
     pub caseless: Option<bool>,
-    /// `s`: `.` matches `\n` too.
+    /// `s`: `.` also matches `\n`.
     pub dot_all: Option<bool>,
     /// `U`: quantifiers are lazy unless followed by `?`.
     pub swap_greed: Option<bool>,
@@ -188,7 +188,8 @@ pub struct Flags {
 /// An atom.
 #[derive(Clone, Debug)]
 pub enum Atom {
-    /// A quoted string, or one plain character or escape that is one byte. One unit for a quantifier.
+    /// A quoted string, or one plain character or escape that is one byte. A quantifier applies to
+    /// all of it.
     Bytes(Vec<u8>),
     /// A class as written, before case folding and negation. `\d` and `\N` are classes too.
     Class {
@@ -199,20 +200,20 @@ pub enum Atom {
     },
     /// `.`
     Dot,
-    /// `\R`: PCRE2's `(?>\r\n|\n|\x0b|\f|\r|\x85)` has an atomic group, so it is refused; kept
-    /// out of the tree. (Documented here so that nobody adds it as a plain group.)
-    /// `NAME` as an element of its own, or `{NAME}`.
+    /// A macro as an element of its own, or `{NAME}`. (`\R` is not in the tree: in PCRE2 it is
+    /// `(?>\r\n|\n|\x0b|\f|\r|\x85)`, an atomic group, so it is refused. Do not add it as a plain
+    /// group.)
     Macro(Name),
     /// `( alt )`, `(?: alt )`, `(?i: alt )`.
     Group {
-        /// Flags for its inside.
+        /// The flags inside.
         flags: Flags,
-        /// Its inside.
+        /// The content.
         alt: Alt,
     },
-    /// `(?i)` in the middle: holds to the end of the enclosing group (or element's alternation).
+    /// `(?i)` in the middle: applies to the end of the enclosing group or element.
     SetFlags(Flags),
-    /// A leading `^` or `\A`: says nothing.
+    /// A leading `^` or `\A`, which has no effect.
     Nothing,
 }
 
@@ -221,7 +222,7 @@ pub enum Atom {
 pub struct ByteSet(pub [u64; 4]);
 
 impl ByteSet {
-    /// Nothing.
+    /// The empty set.
     pub const EMPTY: ByteSet = ByteSet([0; 4]);
     /// Every byte.
     pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
@@ -238,13 +239,13 @@ impl ByteSet {
         }
     }
 
-    /// Whether `b` is in it.
+    /// Whether it contains `b`.
     #[must_use]
     pub fn contains(&self, b: u8) -> bool {
         self.0[usize::from(b >> 6)] >> (b & 63) & 1 == 1
     }
 
-    /// The bytes that are in either.
+    /// The union.
     #[must_use]
     pub fn union(mut self, other: &ByteSet) -> ByteSet {
         for (a, b) in self.0.iter_mut().zip(other.0) {
@@ -253,7 +254,7 @@ impl ByteSet {
         self
     }
 
-    /// The bytes that are in both.
+    /// The intersection.
     #[must_use]
     pub fn both(mut self, other: &ByteSet) -> ByteSet {
         for (a, b) in self.0.iter_mut().zip(other.0) {
@@ -262,7 +263,7 @@ impl ByteSet {
         self
     }
 
-    /// The bytes that are not in it.
+    /// The complement.
     #[must_use]
     pub fn complement(mut self) -> ByteSet {
         for a in &mut self.0 {
@@ -271,7 +272,7 @@ impl ByteSet {
         self
     }
 
-    /// With the other case of every ASCII letter in it.
+    /// The set with both cases of every ASCII letter in it.
     #[must_use]
     pub fn fold(mut self) -> ByteSet {
         for b in b'a'..=b'z' {

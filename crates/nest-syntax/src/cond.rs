@@ -1,6 +1,6 @@
-//! Conditions: booleans over states and condition macros.
+//! Parses conditions: Boolean expressions over states and condition macros.
 //!
-//! Must not know where a condition stands; who called says whether it is one at all.
+//! Must not know where a condition stands. The caller decides whether the text is a condition.
 
 use nest_diag::Code;
 
@@ -8,17 +8,17 @@ use crate::ast::{Cond, Name};
 use crate::names::{Kind, Names};
 use crate::reader::{Reader, Source, is_ident_start, shown};
 
-/// Parentheses and negations may nest this deep.
+/// The deepest nesting of parentheses and negations.
 pub(crate) const DEEPEST: usize = 250;
 
 struct Parser<'r, 'a> {
     r: &'r mut Reader<'a>,
-    /// None: syntax alone is asked for.
+    /// `None`: check only the syntax.
     names: Option<&'r Names>,
     depth: usize,
 }
 
-/// Reads a condition; none if what stands here is none, which is then reported.
+/// Parses a condition. Returns `None` after an error, which is reported.
 pub(crate) fn parse(r: &mut Reader, names: &Names) -> Option<Cond> {
     Parser {
         r,
@@ -28,7 +28,7 @@ pub(crate) fn parse(r: &mut Reader, names: &Names) -> Option<Cond> {
     .or()
 }
 
-/// The condition that the text `start..end` is by its syntax, whatever its names stand for.
+/// Parses the text `start..end` as a condition by its syntax alone, whatever its names stand for.
 pub(crate) fn syntax(source: &Source, start: usize, end: usize) -> Option<Cond> {
     let mut r = Reader::new(source, start, end);
     r.gap(true);
@@ -41,7 +41,7 @@ pub(crate) fn syntax(source: &Source, start: usize, end: usize) -> Option<Cond> 
     (r.diags.is_empty() && r.at == r.end).then_some(cond)
 }
 
-/// Every name of a condition, `$LASTSEEN`'s too.
+/// All names of a condition, including those in `$LASTSEEN`.
 pub(crate) fn names_of<'c>(cond: &'c Cond, all: &mut Vec<&'c Name>) {
     match cond {
         Cond::Or(parts) | Cond::And(parts) => parts.iter().for_each(|p| names_of(p, all)),
@@ -50,8 +50,8 @@ pub(crate) fn names_of<'c>(cond: &'c Cond, all: &mut Vec<&'c Name>) {
     }
 }
 
-/// Whether a rule that starts here starts with a condition; of too many parentheses the first is one,
-/// for a pattern may not open as many either.
+/// Whether the rule that starts here starts with a condition. Too many open parentheses count as a
+/// condition, because a pattern may not open as many either.
 pub(crate) fn starts_here(r: &Reader, names: &Names) -> bool {
     let mut at = r.after_blanks(r.at);
     let mut signs = 0;
@@ -100,7 +100,7 @@ impl Parser<'_, '_> {
         loop {
             self.r.gap(true);
             if self.r.eat(operator) {
-                // The operand follows.
+                // An operand must follow.
             } else if self.r.peek() == Some(sign) || (sign == b'|' && self.r.peek() == Some(b',')) {
                 let at = self.r.at;
                 self.r.at += 1;
@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
                     Code::E0204,
                     at,
                     at + 1,
-                    format!("`{found}` is no operator of conditions"),
+                    format!("`{found}` is not a condition operator"),
                     format!("write `{operator}`"),
                 );
             } else {
@@ -173,7 +173,7 @@ impl Parser<'_, '_> {
                     start,
                     end,
                     format!("a condition needs a state here, not {found}"),
-                    "a condition is made of states, `&&`, `||`, `!`, `( )` and `$LASTSEEN(STATE)`",
+                    "a condition consists of states, `&&`, `||`, `!`, `( )` and `$LASTSEEN(STATE)`",
                 );
                 None
             }
@@ -197,7 +197,7 @@ impl Parser<'_, '_> {
                 start,
                 start + 1,
                 "this parenthesis is not closed",
-                "close it with `)` behind the condition",
+                "close it with `)` after the condition",
             );
         }
         Some(cond)
@@ -217,8 +217,8 @@ impl Parser<'_, '_> {
                 Code::E0204,
                 start,
                 word.max(start + 1),
-                "this is no condition",
-                "the only directive that a condition may hold is `$LASTSEEN(STATE)`",
+                "this is not a condition",
+                "the only directive that a condition may contain is `$LASTSEEN(STATE)`",
             );
             return None;
         }
@@ -228,7 +228,7 @@ impl Parser<'_, '_> {
         Some(Cond::LastSeen(name))
     }
 
-    /// Reports a name that cannot stand in a condition.
+    /// Reports a name that is not allowed in a condition.
     fn check(&mut self, name: &Name, macros: bool) {
         let Some(names) = self.names else { return };
         let text = &name.text;
@@ -248,14 +248,17 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 format!("`{text}` is a pattern macro and cannot stand in a condition"),
-                "a condition is made of states; what is to be matched follows the `:`",
+                "a condition consists of states; write the pattern after the `:`",
             ),
             None if text == "END" || text == "TIMEOUT" => self.r.report(
                 Code::E0204,
                 start,
                 end,
                 format!("`{text}` is not a state"),
-                format!("`{text}` cannot be tested; the states without a declaration are START and DEFAULT"),
+                format!(
+                    "`{text}` cannot be tested; the states that need no declaration are \
+                    START and DEFAULT"
+                ),
             ),
             None => {
                 let fits = |kind| kind == Kind::State || (macros && kind == Kind::Condition);
@@ -279,7 +282,7 @@ impl Parser<'_, '_> {
             start,
             start + 1,
             format!("the condition is nested deeper than {DEEPEST} levels"),
-            "name a part of it as a macro",
+            "define a macro for a part of it",
         );
     }
 }

@@ -1,32 +1,33 @@
-//! C text as C's lexer sees it: where an action, a `%{ %}` block or a declaration ends.
+//! Scans C text like C's lexer, to find the end of an action, a `%{ %}` block or a declaration.
 //!
-//! Strings, character constants, comments, spliced lines, digraphs, numbers and preprocessor lines
-//! are told apart; nothing is parsed. Must not know rules, patterns or directives. A `%%` at the
-//! start of a line is no C and ends every scan, so that one forgotten brace hides one section.
+//! Distinguishes strings, character constants, comments, spliced lines, digraphs, numbers and
+//! preprocessor lines. Does not parse. Must not know rules, patterns or directives. A `%%` at the
+//! start of a line is never C and ends every scan, so that a forgotten brace affects only one
+//! section.
 
 use crate::reader::{is_ident, is_ident_start};
 
-/// The scan found no end.
+/// A scan that did not find the end.
 pub(crate) struct Unended {
-    /// Where it stopped: the end of the text or a `%%` line.
+    /// The position where it stopped: the end of the text or a `%%` line.
     pub at: usize,
-    /// A comment or literal that is not terminated, the likely cause.
+    /// An unterminated comment or literal, the likely cause.
     pub cause: Option<(usize, &'static str)>,
 }
 
-/// Finds declarations. A search that went far in vain is not repeated: later ones see one line, so
-/// that a file full of unfinished declarations is still read in linear time.
+/// Finds the ends of declarations. After a long search without result, later searches see only one
+/// line, so that a file full of unfinished declarations is still read in linear time.
 #[derive(Default)]
 pub(crate) struct Declarations {
     one_line: bool,
 }
 
-/// A vain search that went further makes the later ones short.
+/// The length of a failed search after which later ones are limited to one line.
 const FAR: usize = 4096;
 
 impl Declarations {
-    /// One past the declaration that starts at `from`: past its `;`, or past a function's body.
-    /// `whole`: it may span lines.
+    /// Returns the end of the declaration that starts at `from`: after its `;`, or after a
+    /// function's body. `whole`: it may span lines.
     pub fn end(&mut self, bytes: &[u8], from: usize, whole: bool) -> Option<usize> {
         let limit = if self.one_line || !whole {
             bytes[from..]
@@ -78,7 +79,7 @@ impl<'a> Lexer<'a> {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// A backslash and the line end behind it, if they stand at `at`: their length.
+    /// The length of a backslash and line end at `at`, if they are there.
     fn splice(&self, at: usize) -> usize {
         match self.bytes.get(at..) {
             Some([b'\\', b'\n', ..]) => 2,
@@ -87,7 +88,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next token and where it starts; none at the end.
+    /// Returns the next token and its start; none at the end.
     fn next(&mut self) -> Option<(Token, usize)> {
         loop {
             let start = self.at;
@@ -147,7 +148,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Preprocessing number: C23's digit separators must not start a character constant.
+    /// A preprocessing number: C23's digit separators must not start a character constant.
     fn number(&mut self) {
         loop {
             let (byte, next) = (self.byte(0), self.byte(1));
@@ -162,7 +163,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A literal ends at its quote, or unterminated at the line's end, as C's does.
+    /// A literal ends at its quote. An unterminated one ends at the end of the line, as in C.
     fn literal(&mut self, quote: u8) {
         let start = self.at;
         self.at += 1;
@@ -187,7 +188,7 @@ impl<'a> Lexer<'a> {
         self.cause.get_or_insert((start, what));
     }
 
-    /// None: it is not terminated, and nothing follows.
+    /// `None`: it is unterminated, and nothing follows.
     fn comment(&mut self) -> Option<()> {
         let start = self.at;
         if self.byte(1) == b'/' {
@@ -219,7 +220,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A preprocessor line; its braces do not count, its quotes need not pair (`#error don't`).
+    /// A preprocessor line. Its braces do not count, and its quotes need not be paired (`#error
+    /// don't`).
     fn directive(&mut self, mark: usize) -> Token {
         self.at += mark;
         while matches!(self.byte(0), b' ' | b'\t') {
@@ -260,8 +262,9 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// From behind a `{` to its `}`: where that stands, and one past it. Every identifier met is shown
-/// to `word`. In `#if … #else … #endif` each branch starts at the depth of its `#if`.
+/// Scans from after a `{` to its `}`. Returns the position of the `}` and the one after it. Passes
+/// every identifier to `word`. In `#if … #else … #endif` each branch starts with the brace depth of
+/// its `#if`.
 pub(crate) fn block_end(
     bytes: &[u8],
     from: usize,
@@ -270,7 +273,7 @@ pub(crate) fn block_end(
     let mut lexer = Lexer::new(bytes, from);
     let mut depth = 1usize;
     let mut branches = Vec::new();
-    // How many `#if`s stand open inside the group that an `#if 0` takes out, itself included.
+    // The number of open `#if`s inside a group that `#if 0` removes, including that one.
     let mut dead = 0usize;
     while let Some((token, start)) = lexer.next() {
         match token {
@@ -313,21 +316,21 @@ fn is_if_0(line: &[u8]) -> bool {
     words.take(3).eq([&b"#if"[..], b"0"]) || line.starts_with(b"#if 0 /")
 }
 
-/// Where a `%%` at the start of a line stands, behind `from`: what no C holds.
+/// The position of a `%%` at the start of a line after `from`, which ends all C text.
 pub(crate) fn divider(bytes: &[u8], from: usize) -> Option<usize> {
     let mut lexer = Lexer::new(bytes, from);
     while lexer.next().is_some() {}
     bytes[lexer.at..].starts_with(b"%%").then_some(lexer.at)
 }
 
-/// Where the comments of a text of C stand.
+/// The positions of comments in a C text.
 pub(crate) fn comments(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut lexer = Lexer::new(bytes, 0);
     while lexer.next().is_some() {}
     lexer.comments
 }
 
-/// From behind a `%{` to its `%}`: where that stands.
+/// Scans from after a `%{` to its `%}` and returns the position of that.
 pub(crate) fn fence_end(bytes: &[u8], from: usize) -> Result<usize, Unended> {
     let mut lexer = Lexer::new(bytes, from);
     while let Some((token, start)) = lexer.next() {
@@ -338,9 +341,9 @@ pub(crate) fn fence_end(bytes: &[u8], from: usize) -> Result<usize, Unended> {
     Err(lexer.unended())
 }
 
-/// Whether a declaration of C's starts at `from`, and where it ends. Before an initialiser a
-/// declaration holds names, brackets, stars and commas only; anything else says that
-/// this is none; where it stands then comes back.
+/// Whether a C declaration starts at `from`, and its end. Before an initialiser a declaration
+/// contains only names, brackets, stars and commas. If anything else is found, it is not a
+/// declaration, and its position is returned.
 fn declaration(bytes: &[u8], from: usize) -> Result<usize, usize> {
     let mut lexer = Lexer::new(bytes, from);
     let (mut depth, mut initialiser, mut body, mut last) = (0usize, false, false, 0u8);
@@ -372,7 +375,7 @@ fn declaration(bytes: &[u8], from: usize) -> Result<usize, usize> {
     Err(lexer.at.max(from))
 }
 
-/// Whether `word` starts a declaration of C's and nothing else.
+/// Whether `word` can only start a C declaration.
 pub(crate) fn is_declaration_word(word: &str) -> bool {
     const WORDS: &[&str] = &[
         "_Alignas",
@@ -406,7 +409,7 @@ pub(crate) fn is_declaration_word(word: &str) -> bool {
     WORDS.binary_search(&word).is_ok()
 }
 
-/// Whether `word`, with its `#`, starts a line of C's preprocessor.
+/// Whether `word`, including its `#`, starts a preprocessor line.
 pub(crate) fn is_preprocessor_word(word: &str) -> bool {
     matches!(
         word.strip_prefix('#').unwrap_or_default(),
@@ -423,7 +426,7 @@ pub(crate) fn is_preprocessor_word(word: &str) -> bool {
     )
 }
 
-/// Whether `word` starts a statement of C's.
+/// Whether `word` starts a C statement.
 pub(crate) fn is_statement_word(word: &str) -> bool {
     matches!(
         word,

@@ -1,26 +1,26 @@
-//! The declarations section, through all includes.
+//! Parses the declarations section, including all included files.
 //!
-//! Macros are only delimited here: of which kind one is depends on every other declaration
-//! (`macros`). Must not know rules, or what options exist.
+//! Macros are only delimited here, because the kind of a macro depends on all other declarations
+//! (see `macros`). Must not know rules, or which options exist.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use nest_diag::{Code, Diagnostic, SourceMap, Span, nearest};
 
-use crate::Loader;
 use crate::ast::{Decl, Name, OptionDecl};
 use crate::csource;
 use crate::delimit;
+use crate::loader::Loader;
 use crate::names::{Kind, Names, RESERVED};
 use crate::reader::{Reader, Source, shown};
 use crate::rules;
 
-/// Includes may nest this deep.
+/// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
 const KNOWN: [&str; 3] = ["%option", "%state", "%include"];
-/// In the language, not in this version; whether C in braces follows.
+/// Declarations that this version does not implement, and whether a block in braces follows.
 const LATER: [(&str, bool); 7] = [
     ("%shared", true),
     ("%timer", true),
@@ -31,7 +31,7 @@ const LATER: [(&str, bool); 7] = [
     ("%filter", false),
 ];
 
-/// A declaration, or a macro whose kind is not yet known.
+/// A declaration, or a macro whose kind is not known yet.
 pub(crate) enum Raw {
     Done(Decl),
     Macro {
@@ -42,10 +42,10 @@ pub(crate) enum Raw {
     },
 }
 
-/// A file whose declarations were read.
+/// A file whose declarations have been parsed.
 pub(crate) struct Unit {
     pub source: Rc<Source>,
-    /// One past its first `%%`.
+    /// The position after its first `%%`.
     pub rules: Option<usize>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Declarations<'l> {
     pub decls: Vec<Raw>,
     pub names: Names,
     pub diags: Vec<Diagnostic>,
-    /// The files being read, outermost first.
+    /// The files being parsed, outermost first.
     open: Vec<String>,
     seen: BTreeSet<String>,
 }
@@ -76,7 +76,7 @@ impl<'l> Declarations<'l> {
         }
     }
 
-    /// Reads the declarations of the file `name`, and of what it includes.
+    /// Parses the declarations of the file `name` and of the files it includes.
     pub fn file(&mut self, name: &str, text: String) {
         let file = self.sources.add(name, text.as_str());
         let source = Rc::new(Source::new(file, name, text));
@@ -98,7 +98,7 @@ impl<'l> Declarations<'l> {
                 Code::E0002,
                 nul,
                 nul + 1,
-                "a specification is text and holds no NUL",
+                "a specification is text and contains no NUL",
                 "write `\\0` in a pattern or string",
             );
         }
@@ -124,7 +124,7 @@ struct Section<'s, 'l, 'r, 'a> {
 }
 
 impl Section<'_, '_, '_, '_> {
-    /// Reads to behind the first `%%`.
+    /// Parses up to the first `%%`.
     fn read(&mut self) -> Option<usize> {
         let divided = has_divider(&self.r.source.text);
         loop {
@@ -139,7 +139,8 @@ impl Section<'_, '_, '_, '_> {
             if self.r.looking_at("%%") && (newline || start < 4) {
                 return Some(start + 2);
             }
-            // Without a `%%` the first line that is no declaration is a rule: one error says it.
+            // Without a `%%`, the first line that is not a declaration is taken for a rule, so that
+            // there is only one error.
             if !divided && self.unit == 0 && !self.plausible() {
                 let end = self.r.line_end(start);
                 self.no_rules(
@@ -162,7 +163,7 @@ impl Section<'_, '_, '_, '_> {
         );
     }
 
-    /// Whether a declaration starts here, by its first tokens.
+    /// Whether the first tokens here start a declaration.
     fn plausible(&self) -> bool {
         let end = self.r.ident_end(self.r.at);
         let next = self.r.after_blanks(end);
@@ -210,7 +211,7 @@ impl Section<'_, '_, '_, '_> {
         }
     }
 
-    /// The words from `from` to the end of the line, comments left out; quotes removed if `quotes`.
+    /// The words from `from` to the end of the line, without comments; `quotes`: without quotes.
     fn words(&mut self, from: usize, quotes: bool) -> Vec<Name> {
         self.r.at = from;
         let mut words = Vec::new();
@@ -295,7 +296,7 @@ impl Section<'_, '_, '_, '_> {
             {
                 self.not_a_name(
                     &word,
-                    "states are separated by blanks, and nothing ends the line",
+                    "separate states with blanks, and write nothing after the last",
                 );
                 let name = Name {
                     text: text.to_owned(),
@@ -305,7 +306,11 @@ impl Section<'_, '_, '_, '_> {
                     states.push(name);
                 }
             } else if crate::reader::ident_end(text.as_bytes(), 0) != text.len() {
-                self.not_a_name(&word, "names are letters, digits and `_`, no digit first");
+                self.not_a_name(
+                    &word,
+                    "names consist of letters, digits and `_`, and do not \
+                    begin with a digit",
+                );
             } else if self.declare(&word, Kind::State) {
                 states.push(word);
             }
@@ -320,12 +325,12 @@ impl Section<'_, '_, '_, '_> {
             .push(Diagnostic::new(Code::E0107, word.span, message).help(help));
     }
 
-    /// Declares a name; reports and returns false if it is taken.
+    /// Declares a name. Reports an error and returns false if it is already declared.
     fn declare(&mut self, name: &Name, kind: Kind) -> bool {
         if RESERVED.contains(&name.text.as_str()) {
             let message = format!("`{}` is reserved", name.text);
             let found = Diagnostic::new(Code::E0102, name.span, message)
-                .help("START, END, DEFAULT and TIMEOUT are never declared: take another name");
+                .help("START, END, DEFAULT and TIMEOUT cannot be declared: choose another name");
             self.r.diags.push(found);
             return false;
         }
@@ -334,7 +339,7 @@ impl Section<'_, '_, '_, '_> {
             Err(first) => {
                 let message = format!("`{}` is declared twice", name.text);
                 let mut found = Diagnostic::new(Code::E0103, name.span, message)
-                    .help("a name stands for one state or one macro: rename one, or take it out");
+                    .help("each name can be declared once: rename one of them, or remove it");
                 if let Some(first) = first {
                     found = found.label(first, "first declared here");
                 }
@@ -362,7 +367,7 @@ impl Section<'_, '_, '_, '_> {
                 path.span,
                 Code::E0008,
                 format!("files are included deeper than {DEEPEST} levels"),
-                "include files side by side",
+                "include all files from one file",
             );
             return;
         }
@@ -377,12 +382,7 @@ impl Section<'_, '_, '_, '_> {
                 let chain = self.all.open.iter().skip_while(|open| **open != name);
                 let chain: Vec<&str> = chain.map(String::as_str).chain([name.as_str()]).collect();
                 let message = format!("the files include each other: {}", chain.join(" -> "));
-                self.report_at(
-                    path.span,
-                    Code::E0006,
-                    message,
-                    "take one of the `%include` out",
-                );
+                self.report_at(path.span, Code::E0006, message, "remove one `%include`");
             }
             Ok((name, _)) if self.all.seen.contains(&name) => {}
             Ok((name, text)) => self.all.file(&name, text),
@@ -406,7 +406,7 @@ impl Section<'_, '_, '_, '_> {
         );
     }
 
-    /// A `%word` that this version does not read.
+    /// A `%word` that this version does not implement.
     fn other_directive(&mut self, start: usize, end: usize) {
         let word = self.r.text(start, end);
         let later = LATER.iter().find(|(name, _)| *name == word);
@@ -446,8 +446,8 @@ impl Section<'_, '_, '_, '_> {
         self.skip_line(later.is_some_and(|(_, block)| *block));
     }
 
-    /// Skips to the end of the line, and over a block in braces that starts in it, or, if there
-    /// must be one, first in the next.
+    /// Skips to the end of the line, and over a block in braces that starts in it. If a block is
+    /// required, it may start in the next line.
     fn skip_line(&mut self, block: bool) {
         let line = self.r.line_end(self.r.at);
         let mut brace = self.r.bytes[self.r.at..line]
@@ -473,7 +473,7 @@ impl Section<'_, '_, '_, '_> {
         }
     }
 
-    /// A C declaration, which belongs elsewhere: a variable is dropped with a warning.
+    /// A C declaration in the wrong section: a variable is ignored with a warning.
     fn c_declaration(&mut self, start: usize, end: usize) -> bool {
         let word = self.r.text(start, end);
         let keyword = csource::is_declaration_word(word);
@@ -502,14 +502,15 @@ impl Section<'_, '_, '_, '_> {
                 Code::W0101,
                 start,
                 stop,
-                "the variable is dropped: it stands among the declarations",
-                "write it behind `%%` for one of every client's own, into `%{ %}` for a C global",
+                "the variable is ignored: it is among the declarations",
+                "write it after `%%` for a variable of each connection, or in `%{ %}` for a C \
+                 global",
             );
         }
         true
     }
 
-    /// Whether the name before `end` is a type's, as in `FILE *log;`: the line holds nothing else.
+    /// Whether the name before `end` is a type, as in `FILE *log;`: the line contains nothing else.
     fn typed(&self, end: usize, stop: usize) -> bool {
         let line = self.r.line_end(end);
         let next = self.r.bytes[self.r.after_blanks(end).min(line)..line].first();
@@ -542,7 +543,7 @@ impl Section<'_, '_, '_, '_> {
                 start,
                 end.max(start + 1),
                 "not a declaration",
-                "a macro is its name, a blank and its text; names are letters, digits and `_`",
+                "a macro consists of a name, a blank and a text; names are letters, digits and `_`",
             );
         } else if from == text_end {
             self.declare(&name, Kind::Pattern);
@@ -551,7 +552,7 @@ impl Section<'_, '_, '_, '_> {
                 start,
                 end,
                 format!("the macro `{}` has no text", name.text),
-                "write what it stands for behind its name, on the same line",
+                "write its text after its name, on the same line",
             );
         } else if self.declare(&name, Kind::Pattern) {
             self.all.decls.push(Raw::Macro {
@@ -563,15 +564,18 @@ impl Section<'_, '_, '_, '_> {
         }
     }
 
-    /// A line that is none of all this.
+    /// A line that is no declaration.
     fn nothing(&mut self, start: usize) {
         let line = self.r.line_end(start);
         let end = start + self.r.bytes[start..line].trim_ascii_end().len();
         let word = self.r.text(start, self.r.ident_end(start + 1));
         let (message, help) = if csource::is_preprocessor_word(word) {
-            ("not a declaration", "preprocessor lines stand in `%{ %}`")
+            ("not a declaration", "write preprocessor lines in `%{ %}`")
         } else if self.r.looking_at("#") {
-            ("`#` begins no comment", "comments are `// …` and `/* … */`")
+            (
+                "`#` does not begin a comment",
+                "comments are `// …` and `/* … */`",
+            )
         } else {
             (
                 "not a declaration",

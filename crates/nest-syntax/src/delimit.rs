@@ -1,11 +1,11 @@
-//! Where a macro's text ends: at its line's end, without trailing blanks and comments.
+//! Finds the end of a macro's text: the end of its line, without trailing blanks and comments.
 //!
-//! The text is delimited before it can be read, for its kind is not known yet; so quotes, classes
-//! and escapes are told apart here just far enough to know what is no comment.
+//! The text must be delimited before its kind is known and it can be parsed. So quotes, classes and
+//! escapes are recognised here just far enough to recognise comments.
 
 use crate::reader::{Reader, is_blank};
 
-/// The text of a macro whose name ends at `from`; the reader goes behind its line.
+/// Returns the text of a macro whose name ends at `from`, and moves the reader after its line.
 pub(crate) fn macro_text(r: &mut Reader, from: usize) -> (usize, usize) {
     r.at = from;
     let line = r.line_end(from);
@@ -38,7 +38,7 @@ pub(crate) fn macro_text(r: &mut Reader, from: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// Where the token of a pattern at `at` ends, as far as comments need to know.
+/// The end of the pattern token at `at`, as far as it matters for comments.
 fn token_end(bytes: &[u8], at: usize) -> usize {
     let find = |from: usize, what: &[u8]| {
         bytes
@@ -70,7 +70,7 @@ fn closing(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     bytes.len()
 }
 
-/// One past the `]` of a class whose first member stands at `first`.
+/// The position after the `]` of a class whose first member is at `first`.
 fn class_end(bytes: &[u8], first: usize) -> usize {
     let mut at = first;
     while at < bytes.len() {

@@ -1,13 +1,15 @@
-//! From the text of a specification to its syntax tree.
+//! Parses the text of a specification into its syntax tree.
 //!
-//! One function: [`parse`]. It never fails; it returns what it understood and what was wrong.
-//! Must not know: files (a [`Loader`] brings them), what names resolve to beyond their kind.
+//! The only entry point is [`parse`]. It never fails: it returns what it understood, and
+//! diagnostics. Must not know: files (a [`Loader`] reads them), and what names stand for beyond
+//! their kind.
 
 pub mod ast;
 mod cond;
 mod csource;
 mod decls;
 mod delimit;
+mod loader;
 mod lookahead;
 mod macros;
 mod names;
@@ -15,27 +17,9 @@ mod pattern;
 mod reader;
 mod rules;
 
+pub use loader::{Alone, Loader};
 use nest_diag::{Diagnostic, FileId, REMARK, SourceMap, Span};
 use std::collections::BTreeMap;
-
-/// Brings the text of an `%include`; the compiler itself does no I/O.
-pub trait Loader {
-    /// `path` as written, `from`: the name of the including file. The new file's name and text,
-    /// or why there is none.
-    ///
-    /// # Errors
-    /// One sentence for the user.
-    fn load(&mut self, from: &str, path: &str) -> Result<(String, String), String>;
-}
-
-/// For a specification that stands alone: no file is there.
-pub struct Alone;
-
-impl Loader for Alone {
-    fn load(&mut self, _from: &str, _path: &str) -> Result<(String, String), String> {
-        Err("no file".to_owned())
-    }
-}
 
 /// Parses the specification `name`, whose text is `text`, and what it includes.
 /// All diagnostics of all files come back, in order of position.
@@ -71,7 +55,7 @@ pub fn parse(
     (sources, spec, diags)
 }
 
-/// Gathers the comments that speak to the compiler: what the parsers met, and those of C.
+/// Collects the comments for the compiler: those that the parsers found, and those in C code.
 fn remarks(units: &[decls::Unit], spec: &mut ast::Spec) {
     let mut found: BTreeMap<(FileId, usize), usize> = BTreeMap::new();
     for unit in units {

@@ -1,13 +1,13 @@
-//! What starts at a place in the rules section, as far as its first tokens say.
+//! Recognises from its first tokens what starts at a position of the rules section.
 //!
-//! The rules and the patterns ask: a pattern may span lines, so a line that starts a rule ends it.
-//! Nothing is consumed or reported.
+//! Used by the parsers of rules and patterns: a pattern may span lines, so a line that starts a
+//! rule ends it. Consumes and reports nothing.
 
 use crate::cond;
 use crate::names::{Kind, Names, RESERVED};
 use crate::reader::Reader;
 
-/// Whether a rule, a section or the end of a multistate starts here, the first token of its line.
+/// Whether a rule, a section or the end of a multistate starts here, at the first token of a line.
 pub(crate) fn rule_starts(r: &Reader, names: &Names) -> bool {
     r.looking_at("%%")
         || r.looking_at("}")
@@ -17,7 +17,7 @@ pub(crate) fn rule_starts(r: &Reader, names: &Names) -> bool {
         || cond::starts_here(r, names)
 }
 
-/// START or END as a rule of its own: where its `{` stands.
+/// START or END as a rule: the position of its `{`.
 pub(crate) fn special(r: &Reader) -> Option<usize> {
     let end = r.ident_end(r.at);
     if !matches!(r.text(r.at, end), "START" | "END") {
@@ -30,19 +30,19 @@ pub(crate) fn special(r: &Reader) -> Option<usize> {
     (r.bytes[..r.end].get(brace) == Some(&b'{')).then_some(brace)
 }
 
-/// Whether `TIMEOUT(` stands here.
+/// Whether `TIMEOUT(` is here.
 pub(crate) fn timeout(r: &Reader) -> bool {
     let end = r.ident_end(r.at);
     r.text(r.at, end) == "TIMEOUT" && r.bytes[..r.end].get(r.after_blanks(end)) == Some(&b'(')
 }
 
-/// `NAME =`: where the name ends.
+/// `NAME =`: the end of the name.
 pub(crate) fn rule_name(r: &Reader) -> Option<usize> {
     let end = r.ident_end(r.at);
     (end > r.at && r.bytes[..r.end].get(r.after_blanks(end)) == Some(&b'=')).then_some(end)
 }
 
-/// `NAME =` where the name is a state's or reserved, which no condition goes on like.
+/// `NAME =` where the name is a state or reserved; no condition continues like this.
 pub(crate) fn taken_name(r: &Reader, names: &Names) -> bool {
     rule_name(r).is_some_and(|end| {
         let word = r.text(r.at, end);
@@ -52,7 +52,7 @@ pub(crate) fn taken_name(r: &Reader, names: &Names) -> bool {
     })
 }
 
-/// The first place at or after `at` that holds neither blank nor comment.
+/// The first position at or after `at` that is neither in a blank nor in a comment.
 fn after_gap(r: &Reader, at: usize) -> usize {
     let mut probe = Reader::new(r.source, at, r.end);
     probe.gap(true);

@@ -1,8 +1,8 @@
-//! Macros: of which kind each is, and its tree.
+//! Determines the kind of each macro and builds its tree.
 //!
-//! A macro is a condition macro iff its text is a condition over states and condition macros. That
-//! is the least set of which this holds, so the order of declarations does not matter, and a macro
-//! that leads back to itself is none. Must not know rules.
+//! A macro is a condition macro if and only if its text is a condition over states and condition
+//! macros. The condition macros are the smallest set with this property, so the order of
+//! declarations does not matter, and a macro that uses itself is not one. Must not know rules.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -16,19 +16,19 @@ use crate::names::{Kind, Names};
 use crate::pattern;
 use crate::reader::{Reader, Source};
 
-/// A macro's text, and what it uses.
+/// The text of a macro, and the names it uses.
 struct Entry {
     name: Name,
     source: Rc<Source>,
     start: usize,
     end: usize,
-    /// By syntax alone.
+    /// A condition by its syntax alone.
     cond: Option<Cond>,
-    /// The names of `cond`.
+    /// The names in `cond`.
     uses: Vec<Name>,
 }
 
-/// Turns all declarations into their final form. Every kind in `names` is right afterwards.
+/// Turns all declarations into their final form. Afterwards every kind in `names` is final.
 pub(crate) fn resolve(
     raw: Vec<Raw>,
     units: &[Unit],
@@ -90,8 +90,8 @@ fn entry(raw: &Raw, units: &[Unit]) -> Option<Entry> {
     })
 }
 
-/// Finds the condition macros: each name found sets free the macros that wait for it. Which of the
-/// others lead back to themselves comes back.
+/// Finds the condition macros. Each one found may make macros that use it condition macros too.
+/// Returns which of the others use themselves.
 fn classify(entries: &[Entry], names: &mut Names) -> Vec<bool> {
     let mut waiting: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut missing = vec![0usize; entries.len()];
@@ -122,7 +122,8 @@ fn classify(entries: &[Entry], names: &mut Names) -> Vec<bool> {
             }
         }
     }
-    // A condition by its syntax that names a state is one with a mistake, not a pattern.
+    // A text that is a condition by its syntax and names a state is a condition with a mistake, not
+    // a pattern.
     for entry in entries.iter().filter(|entry| entry.cond.is_some()) {
         let known =
             |name: &Name| matches!(names.kind(&name.text), Some(Kind::State | Kind::Condition));
@@ -133,8 +134,8 @@ fn classify(entries: &[Entry], names: &mut Names) -> Vec<bool> {
     cyclic(entries, names)
 }
 
-/// Which of the macros left are conditions by their syntax that use nothing but one another: they
-/// lead back to themselves. Those with an operator are taken for conditions where they are used.
+/// Finds the remaining macros that are conditions by their syntax and use only each other, so that
+/// they use themselves. Those with an operator are treated as conditions where they are used.
 fn cyclic(entries: &[Entry], names: &mut Names) -> Vec<bool> {
     let left =
         |entry: &Entry| entry.cond.is_some() && names.kind(&entry.name.text) == Some(Kind::Pattern);
@@ -167,7 +168,7 @@ fn cyclic(entries: &[Entry], names: &mut Names) -> Vec<bool> {
     cyclic
 }
 
-/// The tree of a macro, and the macros it uses.
+/// The tree of a macro, and the macros that it uses.
 fn body(r: &mut Reader, entry: &Entry, cyclic: bool, names: &Names) -> (MacroBody, Vec<Name>) {
     if cyclic {
         return (MacroBody::Pattern(pattern::stand_in(r)), entry.uses.clone());
@@ -201,8 +202,8 @@ fn macros_of(alt: &Alt, uses: &mut Vec<Name>) {
     }
 }
 
-/// Reports every macro on a cycle's way back to itself, once a cycle. Depth first, with a stack of
-/// its own: a chain of macros may be as long as the file.
+/// Reports macros that use themselves, once per cycle. Depth-first search with an explicit stack,
+/// because a chain of macros may be as long as the file.
 fn report_cycles(entries: &[Entry], graph: &[Vec<Name>], diags: &mut Vec<Diagnostic>) {
     let index: BTreeMap<&str, usize> = entries
         .iter()

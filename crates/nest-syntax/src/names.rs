@@ -1,13 +1,13 @@
-//! The names of one specification: which are states, which macros, and of which kind.
+//! The names of one specification: which are states, which are macros, and of which kind.
 //!
-//! The grammar asks here where it depends on that. Must not know where macros are used.
+//! The parsers ask here where the grammar depends on it. Must not know where macros are used.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use nest_diag::{Span, nearest};
 
-/// What a name is.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     State,
@@ -15,13 +15,13 @@ pub(crate) enum Kind {
     Pattern,
 }
 
-/// Names that nobody declares.
+/// Names that cannot be declared.
 pub(crate) const RESERVED: [&str; 4] = ["START", "END", "DEFAULT", "TIMEOUT"];
 
-/// Comparisons that the search for similar names may make in one run: each costs about a
-/// microsecond, and a file may be wrong in thousands of places.
+/// The maximum number of comparisons for suggestions in one run. Each takes about a microsecond,
+/// and a file may have thousands of errors.
 const COMPARISONS: usize = 50_000;
-/// Longer names get no suggestion: the comparison is quadratic in their length.
+/// Longer names get no suggestion, because the comparison is quadratic in their length.
 const LONGEST: usize = 48;
 
 /// All declared names.
@@ -39,7 +39,7 @@ impl Names {
         }
     }
 
-    /// Declares `name`; the place of the first declaration if there is one already.
+    /// Declares `name`. Returns the location of the first declaration if there is one already.
     pub fn declare(&mut self, name: &str, kind: Kind, span: Span) -> Result<(), Option<Span>> {
         if let Some((_, first)) = self.known.get(name) {
             return Err(*first);
@@ -48,7 +48,7 @@ impl Names {
         Ok(())
     }
 
-    /// Says of which kind a declared macro is.
+    /// Sets the kind of a declared macro.
     pub fn set_kind(&mut self, name: &str, kind: Kind) {
         if let Some(entry) = self.known.get_mut(name) {
             entry.0 = kind;
@@ -59,7 +59,7 @@ impl Names {
         self.known.get(name).map(|(kind, _)| *kind)
     }
 
-    /// "did you mean …" for an undeclared name, among the names whose kind `fits`.
+    /// "did you mean …" for an undeclared name, among the names for which `fits` is true.
     pub fn suggest(&self, name: &str, fits: impl Fn(Kind) -> bool) -> Option<String> {
         let left = self.comparisons.get();
         if name.len() > LONGEST || left < self.known.len() {

@@ -1,7 +1,8 @@
-//! A place in one file's text: looking, skipping blanks and comments, reporting.
+//! A position in the text of one file, with functions to look ahead, skip blanks and comments, and
+//! report errors.
 //!
 //! Every parser of this crate moves the same [`Reader`]. Must not know what it reads: sections,
-//! rules and patterns are other modules' business.
+//! rules and patterns.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ pub(crate) struct Source {
     pub file: FileId,
     pub name: String,
     pub text: Rc<str>,
-    /// Comments that speak to the compiler, by where they begin: where they end.
+    /// Comments for the compiler: their starts and ends.
     pub remarks: RefCell<BTreeMap<usize, usize>>,
 }
 
@@ -31,7 +32,8 @@ impl Source {
         }
     }
 
-    /// Notes a comment, if it speaks to the compiler. A look ahead meets it again; that is once.
+    /// Records a comment for the compiler. Lookahead may find it several times; it is recorded
+    /// once.
     pub fn comment(&self, start: usize, end: usize) {
         if self.text[start..end].contains(nest_diag::REMARK) {
             self.remarks.borrow_mut().insert(start, end);
@@ -39,7 +41,7 @@ impl Source {
     }
 }
 
-/// A half-open range of a file being read, and what was found wrong in it.
+/// A half-open range of a file, and the diagnostics found in it.
 pub(crate) struct Reader<'a> {
     pub source: &'a Source,
     pub bytes: &'a [u8],
@@ -49,7 +51,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `start..end` of `source`.
+    /// Creates a reader of `start..end` of `source`.
     pub fn new(source: &'a Source, start: usize, end: usize) -> Self {
         Reader {
             source,
@@ -60,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The byte `ahead` of here, if it is in the range.
+    /// The byte at distance `ahead`, if it is in the range.
     pub fn peek_at(&self, ahead: usize) -> Option<u8> {
         let at = self.at + ahead;
         if at < self.end {
@@ -70,17 +72,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The byte here.
+    /// The current byte.
     pub fn peek(&self) -> Option<u8> {
         self.peek_at(0)
     }
 
-    /// Whether `text` stands here.
+    /// Whether `text` is here.
     pub fn looking_at(&self, text: &str) -> bool {
         self.bytes[self.at..self.end].starts_with(text.as_bytes())
     }
 
-    /// Steps over `text` if it stands here.
+    /// Skips `text` if it is here.
     pub fn eat(&mut self, text: &str) -> bool {
         let found = self.looking_at(text);
         if found {
@@ -89,7 +91,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// The text of a range; both ends lie between characters.
+    /// The text of a range; both ends are between characters.
     pub fn text(&self, start: usize, end: usize) -> &'a str {
         self.source.text.get(start..end).unwrap_or("")
     }
@@ -115,12 +117,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where the identifier that starts at `at` ends; `at` if none does.
+    /// The end of the identifier that starts at `at`; `at` if there is none.
     pub fn ident_end(&self, at: usize) -> usize {
         ident_end(&self.bytes[..self.end], at)
     }
 
-    /// The end of the character at `at`, for steps and spans that must not split one.
+    /// The end of the character at `at`, for steps and spans that must not split a character.
     pub fn char_end(&self, at: usize) -> usize {
         let mut next = at + 1;
         while next < self.end && self.bytes[next] & 0xc0 == 0x80 {
@@ -129,7 +131,7 @@ impl<'a> Reader<'a> {
         next.min(self.end.max(at))
     }
 
-    /// Where the line that holds `at` ends: its `\n`, or the end of the range.
+    /// The end of the line that contains `at`: its `\n`, or the end of the range.
     pub fn line_end(&self, at: usize) -> usize {
         self.bytes[at..self.end]
             .iter()
@@ -137,7 +139,7 @@ impl<'a> Reader<'a> {
             .map_or(self.end, |n| at + n)
     }
 
-    /// The first place at or after `at` that holds no blank; comments are not skipped.
+    /// The first position at or after `at` that is not a blank; does not skip comments.
     pub fn after_blanks(&self, at: usize) -> usize {
         self.bytes[at..self.end]
             .iter()
@@ -159,9 +161,9 @@ impl<'a> Reader<'a> {
             .push(Diagnostic::new(code, span, message).help(help));
     }
 
-    /// Skips blanks, line ends and comments. A comment is one at the start of a line or after a
-    /// blank; with `here` also where the reader stands. Whether a line end was among it: what
-    /// follows is the first token of its line then, as at the start of the text.
+    /// Skips blanks, line ends and comments. A comment begins at the start of a line or after a
+    /// blank; with `here` also at the current position. Returns whether the next token is the first
+    /// of its line, which is also true at the start of the text.
     pub fn gap(&mut self, here: bool) -> bool {
         let start = self.at;
         let before = if start == 0 {
@@ -190,14 +192,14 @@ impl<'a> Reader<'a> {
         newline
     }
 
-    /// Skips the `//` that starts here, up to the end of its line.
+    /// Skips the `//` comment that starts here, up to the end of its line.
     pub fn line_comment(&mut self) {
         let start = self.at;
         self.at = self.line_end(start);
         self.source.comment(start, self.at);
     }
 
-    /// Skips the `/* */` that starts here; whether it held a line end.
+    /// Skips the `/* */` comment that starts here. Returns whether it contains a line end.
     pub fn block_comment(&mut self) -> bool {
         let start = self.at;
         let inside = &self.bytes[start + 2..self.end];
@@ -218,7 +220,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Text as a message shows it between backquotes.
+/// Text as shown between backquotes in a message.
 pub(crate) fn shown(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -231,7 +233,7 @@ pub(crate) fn shown(text: &str) -> String {
         .collect()
 }
 
-/// Blanks: what C calls white space, and NUL, which is reported once for the whole file.
+/// Blanks: C's white space and NUL, which is reported once for the whole file.
 pub(crate) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0)
 }
@@ -241,12 +243,12 @@ pub(crate) fn is_ident_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
 }
 
-/// Whether an identifier can go on with `byte`.
+/// Whether an identifier can contain `byte` after its first.
 pub(crate) fn is_ident(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Where the identifier at `at` ends; `at` if none starts there.
+/// The end of the identifier at `at`; `at` if there is none.
 pub(crate) fn ident_end(bytes: &[u8], at: usize) -> usize {
     if !bytes.get(at).copied().is_some_and(is_ident_start) {
         return at;

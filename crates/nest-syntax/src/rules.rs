@@ -1,7 +1,7 @@
-//! The rules section: per-connection declarations, rules, multistates.
+//! Parses the rules section: per-connection declarations, rules, multistates.
 //!
-//! Must not know what a pattern or condition holds, nor where the file came from. Multistates are a
-//! stack here and conditions of each rule in the tree.
+//! Must not know the content of a pattern or condition, nor where the file came from. Multistates
+//! are a stack here; in the tree they are conditions of each rule.
 
 mod locals;
 
@@ -16,10 +16,10 @@ use crate::pattern::{self, Ending};
 use crate::reader::{Reader, Source, is_ident_start, shown};
 use crate::{cond, lookahead};
 
-/// Multistates may nest this deep.
+/// The deepest nesting of multistates.
 const DEEPEST: usize = 64;
 
-/// What the rules section of one file holds.
+/// The content of the rules section of one file.
 pub(crate) struct Section {
     pub locals: Vec<CText>,
     pub rules: Vec<Rule>,
@@ -28,7 +28,7 @@ pub(crate) struct Section {
 }
 
 struct Multistate {
-    /// None beyond the depth limit, or in error.
+    /// `None` beyond the depth limit, or after an error.
     condition: Option<Arc<Cond>>,
     brace: usize,
 }
@@ -42,7 +42,7 @@ struct Parser<'a> {
     open: Vec<Multistate>,
 }
 
-/// Reads the section that starts behind the first `%%`, at `start`.
+/// Parses the section that starts after the first `%%`, at `start`.
 pub(crate) fn parse(source: &Source, start: usize, names: &Names) -> Section {
     let r = Reader::new(source, start, source.text.len());
     let mut parser = Parser {
@@ -80,7 +80,7 @@ impl Parser<'_> {
             if declarations && self.local() {
                 continue;
             }
-            // A preprocessor line is reported once; the declarations around it are none the worse.
+            // A preprocessor line is reported once; the declarations around it are still parsed.
             let among = self.r.bytes[start] == b'#' && declarations;
             declarations = self.misplaced();
             if !declarations {
@@ -97,20 +97,20 @@ impl Parser<'_> {
                 open.brace,
                 open.brace + 1,
                 "this multistate is not closed",
-                "close it with `}` behind its last rule",
+                "close it with `}` after its last rule",
             );
         }
         startup
     }
 
-    /// Reports a `%%` behind the second one, which stands at `second`.
+    /// Reports a `%%` after the second one, which is at `second`.
     fn third_divider(&mut self, second: usize) -> Option<usize> {
         let at = csource::divider(&self.r.bytes[..self.r.end], second + 2)?;
         let found = Diagnostic::new(Code::E0004, self.r.span(at, at + 2), "a third `%%`")
-            .label(self.r.span(second, second + 2), "the second stands here")
+            .label(self.r.span(second, second + 2), "the second is here")
             .help(
-                "a specification has three parts: declarations, `%%`, rules, `%%`, C that runs at \
-                 the start; all rules stand between the first `%%` and the second",
+                "a specification has three sections: declarations, `%%`, rules, `%%`, C that runs \
+                 at the start; all rules are between the first and the second `%%`",
             );
         self.r.diags.push(found);
         Some(at)
@@ -126,7 +126,7 @@ impl Parser<'_> {
                     start,
                     start + 1,
                     "this brace closes nothing",
-                    "take it out; an action ends at the brace that matches its first",
+                    "remove it; an action ends at the brace that matches its first",
                 );
             }
         } else if let Some(brace) = lookahead::special(&self.r) {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         }
     }
 
-    /// START or END as a rule of its own.
+    /// START or END as a rule.
     fn special(&mut self, start: usize, brace: usize) {
         let end = self.r.ident_end(start);
         let is_start = self.r.text(start, end) == "START";
@@ -164,7 +164,7 @@ impl Parser<'_> {
         });
     }
 
-    /// `TIMEOUT(duration)` and its action. Whether it is a duration is not asked here.
+    /// `TIMEOUT(duration)` and its action. Does not check the duration.
     fn timeout(&mut self, start: usize, condition: Option<Arc<Cond>>) {
         let word = self.r.at;
         let open = self.r.after_blanks(self.r.ident_end(word));
@@ -200,9 +200,9 @@ impl Parser<'_> {
                 && !self.r.bytes[end..self.r.at].contains(&b'\n')
             {
                 let at = self.r.at;
-                let what = "nothing stands between TIMEOUT and its action";
-                let help = "it has no pattern: it runs when nothing comes; its condition stands \
-                            before it, as in `LOGIN: TIMEOUT(30s) { action }`";
+                let what = "a TIMEOUT rule has no pattern";
+                let help = "it runs when the client is silent; write its condition before it, as \
+                            in `LOGIN: TIMEOUT(30s) { action }`";
                 self.r.report(Code::E0211, at, at + 1, what, help);
                 self.skip_rule();
                 return;
@@ -246,7 +246,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that a condition does not end as one; whether a pattern can follow all the same.
+    /// Reports that a condition has no proper end. Returns whether a pattern can still follow.
     fn colon(&mut self) -> bool {
         let at = self.r.at;
         let end = if at < self.r.end {
@@ -271,7 +271,8 @@ impl Parser<'_> {
             || self.leave_condition()
     }
 
-    /// Behind a condition in error: goes on at the `:` or `{` of its line; whether there is one.
+    /// After an error in a condition: continues at the `:` or `{` of its line. Returns whether
+    /// there is one.
     fn leave_condition(&mut self) -> bool {
         let rest = &self.r.bytes[self.r.at..self.r.end];
         match rest
@@ -289,7 +290,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the `{` here is a macro's, or a count's.
+    /// Whether the `{` here begins a macro or a count.
     fn brace_in_pattern(&self) -> bool {
         let start = self.r.at + 1;
         let end = self.r.ident_end(start);
@@ -307,7 +308,7 @@ impl Parser<'_> {
                 start,
                 end,
                 "the rule has no pattern",
-                "write what is to be matched between the condition and the action",
+                "write a pattern between the condition and the action",
             );
             self.action();
             return;
@@ -320,7 +321,7 @@ impl Parser<'_> {
                 brace,
                 brace + 1,
                 format!("multistates are nested deeper than {DEEPEST} levels"),
-                "join conditions with `&&`",
+                "combine conditions with `&&`",
             );
         }
         self.open.push(Multistate {
@@ -329,7 +330,7 @@ impl Parser<'_> {
         });
     }
 
-    /// Whether the block here holds C, not rules: every rule has braces of its own.
+    /// Whether the block here contains C code and not rules: each rule has its own braces.
     fn is_action(&self) -> bool {
         let first = self.r.after_blanks(self.r.at + 1);
         let rest = &self.r.bytes[first..self.r.end];
@@ -347,14 +348,14 @@ impl Parser<'_> {
         brace.is_some_and(|n| rest[n] == b'}' && rest[..n].contains(&b';'))
     }
 
-    /// A pattern and its action, with its name.
+    /// A pattern and its action, with an optional name.
     fn body(&mut self, start: usize, condition: Option<Arc<Cond>>) {
         let name = self.rule_name();
         let from = self.r.at;
         if let Some(name) = name.as_ref().filter(|_| lookahead::timeout(&self.r)) {
             self.r.diags.push(
                 Diagnostic::new(Code::E0211, name.span, "a TIMEOUT rule has no name")
-                    .help("traces and messages call it by its line"),
+                    .help("traces and messages identify it by its line"),
             );
             self.timeout(start, condition);
             return;
@@ -371,7 +372,7 @@ impl Parser<'_> {
                 start,
                 end,
                 "the rule has no pattern",
-                "write what is to be matched in front of the action",
+                "write a pattern before the action",
             );
             if ending == Ending::Action {
                 self.action();
@@ -398,7 +399,7 @@ impl Parser<'_> {
     fn no_action(&mut self, span: Span) {
         let at = self.r.at;
         let mut found = Diagnostic::new(Code::E0205, span, "the rule has no action")
-            .help("write `{ }` behind the pattern if nothing is to be done");
+            .help("write `{ }` after the pattern to do nothing");
         if at < self.r.end && !self.r.looking_at("%%") && !self.r.looking_at("}") {
             let next = self
                 .r
@@ -437,7 +438,7 @@ impl Parser<'_> {
             .collect()
     }
 
-    /// The action whose `{` is here; none if it does not end.
+    /// The action whose `{` is here; `None` if it does not end.
     fn action(&mut self) -> Option<CText> {
         let brace = self.r.at;
         let mut habits = Vec::new();
@@ -470,7 +471,7 @@ impl Parser<'_> {
         }
     }
 
-    /// After an error in a pattern: goes on behind the rule's action, or where the next rule starts.
+    /// After an error in a pattern: continues after the rule's action, or at the next rule.
     fn skip_rule(&mut self) {
         while let Some(byte) = self.r.peek() {
             let start = self.r.at;
@@ -495,7 +496,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One past the string at `start`, or past its quote if it does not end on its line.
+    /// The position after the string at `start`, or after its quote if it does not end on its line.
     fn string_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         while at < self.r.end && self.r.bytes[at] != b'\n' {
@@ -509,7 +510,7 @@ impl Parser<'_> {
     }
 }
 
-/// The text of the `%{ %}` here; none, reported, if it does not end.
+/// The text of the `%{ %}` block here; `None` after an error if it does not end.
 pub(crate) fn fence(r: &mut Reader) -> Option<CText> {
     let start = r.at;
     match csource::fence_end(&r.bytes[..r.end], start + 2) {
@@ -531,7 +532,7 @@ pub(crate) fn fence(r: &mut Reader) -> Option<CText> {
     }
 }
 
-/// Reports C text without an end, and goes on where the scan stopped.
+/// Reports C text without an end, and continues where the scan stopped.
 pub(crate) fn unterminated(
     r: &mut Reader,
     start: usize,
@@ -542,7 +543,7 @@ pub(crate) fn unterminated(
 ) {
     let span = r.span(start, end);
     let found = match unended.cause {
-        // What hides the end is what is to be mended.
+        // The mistake to fix is the one that hides the end.
         Some((at, cause)) => {
             let line = r.line_end(at);
             let to = at + r.bytes[at..line].trim_ascii_end().len();

@@ -11,8 +11,8 @@ fn text_and_structure() {
         (
             "A\0 x\n%%\n\"a\" { }\n",
             &[
-                "E0002 1:2 `\0` a specification is text and holds no NUL",
-                "E0301 1:4 `x` `x` is no macro",
+                "E0002 1:2 `\0` a specification is text and contains no NUL",
+                "E0301 1:4 `x` `x` is not a macro",
             ],
         ),
         (
@@ -118,7 +118,7 @@ x"##,
                 "E0005 1:1 `%shared` `%shared` is not in this version",
                 "E0005 2:1 `%timer` `%timer` is not in this version",
                 "E0005 5:1 `%decode` `%decode` is not in this version",
-                "E0301 8:1 `x` `x` is no macro",
+                "E0301 8:1 `x` `x` is not a macro",
                 "E0205 8:1 `x` the rule has no action",
             ],
         ),
@@ -175,11 +175,12 @@ struct s {
 "a" { }
 "##,
             &[
-                "W0101 1:1 `int n;` the variable is dropped: it stands among the declarations",
-                "W0101 2:1 `FILE *log;` the variable is dropped: it stands among the declarations",
+                "W0101 1:1 `int n;` the variable is ignored: it is among the declarations",
+                "W0101 2:1 `FILE *log;` the variable is ignored: it is among the declarations",
                 "E0101 3:1 `int f(void);` C stands among the declarations",
                 "E0101 4:1 `typedef int t;` C stands among the declarations",
-                "W0101 5:1 `struct s {\n int a;\n} b;` the variable is dropped: it stands among the declarations",
+                "W0101 5:1 `struct s {\n int a;\n} b;` the variable is ignored: it is among the \
+                 declarations",
             ],
         ),
         (
@@ -208,7 +209,7 @@ A: "a" { }
 "##,
             &[
                 "E0103 2:1 `A` `A` is declared twice [1:8 first declared here]",
-                "E0301 3:3 `y` `y` is no macro",
+                "E0301 3:3 `y` `y` is not a macro",
                 "E0103 4:1 `X` `X` is declared twice [3:1 first declared here]",
                 "E0103 5:8 `B` `B` is declared twice [1:10 first declared here]",
             ],
@@ -285,11 +286,11 @@ B: "a" { }
             &[
                 "E0210 1:1 `%x` `%x` is Lex's",
                 "E0210 2:1 `%s` `%s` is Lex's",
-                "E0210 4:1 `<A>` a start condition is written as in Lex",
-                "E0210 5:1 `<B,C>` a start condition is written as in Lex",
-                "E0210 6:1 `<*>` a start condition is written as in Lex",
-                "E0210 7:1 `<<EOF>>` `<<EOF>>` is Lex's; a rule matches bytes",
-                "E0210 8:4 `/` `/` is Lex's trailing context",
+                "E0210 4:1 `<A>` this is a Lex start condition",
+                "E0210 5:1 `<B,C>` this is a Lex start condition",
+                "E0210 6:1 `<*>` this is a Lex start condition",
+                "E0210 7:1 `<<EOF>>` `<<EOF>>` is Lex syntax; a rule matches bytes",
+                "E0210 8:4 `/` `/` is Lex syntax for trailing context",
                 "E0210 8:11 `yytext` `yytext` is Lex's name for the text of a match",
                 "E0210 8:19 `yyleng` `yyleng` is Lex's name for the length of a match",
             ],
@@ -310,18 +311,18 @@ int x;
 A: "a" { }
 "##,
             &[
-                "E0201 3:1 `%{` C text stands among the rules",
-                "E0201 4:1 `%state A` the declaration `%state` stands among the rules",
-                "E0201 5:1 `#define X` the preprocessor line `#define` stands among the rules",
-                "E0201 6:1 `int x;` a C declaration stands among the rules",
+                "E0201 3:1 `%{` C text is among the rules",
+                "E0201 4:1 `%state A` the declaration `%state` is among the rules",
+                "E0201 5:1 `#define X` the preprocessor line `#define` is among the rules",
+                "E0201 6:1 `int x;` a C declaration is among the rules",
                 "E0202 7:1 `A` the state `A` is not declared",
             ],
         ),
         (
             "%%\n#define X 1\nint x[X];\n#x \"a\" { }\nint y;\n",
             &[
-                "E0201 2:1 `#define X 1` the preprocessor line `#define` stands among the rules",
-                "E0201 5:1 `int y;` a C declaration stands among the rules",
+                "E0201 2:1 `#define X 1` the preprocessor line `#define` is among the rules",
+                "E0201 5:1 `int y;` a C declaration is among the rules",
             ],
         ),
         (
@@ -356,10 +357,10 @@ A == C: "h" { }
             &[
                 "E0204 5:6 `P` `P` is a pattern macro and cannot stand in a condition",
                 "E0204 6:1 `END` `END` is not a state",
-                "E0204 7:3 `&` `&` is no operator of conditions",
-                "E0204 8:2 `,` `,` is no operator of conditions",
+                "E0204 7:3 `&` `&` is not a condition operator",
+                "E0204 8:2 `,` `,` is not a condition operator",
                 "E0204 9:11 `C` `C` is a condition macro, not a state",
-                "E0204 10:1 `$LASTSEEN` this is no condition",
+                "E0204 10:1 `$LASTSEEN` this is not a condition",
                 "E0204 11:3 `\"` the condition ends with `:` or `{`, not with `\"`",
                 "E0204 12:6 `:` a condition needs a state here, not `:`",
                 "E0313 13:1 `(` this parenthesis is not closed",
@@ -377,7 +378,7 @@ B: "b" { }
 "##,
             &[
                 "E0205 3:4 `\"a\"` the rule has no action [4:1 the next rule starts here]",
-                "E0205 5:5 `A` the state `A` stands in a pattern",
+                "E0205 5:5 `A` the state `A` appears in a pattern",
                 "E0205 6:1 `\"d\"` the rule has no action",
             ],
         ),
@@ -398,7 +399,7 @@ A { "x"
 "a" $close();
 "b" { }
 "##,
-            &["E0205 2:5 `$close` `$close` stands in a pattern"],
+            &["E0205 2:5 `$close` `$close` appears in a pattern"],
         ),
         (
             r##"%state A
@@ -414,7 +415,7 @@ A: { f(x); }
                 "E0207 3:1 `A:` the rule has no pattern",
                 "E0207 4:1 `A` the rule has no pattern",
                 "E0207 5:1 `{` the rule has no pattern",
-                "E0207 6:1 `(?i)` the pattern holds nothing to match",
+                "E0207 6:1 `(?i)` the pattern contains nothing to match",
                 "E0207 7:1 `n =` the rule has no pattern",
                 "E0207 8:1 `A:` the rule has no pattern",
             ],
@@ -463,7 +464,7 @@ fn includes() {
             &[("a", "%include \"b\"\n"), ("b", "X x\n%include \"a\"\n")]
         ),
         [
-            "E0301 1:3 `x` `x` is no macro",
+            "E0301 1:3 `x` `x` is not a macro",
             "E0006 2:10 `\"a\"` the files include each other: a -> b -> a",
         ]
     );
@@ -548,12 +549,12 @@ fn fixes() {
         ),
         (
             "LINE \\n\n%%\nLNIE { }\n",
-            "did you mean `LINE`? quote it if text is meant: \"LNIE\"",
+            "did you mean `LINE`? quote it to match text: \"LNIE\"",
         ),
         ("LINE \\n\n%%\n{LIN} { }\n", "did you mean `LINE`?"),
         (
             "LINE \\n\n%%\n\"a\"LINE { }\n",
-            "write `{LINE}`; quote it if text is meant: \"LINE\"",
+            "write `{LINE}`; quote it to match text: \"LINE\"",
         ),
         ("%stat A\n%%\n\"a\" { }\n", "did you mean `%state`?"),
         ("%%\n[[:alpah:]] { }\n", "did you mean `alpha`?"),
@@ -561,15 +562,15 @@ fn fixes() {
         ("%%\n.{3,2} { }\n", "write `{2,3}`"),
         (
             "%state A B\n%%\n<A,B>\"a\" { }\n",
-            "write `A || B:` in front of the pattern",
+            "write `A || B:` before the pattern",
         ),
         (
             "%%\n(?<n>\"a\") { }\n",
-            "write `( )`, groups do not number here; `$1`, `$2`, … are the elements",
+            "write `( )`, groups have no names or numbers; `$1`, `$2`, … are the elements",
         ),
         (
             "%%\n\"a\" $ { }\n",
-            "write the line end that is to be matched: \"\\r\\n\", or a macro for it",
+            "match the line end itself: write \"\\r\\n\", or a macro for it",
         ),
     ] {
         assert_eq!(help(text), fix, "{text}");

@@ -15,9 +15,9 @@ NLL { }
 a* { }
 "##,
             &[
-                "E0301 3:1 `QUIT` `QUIT` is no macro",
-                "E0301 4:1 `NLL` `NLL` is no macro",
-                "E0301 5:1 `a` `a` is no macro",
+                "E0301 3:1 `QUIT` `QUIT` is not a macro",
+                "E0301 4:1 `NLL` `NLL` is not a macro",
+                "E0301 5:1 `a` `a` is not a macro",
             ],
         ),
         (
@@ -29,9 +29,9 @@ A [a]
 [0-9]A { }
 "##,
             &[
-                "E0302 4:4 `NL` the macro `NL` stands inside a longer element",
-                "E0302 5:2 `NL` the macro `NL` stands inside a longer element",
-                "E0302 6:6 `A` the macro `A` stands inside a longer element",
+                "E0302 4:4 `NL` the macro `NL` is inside a longer element",
+                "E0302 5:2 `NL` the macro `NL` is inside a longer element",
+                "E0302 6:6 `A` the macro `A` is inside a longer element",
             ],
         ),
         (
@@ -47,7 +47,7 @@ a** { }
                 "E0303 2:1 `*` the quantifier has nothing to repeat",
                 "E0303 3:5 `+` the quantifier has nothing to repeat",
                 "E0303 4:1 `(?i)*` the quantifier has nothing to repeat",
-                "E0301 5:1 `a` `a` is no macro",
+                "E0301 5:1 `a` `a` is not a macro",
                 "E0303 5:3 `*` a quantifier follows a quantifier",
                 "E0303 6:1 `^*` the quantifier has nothing to repeat",
                 "E0303 7:5 `{2}` the count has nothing to repeat",
@@ -62,8 +62,8 @@ a** { }
 "##,
             &[
                 "E0304 2:2 `{70000}` the count is larger than 65535",
-                "E0304 3:2 `{3,2}` the count's bounds are out of order",
-                "E0304 4:2 `{2` the count is not one",
+                "E0304 3:2 `{3,2}` the limits of the count are out of order",
+                "E0304 4:2 `{2` the count is invalid",
                 "E0304 5:2 `{,3}` the count has no lower bound",
             ],
         ),
@@ -82,9 +82,9 @@ a** { }
                 "E0305 3:2 `a-\\d` a range cannot end with a class",
                 "E0305 4:2 `\\d-` a range cannot start with a class",
                 "E0305 5:2 `[:alpah:]` there is no class `alpah`",
-                "E0305 6:1 `[:alpha:]` a POSIX class stands outside a class",
-                "E0305 7:2 `[.x.]` collating elements do not exist here",
-                "E0305 8:2 `[:^upper:]` `[:^upper:]` means something else without regard to case",
+                "E0305 6:1 `[:alpha:]` a POSIX class is outside a class",
+                "E0305 7:2 `[.x.]` collating elements are not supported",
+                "E0305 8:2 `[:^upper:]` `[:^upper:]` has another meaning when case is ignored",
             ],
         ),
         (
@@ -106,12 +106,12 @@ a** { }
  { }
 "##,
             &[
-                "E0306 2:2 `\\q` `\\q` is no escape of C's strings",
+                "E0306 2:2 `\\q` `\\q` is not an escape of C strings",
                 "E0306 3:2 `\\xfff` the escape is more than one byte",
                 "E0306 4:2 `\\777` the escape is more than one byte",
                 "E0306 5:2 `\\x` `\\x` needs a hexadecimal digit",
-                "E0306 6:2 `\\ud800` the escape is no character",
-                "E0306 7:1 `\\j` `\\j` is no escape",
+                "E0306 6:2 `\\ud800` the escape is not a character",
+                "E0306 7:1 `\\j` `\\j` is not an escape",
                 "E0306 8:1 `\\x` `\\x` needs a hexadecimal digit",
                 "E0306 9:1 `\\x{100}` the escape is more than one byte",
                 "E0306 10:1 `\\o{9}` `\\o` is not complete",
@@ -139,20 +139,20 @@ X $ { }
 (^"a")* { }
 "##,
             &[
-                "E0307 1:3 `^` `^` asserts a place, which a macro cannot",
-                "E0307 3:3 `$` `$` looks outside the match",
-                "E0307 4:4 `^` `^` asserts a place inside the match",
-                "E0307 5:1 `\\b` `\\b` looks outside the match",
-                "E0307 5:3 `\\B` `\\B` looks outside the match",
-                "E0307 5:5 `\\z` `\\z` looks outside the match",
-                "E0307 5:7 `\\Z` `\\Z` looks outside the match",
-                "E0307 5:9 `\\G` `\\G` asserts a place inside the match",
-                "E0307 6:1 `(?=` a look-ahead looks outside the match",
-                "E0307 6:6 `(?!` a look-ahead looks outside the match",
-                "E0307 6:11 `(?<=` a look-behind looks outside the match",
-                "E0307 6:17 `(?<!` a look-behind looks outside the match",
-                "E0307 7:1 `[[:<:]]` `[[:<:]]` looks outside the match",
-                "E0307 8:1 `(^\"a\")*` a repeated group asserts a place inside the match",
+                "E0307 1:3 `^` `^` is an assertion, which a macro cannot contain",
+                "E0307 3:3 `$` `$` depends on text outside the match",
+                "E0307 4:4 `^` `^` is an assertion inside the match",
+                "E0307 5:1 `\\b` `\\b` depends on text outside the match",
+                "E0307 5:3 `\\B` `\\B` depends on text outside the match",
+                "E0307 5:5 `\\z` `\\z` depends on text outside the match",
+                "E0307 5:7 `\\Z` `\\Z` depends on text outside the match",
+                "E0307 5:9 `\\G` `\\G` is an assertion inside the match",
+                "E0307 6:1 `(?=` a look-ahead depends on text outside the match",
+                "E0307 6:6 `(?!` a look-ahead depends on text outside the match",
+                "E0307 6:11 `(?<=` a look-behind depends on text outside the match",
+                "E0307 6:17 `(?<!` a look-behind depends on text outside the match",
+                "E0307 7:1 `[[:<:]]` `[[:<:]]` depends on text outside the match",
+                "E0307 8:1 `(^\"a\")*` a repeated group is an assertion inside the match",
             ],
         ),
         (
@@ -190,10 +190,10 @@ X $ { }
                 "E0309 2:1 `(?<n>` a named group",
                 "E0309 2:9 `(?P<n>` a named group",
                 "E0309 2:18 `(?'n'` a named group",
-                "E0309 2:26 `(?|` `(?|` numbers groups anew, and groups do not number here",
-                "E0309 2:32 `(?y` `y` says nothing behind `(?`",
-                "E0309 2:37 `(?i-s-` `-` says nothing behind `(?`",
-                "E0309 3:5 `(?i)` flags as an element of their own hold for nothing",
+                "E0309 2:26 `(?|` `(?|` renumbers groups, but groups have no numbers here",
+                "E0309 2:32 `(?y` `y` has no meaning after `(?`",
+                "E0309 2:37 `(?i-s-` `-` has no meaning after `(?`",
+                "E0309 3:5 `(?i)` flags in a separate element apply to nothing",
                 "E0309 4:1 `\"a\"|` an alternative is empty",
             ],
         ),
@@ -201,7 +201,7 @@ X $ { }
             "%%\n\u{e9} { }\n[\u{e9}\u{e8}] { }\n\\\u{e9} { }\n\\Q\u{e9}\\E { }\n\"\u{e9}\" { }\n",
             &[
                 "E0312 2:1 `é` `é` is more than one byte",
-                "E0312 3:2 `é` `é` is more than one byte, and a class holds bytes",
+                "E0312 3:2 `é` `é` is more than one byte, and a class contains single bytes",
                 "E0312 4:2 `é` `é` is more than one byte",
                 "E0312 5:3 `é` `é` is more than one byte",
             ],
@@ -239,7 +239,7 @@ C A
             &[
                 "E0314 4:5 `C` `C` is a condition macro and cannot stand in a pattern",
                 "E0314 5:5 `C` `C` is a condition macro and cannot stand in a pattern",
-                "E0205 6:5 `A` the state `A` stands in a pattern",
+                "E0205 6:5 `A` the state `A` appears in a pattern",
                 "E0203 7:5 `Z` the macro `Z` is not declared",
             ],
         ),
@@ -248,12 +248,12 @@ C A
 \X \p{L} \N{U+41} (?x) (?C1) (*UTF) { }
 "##,
             &[
-                "E0315 2:1 `\\X` `\\X` speaks of Unicode, and patterns match bytes",
-                "E0315 2:4 `\\p{L}` `\\p` speaks of Unicode, and patterns match bytes",
-                "E0315 2:10 `\\N{U+41}` `\\N{U+…}` speaks of Unicode, and patterns match bytes",
+                "E0315 2:1 `\\X` `\\X` is for Unicode, but patterns match bytes",
+                "E0315 2:4 `\\p{L}` `\\p` is for Unicode, but patterns match bytes",
+                "E0315 2:10 `\\N{U+41}` `\\N{U+…}` is for Unicode, but patterns match bytes",
                 "E0315 2:21 `x` the flag `x` changes what blanks and `#` mean",
                 "E0315 2:24 `(?C1)` a callout has no meaning here",
-                "E0315 2:30 `(*UTF` `(*UTF` sets up another matcher",
+                "E0315 2:30 `(*UTF` `(*UTF` configures another matcher",
             ],
         ),
         (
@@ -262,8 +262,8 @@ GET/ { }
 (foo|"b") { }
 "##,
             &[
-                "W0301 2:1 `GET` `GET` stands outside quotes",
-                "W0301 3:2 `foo` `foo` stands outside quotes",
+                "W0301 2:1 `GET` `GET` is outside quotes",
+                "W0301 3:2 `foo` `foo` is outside quotes",
             ],
         ),
         (
@@ -271,7 +271,7 @@ GET/ { }
 (?x "a") { }
 "##,
             &[
-                "E0309 2:1 `(?x ` ` ` says nothing behind `(?`",
+                "E0309 2:1 `(?x ` ` ` has no meaning after `(?`",
                 "E0315 2:3 `x` the flag `x` changes what blanks and `#` mean",
             ],
         ),

@@ -1,18 +1,20 @@
-/* cache.c: files that stay open for a while, so that opening one again costs one system call rather
- * than three. It keeps descriptors, no content.
+/* cache.c: keeps recently used files open, so that opening one again costs one system call instead
+ * of three. It caches descriptors, not contents.
  *
- * Called by file/file.c and at join points. Must not know sessions, nor what the time is.
+ * Called by file/file.c and at join points, on the loop's thread. Must not know sessions or time:
+ * the loop says when files expire.
  *
- * Each use asks the system what the path leads to now. The descriptor serves again only if that is
- * the same file and its owner, mode and time of change are the same; what is returned about the
- * file is always fresh. So a file that was replaced, removed, moved or forbidden is noticed by its
- * next use. This check cannot see that a path now reaches the same file by way of a place outside
- * fileRoot, so no descriptor serves for longer than CACHE_LIFE.
+ * Each request asks the kernel what the path refers to now. The cached descriptor is used only if
+ * that is the same file and its permissions are unchanged. The metadata comes from this call, so it
+ * is always current. So the next request notices that a file was replaced, removed or moved,
+ * or that its permissions were changed, by any program. The call cannot tell whether the same file
+ * is now reached by a path through the outside of fileRoot. Therefore no descriptor is used for
+ * longer than CACHE_LIFE.
  *
- * Looking up the path of an open file never waits for a disk, because the system keeps all of its
- * directories in memory. On file systems of other machines or programs that is not so, and their
- * files are not kept. Closing the last descriptor of a removed file may wait for the disk, which is
- * why closing is work for a helper. */
+ * Looking up the path of an open file does not wait for a disk, because the kernel keeps the
+ * directories of an open file in memory. Files on network or user-space file systems are not
+ * cached, because there a lookup could wait. Descriptors are closed by a helper: if one is the last
+ * of a removed file, closing it may wait for the disk. */
 #include "cache.h"
 #include "../../file/file.h"
 #include "../../loop/helpers.h"
@@ -24,16 +26,16 @@
 #include <unistd.h>
 
 enum {
-    CACHE_MOST = 1024, /* a power of two; who comes when it is full is not kept */
-    CACHE_PATH = 112,  /* with its NUL */
+    CACHE_MOST = 1024, /* a power of two; when it is full, further files are not cached */
+    CACHE_PATH = 112,  /* including the NUL */
     CACHE_LIFE = 1000  /* ms that a file may stay open */
 };
 
 struct cache_entry {
     int fd; /* -1: free */
     uint32_t hash, users;
-    bool named; /* to be found; else it waits for its users, and then to be closed */
-    uint16_t next_name, next_fd; /* of its chains, and of the free ones: as their heads */
+    bool named;                  /* it can be found; otherwise it is closed when `users` is 0 */
+    uint16_t next_name, next_fd; /* chains by name and by descriptor; free entries use next_name */
     mode_t mode;
     uid_t owner;
     gid_t group;
@@ -46,18 +48,19 @@ struct cache_entry {
 /* scope: process, of its one loop */
 static struct {
     struct cache_entry entries[CACHE_MOST];
-    uint16_t names[CACHE_MOST], fds[CACHE_MOST]; /* number of each chain's first; 0: none */
+    uint16_t names[CACHE_MOST],
+        fds[CACHE_MOST]; /* number of the first entry of each chain; 0: none */
     uint16_t free;
     uint32_t ever, count, limit;
-    uint32_t orphans; /* in use, and no longer named */
-    dev_t device;     /* the last that was asked about, and what it is */
+    uint32_t orphans; /* in use, but not named */
+    dev_t device;     /* the device asked about last; `local` is the answer */
     bool asked, local;
-    int closing[CACHE_MOST]; /* handed over to cache_close */
+    int closing[CACHE_MOST]; /* to be closed by cache_close */
     _Atomic uint32_t closing_n;
     struct nest__job job; /* which closes them */
 } cache;
 
-/* Numbers are from 1. */
+/* Entries are numbered from 1. */
 static struct cache_entry *cache_at(unsigned number) {
     return &cache.entries[number - 1];
 }
@@ -88,7 +91,7 @@ static uint16_t *cache_of_fd(int fd) {
     return &cache.fds[(unsigned)fd % CACHE_MOST];
 }
 
-/* It is found no more. */
+/* Removes an entry from its name chain, so that it cannot be found. */
 static void cache_forget(struct cache_entry *entry) {
     uint16_t *link = cache_of_name(entry->hash);
     while (cache_at(*link) != entry) {
@@ -99,7 +102,7 @@ static void cache_forget(struct cache_entry *entry) {
     cache.orphans += entry->users > 0;
 }
 
-/* Who may read it is part of that: an open descriptor asks no more. */
+/* Compares permissions too, because an open descriptor is not checked again. */
 static bool cache_same(const struct cache_entry *entry, const struct stat *now) {
     return entry->inode == now->st_ino && entry->device == now->st_dev &&
            entry->changed.tv_nsec == now->st_ctim.tv_nsec &&
@@ -181,7 +184,7 @@ bool nest__cache_leave(int fd) {
     return true;
 }
 
-/* Its descriptor is somebody else's from here on. */
+/* Frees an entry; the caller now owns its descriptor. */
 static void cache_free(uint16_t number) {
     struct cache_entry *entry = cache_at(number);
     uint16_t *link = cache_of_fd(entry->fd);

@@ -1,4 +1,4 @@
-/* none.c: no file stays open: whoever needs one opens it. No state. */
+/* none.c: no file stays open: each use opens its file. No state. */
 #include "cache.h"
 
 int nest__cache_find(const char *path, struct stat *now) {

@@ -1,10 +1,11 @@
-/* inetd.c: option inetd: another program listens, and starts this server with a connection, or with
- * the listening socket, on its descriptors 0, 1 and 2.
+/* inetd.c: option inetd: another program listens and starts this server with a connection, or with
+ * the listening socket, on descriptors 0, 1 and 2.
  *
- * Called at join points, by listener.c and by worker models. State: what was passed on. With a
- * listening socket (inetd's "wait") the server serves all clients, and ends when there was none for
- * idleTimeout; then inetd listens again. Anything else ("nowait") is one conversation, and start-up
- * code and actions must not reach its descriptors. Must not know who serves it. */
+ * Called at join points, by listener.c and by worker models. State, per process: what was passed
+ * on. With a listening socket (inetd's `wait`) the server serves all clients and exits after it has
+ * had no client for idleTimeout; inetd does not listen in the meantime. Anything else (`nowait`) is
+ * one connection, and start-up code and actions must not see its descriptors. Must not know which
+ * model serves it. */
 #include "inetd.h"
 #include "../../listener/listener.h"
 #include "../../platform/platform.h"
@@ -25,14 +26,14 @@ static struct {
     uint8_t kind;
     struct {
         int fd, flags;
-    } before[2]; /* to be restored: a terminal or a pipe is others' too */
+    } before[2]; /* flags to restore, because a terminal or pipe is shared with others */
 } inetd = {.fd = -1, .before = {{-1, -1}, {-1, -1}}};
 
 static bool inetd_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* What two of the descriptors 0, 1, 2 are: the same? */
+/* Whether two of the descriptors 0, 1, 2 refer to the same file of this type. */
 static bool inetd_share(int a, int b, mode_t kind) {
     struct stat one, other;
     return fstat(a, &one) != -1 && fstat(b, &other) != -1 && inetd_same(&one, &other) &&
@@ -45,7 +46,7 @@ void nest__inetd_begin(void) {
     }
 }
 
-/* Whatever start-up code and actions print goes nowhere. */
+/* Discards what start-up code and actions print to the connection. */
 static int inetd_cover(bool errors) {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nothing == -1 || dup2(nothing, 0) == -1 || dup2(nothing, 1) == -1 ||
@@ -129,7 +130,7 @@ int nest__inetd_listen(void) {
         l->given = true;
         l->kind = nest__socket_kind(l->fd, l->name, sizeof l->name);
         nest__listener_count = 1;
-        inetd.fd = -1; /* the listener's now */
+        inetd.fd = -1; /* now owned by the listener */
     }
     return 0;
 }
@@ -138,7 +139,8 @@ static void inetd_unblock(int index, int fd) {
     int flags = fcntl(fd, F_GETFL);
     if (flags != -1 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != -1 && inetd.kind == NEST__PIPE) {
         inetd.before[index].flags = flags;
-        inetd.before[index].fd = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* the workers closes the other */
+        inetd.before[index].fd =
+            fcntl(fd, F_DUPFD_CLOEXEC, 3); /* the worker closes the other descriptor */
     }
 }
 
@@ -158,7 +160,8 @@ bool nest__take_only(struct nest__arrival *arrival, bool nonblocking) {
 }
 
 void nest__inetd_close(void) {
-    for (int i = 1; i >= 0; i--) { /* of one terminal, the first has the flags that it had */
+    for (int i = 1; i >= 0;
+         i--) { /* in reverse order: if both are one terminal, index 0 has its original flags */
         if (inetd.before[i].fd != -1) {
             (void)fcntl(inetd.before[i].fd, F_SETFL, inetd.before[i].flags);
             close(inetd.before[i].fd);

@@ -1,8 +1,9 @@
-/* systemd.c: listening sockets that systemd has opened and passed on (sd_listen_fds(3)).
+/* systemd.c: listening sockets opened and passed on by systemd (sd_listen_fds(3)).
  *
- * Called at join points and by listener.c. State: which descriptors they are, until they are
- * listeners. The sockets stay systemd's: they are never shut down, and the next server takes the
- * clients that wait on them when this one stops. Must not know who serves them. */
+ * Called at join points and by listener.c. State, per process: their descriptors, from the start
+ * until they are listeners. They belong to systemd: the server never shuts them down, and the next
+ * server accepts the clients that are waiting when this one stops. Must not know which model serves
+ * them. */
 #include "systemd.h"
 #include "../../listener/listener.h"
 #include "../../platform/platform.h"
@@ -23,7 +24,7 @@ static unsigned systemd_count;
 /* scope: process, set before workers are made */
 static char systemd_names[NEST__LISTEN_MAX][SYSTEMD_NAME];
 
-/* A number in decimal; -1: it is none, or too large. */
+/* Parses a decimal number. Returns -1 if it is invalid or too large. */
 static long systemd_number(const char *text) {
     char *end;
     errno = 0;
@@ -31,7 +32,7 @@ static long systemd_number(const char *text) {
     return text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ? -1 : number;
 }
 
-/* The names that the units give their sockets, for messages: "web:admin". */
+/* The names that the unit files give the sockets, for messages: "web:admin". */
 static void systemd_name(const char *names) {
     for (unsigned i = 0; i < systemd_count; i++) {
         size_t n = names == NULL ? 0 : strcspn(names, ":");
@@ -45,7 +46,7 @@ static void systemd_name(const char *names) {
 int nest__systemd_prepare(void) {
     const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
     if (pid == NULL || count == NULL || systemd_number(pid) != (long)getpid()) {
-        return 0; /* none, or meant for the process that started this one */
+        return 0; /* none, or they are for the parent process */
     }
     long n = systemd_number(count);
     if (n < 1 || n > NEST__LISTEN_MAX) {
@@ -99,7 +100,7 @@ static int systemd_adopt(unsigned index) {
     }
     l->fd = fd;
     l->given = true;
-    if (l->kind != NEST__UNIX) { /* what it accepts inherits it */
+    if (l->kind != NEST__UNIX) { /* accepted sockets inherit it */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
     nest__listener_count++;

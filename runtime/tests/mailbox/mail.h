@@ -203,6 +203,7 @@ static int run(int argc, char **argv) {
     nest__mailbox_begin(RECEIVER);
     uint32_t received = killed((uint32_t)strtoul(argv[2], NULL, 10));
     spoiled(100);
-    printf("mailbox: %s killed senders, %u messages: all is well\n", argv[2], (unsigned)received);
+    printf("mailbox: seed %s, %s killed senders, %u messages: all is well\n", seed, argv[2],
+           (unsigned)received);
     return 0;
 }

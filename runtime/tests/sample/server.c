@@ -4,7 +4,7 @@
  * SAMPLE_UNIT names the file that nest-runtime has printed for the model, SAMPLE_NAME the model. */
 #define NEST__RULES 19
 #define NEST__CONDITIONS 2
-#define NEST__APART 19
+#define NEST__STANDALONE 19
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 6
@@ -41,7 +41,7 @@ bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *acti
     return alive;
 }
 
-unsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
+unsigned nest__spec_standalone(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
     unsigned n = 0;
     for (uint16_t rule = 0; rule < NEST__RULES; rule++) {
         if ((active->bits[0] >> (rule == 8) & 1) != 0) {

@@ -32,7 +32,7 @@ bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *acti
     return active->bits[0] != 0;
 }
 
-unsigned nest__spec_apart(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
+unsigned nest__spec_standalone(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
     unsigned n = active->bits[0] != 0 ? NEST__RULES : 0;
     for (uint16_t rule = 0; rule < n; rule++) {
         rules[rule] = rule;
@@ -300,6 +300,13 @@ static void acts_mode(struct sim_talk *talk, uint32_t mode) {
     acts_say_number(talk, "mode", (long)mode);
 }
 
+/* The states of one that has begun elsewhere. */
+uint64_t acts_restored(struct sim_talk *talk) {
+    talk->starts = 1;
+    talk->mode_tick = sim_chance(30);
+    return 3 | (uint64_t)talk->mode_tick << ACTS_TICK;
+}
+
 static void acts_parts(struct sim_talk *talk, const struct sim_message *message) {
     const uint8_t *p = talk->in + message->at + 6;
     for (unsigned i = 0; i < 3; i++) {
@@ -355,15 +362,50 @@ static void acts_flood(struct sim_talk *talk, const struct sim_message *message)
     }
 }
 
+static void acts_released(void *arg) {
+    free(arg);
+}
+
+/* Output that is not copied: memory that is given back by a release, and a range of a file. */
+static void acts_refer(struct sim_talk *talk) {
+    nest_session *s = talk->session;
+    uint32_t n = 1 + sim_random(300), at = sim_random(SIM_FILE / 2);
+    bool file = draw_warm() && sim_chance(50);
+    if (talk->failed != 0 || !sim_chance(40) || nest__fails(s, nest__acting(s)) ||
+        nest__borrow(s) == NULL || s->work->queue.n + n > nest__config.output_buffer) {
+        return;
+    }
+    uint8_t *bytes = malloc(n); /* counted: it must be released once */
+    if (bytes == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bytes[i] = file ? file_fixed(at + i) : (uint8_t)('a' + i % 26);
+    }
+    size_t want = talk->want_n;
+    talk_want(talk, bytes, n);
+    int error =
+        file ? nest__queue_file(&s->work->queue, file_fixed_fd(), at, n, acts_released, bytes)
+             : nest__queue_refer(&s->work->queue, bytes, n, acts_released, bytes);
+    if (error < 0) {
+        talk->want_n = want;
+        free(bytes);
+    } else {
+        talk->said = talk->want_n;
+        sim.referred = true;
+    }
+}
+
 static void acts_peek(struct sim_talk *talk) {
     bool pending = nest_pending(talk->session);
     if (pending != (talk->sent > talk->taken) && talk->failed == 0 && !talk->reset) {
         sim_broken(talk, "nest_pending says %d", pending);
     }
     acts_say_text(talk, "peek\n");
+    acts_refer(talk);
     acts_ask(talk, SIM_REPLY);
     acts_told(talk, "nest_flush", nest_flush(talk->session) != 0);
-    if (talk->room > 0 && talk->failed == 0 &&
+    if (talk->room > 0 && talk->failed == 0 && !script_later &&
         nest__out_queued(talk->session, &talk->session->c0) > 0 && talk->room == UINT64_MAX) {
         sim_broken(talk, "nest_flush leaves output behind");
     }
@@ -497,6 +539,11 @@ void nest__spec_act(nest_session *s, void *vars, int rule, const struct nest_mes
     }
     talk->acting = true;
     talk->took = 0;
+    if (sim_chance(3)) {
+        nest__loop_spend(NEST__VISIT_OUT +
+                         1); /* as if it had moved much: others have a turn first */
+    }
+    draw_term();
     uint32_t begun = nest__now();
     if (rule == NEST__ACT_START) {
         talk->starts++;

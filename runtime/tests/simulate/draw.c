@@ -14,7 +14,7 @@ static struct { /* of one run: per cent, unless said otherwise */
     uint32_t clients;
     uint32_t stall, reset, half_close, early_eof, pass, idle;
     uint32_t small_pieces, big, wrong, files, faults, helpers, reloads, shorts;
-    bool drains;
+    bool drains, later, lingers;
     uint32_t phase; /* of the end */
     uint64_t commands;
 } draw;
@@ -58,8 +58,34 @@ void draw_begin(void) {
     draw.reloads = DRAW(0, 0, 0, 1, 4);
     draw.shorts = DRAW(0, 0, 2, 5);
     draw.drains = sim_chance(50);
+    draw.later = sim_chance(50);
+    draw.lingers = sim_chance(30);
     sim.most = draw.clients;
     reload_begin();
+}
+
+bool draw_warm(void) {
+    return draw.files == 0;
+}
+
+/* A client's first output is limited, and it is about to open. */
+static bool draw_opening(void) {
+    return sim.talks != NULL && sim.talks->who == sim.opened && script_opened < sim.opened;
+}
+
+/* While an action runs, so that others have a turn coming when they are told. */
+void draw_term(void) {
+    if (draw.drains && sim.opened + 5 >= sim.conversations && !sim.draining && !draw_opening() &&
+        sim_chance(1)) {
+        uint32_t limit = nest__config.drain_timeout, now = nest__now();
+        sim.stop_at = limit == 0 ? 0 : nest__after(now, limit);
+        sim.draining = true;
+        script_request(1);
+    }
+}
+
+bool draw_is_later(void) {
+    return draw.later;
 }
 
 /* -- messages */
@@ -395,10 +421,6 @@ static struct nest__command draw_open(void) {
     return draw_verb(NEST__COMMAND_OPEN, talk->who);
 }
 
-static bool draw_opening(void) {
-    return sim.talks != NULL && sim.talks->who == sim.opened && script_opened < sim.opened;
-}
-
 static struct nest__command draw_of_talk(struct sim_talk *talk, bool last) {
     if (talk->room == 0 || (talk->room != UINT64_MAX && sim_chance(20))) {
         if (sim_chance(last ? 90 : 30)) {
@@ -446,6 +468,10 @@ static struct nest__command draw_fault(void) {
 static struct nest__command draw_drain(void) {
     uint32_t limit = nest__config.drain_timeout, now = nest__now();
     sim.stop_at = sim.draining ? nest__after(now, 0) : limit == 0 ? 0 : nest__after(now, limit);
+    if (!sim.draining && sim_chance(10)) { /* two at once: the second is heard behind the first */
+        script_request(1);
+        sim.stop_at = nest__after(now, 0);
+    }
     sim.draining = true;
     return draw_verb(NEST__COMMAND_DRAIN, 0);
 }
@@ -495,7 +521,7 @@ static struct nest__command draw_command(void) {
     }
     if (sim_chance(draw.helpers)) {
         struct nest__command command = draw_verb(NEST__COMMAND_HELPERS, 0);
-        command.number = DRAW(0, 0, 1, 30, 500, NEST__NO_HELPERS);
+        command.number = DRAW(0, 0, 1, 30, 500, 500, 3000, NEST__NO_HELPERS);
         return command;
     }
     if (draw.files > 0 && sim_chance(1)) {
@@ -513,82 +539,66 @@ static struct nest__command draw_command(void) {
     return talk->reset ? draw_pass() : draw_of_talk(talk, all);
 }
 
-/* As a script has it. */
-static void draw_print(const struct nest__command *command) {
-    static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
-                                        "drain",  "pass", "clients", "helpers", "fail",
-                                        "reload", "disk", "short"};
-    if (command->verb == NEST__COMMAND_END) {
-        return;
+/* The first commands: what this life is like. */
+static struct nest__command draw_first(void) {
+    struct nest__command command = draw_verb(NEST__COMMAND_CLIENTS, 0);
+    if (nest__command_number == 2) {
+        command.verb = NEST__COMMAND_LINGER;
+        command.cold = draw.lingers;
+    } else if (nest__command_number == 3) {
+        command.verb = draw.later ? NEST__COMMAND_COMPLETE : NEST__COMMAND_NOTHING;
+        command.complete = NEST__COMPLETE_LATER;
     }
-    fputs(verbs[command->verb], stdout);
-    if (command->verb <= NEST__COMMAND_ROOM) {
-        printf(" %u", (unsigned)command->who);
-    }
-    if (command->verb == NEST__COMMAND_ROOM) {
-        command->room == UINT64_MAX ? (void)printf(" -")
-                                    : (void)printf(" %llu", (unsigned long long)command->room);
-    }
-    if (command->verb == NEST__COMMAND_IN) {
-        fputs(" \"", stdout);
-        for (size_t i = 0; i < command->n; i++) {
-            uint8_t c = command->bytes[i];
-            c == '\n'   ? (void)fputs("\\n", stdout)
-            : c == '\r' ? (void)fputs("\\r", stdout)
-                        : (void)putchar(c);
+    command.number = draw.clients;
+    return command;
+}
+
+/* While operations are under way: one of them completes, or something else happens; but no time
+ * passes, so that what is due is known. */
+static struct nest__command draw_pending(void) {
+    struct nest__command command = draw_verb(NEST__COMMAND_COMPLETE, 0);
+    if (!NEST__MESSAGES && sim_chance(25)) {
+        struct nest__command other = draw_command();
+        if (other.verb != NEST__COMMAND_PASS && other.verb != NEST__COMMAND_END) {
+            return other;
         }
-        putchar('"');
     }
-    if (command->verb == NEST__COMMAND_DISK) {
-        fputs(command->cold ? " cold" : " warm", stdout);
+    command.complete = NEST__COMPLETE_ONE;
+    command.number = sim_random(script_later_count());
+    command.room = sim_chance(40) ? 1 + sim_random(DRAW(1, 20, 400)) : UINT64_MAX;
+    return command;
+}
+
+static void draw_look(void) {
+    reload_check();
+    record_check_all();
+    if (script_later_count() > 0) {
+        return; /* what follows from the last command is not yet done */
     }
-    if (command->verb == NEST__COMMAND_SHORT) {
-        printf(" %s", command->error == 0        ? "none"
-                      : command->error == EMFILE ? "EMFILE"
-                      : command->error == ENFILE ? "ENFILE"
-                      : command->error == ENOMEM ? "ENOMEM"
-                                                 : "ENOBUFS");
+    for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
+        moment_step(talk);
     }
-    if (command->verb == NEST__COMMAND_FAIL) {
-        static const char *const faults[] = {"memory", "stack", "file", "scarce"};
-        printf(" %s%s", faults[command->fault],
-               command->fault != NEST__FAULT_FILE ? ""
-               : command->error == EIO            ? " EIO"
-                                                  : " ENOSPC");
+    newcomers_check();
+    draw_refused();
+    if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {
+        sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
     }
-    if (command->verb == NEST__COMMAND_HELPERS && command->number == NEST__NO_HELPERS) {
-        printf(" none");
-    } else if (command->verb > NEST__COMMAND_DRAIN && command->verb < NEST__COMMAND_RELOAD) {
-        printf(" %u", (unsigned)command->number);
-    }
-    putchar('\n');
-    fflush(stdout);
 }
 
 struct nest__command nest__command_read(void) {
     struct nest__command command;
     nest__command_number++;
-    if (nest__command_number == 1) {
-        command = draw_verb(NEST__COMMAND_CLIENTS, 0);
-        command.number = draw.clients;
+    if (nest__command_number <= 3) {
+        command = draw_first();
     } else {
-        reload_check();
-        for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
-            moment_step(talk);
-        }
-        record_check_all();
-        newcomers_check();
-        draw_refused();
-        if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {
-            sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
-        }
-        if (++draw.commands > 2000 + (uint64_t)sim.conversations * 2000) {
+        draw_look();
+        if (++draw.commands > 2000 + (uint64_t)sim.conversations * 4000) {
             sim_broken(sim.talks, "it does not come to an end");
         }
-        command = draw_command();
+        command = script_later_count() > 0 ? draw_pending() : draw_command();
     }
     if (sim.verbose) {
-        draw_print(&command);
+        print_command(&command);
     }
     return command;
 }

@@ -71,6 +71,16 @@ static uint32_t file_on_disk(const struct sim_talk *talk, uint32_t name) {
     return version;
 }
 
+static int files_fixed;
+
+uint8_t file_fixed(uint32_t at) {
+    return (uint8_t)('A' + at % 57);
+}
+
+int file_fixed_fd(void) {
+    return files_fixed;
+}
+
 void files_begin(void) {
     char path[160];
     const char *base = getenv("TMPDIR");
@@ -83,6 +93,14 @@ void files_begin(void) {
     nest__config.file_root = sim_root;
     if (nest__file_root_open() != 0) {
         sim_broken(NULL, "fileRoot cannot be opened");
+    }
+    uint8_t bytes[SIM_FILE];
+    for (uint32_t at = 0; at < sizeof bytes; at++) {
+        bytes[at] = file_fixed(at);
+    }
+    files_fixed = memfd_create("fixed", MFD_CLOEXEC);
+    if ((write)(files_fixed, bytes, sizeof bytes) != sizeof bytes) {
+        sim_broken(NULL, "no file that never changes: %s", strerror(errno));
     }
 }
 

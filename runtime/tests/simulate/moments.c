@@ -117,7 +117,7 @@ static void moment_input(struct sim_talk *talk, struct moment_clock clocks[2]) {
 
 /* writeTimeout is of a batch, at most one of which is before the byte that waits longest. */
 static bool moment_unsent(struct sim_talk *talk) {
-    if (talk->session->work == NULL || talk->session->work->out_n == 0) {
+    if (talk->session->work == NULL || talk->session->work->queue.n == 0) {
         return false;
     }
     uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);
@@ -256,6 +256,21 @@ static void moment_in_action(struct sim_talk *talk) {
     }
 }
 
+/* It has ended, and what its client still sends is read and dropped, but not for ever. */
+static void moment_lingers(struct sim_talk *talk) {
+    if (!talk->lingers) {
+        talk->lingers = true;
+        talk->lingers_from = nest__now();
+    }
+    struct moment_clock clock = moment_clock(talk->lingers_from, SIM_LIMIT_LINGER);
+    if (!talk->over || talk->out || talk->eof || moment_overdue(&clock)) {
+        sim_broken(talk, "it lingers, and should be closed");
+    }
+    if (talk->received != talk->sent) {
+        sim_broken(talk, "it lingers, and does not read");
+    }
+}
+
 void moment_step(struct sim_talk *talk) {
     const nest_session *s = talk->session;
     uint32_t now = nest__now();
@@ -292,6 +307,8 @@ void moment_step(struct sim_talk *talk) {
         moment_in_action(talk);
     } else if (talk->reset || nest__loop.cut) {
         sim_broken(talk, "its client is gone, or drainTimeout is over, and it is not closed");
+    } else if ((s->flags & NEST__LINGERING) != 0) {
+        moment_lingers(talk);
     } else if (talk->over && !out) {
         sim_broken(talk, "it has ended, all is delivered, and it is not closed");
     } else if (!talk->over && !out) {

@@ -51,11 +51,38 @@ void newcomers_pause(int error) {
     nest__accept_pause(error);
 }
 
+/* Some come from elsewhere: with bytes that were received there, or in the middle of what they say.
+ */
+static void newcomers_bring(struct nest__arrival *arrival) {
+    static struct nest__restore restore;
+    static uint8_t bytes[NEST__VISIT_IN];
+    static uint32_t vars[16];
+    struct sim_talk *talk = talk_find((uint32_t)arrival->fd);
+    struct script_client *client = script_client(talk->who);
+    if (!NEST__MESSAGES && client->n > 0 && !client->reset && sim_chance(30)) {
+        uint32_t most = client->n < sizeof bytes ? (uint32_t)client->n : (uint32_t)sizeof bytes;
+        uint32_t room = 1 + sim_random(most);
+        const struct nest__chan chan = {.fd = arrival->fd, .kind = arrival->kind};
+        arrival->n = (uint32_t)nest__chan_receive(&chan, bytes, room, NEST__CHAN_NOW);
+        arrival->bytes = bytes;
+    }
+    if (sim_chance(10)) {
+        vars[0] = talk->who;
+        restore = (struct nest__restore){.states = acts_restored(talk), .vars = vars};
+        restore.last = NEST__DEFAULT_STATE;
+        arrival->restore = &restore;
+    }
+}
+
 int newcomers_take(struct nest__listener *listener, struct nest__arrival *arrival, bool nonblock) {
     if (script_taken < script_opened) { /* else there is nobody to take */
         newcomers_try(script_short != 0);
     }
-    return nest__take(listener, arrival, nonblock);
+    int error = nest__take(listener, arrival, nonblock);
+    if (error == 0) {
+        newcomers_bring(arrival);
+    }
+    return error;
 }
 
 int newcomers_arm(bool on) {

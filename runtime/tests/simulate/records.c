@@ -17,10 +17,9 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
         record_no(s, "more input is kept than may be");
     }
     /* What is beyond a limit that has become smaller becomes no more. */
-    talk->out_before = work->out_n < talk->out_before ? work->out_n : talk->out_before;
-    if ((work->out_n > nest__config.output_buffer && work->out_n > talk->out_before) ||
-        (work->out_n > 0 && work->out_at + work->out_n > work->out_cap) ||
-        work->out_mark > work->out_n) {
+    talk->out_before = work->queue.n < talk->out_before ? work->queue.n : talk->out_before;
+    if ((work->queue.n > nest__config.output_buffer && work->queue.n > talk->out_before) ||
+        work->out_mark > work->queue.n) {
         record_no(s, "more output is queued than may be");
     }
     if ((work->services.keep.n > nest__config.keep_limit &&
@@ -31,8 +30,8 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
     if (work->matching && (work->match.fed > work->rest_n || work->match.fed == 0)) {
         record_no(s, "a match has seen bytes that are not there");
     }
-    if (s->phase != NEST__ACTING && work->rest_n == 0 && work->out_n == 0 && !work->matching &&
-        work->services.keep.first == NULL) {
+    if (s->phase != NEST__ACTING && work->rest_n == 0 && work->queue.n == 0 &&
+        work->queue.flight == 0 && !work->matching && work->services.keep.first == NULL) {
         record_no(s, "an idle session keeps its work block");
     }
     if (work == nest__worker()->lent && work->matching) {
@@ -47,7 +46,7 @@ static void record_rooms(const nest_session *s, const struct nest__work *work, u
     for (const struct nest__block *block = work->arena; block != NULL; block = block->next) {
         arena += block->size;
     }
-    if (work->rest_cap > nest__rest_most() || work->out_cap > out_most ||
+    if (work->rest_cap > nest__rest_most() || nest__queue_memory(&work->queue) > out_most ||
         work->text_cap > nest__given_most() ||
         /* The reserve's block may have come to it, and records of files. */
         arena > nest__arena_most() + NEST__ARENA + 2048) {
@@ -57,11 +56,18 @@ static void record_rooms(const nest_session *s, const struct nest__work *work, u
 
 static void record_phase(const nest_session *s) {
     bool waiting = (s->flags & NEST__WAITING) != 0;
-    if ((s->phase == NEST__ACTING) != waiting || (s->waiter != NULL) != waiting) {
+    bool counts = (s->flags & NEST__LINGERING) != 0 || s->phase == NEST__LEAVING; /* in its place */
+    if ((s->phase == NEST__ACTING) != waiting || (s->waiter != NULL && !counts) != waiting) {
         record_no(s, "an action that runs must wait, and no other");
     }
-    if ((s->flags & NEST__READY) != 0 || (s->flags & NEST__LINGERING) != 0) {
-        record_no(s, "a script has no ready list, and lingers never");
+    if ((s->flags & NEST__READY) != 0) {
+        record_no(s, "it has a turn, and is not given it");
+    }
+    if (s->phase == NEST__LEAVING && (!script_later || s->wheel_prev != NEST__NO_SLOT)) {
+        record_no(s, "it is closed, and not released");
+    }
+    if ((s->flags & NEST__LINGERING) != 0 && (s->phase != NEST__ENDED || s->deadline == 0)) {
+        record_no(s, "it lingers without a limit, or before its end");
     }
     if (!waiting && (s->flags & NEST__CUT) != 0) {
         record_no(s, "an action was cut short, and none runs");
@@ -69,7 +75,8 @@ static void record_phase(const nest_session *s) {
     if (s->phase == NEST__READING && (s->flags & (NEST__CLOSING | NEST__EXPIRED)) != 0) {
         record_no(s, "it is to end, and goes on");
     }
-    if ((s->reason != NEST_OPEN) != (s->phase == NEST__ENDED) && s->phase != NEST__ACTING) {
+    bool ended = s->phase == NEST__ENDED || s->phase == NEST__LEAVING;
+    if ((s->reason != NEST_OPEN) != ended && s->phase != NEST__ACTING) {
         record_no(s, "a reason and no end, or an end without reason");
     }
     if (s->phase == NEST__ENDED && s->work != NULL &&
@@ -80,7 +87,7 @@ static void record_phase(const nest_session *s) {
         record_no(s, "START is forgotten");
     }
     if ((s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0 && s->work != NULL &&
-        s->work->out_n > 0 && !waiting) {
+        s->work->queue.n > 0 && !waiting) {
         record_no(s, "output waits that nobody will get");
     }
     if (s->deadline != 0 && s->wheel_prev == NEST__NO_SLOT) {
@@ -131,7 +138,10 @@ void record_check_all(void) {
     const struct nest__worker *worker = nest__worker();
     bool lent = false;
     static uint64_t out_most; /* the reserve and spare blocks may be of a limit before */
-    out_most = nest__out_most() > out_most ? nest__out_most() : out_most;
+    uint64_t now_most = nest__queue_most(nest__config.output_buffer);
+    /* Behind bytes in flight, and behind a reference, is another block; and one is kept. */
+    now_most = draw_is_later() || sim.referred ? 3 * now_most : now_most;
+    out_most = now_most > out_most ? now_most : out_most;
     for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
         const nest_session *s = nest__slot_at(slot);
         if (s->phase == NEST__FREE) {
@@ -147,7 +157,7 @@ void record_check_all(void) {
             record_rooms(s, s->work, out_most);
             lent = lent || s->work == worker->lent;
         }
-        going += s->phase != NEST__ENDED;
+        going += s->phase != NEST__ENDED && s->phase != NEST__LEAVING;
     }
     for (unsigned reason = NEST_OPEN + 1; reason < NEST_REASONS; reason++) {
         ended += nest__ended[reason];

@@ -6,7 +6,7 @@
  * Exit status 0: nothing was found. */
 #define NEST__RULES 19
 #define NEST__CONDITIONS 2
-#define NEST__APART 19
+#define NEST__STANDALONE 19
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 6
@@ -36,6 +36,8 @@
 #include "records.c"
 #include "reload.c"
 
+#include "print.c"
+
 #include "draw.c"
 
 #include <stdio.h>
@@ -63,6 +65,21 @@ static long run_texts(void) {
     return count;
 }
 
+/* The server has ended without those whose actions wait for work. */
+static int run_abandoned(int status) {
+    uint32_t left = nest__slots_taken();
+    for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
+        const nest_session *s = nest__slot_at(slot);
+        left -= (s->flags & NEST__WAITING) != 0 && nest__wait_what(s) == NEST__WORK;
+        left -= s->phase == NEST__LEAVING || s->phase == NEST__ENDED; /* not yet completed */
+    }
+    if (status != NEST__ABANDONED || !nest__loop.cut || left != 0) {
+        sim_broken(NULL, "the server has ended without %u that do not wait for work",
+                   (unsigned)left);
+    }
+    return 0;
+}
+
 /* A server's life. */
 static int run(uint64_t seed) {
     unsigned descriptors = run_descriptors();
@@ -75,6 +92,9 @@ static int run(uint64_t seed) {
         return 1;
     }
     int status = nest__workers_run();
+    if (nest__loop.abandoned) {
+        return run_abandoned(status);
+    }
     bool cut = nest__cut() > 0;
     if (status != (cut ? 1 : 0)) {
         sim_broken(NULL, "the server's exit status is %d, and %llu were cut", status,
@@ -92,7 +112,7 @@ static int run(uint64_t seed) {
     files_closed();
     files_end();
     reload_end();
-    if (run_descriptors() != descriptors) {
+    if (run_descriptors() != descriptors + 1) { /* the file that never changes */
         sim_broken(NULL, "descriptors are left");
     }
     return 0;

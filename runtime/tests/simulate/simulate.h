@@ -1,10 +1,10 @@
 /* simulate.h: what the files of the simulation share.
  *
- * draw.c draws what clients do and stands in place of poller/command.c; talk.c knows what a
- * conversation has sent and must be answered; acts.c are the server's actions, each checked against
- * it; moments.c knows when things are due; reload.c draws the configuration, and knows what of it
- * has held when; newcomers.c looks at who is taken; records.c at what the engine keeps. All of it
- * is one unit with the runtime, so that nothing is hidden from it. */
+ * draw.c draws what clients do and stands in place of poller/command.c; print.c prints it; talk.c
+ * knows what a conversation has sent and must be answered; acts.c are the server's actions, each
+ * checked against it; moments.c knows when things are due; reload.c draws the configuration, and
+ * knows what of it has held when; newcomers.c looks at who is taken; records.c at what the engine
+ * keeps. All of it is one unit with the runtime, so that nothing is hidden from it. */
 #ifndef NEST_SIMULATE_H
 #define NEST_SIMULATE_H
 
@@ -119,6 +119,8 @@ struct sim_talk {          /* one conversation */
     bool unfinished;
     bool worked, worked_before; /* an action has waited for work, until work_ended */
     uint32_t work_ended;
+    bool lingers; /* since */
+    uint32_t lingers_from;
     enum sim_wait wait;
     uint32_t wait_from, wait_ms; /* PAUSE: how long */
 };
@@ -129,8 +131,8 @@ extern struct sim {
     bool verbose;
     struct sim_talk *talks;              /* that are opened and not closed */
     uint32_t opened, closed, live, most; /* most: clients at once */
-    bool draining;
-    uint32_t stop_at; /* the end of drainTimeout; 0: never */
+    bool draining, referred;             /* referred: output was queued that is not copied */
+    uint32_t stop_at;                    /* the end of drainTimeout; 0: never */
     uint64_t checks;
 } sim;
 
@@ -144,6 +146,9 @@ uint32_t sim_of(const uint32_t *values, unsigned count);
            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 /* In place of nest__say. */
 void draw_begin(void);
+void draw_term(void);     /* perhaps a TERM comes now */
+bool draw_warm(void);     /* files of this life are always in memory */
+bool draw_is_later(void); /* operations of this life are delayed */
 /* Memory or a stack has failed while it was there: it may end at any time. */
 static inline bool sim_pardoned(const struct sim_talk *talk) {
     return talk->faults != nest__faults_struck;
@@ -165,6 +170,7 @@ uint32_t talk_received(const struct sim_talk *); /* of what it sent, by the serv
 void talk_ending(struct sim_talk *, const nest_session *);
 
 /* -- acts.c */
+uint64_t acts_restored(struct sim_talk *);
 void acts_ask(struct sim_talk *, enum sim_wait);
 bool acts_told(struct sim_talk *, const char *what, bool fails);
 bool acts_say_text(struct sim_talk *, const char *);
@@ -173,6 +179,9 @@ void acts_took(struct sim_talk *, const void *, uint32_t, const char *what);
 
 /* -- files.c */
 void files_begin(void); /* makes fileRoot */
+enum { SIM_FILE = 4096 };
+uint8_t file_fixed(uint32_t at); /* of a file that never changes: */
+int file_fixed_fd(void);
 void files_closed(void);
 void files_end(void);
 uint8_t file_byte(uint32_t version, uint32_t at);
@@ -204,6 +213,9 @@ void newcomers_check(void);
 void newcomers_said(void);
 void newcomers_released(void);
 uint32_t newcomers_next(void); /* when they are tried again; 0 */
+
+/* -- print.c */
+void print_command(const struct nest__command *);
 
 /* -- records.c */
 void record_check(const nest_session *);

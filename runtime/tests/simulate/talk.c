@@ -89,8 +89,10 @@ void talk_want(struct sim_talk *talk, const void *bytes, size_t n) {
         talk->want_cap = (talk->want_n + n) * 2 + 256;
         talk->want = (realloc)(talk->want, talk->want_cap);
     }
-    memcpy(talk->want + talk->want_n, bytes, n);
-    talk->want_n += n;
+    if (n > 0) {
+        memcpy(talk->want + talk->want_n, bytes, n);
+        talk->want_n += n;
+    }
 }
 
 uint32_t talk_received(const struct sim_talk *talk) {

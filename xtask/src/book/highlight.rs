@@ -1,11 +1,12 @@
-//! Colours for the two notations of the book: specifications (and C), and what a terminal shows.
+//! Syntax highlighting for the two notations of the book: specifications (and C), and terminal
+//! sessions.
 //!
-//! Marks comments, strings, directives and declarations, and in a terminal what is typed. It needs to be
-//! right for people, not for a compiler.
+//! Marks comments, strings, directives and declarations, and typed text in a terminal. It is made
+//! for readers and need not be exact.
 
-use super::page::escaped;
+use super::paths::escaped;
 
-/// The text as HTML, in colours if its kind has some.
+/// The text as HTML, highlighted if its kind is known.
 pub fn highlighted(kind: &str, text: &str) -> String {
     match kind {
         "nest" | "c" | "h" => code(text),
@@ -34,7 +35,7 @@ fn terminal(line: &str) -> String {
     )
 }
 
-/// What a program says; the beginning of a message of nest's stands out.
+/// The output of a program; the beginning of a message of nest is highlighted.
 fn said(line: &str) -> String {
     for kind in ["error", "warning"] {
         if line.starts_with(&format!("{kind}[")) {
@@ -61,7 +62,7 @@ fn code(text: &str) -> String {
     out
 }
 
-/// The class and the length of what a text begins with.
+/// The class and the length of the token at the beginning of a text.
 fn token(text: &str, first: char, line_start: bool) -> (&'static str, usize) {
     let until = |what: &str| text.find(what).map_or(text.len(), |at| at + what.len());
     let word = |from: usize| {
@@ -81,9 +82,9 @@ fn token(text: &str, first: char, line_start: bool) -> (&'static str, usize) {
     }
 }
 
-/// The length of a string with its quotes; it ends with its line at the latest.
+/// The length of a string with its quotes; it ends at the end of the line at the latest.
 fn quoted(text: &str) -> usize {
-    let mut escape = true; // the opening quote ends nothing
+    let mut escape = true; // not ended by the opening quote
     for (at, c) in text.char_indices() {
         match c {
             '\n' => return at,

@@ -1,28 +1,28 @@
-//! `cargo xtask book`: the documentation as HTML, in `target/book`, and every link of it looked at.
+//! `cargo xtask book`: renders the documentation as HTML in `target/book` and checks every link.
 //!
-//! The sources are an mdBook (docs/book.toml, docs/SUMMARY.md), so `mdbook build docs` reads them too.
-//! What a page names outside of docs/, an example or a page of the project, becomes a page as well. The
-//! pages need no network, and no script but for the search. Must not know: what Markdown looks like inside a
-//! page.
+//! The sources are an mdBook (docs/book.toml, docs/SUMMARY.md), so `mdbook build docs` works too.
+//! Examples and files of the project that a page links to become pages as well. The pages need no
+//! network, and no script except for the search. Must not know: the Markdown inside a page.
 
 mod highlight;
 mod page;
+mod paths;
 mod search;
+mod sections;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::tool::{self, Outcome};
 use page::{Link, Page};
+use paths::{DOCS, address, escaped, way};
 use summary::{Entry, Summary};
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 const SEARCH: &str = include_str!("search.js");
-/// Where the book's own pages lie.
-const DOCS: &str = "docs";
 /// So many sections are worth a list above the page.
 const MANY: usize = 6;
 
@@ -33,7 +33,7 @@ pub fn book() -> Outcome {
     Ok(format!("{count} pages; {}", place.display()))
 }
 
-/// Renders the book into a directory; how many pages.
+/// Renders the book into a directory. Returns the number of pages.
 pub fn render(place: &Path) -> Result<usize, String> {
     let text = read(&Path::new(DOCS).join("SUMMARY.md"))?;
     let summary = summary::parse(&text)?;
@@ -55,7 +55,7 @@ pub fn render(place: &Path) -> Result<usize, String> {
     for (source, page) in &pages {
         write(&place.join(address(source)), &whole(&summary, source, page))?;
     }
-    // A page and its pictures lie beside each other, as their sources do.
+    // Pages and their pictures are in the same relative folders as their sources.
     for image in pages.values().flat_map(|page| &page.images) {
         let own = image.strip_prefix(DOCS).unwrap_or(image);
         write(&place.join(own), &read(image)?)?;
@@ -73,7 +73,7 @@ pub fn render(place: &Path) -> Result<usize, String> {
     Ok(pages.len())
 }
 
-/// The pages of the summary, and whatever they lead to, by path from the root.
+/// The pages of the summary and all files that they link to, by path from the root.
 fn collect(summary: &Summary) -> Result<BTreeMap<PathBuf, Page>, String> {
     let mut pages = BTreeMap::new();
     let mut wanted: Vec<PathBuf> = summary
@@ -100,7 +100,7 @@ fn collect(summary: &Summary) -> Result<BTreeMap<PathBuf, Page>, String> {
     Ok(pages)
 }
 
-/// Links to a heading that is not there.
+/// Checks for links to headings that do not exist.
 fn dead_links(pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
     let ids: BTreeMap<&PathBuf, BTreeSet<&str>> = pages
         .iter()
@@ -125,49 +125,19 @@ fn dead_links(pages: &BTreeMap<PathBuf, Page>) -> Vec<String> {
         .collect()
 }
 
-/// Where the page of a source is, from the book's root.
-fn address(source: &Path) -> PathBuf {
-    let Ok(own) = source.strip_prefix(DOCS) else {
-        // A name behind which no server looks for a type of its own.
-        return Path::new("project").join(format!("{}.html", source.display()));
-    };
-    own.with_extension("html")
-}
-
-/// The way from one page to another.
-fn way(from: &Path, to: &Path) -> String {
-    let up = address(from).components().count() - 1;
-    format!("{}{}", "../".repeat(up), address(to).display())
-}
-
-/// A path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if out.file_name().is_some() => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
-}
-
 /// A page with all that stands around it.
 fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
     let to = |entry: &Entry| way(source, &Path::new(DOCS).join(&entry.path));
     let mut contents = String::new();
     for part in &summary.parts {
         if !part.title.is_empty() {
-            contents += &format!("<h2>{}</h2>\n", page::escaped(&part.title));
+            contents += &format!("<h2>{}</h2>\n", escaped(&part.title));
         }
         contents += "<ul>\n";
         for entry in &part.entries {
             let here = Path::new(DOCS).join(&entry.path) == source;
             let mark = if here { " aria-current=\"page\"" } else { "" };
-            let title = page::escaped(&entry.title);
+            let title = escaped(&entry.title);
             contents += &format!("<li><a href=\"{}\"{mark}>{title}</a></li>\n", to(entry));
         }
         contents += "</ul>\n";
@@ -178,7 +148,7 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
         .position(|entry| Path::new(DOCS).join(&entry.path) == source);
     let beside = |entry: Option<&&Entry>, relation: &str| {
         entry.map_or(String::new(), |entry| {
-            let title = page::escaped(&entry.title);
+            let title = escaped(&entry.title);
             format!("<a rel=\"{relation}\" href=\"{}\">{title}</a>", to(entry))
         })
     };
@@ -189,9 +159,9 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
     let after = beside(at.and_then(|i| all.get(i + 1)), "next");
     let root = "../".repeat(address(source).components().count() - 1);
     let sections = format!("</h1>\n{}", sections(source, page));
-    // The page last: nothing in it is taken for a place.
+    // Replaces the page last, so that its text is not searched for placeholders.
     TEMPLATE
-        .replace("{title}", &page::escaped(&page.title))
+        .replace("{title}", &escaped(&page.title))
         .replace("{root}", &root)
         .replace(
             "{first}",
@@ -203,7 +173,7 @@ fn whole(summary: &Summary, source: &Path, page: &Page) -> String {
         .replace("{page}", &page.html.replacen("</h1>\n", &sections, 1))
 }
 
-/// The sections of a long page, unless it lists them itself.
+/// The sections of a long page, unless the page lists them itself.
 fn sections(source: &Path, page: &Page) -> String {
     let sections: Vec<_> = page
         .headings
@@ -221,14 +191,14 @@ fn sections(source: &Path, page: &Page) -> String {
     let items: Vec<String> = sections
         .iter()
         .map(|heading| {
-            let text = page::escaped(&heading.text);
+            let text = escaped(&heading.text);
             format!("<li><a href=\"#{}\">{text}</a></li>", heading.id)
         })
         .collect();
     format!("<nav class=\"here\"><ul>{}</ul></nav>", items.join(""))
 }
 
-/// The text of a page; of a folder that has no README, links to its files.
+/// The text of a page; for a folder without README, links to its files.
 fn read(path: &Path) -> Result<String, String> {
     let place = tool::root().join(path);
     if !place.is_dir() {
@@ -255,22 +225,6 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ways_lead_there() {
-        let way = |from: &str, to: &str| way(Path::new(from), Path::new(to));
-        assert_eq!(way("docs/a.md", "docs/b.md"), "b.html");
-        assert_eq!(way("docs/t/a.md", "docs/b.md"), "../b.html");
-        assert_eq!(
-            way("docs/a.md", "examples/x/x.nest"),
-            "project/examples/x/x.nest.html"
-        );
-        assert_eq!(
-            plain(Path::new("docs/t/../../README.md")),
-            Path::new("README.md")
-        );
-        assert_eq!(plain(Path::new("a/../../b")), Path::new("../b"));
-    }
 
     #[test]
     fn the_book_has_no_dead_link() {

@@ -1,22 +1,24 @@
-//! A page: Markdown, or a file of the project, as HTML, with its headings and its links.
+//! Renders one page, Markdown or a file of the project, as HTML, and collects its headings and
+//! links.
 //!
-//! Must not know: what stands around a page, and where pages are written.
+//! Must not know: the surroundings of a page, and where pages are written.
 
 use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::highlight::highlighted;
-use super::search::{self, Section};
+use super::paths::{escaped, plain, way};
+use super::sections::{Section, sections};
 use crate::tool;
 
-/// A page as it stands between its contents and its foot.
+/// The main part of a page.
 pub struct Page {
     pub title: String,
     pub html: String,
     pub headings: Vec<Heading>,
     pub links: Vec<Link>,
-    /// Pictures, from the root.
+    /// Pictures, by path from the root.
     pub images: Vec<PathBuf>,
     pub sections: Vec<Section>,
 }
@@ -30,18 +32,10 @@ pub struct Heading {
 
 /// A link to another file of the project.
 pub struct Link {
-    /// From the root.
+    /// The path from the root.
     pub target: PathBuf,
-    /// Its fragment; may be empty.
+    /// Its fragment, which may be empty.
     pub heading: String,
-}
-
-/// Text as HTML has it.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 /// The page of a file.
@@ -69,7 +63,7 @@ pub fn page(source: &Path, text: &str) -> Page {
 fn markdown(source: &Path, text: &str) -> Page {
     let mut events: Vec<Event> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let headings = number_headings(&mut events);
-    let sections = search::sections(&events);
+    let sections = sections(&events);
     let mut links = Vec::new();
     let mut images = Vec::new();
     let mut out = Vec::new();
@@ -143,7 +137,7 @@ fn markdown(source: &Path, text: &str) -> Page {
     }
 }
 
-/// Gives each heading its id: the words of it, as GitHub and mdBook make it.
+/// Gives each heading an id made of its words, like GitHub and mdBook.
 fn number_headings(events: &mut [Event]) -> Vec<Heading> {
     let mut found: Vec<Heading> = Vec::new();
     let mut open: Option<usize> = None;
@@ -197,7 +191,7 @@ fn slug(text: &str) -> String {
         .collect()
 }
 
-/// Where a link leads to in the book; one to a file of the project is noted.
+/// The target of a link in the book; records links to files of the project.
 fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     if to.contains("://") || to.starts_with("mailto:") {
         return to.to_owned().into();
@@ -205,7 +199,7 @@ fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     let (path, heading) = to.split_once('#').unwrap_or((to, ""));
     let mut target = match path {
         "" => source.to_owned(),
-        path => super::plain(&source.parent().unwrap_or(source).join(path)),
+        path => plain(&source.parent().unwrap_or(source).join(path)),
     };
     let readme = target.join("README.md");
     if tool::root().join(&readme).is_file() {
@@ -216,7 +210,7 @@ fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     } else {
         format!("#{heading}")
     };
-    let way = super::way(source, &target) + &fragment;
+    let way = way(source, &target) + &fragment;
     links.push(Link {
         target,
         heading: heading.to_owned(),
@@ -224,7 +218,7 @@ fn link<'a>(source: &Path, to: &str, links: &mut Vec<Link>) -> CowStr<'a> {
     way.into()
 }
 
-/// A fenced block: its first word is its kind, a second one the name of the file that it is.
+/// A fenced block: its first word is its kind, an optional second one a file name.
 fn fence(words: &str, text: &str) -> String {
     let mut words = words.split_whitespace();
     let kind = words.next().unwrap_or_default();

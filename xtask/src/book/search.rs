@@ -1,68 +1,19 @@
-//! What the search of the book looks in: the sections of all pages, as a script that search.js loads.
+//! The search index of the book: the sections of all pages, as a script that search.js loads.
 //!
-//! Must not know: how somebody searches.
+//! Must not know: how the search works.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pulldown_cmark::{Event, Tag};
-
 use super::page::Page;
-
-/// A heading, and the text up to the next one.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Section {
-    pub title: String,
-    /// What a link to it ends in.
-    pub id: String,
-    pub text: String,
-}
-
-/// The sections of a page whose headings have their ids.
-pub fn sections(events: &[Event]) -> Vec<Section> {
-    let mut found: Vec<Section> = Vec::new();
-    let mut in_title = false;
-    for event in events {
-        if let Event::Start(Tag::Heading { id, .. }) = event {
-            found.push(Section {
-                id: id.as_deref().unwrap_or_default().to_owned(),
-                ..Section::default()
-            });
-        }
-        let Some(last) = found.last_mut() else {
-            continue;
-        };
-        match event {
-            Event::Start(Tag::Heading { .. }) => in_title = true,
-            Event::Text(text) | Event::Code(text) if in_title => last.title += text,
-            Event::Text(text) | Event::Code(text) => last.text += text,
-            Event::End(end) => {
-                in_title &= !matches!(end, pulldown_cmark::TagEnd::Heading(_));
-                last.text += if end_of_words(*end) { " " } else { "" };
-            }
-            Event::SoftBreak | Event::HardBreak => last.text += " ",
-            _ => {}
-        }
-    }
-    for section in &mut found {
-        let words: Vec<&str> = section.text.split_whitespace().collect();
-        section.text = words.join(" ");
-    }
-    found
-}
-
-/// Emphasis and links stand within a word's neighbours, all else ends one.
-fn end_of_words(end: pulldown_cmark::TagEnd) -> bool {
-    use pulldown_cmark::TagEnd;
-    !matches!(end, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link)
-}
+use super::paths::address;
 
 /// The script: for each section its address, its page, its title and its text.
 pub fn index(pages: &BTreeMap<PathBuf, Page>) -> String {
     let mut rows = Vec::new();
     for (source, page) in pages {
         for section in &page.sections {
-            let address = format!("{}#{}", super::address(source).display(), section.id);
+            let address = format!("{}#{}", address(source).display(), section.id);
             let row =
                 [&address, &page.title, &section.title, &section.text].map(|text| quoted(text));
             rows.push(format!("[{}]", row.join(",")));
@@ -71,7 +22,7 @@ pub fn index(pages: &BTreeMap<PathBuf, Page>) -> String {
     format!("window.nestBook = [\n{}\n];\n", rows.join(",\n"))
 }
 
-/// A string of JavaScript.
+/// A JavaScript string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -91,6 +42,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::book::sections::Section;
 
     #[test]
     fn sections_have_what_stands_in_them() {

@@ -1,11 +1,11 @@
-//! docs/SUMMARY.md as mdBook reads it: parts, and in them pages. Nesting is not used here.
+//! Parses docs/SUMMARY.md like mdBook: parts that contain pages, without nesting.
 
-/// The book's order.
+/// The order of the book.
 pub struct Summary {
     pub parts: Vec<Part>,
 }
 
-/// Pages under a heading; the first part may have none.
+/// Pages with a common heading, which the first part may lack.
 #[derive(Default)]
 pub struct Part {
     pub title: String,
@@ -16,7 +16,7 @@ pub struct Part {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
     pub title: String,
-    /// From docs/.
+    /// The path from docs/.
     pub path: String,
 }
 
@@ -27,7 +27,7 @@ impl Summary {
     }
 }
 
-/// Reads it; a line that is neither heading nor page is an error, so that no page is lost.
+/// Parses it. A line that is neither a heading nor a page is an error, so that no page is lost.
 pub fn parse(text: &str) -> Result<Summary, String> {
     let mut parts = vec![Part::default()];
     for line in text.lines().map(str::trim) {

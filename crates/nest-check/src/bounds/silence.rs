@@ -4,8 +4,8 @@
 //! While a TIMEOUT rule is active, idleTimeout rests; one that neither closes nor leads elsewhere
 //! fires for ever. Must not know: how that is told.
 
+use nest_c::effects::{Closes, Effects};
 use nest_machine::Machine;
-use nest_machine::effects::{Closes, Effects};
 use nest_machine::reach::{Reach, Reached};
 use std::collections::BTreeSet;
 

@@ -1,19 +1,19 @@
-//! Bounds as tables for people. Must not know: where they come from.
+//! Prints bounds as tables for humans. Must not know: where they come from.
 
 use std::fmt::Write;
 
 use nest_check::{Bounds, For, Limits, Reading, Silence};
 use nest_machine::Machine;
 
-use super::{Memory, duration, limits, size};
+use super::values::{Memory, duration, limits, size};
 use crate::term::{FAINT, GOOD, STRONG};
 
-/// Sets of states that a line names; the others are counted.
+/// The number of sets of states shown in a line; the others are counted.
 const SETS: usize = 4;
-/// Places that a line names.
+/// The number of places shown in a line.
 const PLACES: usize = 6;
 
-/// Rows of cells, the first row a heading; numbers stand to the right.
+/// Rows of cells. The first row is a heading. Numbers are aligned to the right.
 struct Table {
     rows: Vec<Vec<String>>,
     numbers: Vec<usize>,
@@ -31,10 +31,10 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The rows; those from `strong` on are set off.
+    /// The rows; those from index `strong` on are printed in bold.
     fn show(&self, text: &mut String, strong: usize) {
         let columns = self.rows[0].len();
-        // The heading stands over rows that are indented.
+        // The heading is above indented rows.
         let indent = |row: usize, column: usize| if column == 0 && row > 0 { 2 } else { 0 };
         let width = |column: usize| {
             let cells = self.rows.iter().enumerate();
@@ -67,7 +67,7 @@ impl Table {
     }
 }
 
-/// All that there is to say.
+/// Prints all tables.
 pub fn text(m: &Machine, bounds: &Bounds, memory: &[Memory]) -> String {
     let mut text = String::new();
     messages(m, bounds, &mut text);
@@ -112,7 +112,7 @@ pub fn sets(sets: &[Vec<String>]) -> String {
     text
 }
 
-/// TIMEOUT rules by their places.
+/// The locations of TIMEOUT rules.
 pub fn timers(m: &Machine, timers: &[usize]) -> String {
     let all: Vec<String> = timers.iter().map(|n| m.timers[*n].label.clone()).collect();
     format!("TIMEOUT in {}", list(&all))
@@ -207,7 +207,7 @@ fn waits(bounds: &Bounds, text: &mut String) {
     table.show(text, usize::MAX);
 }
 
-/// A column for each model.
+/// One column per model.
 fn connection(memory: &[Memory], text: &mut String) {
     let mut heading = vec!["Memory of a connection, at most"];
     heading.extend(memory.iter().map(|m| m.model));
@@ -241,7 +241,7 @@ fn connection(memory: &[Memory], text: &mut String) {
     table.show(text, strong);
 }
 
-/// What no figure has in it, and why.
+/// What is not included in the numbers, and why.
 fn left_out(bounds: &Bounds, memory: &[Memory], text: &mut String) {
     let mut lines = vec![
         "what the system keeps for a connection, and what the allocator adds to a block".to_owned(),

@@ -1,31 +1,33 @@
-//! Conversations that cover what is left: from what can be reached, with what the server really does.
+//! Finds conversations for what is not covered, from the analysis of the checker and the behaviour
+//! of the server.
 //!
-//! A conversation grows by what covers something, or leads to where something is left; each time it
-//! is held anew from its beginning, so that what is kept is what happened. Where the C of an action
-//! decides, words of the specification are tried. The same specification, the same conversations.
-//! Must not know: how they are written down.
+//! A conversation is extended by acts that cover something new or lead to sets of states where
+//! something is not covered. Each extended conversation is run from its beginning, so that the
+//! result is what really happened. Where the C code of an action decides, words from the
+//! specification are tried. The result depends only on the specification. Must not know: how
+//! conversations are written.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use nest_c::effects::{Closes, Effect, Effects};
 use nest_check::{Act, Coverage, Talks, words};
 use nest_machine::Machine;
-use nest_machine::effects::{Closes, Effect, Effects};
 use nest_machine::reach::{Reach, Step, Winners, Wins};
 
 use super::script::{Entry, Ran, Script, Talk};
 use crate::signals;
 use crate::term::Failure;
 
-/// Longer conversations tell nobody anything.
+/// A longer conversation would not help a reader.
 const LONGEST: usize = 24;
-/// Conversations that are held in all; those for words apart.
+/// The maximum number of conversations run, without those that try words.
 const MOST_RUNS: usize = 4000;
-/// Conversations with words in all, and in one server.
+/// The maximum number of conversations that try words, in total and per server.
 const MOST_WORDS: usize = 6000;
 const AT_ONCE: usize = 500;
 /// Ways to one set that are kept, each with another last act, for what was said may matter; and those
 /// with words.
-const MOST_WAYS: usize = 4;
+const MOST_PATHS: usize = 4;
 const MOST_SPELT: usize = 40;
 
 /// How often a target is tried.
@@ -34,18 +36,18 @@ const TRIES: usize = 3;
 const OTHERWISE: &str = "another rule takes what is sent there";
 const READ: &str = "an action that has not ended reads what is sent there";
 
-/// A rule in a set, which may run there.
+/// A rule in a set of states in which it may run.
 pub type Target = (usize, Step);
 
-/// What came of a conversation, set by set.
+/// The result of a conversation.
 struct Seen {
-    /// The set at the beginning of each part, from the first act on; nothing: none is known.
+    /// The set of states at the beginning of each part, from the first act on; `None` if unknown.
     sets: Vec<Option<usize>>,
-    /// What ran in each part.
+    /// The rules that ran in each part.
     ran: Vec<Vec<Target>>,
 }
 
-/// Finds conversations.
+/// Searches for conversations.
 pub struct Explorer<'m> {
     m: &'m Machine,
     reach: &'m Reach,
@@ -56,20 +58,20 @@ pub struct Explorer<'m> {
     /// What is covered so far.
     covered: BTreeSet<Target>,
     /// How a set was really reached.
-    ways: BTreeMap<usize, Vec<Vec<Act>>>,
+    paths: BTreeMap<usize, Vec<Vec<Act>>>,
     /// Where an act has led from a set.
     edges: BTreeMap<usize, Vec<(Act, usize)>>,
-    /// What did not come out as it should, and why.
+    /// Targets that did not behave as expected, and why.
     given_up: BTreeMap<Target, String>,
-    /// How often a target did not come out as it should.
+    /// How often a target did not behave as expected.
     failures: BTreeMap<Target, usize>,
-    /// Leaps that went elsewhere.
+    /// Jumps that reached another set than expected.
     broken: BTreeSet<(usize, usize)>,
-    /// Ways, by set and number, and rules with which words were tried.
+    /// Paths (by set and number) and rules for which words have been tried.
     spelt: BTreeSet<(usize, usize, usize)>,
-    /// What a rule took in conversations that were held before.
+    /// Input that a rule matched in conversations that were run before.
     known: BTreeMap<usize, BTreeSet<Vec<u8>>>,
-    /// What rules take at once, each in its set.
+    /// Input that a rule matches at once, for each set.
     messages: BTreeMap<(usize, usize), Option<Vec<u8>>>,
     begun: bool,
     /// Whether words are tried.
@@ -79,7 +81,7 @@ pub struct Explorer<'m> {
 }
 
 impl<'m> Explorer<'m> {
-    /// For what `coverage` lacks.
+    /// Creates a search for what is missing in `coverage`.
     pub fn new(
         m: &'m Machine,
         reach: &'m Reach,
@@ -89,12 +91,12 @@ impl<'m> Explorer<'m> {
         Explorer {
             m,
             reach,
-            effects: Effects::of(m),
+            effects: Effects::of(&m.source()),
             talks: Talks::new(m, reach),
             winners: Winners::new(m),
             script,
             covered: coverage.met().clone(),
-            ways: BTreeMap::new(),
+            paths: BTreeMap::new(),
             edges: BTreeMap::new(),
             given_up: BTreeMap::new(),
             failures: BTreeMap::new(),
@@ -109,7 +111,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Learns from a conversation that was held before.
+    /// Learns from a conversation that was run before.
     pub fn learn(&mut self, coverage: &Coverage, acts: Vec<Act>) -> Result<(), Failure> {
         let talk = Talk { acts, tail: None };
         if let Ok(ran) = self.hold(&talk)? {
@@ -125,7 +127,7 @@ impl<'m> Explorer<'m> {
         Ok(())
     }
 
-    /// The next conversation that covers something; nothing if none is known any more.
+    /// Returns the next conversation that covers something new, or `None`.
     pub fn next(&mut self, coverage: &Coverage) -> Result<Option<(Talk, Vec<Target>)>, Failure> {
         if !self.begun {
             self.begun = true;
@@ -148,27 +150,27 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Goes to each set, as the checker would.
+    /// Tries to reach each set by the path that the checker predicts.
     fn go_everywhere(&mut self, coverage: &Coverage) -> Result<(), Failure> {
         let sets = 0..self.reach.sets.len();
-        let ways = sets.filter_map(|set| Some(self.talks.to(set)?.acts));
-        let mut talks: Vec<Talk> = ways.map(|acts| Talk { acts, tail: None }).collect();
+        let paths = sets.filter_map(|set| Some(self.talks.to(set)?.acts));
+        let mut talks: Vec<Talk> = paths.map(|acts| Talk { acts, tail: None }).collect();
         talks.sort_by_key(|talk| talk.acts.len());
         self.hold_many(coverage, &talks)
     }
 
-    /// Holds conversations, many in one server, and notes where they came.
+    /// Runs conversations, many in one server, and records the sets they reached.
     fn hold_many(&mut self, coverage: &Coverage, talks: &[Talk]) -> Result<(), Failure> {
         for some in talks.chunks(AT_ONCE) {
             if signals::caught() {
-                return Err(Failure::Said);
+                return Err(Failure::Reported);
             }
             if let Ok(held) = self.script.hold(some)? {
                 for (talk, ran) in some.iter().zip(&held.ran) {
                     self.follow(coverage, talk, ran);
                 }
             } else if some.len() > 1 {
-                // One of them takes the others with it.
+                // If one of them fails, the others fail with it.
                 for talk in some {
                     self.hold_many(coverage, std::slice::from_ref(talk))?;
                 }
@@ -177,7 +179,7 @@ impl<'m> Explorer<'m> {
         Ok(())
     }
 
-    /// Takes back what a conversation was said to cover, but for what it does up to there.
+    /// Removes the coverage that was assumed for a conversation, except what it covers up to there.
     pub fn take_back(&mut self, lost: &[Target], why: &str) {
         for target in lost {
             self.covered.remove(target);
@@ -187,7 +189,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Takes back all that a conversation covers.
+    /// Removes the whole coverage of a conversation.
     pub fn give_up(&mut self, lost: &[Target], why: &str) {
         for target in lost {
             self.covered.remove(target);
@@ -195,12 +197,12 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// Why a target is not covered.
+    /// Records why a target is not covered.
     pub fn reason(&mut self, target: Target) -> String {
         if let Some(why) = self.given_up.get(&target) {
             return why.clone();
         }
-        if !self.ways.contains_key(&target.0) {
+        if !self.paths.contains_key(&target.0) {
             return "nothing that was tried leads to these states".to_owned();
         }
         if self.next_act(target).is_none() {
@@ -209,7 +211,8 @@ impl<'m> Explorer<'m> {
         "enough is proposed at once: keep it, and ask again".to_owned()
     }
 
-    /// The first that is left in a set: of rules that go on, or of those that end the conversation.
+    /// The first uncovered target in a set: among the rules that continue the conversation, or
+    /// among those that end it.
     fn left(&mut self, set: usize, closing: bool) -> Option<Target> {
         self.all_left(set, closing).first().copied()
     }
@@ -228,7 +231,7 @@ impl<'m> Explorer<'m> {
         all
     }
 
-    /// Whether a target is the last that happens in a conversation.
+    /// Whether a target is the last event of a conversation.
     fn closes(&mut self, target: Target) -> bool {
         let states = self.reach.sets[target.0].states;
         let effect = self.effect(target.1);
@@ -243,7 +246,8 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// What a client does to see a target from its set; `Some(None)`: end of file must decide.
+    /// The acts of a client that reach a target from its set; `Some(None)`: end of file must select
+    /// the rule.
     fn next_act(&mut self, (set, step): Target) -> Option<Option<Act>> {
         match step {
             Step::Timer(n) => Some(Some(Act::Silence(self.m.timers[n].after))),
@@ -254,7 +258,7 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// What a rule takes in a set at once.
+    /// Input that a rule matches at once in a set.
     fn message(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
         if !self.messages.contains_key(&(set, rule)) {
             let short = self
@@ -266,7 +270,7 @@ impl<'m> Explorer<'m> {
         self.messages[&(set, rule)].clone()
     }
 
-    /// What a rule takes in a set when nothing more comes.
+    /// Input that a rule matches in a set when nothing follows.
     fn tail(&mut self, set: usize, rule: usize) -> Option<Vec<u8>> {
         let reached = &self.reach.sets[set];
         let rules = self.m.rules.iter();
@@ -277,24 +281,25 @@ impl<'m> Explorer<'m> {
         }
     }
 
-    /// The shortest way to a set in which something is left; of equally short ones to where most is.
+    /// The shortest path to a set in which something is not covered; among equally short paths, the
+    /// one to the set with the most.
     fn beginning(&mut self) -> Option<Vec<Act>> {
-        let sets: Vec<usize> = self.ways.keys().copied().collect();
+        let sets: Vec<usize> = self.paths.keys().copied().collect();
         let mut all = Vec::new();
         for set in sets {
             let left = self.all_left(set, false).len() + self.all_left(set, true).len();
-            let ways = self.ways[&set].iter().filter(|way| way.len() < LONGEST);
-            if let Some(way) = ways
-                .min_by_key(|way| (way.len(), *way))
+            let paths = self.paths[&set].iter().filter(|path| path.len() < LONGEST);
+            if let Some(path) = paths
+                .min_by_key(|path| (path.len(), *path))
                 .filter(|_| left > 0)
             {
-                all.push((way.len(), std::cmp::Reverse(left), way.clone()));
+                all.push((path.len(), std::cmp::Reverse(left), path.clone()));
             }
         }
-        all.into_iter().min().map(|(_, _, way)| way)
+        all.into_iter().min().map(|(_, _, path)| path)
     }
 
-    /// A conversation from a beginning, as far as it covers something.
+    /// A conversation from the beginning, as far as it covers something.
     fn conversation(
         &mut self,
         coverage: &Coverage,
@@ -356,7 +361,7 @@ impl<'m> Explorer<'m> {
                     self.given_up.insert(target, OTHERWISE.to_owned());
                     continue;
                 }
-                // An action reads it: in another conversation none may.
+                // An action reads this input; in another conversation none may.
                 let times = self.failures.entry(target).or_default();
                 *times += 1;
                 if *times == TRIES {
@@ -382,26 +387,26 @@ impl<'m> Explorer<'m> {
     }
 
     /// What to do next in a set: acts that lead to where something is left, and what that is.
-    fn choose(&mut self, set: usize, room: usize) -> Option<(Vec<Act>, Target)> {
-        if room == 0 {
+    fn choose(&mut self, set: usize, capacity: usize) -> Option<(Vec<Act>, Target)> {
+        if capacity == 0 {
             return None;
         }
         for closing in [false, true] {
-            // The nearest first, along what acts have done before.
+            // The nearest first, according to what acts have done before.
             let mut met = BTreeSet::from([set]);
             let mut todo = VecDeque::from([(set, Vec::new())]);
-            while let Some((here, way)) = todo.pop_front() {
+            while let Some((here, path)) = todo.pop_front() {
                 if !self.broken.contains(&(set, here))
                     && let Some(target) = self.left(here, closing)
                 {
-                    return Some((way, target));
+                    return Some((path, target));
                 }
-                if way.len() + 1 >= room {
+                if path.len() + 1 >= capacity {
                     continue;
                 }
                 for (act, to) in self.edges.get(&here).into_iter().flatten() {
                     if met.insert(*to) {
-                        let mut longer: Vec<Act> = way.clone();
+                        let mut longer: Vec<Act> = path.clone();
                         longer.push(act.clone());
                         todo.push_back((*to, longer));
                     }
@@ -411,26 +416,30 @@ impl<'m> Explorer<'m> {
         None
     }
 
-    /// Holds one conversation; `Err` has the reason why the server did not go through with it.
+    /// Runs one conversation. `Err` contains the reason why the server did not complete it.
     fn hold(&mut self, talk: &Talk) -> Result<Result<Ran, String>, Failure> {
         self.runs += 1;
         if signals::caught() {
-            return Err(Failure::Said);
+            return Err(Failure::Reported);
         }
         let held = self.script.hold(std::slice::from_ref(talk))?;
         Ok(held.map(|mut held| held.ran.pop().unwrap_or_default()))
     }
 
-    /// Notes where a conversation came.
+    /// Records the sets that a conversation reached.
     fn follow(&mut self, coverage: &Coverage, talk: &Talk, ran: &Ran) -> Seen {
         let seen = seen(coverage, ran);
         for (n, set) in seen.sets.iter().enumerate() {
             let Some(set) = *set else { continue };
-            let way = talk.acts[..n].to_vec();
-            let ways = self.ways.entry(set).or_default();
-            let room = if self.spelling { MOST_SPELT } else { MOST_WAYS };
-            if ways.len() < room && ways.iter().all(|known| known.last() != way.last()) {
-                ways.push(way);
+            let path = talk.acts[..n].to_vec();
+            let paths = self.paths.entry(set).or_default();
+            let capacity = if self.spelling {
+                MOST_SPELT
+            } else {
+                MOST_PATHS
+            };
+            if paths.len() < capacity && paths.iter().all(|known| known.last() != path.last()) {
+                paths.push(path);
             }
             if let (Some(act), Some(Some(to))) = (talk.acts.get(n), seen.sets.get(n + 1)) {
                 let edges = self.edges.entry(set).or_default();
@@ -442,29 +451,28 @@ impl<'m> Explorer<'m> {
         seen
     }
 
-    /// Tries words of the specification, until one leads to a set that was not reached; whether one
-    /// does.
+    /// Tries words from the specification until one leads to a new set. Returns whether one did.
     fn try_words(&mut self, coverage: &Coverage) -> Result<bool, Failure> {
         let words = words(self.m);
-        // First where an action has a choice, then on the way to that.
+        // First where an action has a choice, then on the path to it.
         for choice in [true, false, true] {
             let mut talks = Vec::new();
-            let sets: Vec<usize> = self.ways.keys().copied().collect();
+            let sets: Vec<usize> = self.paths.keys().copied().collect();
             for set in sets {
                 for rule in self.reach.sets[set].rules.clone() {
                     if self.has_choice(set, rule) != choice {
                         continue;
                     }
-                    let ways = 0..self.ways[&set].len();
-                    let fresh: Vec<usize> = ways
-                        .filter(|way| self.spelt.insert((set, *way, rule)))
+                    let paths = 0..self.paths[&set].len();
+                    let fresh: Vec<usize> = paths
+                        .filter(|path| self.spelt.insert((set, *path, rule)))
                         .collect();
                     if fresh.is_empty() {
                         continue;
                     }
                     for message in self.choices(set, rule, &words) {
-                        for way in &fresh {
-                            let mut acts = self.ways[&set][*way].clone();
+                        for path in &fresh {
+                            let mut acts = self.paths[&set][*path].clone();
                             acts.push(Act::Send(message.clone()));
                             talks.push(Talk { acts, tail: None });
                         }
@@ -474,21 +482,21 @@ impl<'m> Explorer<'m> {
             talks.retain(|talk| talk.acts.len() <= LONGEST);
             talks.sort();
             talks.dedup();
-            let known = self.ways.len();
+            let known = self.paths.len();
             talks.truncate(MOST_WORDS - self.worded);
             self.worded += talks.len();
             self.spelling = true;
             let held = self.hold_many(coverage, &talks);
             self.spelling = false;
             held?;
-            if self.ways.len() > known {
+            if self.paths.len() > known {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Messages that a rule takes in a set, and that may matter to its action.
+    /// Input that a rule matches in a set and that may matter to its action.
     fn choices(&mut self, set: usize, rule: usize, words: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let known = self.known.get(&rule).into_iter().flatten();
         let known = known.filter(|message| self.talks.takes(set, rule, message));
@@ -502,7 +510,7 @@ impl<'m> Explorer<'m> {
         all.into_iter().collect()
     }
 
-    /// Whether a rule's action may lead to different sets from one.
+    /// Whether a rule's action may lead from one set to several sets.
     fn has_choice(&self, set: usize, rule: usize) -> bool {
         let states = self.reach.sets[set].states;
         let effect = &self.effects.rules[rule];
@@ -514,7 +522,7 @@ impl<'m> Explorer<'m> {
     }
 }
 
-/// What came of a conversation, set by set.
+/// The result of a conversation.
 fn seen(coverage: &Coverage, ran: &Ran) -> Seen {
     let mut at = None;
     let mut seen = Seen {
@@ -541,7 +549,7 @@ fn seen(coverage: &Coverage, ran: &Ran) -> Seen {
         seen.sets.push(at);
         seen.ran.push(here);
     }
-    // Behind the end of file there is no set.
+    // After the end of file there is no set.
     seen.sets.pop();
     seen
 }

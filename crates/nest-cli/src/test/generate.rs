@@ -1,8 +1,8 @@
-//! `nest test --generate`: pages with conversations for what is not covered.
+//! `nest test --generate`: writes pages with conversations for what is not covered.
 //!
-//! Each was held several times, and goes the same way; in the end the runner holds the pages in every
-//! model, as it will from now on, and what fails there is left out. Must not know: which conversations
-//! cover what.
+//! Each conversation is run several times and must take the same course. Finally the runner runs
+//! the pages in every model, as it will in later tests, and removes what fails. Must not know:
+//! which conversations cover what.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -15,26 +15,26 @@ use nest_machine::{Framing, Machine};
 
 use super::explore::{Explorer, Target, targets};
 use super::proposal::{Proposal, parting};
-use super::runner::{Asked, Runner};
+use super::runner::{Request, Runner};
 use super::script::{Entry, Script, Talk};
 use crate::args::Test;
 use crate::source;
 use crate::term::{self, FAINT, Failure, Progress, STRONG};
 
-/// Conversations that are proposed at once: somebody has to read them.
+/// The maximum number of proposed conversations, because somebody has to read them.
 const MOST: usize = 40;
-/// Conversations on one page: all are held for each cut of one.
+/// The maximum number of conversations per page, because all of them are run for each split of one.
 const ON_A_PAGE: usize = 8;
-/// A script has no more conversations.
+/// The maximum number of conversations of a script.
 const MOST_CUTS: usize = 40_000;
-/// Conversations of pages that are learned from.
+/// The maximum number of existing conversations to learn from.
 const LEARNED: usize = 200;
-/// Reasons that are shown.
+/// The maximum number of reasons shown.
 const SHOWN: usize = 20;
-/// Dates are given in seconds: some time must pass.
+/// Dates contain seconds: wait until they differ.
 const PAUSE: Duration = Duration::from_millis(1100);
 
-/// Everything that proposals are made from.
+/// The inputs for proposals.
 pub struct Maker<'a> {
     pub args: &'a Test,
     pub machine: &'a Machine,
@@ -42,7 +42,7 @@ pub struct Maker<'a> {
     pub script: Script,
 }
 
-/// Where the first page is to be: named, or beside the specification.
+/// The first page: as named by the user, or beside the specification.
 pub fn output(args: &Test) -> Result<PathBuf, Failure> {
     let place = args.output.clone().unwrap_or_else(|| {
         let stem = args.file.file_stem().unwrap_or_default();
@@ -55,14 +55,14 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
             place.display()
         )));
     }
-    let taken = (1..=MOST).map(|n| numbered(&place, n)).find(|p| p.exists());
-    if let Some(taken) = taken.filter(|_| !args.force) {
+    let consumed = (1..=MOST).map(|n| numbered(&place, n)).find(|p| p.exists());
+    if let Some(consumed) = consumed.filter(|_| !args.force) {
         return Err(Failure::new(format!(
             "{} is there; name another place with -o, or overwrite it with --force",
-            taken.display()
+            consumed.display()
         )));
     }
-    // What cannot be written is said before all the work.
+    // Checks that the page can be written before the work starts.
     let folder = source::directory(&place);
     if args.file.exists() && folder.exists() {
         relative(&args.file, &folder)?;
@@ -72,7 +72,8 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
     Ok(place)
 }
 
-/// Whether a page, by its real path, is one that is made anew: what stands on it does not count.
+/// Whether a page, given by its real path, will be overwritten, so that its present contents do not
+/// count.
 pub fn is_remade(place: &Path, page: &Path) -> bool {
     let mut all = (1..=MOST).map(|n| numbered(place, n));
     all.any(|made| std::fs::canonicalize(made).is_ok_and(|made| made == page))
@@ -87,13 +88,13 @@ fn numbered(place: &Path, n: usize) -> PathBuf {
 }
 
 impl Maker<'_> {
-    /// Finds, checks and writes them, and counts them. `acts`: conversations that are known.
+    /// Searches, checks and writes conversations, and counts them. `acts`: existing conversations.
     pub fn make(
         &self,
         coverage: &mut Coverage,
         place: &Path,
         acts: Vec<Vec<Act>>,
-        asked: &Asked,
+        requested: &Request,
         runner: &mut Runner,
     ) -> Result<(), Failure> {
         let before = coverage.missing().len();
@@ -130,7 +131,7 @@ impl Maker<'_> {
         }
         self.again(&mut found, &mut explorer)?;
         drop(progress);
-        let pages = self.verified(found, place, asked, runner, &mut explorer)?;
+        let pages = self.verified(found, place, requested, runner, &mut explorer)?;
         for (n, text) in (1..).zip(&pages.texts) {
             self.write(&numbered(place, n), text)?;
         }
@@ -139,12 +140,11 @@ impl Maker<'_> {
             let heard: Vec<_> = lines.filter_map(Entry::heard).collect();
             coverage.hear(&heard);
         }
-        tell(coverage, place, &pages, before, &mut explorer);
+        report(coverage, place, &pages, before, &mut explorer);
         Ok(())
     }
 
-    /// Holds a conversation twice in one server: it must go the same way. What it is then, as far as
-    /// it does so.
+    /// Runs a conversation twice in one server. Returns the part in which both runs agree.
     fn checked(&self, mut talk: Talk) -> Result<Option<Proposal>, Failure> {
         loop {
             let one = self.script.hold(std::slice::from_ref(&talk))?;
@@ -163,7 +163,7 @@ impl Maker<'_> {
                 let files = one.files;
                 return Ok(Some(Proposal { talk, ran, files }));
             };
-            // What happened before that stays.
+            // Keeps the part before the difference.
             let less = if parted == last && talk.tail.is_none() {
                 2
             } else {
@@ -178,7 +178,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Holds them all once more, when time has passed; what goes another way now is left out.
+    /// Runs all of them again after some time. Removes those that differ now.
     fn again(
         &self,
         found: &mut Vec<(Proposal, Vec<Target>)>,
@@ -206,28 +206,28 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// The pages, of what passes in every model.
+    /// The pages with conversations that pass in every model.
     fn verified(
         &self,
         found: Vec<(Proposal, Vec<Target>)>,
         place: &Path,
-        asked: &Asked,
+        requested: &Request,
         runner: &mut Runner,
         explorer: &mut Explorer,
     ) -> Result<Pages, Failure> {
         let folder = runner.folder();
-        let mut asked = asked.clone();
+        let mut requested = requested.clone();
         // Each alone, so that one which fails takes no other with it.
-        asked.pages.clear();
+        requested.pages.clear();
         for (n, (proposal, _)) in found.iter().enumerate() {
             let page = folder.join(format!("{n}.md"));
             let text = self.page(place, &[proposal])?;
             std::fs::write(&page, text).map_err(|e| Failure::io("cannot write a page", &e))?;
-            asked.pages.push(page);
+            requested.pages.push(page);
         }
         let mut failed: BTreeMap<PathBuf, String> = BTreeMap::new();
-        if !asked.pages.is_empty() {
-            runner.run(&asked, &mut |page| {
+        if !requested.pages.is_empty() {
+            runner.run(&requested, &mut |page| {
                 if let Some(cell) = page.cells.iter().find(|c| c.outcome == "failed") {
                     let reason = cell.reason.as_deref().unwrap_or_default();
                     let line = reason.lines().next().unwrap_or_default();
@@ -239,7 +239,7 @@ impl Maker<'_> {
             })?;
         }
         let mut held = Vec::new();
-        for (page, (proposal, covers)) in asked.pages.iter().zip(found) {
+        for (page, (proposal, covers)) in requested.pages.iter().zip(found) {
             match failed.get(page) {
                 Some(why) => explorer.give_up(&covers, why),
                 None => held.push(proposal),
@@ -252,7 +252,7 @@ impl Maker<'_> {
         Ok(Pages { texts, held })
     }
 
-    /// Some conversations as a page.
+    /// Writes some conversations as a page.
     fn page(&self, place: &Path, some: &[&Proposal]) -> Result<String, Failure> {
         let spec = relative(&self.args.file, &source::directory(place))?;
         let name = self.args.file.file_stem().unwrap_or_default().display();
@@ -300,7 +300,13 @@ impl Maker<'_> {
 }
 
 /// What was written, and what was not reached.
-fn tell(coverage: &Coverage, place: &Path, pages: &Pages, before: usize, explorer: &mut Explorer) {
+fn report(
+    coverage: &Coverage,
+    place: &Path,
+    pages: &Pages,
+    before: usize,
+    explorer: &mut Explorer,
+) {
     let left = coverage.missing();
     let mut text = String::new();
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
@@ -346,7 +352,7 @@ fn tell(coverage: &Coverage, place: &Path, pages: &Pages, before: usize, explore
     term::print(text);
 }
 
-/// What was made.
+/// The result.
 struct Pages {
     texts: Vec<String>,
     held: Vec<Proposal>,
@@ -355,7 +361,8 @@ struct Pages {
 const UNSTABLE: &str = "the conversation goes another way when it is held again";
 const VARIES: &str = "its reply has no end that a client could tell, for it is another each time";
 
-/// Which stand on one page: those in which time passes apart; one that leaves files alone.
+/// Groups conversations into pages: those in which time passes are separate; one that leaves files
+/// is alone.
 fn grouped(all: &[Proposal]) -> Vec<Vec<&Proposal>> {
     let mut groups: Vec<Vec<&Proposal>> = Vec::new();
     for timed in [false, true] {
@@ -376,7 +383,7 @@ fn grouped(all: &[Proposal]) -> Vec<Vec<&Proposal>> {
     groups
 }
 
-/// A file's path as a page in `folder` writes it.
+/// The path of a file as a page in `folder` writes it.
 fn relative(file: &Path, folder: &Path) -> Result<String, Failure> {
     let real = |path: &Path| {
         std::fs::canonicalize(path)

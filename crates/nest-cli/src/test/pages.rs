@@ -1,17 +1,18 @@
-//! Which pages are cases of a specification: those that are named, or those beside it that name it.
+//! Finds the test pages of a specification: those named on the command line, or those that name the
+//! specification.
 //!
-//! Must not know: what a page says beyond that.
+//! Must not know: the rest of a page's contents.
 
 use std::path::{Path, PathBuf};
 
-use super::shown;
+use super::shown::shown;
 use crate::source;
 use crate::term::{self, Failure};
 
-/// Where pages stand, from the specification's directory.
+/// The directories of pages, relative to that of the specification.
 const PLACES: [&str; 3] = ["", "cases", "tests"];
 
-/// Pages, and the server's own C files, of what the command line names.
+/// Separates pages from C files of the server on the command line.
 pub fn divided(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     let ends = |file: &Path, with: &str| file.extension().is_some_and(|e| e == with);
     if let Some(other) = named.iter().find(|f| !ends(f, "md") && !ends(f, "c")) {
@@ -24,8 +25,8 @@ pub fn divided(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failur
     Ok((pages, more))
 }
 
-/// The pages to hold, each by its real path; none is a failure, which says how to begin, unless some
-/// will be `made`.
+/// The pages to run, by their real paths. If there are none, this is a failure with advice, unless
+/// pages will be `made`.
 pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Failure> {
     let real = |path: &Path| {
         std::fs::canonicalize(path)
@@ -101,8 +102,8 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
     Ok(pages)
 }
 
-/// The specification that a page names, and the line: by its real path; one that is not there by its
-/// own.
+/// The specification that a page names, by its real path (or its own path if it does not exist),
+/// and the line.
 fn specification(page: &Path) -> Option<(usize, PathBuf)> {
     let text = text(page)?;
     let (line, named) = (1..).zip(text.lines()).find_map(|(number, line)| {
@@ -114,7 +115,7 @@ fn specification(page: &Path) -> Option<(usize, PathBuf)> {
     Some((line, std::fs::canonicalize(&path).unwrap_or(path)))
 }
 
-/// Whether a page without a specification, its own or another, has a client.
+/// Whether a page without a specification (its own or another) has a client fence.
 fn holds_conversations(page: &Path) -> bool {
     let text = text(page).unwrap_or_default();
     let fence = |kind: &str| {

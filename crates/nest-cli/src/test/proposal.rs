@@ -1,7 +1,7 @@
-//! A conversation as a page: what a client does, what it received each time, and the trace.
+//! Writes a conversation as a page: what a client sends, what it receives, and the trace.
 //!
-//! What was another thing when the conversation was held again, a date or a number, becomes a pattern.
-//! Must not know: how conversations are found.
+//! Text that differed when the conversation was repeated, such as a date or a number, becomes a
+//! pattern. Must not know: how conversations are found.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,21 +10,21 @@ use nest_check::{Act, literal};
 
 use super::script::{Entry, Ran, Talk};
 
-/// Replies that are longer are told by their beginning and their length.
+/// Longer replies are written as their beginning and their length.
 const LONGEST: usize = 600;
-/// So much of them is shown.
+/// The length of that beginning.
 const BEGINNING: usize = 200;
 
-/// A conversation that goes the same way each time.
+/// A conversation that always takes the same course.
 pub struct Proposal {
     pub talk: Talk,
-    /// Each time that it was held.
+    /// The runs of it.
     pub ran: Vec<Ran>,
     /// The files that it leaves.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// What was received, or replied.
+/// Output that was received, or replied.
 #[derive(Debug, PartialEq, Eq)]
 enum Text {
     Exact(Vec<u8>),
@@ -38,7 +38,7 @@ impl Proposal {
         self.talk.acts.iter().any(silent)
     }
 
-    /// How many bytes a client sends in it.
+    /// The number of bytes that a client sends in it.
     pub fn sends(&self) -> usize {
         let bytes = |act: &Act| match act {
             Act::Send(bytes) => bytes.len(),
@@ -48,7 +48,7 @@ impl Proposal {
         self.talk.acts.iter().map(bytes).sum::<usize>() + tail
     }
 
-    /// Its two fences; nothing if its replies cannot be told.
+    /// Its two fences; `None` if its replies cannot be described.
     pub fn fences(&self, client: &str) -> Option<(String, String)> {
         Some((self.steps(client)?, self.trace(client)?))
     }
@@ -131,7 +131,7 @@ pub fn ends(part: &[Entry]) -> bool {
     part.iter().any(|entry| matches!(entry, Entry::End(_)))
 }
 
-/// The lines of some parts, neighbouring replies joined.
+/// The trace lines of some parts, with consecutive replies merged.
 fn joined(parts: &[Vec<Entry>]) -> Vec<Entry> {
     let mut out: Vec<Entry> = Vec::new();
     for entry in parts.iter().flatten() {
@@ -144,7 +144,7 @@ fn joined(parts: &[Vec<Entry>]) -> Vec<Entry> {
     out
 }
 
-/// The first part in which two runs are not the same but for the bytes of replies.
+/// The first part in which two runs differ in more than the bytes of replies.
 pub fn parting(one: &Ran, other: &Ran) -> Option<usize> {
     let shape = |part: &Vec<Entry>| -> Vec<Entry> {
         let plain = |entry: Entry| match entry {
@@ -161,7 +161,7 @@ pub fn parting(one: &Ran, other: &Ran) -> Option<usize> {
         .position(|same| !same)
 }
 
-/// What fits all of these; nothing if a client could not tell where it ends.
+/// A pattern for all of them; `None` if a client could not find its end.
 fn weakened(all: &[Vec<u8>]) -> Option<Text> {
     let first = all.first()?;
     if all.iter().all(|other| other == first) {
@@ -202,7 +202,7 @@ fn same_length(all: &[Vec<u8>]) -> Option<Text> {
     same.then(|| Text::Pattern(format!(".{{{length}}}").into_bytes()))
 }
 
-/// Bytes that a regular expression matches as they are.
+/// Escapes bytes for a regular expression.
 fn escaped(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for byte in bytes {
@@ -236,15 +236,15 @@ mod tests {
             pattern("a\\?\n[^\n]*\nz")
         );
         assert_eq!(of(&["a\n12", "a\n34"]), pattern("a\n.{2}"));
-        // Where the end is cannot be told.
+        // Its end cannot be found.
         assert_eq!(of(&["n=9", "n=10"]), None);
         assert_eq!(of(&["a\nb", "a\nb\nc"]), None);
-        // Bytes that are no text may hold line feeds.
+        // Binary data may contain line feeds.
         assert_eq!(of(&["\nab", "xyz"]), pattern(".{3}"));
     }
 
     #[test]
-    fn what_is_long_is_told_by_its_length() {
+    fn long_replies_are_shortened() {
         let long = "x".repeat(1000);
         let pattern = format!("{}.{{800}}", "x".repeat(200));
         assert_eq!(

@@ -1,6 +1,6 @@
-//! What came of the conversations, told page by page in their order, and then what they cover.
+//! Prints the results of the conversations page by page, in order, and then their coverage.
 //!
-//! Must not know: how conversations are held.
+//! Must not know: how conversations are run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,24 +13,24 @@ use nest_machine::reach::{Reach, Step};
 use serde_json::{Value, json};
 
 use super::runner::{Cell, Page};
-use super::shown;
+use super::shown::shown;
 use crate::args::Format;
 use crate::term::{self, ERROR, FAINT, GOOD, STRONG};
 
-/// Rules beyond which only those are listed that did not run everywhere.
+/// With more rules than this, only those that did not run in all their sets are listed.
 const LISTED: usize = 24;
-/// Transitions, and failures of a page, that are shown; JSON has all.
+/// The maximum number of transitions, and of failures per page, that are shown; JSON contains all.
 const SHOWN: usize = 12;
-/// Different failures of one page.
+/// The maximum number of different failures per page.
 const DIFFERENT: usize = 3;
 
-/// Collects and tells.
+/// Collects and prints results.
 pub struct Report {
     format: Format,
     file: PathBuf,
-    /// In the order in which they are told.
+    /// In the order in which they are printed.
     pages: Vec<PathBuf>,
-    told: usize,
+    reported: usize,
     waiting: BTreeMap<PathBuf, Page>,
     counts: BTreeMap<&'static str, usize>,
     skipped: BTreeMap<String, usize>,
@@ -38,13 +38,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of these pages.
+    /// For these pages.
     pub fn new(format: Format, file: &Path, pages: &[PathBuf]) -> Report {
         Report {
             format,
             file: file.to_owned(),
             pages: pages.to_vec(),
-            told: 0,
+            reported: 0,
             waiting: BTreeMap::new(),
             counts: BTreeMap::new(),
             skipped: BTreeMap::new(),
@@ -52,39 +52,39 @@ impl Report {
         }
     }
 
-    /// Notes a page, and tells all that are next.
+    /// Records a page, and prints all pages that are next in order.
     pub fn page(&mut self, page: Page) {
         self.waiting.insert(page.page.clone(), page);
         while let Some(page) = self
             .pages
-            .get(self.told)
+            .get(self.reported)
             .and_then(|p| self.waiting.remove(p))
         {
-            self.told += 1;
-            self.tell(&page);
+            self.reported += 1;
+            self.report(&page);
         }
     }
 
-    /// The traces of all conversations, whole, as the servers left them.
+    /// The complete traces of all conversations.
     pub fn heard(&self) -> impl Iterator<Item = Vec<Heard>> {
         self.heard.iter().map(lines)
     }
 
-    /// What the clients did in them, one thing for each that ran.
+    /// The acts of the clients in them, one for each rule that ran.
     pub fn acts(&self, m: &Machine) -> Vec<Vec<Act>> {
         self.heard.iter().map(|trace| acts(m, trace)).collect()
     }
 
-    /// Whether anything failed, or was not done.
+    /// Whether anything failed or was not run.
     pub fn failed(&self) -> bool {
-        self.count("failed") > 0 || self.told < self.pages.len()
+        self.count("failed") > 0 || self.reported < self.pages.len()
     }
 
     fn count(&self, outcome: &str) -> usize {
         self.counts.get(outcome).copied().unwrap_or(0)
     }
 
-    fn tell(&mut self, page: &Page) {
+    fn report(&mut self, page: &Page) {
         for cell in &page.cells {
             let outcome = match cell.outcome.as_str() {
                 "passed" => "passed",
@@ -105,11 +105,11 @@ impl Report {
                     json!({"page": name, "ok": ok, "seconds": page.seconds, "cells": page.cells});
                 term::print(format_args!("{what}\n"));
             }
-            Format::Text => term::print(told(&name, page)),
+            Format::Text => term::print(reported(&name, page)),
         }
     }
 
-    /// The closing lines.
+    /// Prints the closing lines.
     pub fn close(&self, m: &Machine, reach: &Reach, coverage: &Coverage, kept: Option<&Path>) {
         let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(|o| self.count(o));
         match self.format {
@@ -138,7 +138,7 @@ impl Report {
     }
 }
 
-/// A trace: each line is its words.
+/// A trace: each line is a list of words.
 type Trace = Vec<Vec<Value>>;
 
 fn word(value: Option<&Value>) -> String {
@@ -146,7 +146,7 @@ fn word(value: Option<&Value>) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// What a client did, to see this trace.
+/// The acts of a client that produce this trace.
 fn acts(m: &Machine, trace: &Trace) -> Vec<Act> {
     let act = |line: &Vec<Value>| match word(line.first()).as_str() {
         "take" => {
@@ -166,7 +166,7 @@ fn acts(m: &Machine, trace: &Trace) -> Vec<Act> {
     trace.iter().filter_map(act).collect()
 }
 
-/// A trace, as far as it counts.
+/// A trace, as far as it counts for coverage.
 fn lines(trace: &Trace) -> Vec<Heard> {
     let line = |line: &Vec<Value>| match word(line.first()).as_str() {
         "take" => Some(Heard::Take(word(line.get(1)))),
@@ -182,7 +182,7 @@ fn lines(trace: &Trace) -> Vec<Heard> {
 }
 
 /// A page: a line, and what failed.
-fn told(name: &str, page: &Page) -> String {
+fn reported(name: &str, page: &Page) -> String {
     let bad: Vec<&Cell> = page
         .cells
         .iter()
@@ -192,10 +192,10 @@ fn told(name: &str, page: &Page) -> String {
     let held = page.cells.iter().filter(|c| c.outcome != "skipped").count();
     let took = format!("{:.1} s", page.seconds);
     if bad.is_empty() {
-        let ways = if held == 1 { "way" } else { "ways" };
+        let paths = if held == 1 { "way" } else { "ways" };
         let _ = writeln!(
             text,
-            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {ways}, {took}{FAINT:#}"
+            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {paths}, {took}{FAINT:#}"
         );
         return text;
     }
@@ -344,7 +344,7 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
     text
 }
 
-/// What a client might do to see a transition.
+/// The acts of a client that might cover a transition.
 fn example(m: &Machine, talks: &mut Talks, set: usize, step: Step) -> String {
     let before = talks.to(set);
     let whole = before.and_then(|before| match step {

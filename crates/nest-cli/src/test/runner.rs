@@ -1,8 +1,8 @@
-//! The conformance suite's runner as a child: what it is asked, what it says, and its end, whatever
-//! comes.
+//! Runs the conformance suite's runner as a child process: sends the request, reads the results, and
+//! always ends it.
 //!
-//! It leads a process group of its own, in which all servers are; when it has ended, or whoever runs
-//! this wants to end, nothing of the group stays. Must not know: what is made of the results.
+//! The runner leads a process group that contains all servers. When it has ended, or this program is
+//! ending, all processes of the group are ended. Must not know: how results are used.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -15,71 +15,71 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-use super::shown;
+use super::shown::shown;
 use crate::signals::{self, ENDING};
 use crate::term::{Failure, Progress};
 
-/// The runner ends its servers within this time when it is told to, or is ended with them.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// What was ended writes nothing any more after this time.
+/// How long the runner may take to end its servers when it is told to; then all are killed.
+const END_LIMIT: Duration = Duration::from_secs(1);
+/// A process that was killed writes nothing any more after this time.
 const LAST: Duration = Duration::from_millis(500);
 
-/// How it begins to say that nothing of it goes on any more.
+/// The prefix of the message that Python prints when the runner itself hangs.
 const STUCK: &str = "Timeout (";
 
-/// What it is asked.
+/// The request.
 #[derive(Clone, Debug, Serialize)]
-pub struct Asked {
+pub struct Request {
     /// This program.
     pub nest: PathBuf,
     /// The specification.
     pub spec: PathBuf,
     /// The models, in order.
     pub models: Vec<String>,
-    /// A server of each.
+    /// The server of each model.
     pub servers: BTreeMap<String, PathBuf>,
     /// The pages.
     pub pages: Vec<PathBuf>,
-    /// Each conversation once in a model, whole.
+    /// Run each conversation once in each model, without splits.
     pub quick: bool,
-    /// Seconds that a server may keep a conversation waiting.
+    /// The time limit of each step in seconds.
     pub timeout: f64,
-    /// Leave what servers wrote.
+    /// Keep the output of the servers.
     pub keep: bool,
-    /// Pages at once.
+    /// The number of pages run in parallel.
     pub jobs: usize,
 }
 
-/// What came of a page.
+/// The result of a page.
 #[derive(Debug, Deserialize)]
 pub struct Page {
     /// Its path.
     pub page: PathBuf,
     /// How long it took.
     pub seconds: f64,
-    /// Each way in which it was held.
+    /// Each cell in which it was run.
     pub cells: Vec<Cell>,
-    /// The traces of its conversations, whole.
+    /// The complete traces of its conversations.
     pub heard: Vec<Vec<Vec<serde_json::Value>>>,
 }
 
-/// One way in which a page was held.
+/// The result of one cell.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Cell {
-    /// Its name: the model, and the listener or the load.
+    /// Its name: the model, and the listener or the kind of load.
     pub cell: String,
     /// `passed`, `failed` or `skipped`.
     pub outcome: String,
-    /// The line of the page that does not hold.
+    /// The line of the page that failed.
     pub line: Option<usize>,
-    /// What is wrong, or why it was skipped.
+    /// The failure, or why it was skipped.
     pub reason: Option<String>,
 }
 
-/// A line of what it says.
+/// A line of its output.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Said {
+enum Reported {
     Page(Page),
     Wrong { wrong: String },
     Kept { kept: Option<PathBuf> },
@@ -91,13 +91,13 @@ enum Event {
     End,
 }
 
-/// The program, unpacked.
+/// The unpacked runner.
 pub struct Runner {
     folder: tempfile::TempDir,
 }
 
 impl Runner {
-    /// Unpacks it, and sees whether there is a Python for it.
+    /// Unpacks it, and checks whether there is a suitable Python.
     pub fn new() -> Result<Runner, Failure> {
         let found = Command::new("python3")
             .args(["-c", "import sys; sys.exit(sys.version_info < (3, 8))"])
@@ -125,27 +125,28 @@ impl Runner {
         Ok(Runner { folder })
     }
 
-    /// A folder that goes with it, whatever comes.
+    /// A folder that is always removed.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// Holds the conversations; `heard` gets each page as it ends. Where things were kept.
+    /// Runs the conversations. Passes each page to `heard` when it ends. Returns the path of kept
+    /// files.
     pub fn run(
         &mut self,
-        asked: &Asked,
+        requested: &Request,
         heard: &mut dyn FnMut(Page),
     ) -> Result<Option<PathBuf>, Failure> {
         let (sender, events) = channel();
-        let mut child = self.start(asked, &sender)?;
+        let mut child = self.start(requested, &sender)?;
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let end = |signal| _ = group.map(|group| kill_process_group(group, signal));
-        let result = follow(&events, &asked.pages, heard);
+        let result = follow(&events, &requested.pages, heard);
         if !matches!(result, Ok(Followed::Ended(_))) {
-            // Its input ends: it ends its servers and then itself.
+            // Closes its standard input, so that it ends its servers and then itself.
             drop(child.stdin.take());
             while !matches!(
-                events.recv_timeout(PATIENCE),
+                events.recv_timeout(END_LIMIT),
                 Ok(Event::End) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected)
             ) {}
         }
@@ -159,7 +160,7 @@ impl Runner {
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 signals::end_by(number);
-                Err(Failure::Said)
+                Err(Failure::Reported)
             }
             Followed::Ended(kept) => {
                 let status = status.map_err(|e| Failure::io("cannot wait for python3", &e))?;
@@ -176,7 +177,7 @@ impl Runner {
         }
     }
 
-    fn start(&self, asked: &Asked, sender: &Sender<Event>) -> Result<Child, Failure> {
+    fn start(&self, requested: &Request, sender: &Sender<Event>) -> Result<Child, Failure> {
         let caught = signals::stream()?;
         let signal = sender.clone();
         std::thread::spawn(move || {
@@ -196,7 +197,7 @@ impl Runner {
             .process_group(0)
             .spawn()
             .map_err(|e| failed(&e))?;
-        let request = serde_json::to_string(asked).unwrap_or_default() + "\n";
+        let request = serde_json::to_string(requested).unwrap_or_default() + "\n";
         if let Some(stdin) = &mut child.stdin {
             stdin
                 .write_all(request.as_bytes())
@@ -205,9 +206,9 @@ impl Runner {
         let out = child.stdout.take();
         let line = sender.clone();
         std::thread::spawn(move || {
-            for said in out.into_iter().flat_map(|out| BufReader::new(out).lines()) {
-                let Ok(said) = said else { break };
-                let _ = line.send(Event::Line(said));
+            for output in out.into_iter().flat_map(|out| BufReader::new(out).lines()) {
+                let Ok(output) = output else { break };
+                let _ = line.send(Event::Line(output));
             }
             let _ = line.send(Event::End);
         });
@@ -215,11 +216,11 @@ impl Runner {
     }
 }
 
-/// How following ended.
+/// How reading its output ended.
 enum Followed {
-    /// It said all; whether the last line came, and where things were kept.
+    /// It ended: whether its last line arrived, and the path of kept files.
     Ended(Option<Option<PathBuf>>),
-    /// A signal came that asks this program to end.
+    /// A signal asks this program to end.
     Signal(i32),
 }
 
@@ -237,12 +238,12 @@ fn follow(
         drop(progress);
         match event {
             Ok(Event::Line(line)) => match serde_json::from_str(&line) {
-                Ok(Said::Page(page)) => {
+                Ok(Reported::Page(page)) => {
                     left.retain(|other| **other != page.page);
                     heard(page);
                 }
-                Ok(Said::Wrong { wrong }) => return Err(Failure::new(wrong)),
-                Ok(Said::Kept { kept }) => last = Some(kept),
+                Ok(Reported::Wrong { wrong }) => return Err(Failure::new(wrong)),
+                Ok(Reported::Kept { kept }) => last = Some(kept),
                 Err(_) if line.starts_with(STUCK) => {
                     let left: Vec<String> = left.into_iter().map(|page| shown(page)).collect();
                     return Err(Failure::new(format!(

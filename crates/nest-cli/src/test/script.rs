@@ -1,6 +1,7 @@
-//! Conversations with the server that has no sockets: what came of each thing that a client did.
+//! Runs conversations with the server without sockets: returns what happened after each act of a
+//! client.
 //!
-//! Must not know: why they are held.
+//! Must not know: why they are run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,16 +17,16 @@ use crate::signals;
 use crate::term::Failure;
 
 /// What a client takes at most: one that is sent more is sent it for ever.
-const ROOM: usize = 1 << 18;
+const CAPACITY: usize = 1 << 18;
 /// What the server says behind each step, when it is asked to read its configuration again.
 const MARK: &[u8] = b"the configuration was read again";
 
-/// What a client does: these things, and then it sends the rest, if there is one, and half-closes.
+/// The acts of a client; after them it sends the rest, if there is one, and half-closes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Talk {
-    /// One after the other.
+    /// In order.
     pub acts: Vec<Act>,
-    /// What the end of file decides.
+    /// Input that is decided by the end of file.
     pub tail: Option<Vec<u8>>,
 }
 
@@ -34,20 +35,20 @@ pub struct Talk {
 pub enum Entry {
     /// The connection begins.
     Open,
-    /// A rule's name, and what it took.
+    /// The name of a rule, and the input it matched.
     Take(String, Vec<u8>),
-    /// A TIMEOUT rule's name.
+    /// The name of a TIMEOUT rule.
     Timeout(String),
-    /// What was replied.
+    /// The output.
     Reply(Vec<u8>),
-    /// States, and the one that was marked last.
+    /// The states, and the one that was set last.
     States(Vec<String>, String),
     /// Why the connection ended.
     End(String),
 }
 
 impl Entry {
-    /// As far as it counts for coverage.
+    /// Whether it counts for coverage.
     pub fn heard(&self) -> Option<Heard> {
         match self {
             Entry::Take(name, _) => Some(Heard::Take(name.clone())),
@@ -58,29 +59,29 @@ impl Entry {
     }
 }
 
-/// What came of a talk.
+/// The result of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Behind the connection, behind each act, and behind the end of file.
+    /// After the connection, after each act, and after the end of file.
     pub parts: Vec<Vec<Entry>>,
 }
 
-/// A server that is ready.
+/// A built server.
 pub struct Script {
     pub server: PathBuf,
-    /// If it takes longer, it hangs.
+    /// The time limit.
     pub timeout: Duration,
 }
 
-/// What came of talks, one after the other, in one server.
+/// The results of several conversations in one server.
 pub struct Held {
     pub ran: Vec<Ran>,
-    /// The files that were left beneath fileRoot.
+    /// The files that were left below fileRoot.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Script {
-    /// Holds them, one after the other. `Err`: the server did not go through with it, and why.
+    /// Runs conversations one after another. `Err`: the server did not complete them, and why.
     pub fn hold(&self, talks: &[Talk]) -> Result<Result<Held, String>, Failure> {
         let failed = |e: std::io::Error| Failure::io("cannot hold a conversation", &e);
         let folder = tempfile::Builder::new()
@@ -116,7 +117,7 @@ impl Script {
                 let _ = child.kill();
                 let _ = child.wait();
                 if interrupted {
-                    return Err(Failure::Said);
+                    return Err(Failure::Reported);
                 }
                 return Ok(Err("the server does not come to an end there".to_owned()));
             }
@@ -125,8 +126,8 @@ impl Script {
         if !status.success() {
             return Ok(Err(format!("the server ends there, with {status}")));
         }
-        let said = fs::read(place("said")).map_err(failed)?;
-        let ran = parsed(talks, &said);
+        let output = fs::read(place("said")).map_err(failed)?;
+        let ran = parsed(talks, &output);
         let mut files = BTreeMap::new();
         below(&place("root"), &place("root"), &mut files).map_err(failed)?;
         Ok(Ok(Held { ran, files }))
@@ -136,7 +137,7 @@ impl Script {
 fn script(talks: &[Talk]) -> String {
     let mut text = String::new();
     for (n, talk) in (1..).zip(talks) {
-        let _ = writeln!(text, "room {n} {ROOM}\nopen {n}\nreload");
+        let _ = writeln!(text, "room {n} {CAPACITY}\nopen {n}\nreload");
         for act in &talk.acts {
             let _ = match act {
                 Act::Send(bytes) => writeln!(text, "in {n} {}", literal(bytes)),
@@ -153,32 +154,32 @@ fn script(talks: &[Talk]) -> String {
 }
 
 /// The lines of all, each where it belongs: what comes late is of the talk's end.
-fn parsed(talks: &[Talk], said: &[u8]) -> Vec<Ran> {
+fn parsed(talks: &[Talk], output: &[u8]) -> Vec<Ran> {
     let parts = |talk: &Talk| Ran {
         parts: vec![Vec::new(); talk.acts.len() + 2],
     };
     let mut all: Vec<Ran> = talks.iter().map(parts).collect();
     let (mut talk, mut part) = (0, 0);
-    for line in said.split(|byte| *byte == b'\n') {
+    for line in output.split(|byte| *byte == b'\n') {
         if line.windows(MARK.len()).any(|some| some == MARK) {
             part += 1;
             if all.get(talk).is_some_and(|ran| part == ran.parts.len()) {
                 (talk, part) = (talk + 1, 0);
             }
-        } else if let Some((who, entry)) = entry(&String::from_utf8_lossy(line))
-            && let Some(ran) = all.get_mut(who)
+        } else if let Some((client, entry)) = entry(&String::from_utf8_lossy(line))
+            && let Some(ran) = all.get_mut(client)
         {
             let last = ran.parts.len() - 1;
-            ran.parts[if who == talk { part } else { last }].push(entry);
+            ran.parts[if client == talk { part } else { last }].push(entry);
         }
     }
     all
 }
 
-/// A line of the trace, and whose it is, from 0.
+/// A line of the trace, and the number of its conversation, from 0.
 fn entry(line: &str) -> Option<(usize, Entry)> {
-    let (who, rest) = line.split_once(' ')?;
-    let who: usize = who.parse().ok()?;
+    let (client, rest) = line.split_once(' ')?;
+    let client: usize = client.parse().ok()?;
     let (what, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let entry = match what {
         "open" => Entry::Open,
@@ -196,10 +197,10 @@ fn entry(line: &str) -> Option<(usize, Entry)> {
         "end" => Entry::End(rest.to_owned()),
         _ => return None,
     };
-    Some((who.checked_sub(1)?, entry))
+    Some((client.checked_sub(1)?, entry))
 }
 
-/// The bytes of a literal, as traces have them.
+/// The bytes of a string literal in a trace.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let inside = text.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
     let mut out = Vec::new();

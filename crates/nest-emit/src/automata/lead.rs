@@ -1,35 +1,38 @@
-//! One byte and then a run of the same, as in `[a-z]+`: one scan from that byte on.
+//! Scans one byte and a run of the same bytes together, as in `[a-z]+`, in one scan that starts at
+//! the first byte.
 //!
-//! A state *leads* to another if it alone does, by the bytes of the other's run and with what they
-//! do. The scan is begun at its own byte: if it moved, one is in the run. What is not of the lead
-//! but of the run, such as the blanks before a value, is told before. Must not know: tables.
+//! A state *leads* to another if it is the only one that does, with the bytes of the other's run
+//! and the same effects. The scan starts at its own byte; if it advanced, the automaton is in the
+//! run. The caller has already handled bytes that belong to the run but cannot be its first byte,
+//! such as the blanks before a value. Must not know: tables.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use super::state::{RUN, Ways, literal, scan};
 use crate::writer::Writer;
 use nest_pattern::ByteSet;
 use std::collections::BTreeSet;
 
 impl Emitter<'_> {
-    /// Of each state the one that it leads to; of several that with the most bytes.
+    /// For each state, the state that it leads to; if there are several, the one with the most
+    /// bytes.
     pub(super) fn find_leads(&self) -> Vec<Option<u32>> {
-        let merged = self.merged;
-        let mut from = vec![BTreeSet::new(); merged.states()];
-        let mut does = vec![BTreeSet::new(); merged.states()];
-        for (at, (to, effect)) in merged.next.iter().enumerate() {
-            let state = u32::try_from(at / merged.class_count).unwrap_or(0);
+        let product = self.product;
+        let mut from = vec![BTreeSet::new(); product.states()];
+        let mut does = vec![BTreeSet::new(); product.states()];
+        for (at, (to, effect)) in product.next.iter().enumerate() {
+            let state = u32::try_from(at / product.class_count).unwrap_or(0);
             does[*to as usize].insert(*effect);
             if state != *to {
                 from[*to as usize].insert(state);
             }
         }
-        let mut leads: Vec<Option<(usize, u32)>> = vec![None; merged.states()];
+        let mut leads: Vec<Option<(usize, u32)>> = vec![None; product.states()];
         for (to, from) in (0..).zip(&from).skip(1) {
             let (Some(state), 1, 1) = (from.first(), from.len(), does[to as usize].len()) else {
                 continue;
             };
-            let in_chain = |state: u32| merged.chain_of(state).is_some();
-            if to == merged.start || in_chain(to) || in_chain(*state) {
+            let in_chain = |state: u32| product.chain_of(state).is_some();
+            if to == product.start || in_chain(to) || in_chain(*state) {
                 continue;
             }
             let Some((edge, run)) = self.passed_over(to, &self.ways(to)) else {
@@ -49,12 +52,12 @@ impl Emitter<'_> {
         leads.into_iter().map(|lead| lead.map(|l| l.1)).collect()
     }
 
-    /// Whether the state's run is passed over where another leads to it.
+    /// Whether the run of the state is scanned where another state leads to it.
     pub(super) fn is_led(&self, state: u32) -> bool {
         self.leads.contains(&Some(state))
     }
 
-    /// The run of such a state, for those who come in its midst.
+    /// The run of such a state, for input that resumes within it.
     pub(super) fn led(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
         if let Some((edge, _)) = self.passed_over(state, ways) {
             ways.remove(&edge);
@@ -64,7 +67,7 @@ impl Emitter<'_> {
         w.line(&format!("b{state}:"));
     }
 
-    /// Passes over the run that the state leads to; `ways` are those that are left then.
+    /// Scans the run that the state leads to; `ways` are the transitions that remain afterwards.
     pub(super) fn lead(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
         let Some(to) = self.leads[state as usize] else {
             return;

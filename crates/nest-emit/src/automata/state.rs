@@ -1,18 +1,19 @@
-//! One state of an automaton as C: runs of bytes, texts, and the choice by one byte.
+//! Generates one state of an automaton as C: runs of bytes, texts, and the choice by one byte.
 //!
-//! Bytes that lead back to the same state are passed over many at a time, a text that must come is
-//! compared by words; what they cannot decide, the choice by one byte does. Must not know: tables.
+//! Bytes that lead back to the same state are skipped many at a time. A literal text is compared in
+//! words. The choice by one byte handles the rest. Must not know: tables.
 
-use super::{Emitter, words};
+use super::emitter::Emitter;
+use super::words;
 use crate::writer::{Writer, string};
 use nest_pattern::{ByteSet, Chain};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes that lead a state back to itself are a run if there are so many different ones.
+/// Bytes that lead a state back to itself are a run if there are at least this many.
 pub(super) const RUN: usize = 4;
-/// Texts as long as this are compared by words.
+/// Texts of at least this length are compared in words.
 const TEXT: usize = 2;
-/// Other sets than the largest are labels of a switch up to this size.
+/// Sets up to this size, except the largest, are labels of a switch.
 const LABELS: usize = 24;
 
 /// The bytes that lead to each (state, effect).
@@ -27,7 +28,7 @@ impl Emitter<'_> {
         w.put(&without_unused_labels(&states.finish()));
     }
 
-    /// Eight sets to a table: a byte is in a set if its bit is there.
+    /// Eight sets share a table: a byte is in a set if its bit is set there.
     fn byte_sets(&self, w: &mut Writer) {
         for (table, sets) in self.sets.borrow().chunks(8).enumerate() {
             w.line(&format!(
@@ -71,9 +72,9 @@ impl Emitter<'_> {
 
     fn states(&self, w: &mut Writer) {
         self.head(w);
-        let merged = self.merged;
-        let start = merged.start;
-        let blocks: Vec<u32> = merged
+        let product = self.product;
+        let start = product.start;
+        let blocks: Vec<u32> = product
             .blocks()
             .skip(1)
             .filter_map(|state| u32::try_from(state).ok())
@@ -88,14 +89,14 @@ impl Emitter<'_> {
             };
             w.line(&format!("    const uint8_t *r{register}{value};"));
         }
-        for register in self.kept.passing(merged) {
+        for register in self.kept.passing(product) {
             w.line(&format!("    const uint8_t *r{register};"));
         }
         if self.leads.iter().any(Option::is_some) {
             w.line("    const uint8_t *begun; /* where a run began, if it was in these bytes */");
         }
         w.line("    uint16_t state;");
-        if !merged.chains.is_empty() {
+        if !product.chains.is_empty() {
             w.line("    uint32_t left; /* steps to the end of a chain */");
         }
         w.line("    (void)from, (void)start, (void)p, (void)end;");
@@ -106,7 +107,7 @@ impl Emitter<'_> {
                 "        r{register} = start + run->registers[{register}];"
             ));
         }
-        for (n, chain) in merged.chains.iter().enumerate() {
+        for (n, chain) in product.chains.iter().enumerate() {
             let behind = chain.first + chain.length;
             w.line(&format!(
                 "        if (from >= {} && from < {behind}) {{",
@@ -118,7 +119,7 @@ impl Emitter<'_> {
         }
         w.line("        switch (from) {");
         for state in &blocks {
-            if *state != start && merged.chain_of(*state).is_none() {
+            if *state != start && product.chain_of(*state).is_none() {
                 w.line(&format!("        case {state}:"));
                 w.line(&format!("            goto s{state};"));
             }
@@ -127,7 +128,7 @@ impl Emitter<'_> {
         w.line("            break;");
         w.line("        }");
         w.line("    }");
-        let first = if merged.chain_of(start).is_some() {
+        let first = if product.chain_of(start).is_some() {
             self.jump(start, "    ", w);
             None
         } else {
@@ -152,9 +153,9 @@ impl Emitter<'_> {
         w.line("}");
     }
 
-    /// To a state, whose byte is the one at `p`.
+    /// Goes to a state that consumes the byte at `p`.
     pub(super) fn jump(&self, to: u32, indent: &str, w: &mut Writer) {
-        if let Some((n, chain)) = self.merged.chain_of(to) {
+        if let Some((n, chain)) = self.product.chain_of(to) {
             let left = chain.left(to).unwrap_or(0);
             w.line(&format!("{indent}left = {left};"));
             w.line(&format!("{indent}goto c{n};"));
@@ -163,10 +164,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// No byte is left: what the state needs is kept.
+    /// At the end of the bytes: saves what the state needs.
     pub(super) fn suspend(&self, state: u32, w: &mut Writer) {
         let group = self.kept.group(state);
-        let state = match self.merged.chain_of(state) {
+        let state = match self.product.chain_of(state) {
             None => state.to_string(),
             Some((_, chain)) => format!("(uint16_t)({}u - left)", chain.first + chain.length),
         };
@@ -177,10 +178,10 @@ impl Emitter<'_> {
     }
 
     pub(super) fn ways(&self, state: u32) -> Ways {
-        let row = self.merged.row(state as usize);
+        let row = self.product.row(state as usize);
         let mut ways = Ways::new();
         for byte in 0..=255u8 {
-            let edge = row[usize::from(self.merged.classes[usize::from(byte)])];
+            let edge = row[usize::from(self.product.classes[usize::from(byte)])];
             ways.entry(edge).or_insert(ByteSet::EMPTY).insert(byte);
         }
         ways
@@ -188,7 +189,7 @@ impl Emitter<'_> {
 
     fn state(&self, state: u32, w: &mut Writer) {
         let mut ways = self.ways(state);
-        if let Some((n, chain)) = self.merged.chain_of(state) {
+        if let Some((n, chain)) = self.product.chain_of(state) {
             w.line(&format!("c{n}:"));
             self.count_down(chain, &mut ways, w);
         } else {
@@ -203,7 +204,7 @@ impl Emitter<'_> {
             self.lead(state, &mut ways, w);
         }
         self.suspend(state, w);
-        // The most bytes are what is left when the others are told apart.
+        // The largest set is what remains when the others are excluded.
         let most = ways
             .iter()
             .max_by_key(|(edge, set)| (set.iter().count(), **edge));
@@ -215,7 +216,7 @@ impl Emitter<'_> {
         let (listed, tested): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|(_, set)| set.iter().count() <= LABELS);
-        // What is legal is common: sets that end the match are told last.
+        // Legal input is common, so sets that end the match are tested last.
         let (refused, taken): (Vec<_>, Vec<_>) =
             tested.into_iter().partition(|((to, _), _)| *to == 0);
         let tests = |those: &[(&(u32, u32), &ByteSet)], indent: &str, w: &mut Writer| {
@@ -255,17 +256,17 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// The bytes that lead back, if they are many and what they do can be done once.
+    /// The bytes that lead back, if there are many and their effects can be done once.
     pub(super) fn passed_over(&self, state: u32, ways: &Ways) -> Option<((u32, u32), ByteSet)> {
         let mut back = ways.iter().filter(|((to, effect), set)| {
             *to == state
                 && set.iter().count() >= RUN
-                && self.merged.effects[*effect as usize].at_once()
+                && self.product.effects[*effect as usize].at_once()
         });
         back.next().map(|(edge, set)| (*edge, *set))
     }
 
-    /// Passes over them.
+    /// Skips them.
     fn run_of(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
         let Some((edge, set)) = self.passed_over(state, ways) else {
             return;
@@ -294,7 +295,7 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// The only byte that goes on, with the bit in which its case differs; and its transition.
+    /// The only byte that continues, with the bit in which its case differs, and its transition.
     fn letter(&self, state: u32, ways: &Ways) -> Option<(u8, u8, (u32, u32))> {
         let mut on = ways.iter().filter(|(edge, _)| **edge != (0, 0));
         let (Some((edge, set)), None) = (on.next(), on.next()) else {
@@ -306,18 +307,19 @@ impl Emitter<'_> {
         (on && edge.0 != state).then_some((byte, bit, *edge))
     }
 
-    /// Whether only a text leads to the state: it begins none, but where bytes ended within it.
+    /// Whether the state is only reached within a text: no text begins there, but input may resume
+    /// there.
     pub(super) fn within_text(&self, state: u32) -> bool {
-        let classes = self.merged.class_count;
-        let edges = self.merged.next.iter().enumerate();
+        let classes = self.product.class_count;
+        let edges = self.product.next.iter().enumerate();
         let mut from = edges
             .filter(|(_, (to, _))| *to == state)
             .map(|(at, _)| u32::try_from(at / classes).unwrap_or(0));
-        state != self.merged.start
+        state != self.product.start
             && from.all(|from| matches!(self.letter(from, &self.ways(from)), Some((_, _, (_, 0)))))
     }
 
-    /// As many steps of a chain as there are bytes for.
+    /// Advances along a chain as many steps as there are bytes.
     fn count_down(&self, chain: &Chain, ways: &mut Ways, w: &mut Writer) {
         let edge = (chain.next(chain.first), chain.effect);
         let Some(set) = ways.remove(&edge) else {
@@ -346,7 +348,8 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// A text that must come, if it is there whole; `ways` are those of its first byte.
+    /// Compares a literal text if all of it has arrived; `ways` are the transitions of its first
+    /// byte.
     fn text(&self, state: u32, ways: &Ways, w: &mut Writer) {
         let (mut text, mut fold) = (Vec::new(), Vec::new());
         let (mut at, mut effect) = (state, 0);
@@ -401,7 +404,7 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// Takes a transition; `p` is behind its byte.
+    /// Follows a transition; `p` is after its byte.
     pub(super) fn go(&self, from: u32, to: u32, effect: u32, indent: &str, w: &mut Writer) {
         self.effect(effect, &[to], indent, w);
         if to == 0 {
@@ -419,7 +422,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The start's label, or a text's: nothing may jump there.
+/// The label of the start, or of a text: no other code may jump there.
 fn without_unused_labels(code: &str) -> String {
     let jumps = code.lines().filter_map(|line| {
         let to = line.trim_start().strip_prefix("goto ")?;
@@ -433,7 +436,7 @@ fn without_unused_labels(code: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// Ascending ranges of a set.
+/// The ascending ranges of a set.
 fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
     let mut ranges: Vec<(u8, u8)> = Vec::new();
     for byte in set.iter() {
@@ -445,10 +448,10 @@ fn ranges(set: &ByteSet) -> Vec<(u8, u8)> {
     ranges
 }
 
-/// Most operations on a vector that tell a run; beyond them bytes are looked up.
+/// The maximum number of vector operations to recognise a run; beyond it, bytes are looked up.
 const COMPARED: usize = 12;
 
-/// How to pass over a run up to `end`: its last statement, and the set if it needs to be named `set`.
+/// How to skip a run up to `end`: the last statement, and the set if it needs the name `set`.
 pub(super) fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
     let stops = set.complement();
     if ranges(&stops).is_empty() {
@@ -462,18 +465,18 @@ pub(super) fn scan(set: &ByteSet, end: &str) -> (Option<String>, String) {
             format!("p = nest__among(p, {end}, &set);"),
         );
     }
-    let told = if cost <= other + 1 {
+    let scan = if cost <= other + 1 {
         ends
     } else {
         format!("(({goes}) == 0)")
     };
-    (None, format!("NEST__UNTIL(p, {end}, {told});"))
+    (None, format!("NEST__UNTIL(p, {end}, {scan});"))
 }
 
-/// C: whether `v` is in the set, which holds for one byte as for a vector of them; and how many
-/// operations that is of SSE2, which has but a minimum to compare sizes by.
+/// C: whether `v` is in the set, valid for a byte and for a vector of them; and the number of SSE2
+/// operations. SSE2 has only a minimum to compare unsigned values.
 fn compared(set: &ByteSet) -> (String, usize) {
-    // Ranges with single bytes left out: from, to, those.
+    // Ranges without single bytes: from, to, the excluded bytes.
     let mut all: Vec<(u8, u8, Vec<u8>)> = Vec::new();
     for (from, to) in ranges(set) {
         match all.last_mut() {
@@ -484,7 +487,7 @@ fn compared(set: &ByteSet) -> (String, usize) {
             _ => all.push((from, to, Vec::new())),
         }
     }
-    // Modulo 256 what lies at both ends is one.
+    // Modulo 256, ranges at both ends are one range.
     if all.len() > 1 && all[0].0 == 0 && all[all.len() - 1].1 == 255 {
         let (_, to, mut more) = all.remove(0);
         if let Some((_, last, holes)) = all.last_mut() {
@@ -497,7 +500,7 @@ fn compared(set: &ByteSet) -> (String, usize) {
         let (test, n) = match (from, to) {
             _ if from == to => (format!("(v == {})", literal(from)), 1),
             (0, 255) => {
-                // All but the holes, of which there are some; each comparison is inverted.
+                // All bytes except the holes (at least one); each comparison is inverted.
                 cost += 3 * holes.len();
                 let each = holes
                     .iter()
@@ -515,7 +518,7 @@ fn compared(set: &ByteSet) -> (String, usize) {
         if holes.is_empty() {
             return test;
         }
-        // Each is in the range: to be unlike is to be without it, and takes no inversion.
+        // Each excluded byte is in the range, so inequality needs no inversion.
         let holes = holes
             .iter()
             .map(|hole| format!("(v == {})", literal(*hole)));
@@ -546,7 +549,7 @@ fn bytes_set(set: &ByteSet) -> String {
     )
 }
 
-/// A byte as C reads it best.
+/// A byte in the most readable form for C.
 pub(super) fn literal(byte: u8) -> String {
     match byte {
         b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),

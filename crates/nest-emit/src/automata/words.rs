@@ -1,25 +1,26 @@
-//! The choice among words of four bytes by one jump: a protocol's verbs, as a rule.
+//! Selects among words of four bytes, usually the verbs of a protocol, with one jump.
 //!
-//! A word's bytes lead from a state to another and do nothing on the way. They are one number, and a
-//! switch tells which; what is none is left to the choice by one byte. A switch for each byte would cost
-//! as much each time, and one by a hash is guessed wrong more often: its jump has many ends, while
-//! the comparisons of a sparse switch have two each. Must not know: runs, tables.
+//! The bytes of a word lead from one state to another without effects. They are compared as one
+//! number in a switch. If there is no such word, the choice by one byte follows. A switch for each
+//! byte would cost as much each time. A jump by a hash would be mispredicted more often, because it
+//! has many targets, while the comparisons of a sparse switch have two each. Must not know: runs,
+//! tables.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::writer::{Writer, string};
-use nest_pattern::Merged;
+use nest_pattern::Product;
 use std::collections::BTreeSet;
 
 /// Bytes of a word.
 const LENGTH: usize = 4;
-/// So many words are worth a switch.
+/// The minimum number of words for a switch.
 const FEWEST: usize = 6;
-/// More are not looked for,
+/// The maximum number of words that are collected,
 const MOST: usize = 128;
-/// nor behind more letters: most may lead to no word.
+/// and of letters that are tried, because most may lead to no word.
 const LETTERS: usize = 4096;
 
-/// Four bytes that go on; `fold` has the bit in which the case of a letter differs.
+/// Four bytes with transitions; `fold` has the bit in which the case of a letter differs.
 struct Word {
     text: [u8; LENGTH],
     fold: [u8; LENGTH],
@@ -27,14 +28,14 @@ struct Word {
 }
 
 impl Word {
-    /// It as a number, as `nest__word4(p) | mask`.
+    /// The word as a number, as `nest__word4(p) | mask`.
     fn key(&self, mask: u32) -> u32 {
         u32::from_le_bytes(self.text) | mask
     }
 }
 
 impl Emitter<'_> {
-    /// Takes a word that begins here, if there are several and it is there whole.
+    /// Matches a word that begins here, if there are several and all four bytes have arrived.
     pub(super) fn words(&self, state: u32, w: &mut Writer) {
         let Some(words) = self.words_from(state) else {
             return;
@@ -65,7 +66,7 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// All words from a state; nothing if they are few, or too many, or begin within other words.
+    /// All words from a state; `None` if they are too few, too many, or begin within other words.
     fn words_from(&self, state: u32) -> Option<Vec<Word>> {
         if !self.begins[state as usize] {
             return None;
@@ -75,7 +76,7 @@ impl Emitter<'_> {
         (whole && found.len() >= FEWEST).then_some(found)
     }
 
-    /// Adds the words that begin with what has been `read`; false: they are too many, or `left` are no
+    /// Adds the words that begin with the bytes in `read`; false: there are too many, or too many
     /// letters to try.
     fn words_behind(
         &self,
@@ -91,7 +92,7 @@ impl Emitter<'_> {
             *left -= 1;
             read.push((byte, bit));
             let go = if read.len() < LENGTH {
-                self.merged.chain_of(to).is_some() || self.words_behind(to, read, found, left)
+                self.product.chain_of(to).is_some() || self.words_behind(to, read, found, left)
             } else {
                 found.push(Word {
                     text: std::array::from_fn(|at| read[at].0),
@@ -108,9 +109,9 @@ impl Emitter<'_> {
         true
     }
 
-    /// The bytes that lead on and do nothing, with the bit in which their case differs.
+    /// The bytes that lead on without effects, with the bit in which their case differs.
     fn letters(&self, state: u32) -> impl Iterator<Item = (u8, u8, u32)> {
-        let row = self.merged.row(state as usize).iter().enumerate();
+        let row = self.product.row(state as usize).iter().enumerate();
         row.filter_map(move |(class, (to, effect))| {
             let (byte, bit) = self.letter_of[class]?;
             let on = *to != 0 && *to != state && *effect == 0;
@@ -119,7 +120,7 @@ impl Emitter<'_> {
     }
 }
 
-/// For each class its only byte, or its only letter.
+/// For each class, its only byte or its only letter.
 pub(super) fn letter_of(classes: &[u8; 256], count: usize) -> Vec<Option<(u8, u8)>> {
     let mut of: Vec<Vec<u8>> = vec![Vec::new(); count];
     for byte in 0..=255u8 {
@@ -128,8 +129,8 @@ pub(super) fn letter_of(classes: &[u8; 256], count: usize) -> Vec<Option<(u8, u8
     of.iter().map(|bytes| letter(bytes)).collect()
 }
 
-/// The only byte of these, ascending, or the greater of both cases of a letter with the bit in which
-/// they differ.
+/// The only one of these (ascending) bytes, or the greater of the two cases of a letter with the
+/// bit in which they differ.
 pub(super) fn letter(bytes: &[u8]) -> Option<(u8, u8)> {
     match bytes {
         [a] => Some((*a, 0)),
@@ -139,11 +140,11 @@ pub(super) fn letter(bytes: &[u8]) -> Option<(u8, u8)> {
 }
 
 /// For each state whether words may begin there: something else than a letter leads to it.
-pub(super) fn begins(merged: &Merged, letter_of: &[Option<(u8, u8)>]) -> Vec<bool> {
-    let mut begins = vec![false; merged.states()];
-    begins[merged.start as usize] = true;
-    for (at, (to, effect)) in merged.next.iter().enumerate() {
-        if *effect != 0 || letter_of[at % merged.class_count].is_none() {
+pub(super) fn begins(product: &Product, letter_of: &[Option<(u8, u8)>]) -> Vec<bool> {
+    let mut begins = vec![false; product.states()];
+    begins[product.start as usize] = true;
+    for (at, (to, effect)) in product.next.iter().enumerate() {
+        if *effect != 0 || letter_of[at % product.class_count].is_none() {
             begins[*to as usize] = true;
         }
     }

@@ -3,7 +3,7 @@
 //! In a text each state has one way in and one way out, by one letter each. In a count each state
 //! leads to the next by the same bytes, and does else what the first one does.
 
-use super::{Automaton, Bytes, letter};
+use super::state::{Automaton, Bytes, LONGEST, letter};
 use crate::graph::Label;
 use crate::text::{bytes, short};
 use std::collections::BTreeMap;
@@ -50,8 +50,8 @@ impl Folds {
 
     /// States that are not drawn: of texts, of counts.
     pub fn count(&self) -> (usize, usize) {
-        let texts = self.passed.iter().filter(|passed| **passed).count();
-        (texts, self.before.len())
+        let strings = self.passed.iter().filter(|passed| **passed).count();
+        (strings, self.before.len())
     }
 }
 
@@ -157,11 +157,11 @@ impl Folds {
             format!("{{{more}}}")
         };
         let label = Label {
-            text: short(&what, super::LONGEST) + &times,
+            text: short(&what, LONGEST) + &times,
             tip: format!("{what}{times}"),
             certain: true,
             codes: Vec::new(),
-            on_way: false,
+            on_path: false,
         };
         for pair in run.windows(2) {
             self.before.insert(pair[1], pair[0]);

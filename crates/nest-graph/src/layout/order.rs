@@ -3,7 +3,7 @@
 //! Rows are sorted by the weighted median of what a vertex is linked to in the row before, downwards
 //! and upwards in turn; then neighbours are exchanged as long as that helps (Gansner et al., 3).
 
-use super::Rows;
+use super::rows::Rows;
 
 /// Sweeps; the best order that was met is taken.
 const SWEEPS: usize = 24;

@@ -5,7 +5,7 @@
 //! rightmost; each of the four is made as narrow as it can be, and a vertex takes the mean of the two
 //! middle ones. All four keep the distances, so their medians do.
 
-use super::Rows;
+use super::rows::Rows;
 use std::collections::BTreeSet;
 
 /// Between neighbours of a row.
@@ -134,13 +134,13 @@ fn compact(rows: &Rows, all: &[Vec<usize>], root: &[usize], mirrored: bool) -> V
             &rows.vertices[pair[0]].extent,
             &rows.vertices[pair[1]].extent,
         );
-        let apart = if mirrored {
+        let distance = if mirrored {
             v.left + w.right
         } else {
             v.right + w.left
         } + APART;
-        right[root[pair[0]]].push((root[pair[1]], apart));
-        left[root[pair[1]]].push((root[pair[0]], apart));
+        right[root[pair[0]]].push((root[pair[1]], distance));
+        left[root[pair[1]]].push((root[pair[0]], distance));
     }
     let mut wanted: Vec<usize> = left.iter().map(Vec::len).collect();
     let mut order: Vec<usize> = (0..count)
@@ -158,11 +158,11 @@ fn compact(rows: &Rows, all: &[Vec<usize>], root: &[usize], mirrored: bool) -> V
     }
     let mut x = vec![0i32; count];
     for v in &order {
-        let from = left[*v].iter().map(|(w, apart)| x[*w] + apart);
+        let from = left[*v].iter().map(|(w, distance)| x[*w] + distance);
         x[*v] = from.max().unwrap_or(0);
     }
     for v in order.iter().rev() {
-        if let Some(to) = right[*v].iter().map(|(w, apart)| x[*w] - apart).min() {
+        if let Some(to) = right[*v].iter().map(|(w, distance)| x[*w] - distance).min() {
             x[*v] = x[*v].max(to);
         }
     }

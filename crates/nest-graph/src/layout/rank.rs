@@ -3,7 +3,7 @@
 //! Links that close a cycle are turned round first. Ranks then begin as the longest ways from above,
 //! and each node moves, within what its links allow, to where these are shortest together.
 
-use super::Link;
+use super::geometry::Link;
 
 /// Rounds of moving; it settles after a few.
 const ROUNDS: usize = 40;

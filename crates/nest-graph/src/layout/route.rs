@@ -4,7 +4,8 @@
 //! else is, it is a curve that begins and ends vertically. So no line touches what it does not lead
 //! to. Where several lines meet a node they share its width.
 
-use super::{Layout, Node, Point, Rows};
+use super::geometry::{Layout, Node, Piece, Point, Route};
+use super::rows::Rows;
 
 /// Around nodes, so that arrows are straight.
 const PADDING: i32 = 10;
@@ -14,70 +15,6 @@ const LABEL_PADDING: i32 = 2;
 const GAP: (i32, i32) = (16, 72);
 /// Between the ends of lines at a node.
 const ENDS: i32 = 16;
-
-/// A part of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// Straight to there.
-    Line(Point),
-    /// A Bézier curve to the last, by the other two.
-    Curve(Point, Point, Point),
-}
-
-/// The course of a link, from where it begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// Where it begins.
-    pub from: Point,
-    /// What comes then.
-    pub pieces: Vec<Piece>,
-    /// The place of its label.
-    pub label: Option<Point>,
-}
-
-impl Piece {
-    /// Where it ends.
-    #[must_use]
-    pub fn end(&self) -> Point {
-        match self {
-            Piece::Line(to) | Piece::Curve(_, _, to) => *to,
-        }
-    }
-
-    fn turned(self) -> Piece {
-        match self {
-            Piece::Line(to) => Piece::Line(to.turned()),
-            Piece::Curve(a, b, to) => Piece::Curve(a.turned(), b.turned(), to.turned()),
-        }
-    }
-}
-
-impl Route {
-    /// With both directions exchanged.
-    pub(super) fn turned(self) -> Route {
-        Route {
-            from: self.from.turned(),
-            pieces: self.pieces.into_iter().map(Piece::turned).collect(),
-            label: self.label.map(Point::turned),
-        }
-    }
-
-    /// The other way round.
-    fn back(self) -> Route {
-        let mut points = vec![self.from];
-        points.extend(self.pieces.iter().map(Piece::end));
-        let pieces = self.pieces.iter().zip(&points).rev();
-        let pieces = pieces.map(|(piece, from)| match piece {
-            Piece::Line(_) => Piece::Line(*from),
-            Piece::Curve(a, b, _) => Piece::Curve(*b, *a, *from),
-        });
-        Route {
-            from: points[points.len() - 1],
-            pieces: pieces.collect(),
-            label: self.label,
-        }
-    }
-}
 
 /// Where a row is: its middle, and how far it reaches.
 struct Band {
@@ -254,12 +191,12 @@ impl Ends {
                 links.sort_unstable();
                 let count = i32::try_from(links.len()).unwrap_or(i32::MAX);
                 let body = &nodes[node];
-                let room = if body.round {
+                let available = if body.round {
                     body.half_width * 5 / 4
                 } else {
                     (body.half_width - 8) * 2
                 };
-                let width = ((count - 1) * ENDS).min(room.max(0));
+                let width = ((count - 1) * ENDS).min(available.max(0));
                 for (i, (_, link)) in (0..).zip(links) {
                     let beside = if count > 1 {
                         i * width / (count - 1) - width / 2

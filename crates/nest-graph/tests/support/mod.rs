@@ -173,7 +173,7 @@ pub fn random(seed: u64) -> Graph {
                 } else {
                     labels(&mut r)
                 },
-                on_way: false,
+                on_path: false,
             });
         }
     }
@@ -186,7 +186,7 @@ fn labels(r: &mut Random) -> Vec<Label> {
         tip: "a label".into(),
         certain: r.below(5) > 0,
         codes: Vec::new(),
-        on_way: false,
+        on_path: false,
     };
     (0..=r.below(8)).map(|_| label(r)).collect()
 }

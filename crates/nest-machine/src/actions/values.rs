@@ -2,10 +2,10 @@
 //! never end. Must not know: what each directive does with them.
 
 use super::{Diag, Scan, arguments};
-use crate::ctext::{self, Kind, Token};
-use crate::directives::Directive;
 use crate::model::{Use, What};
 use crate::options;
+use nest_c::directives::{Directive, Form};
+use nest_c::lexer::{self, Kind, Token};
 use std::ops::Range;
 
 impl Scan<'_, '_> {
@@ -14,7 +14,7 @@ impl Scan<'_, '_> {
     pub(super) fn duration(&mut self, directive: &Directive, at: &Range<usize>) -> bool {
         let inside = |t: &&Token| at.start <= t.at.start && t.at.end <= at.end;
         let tokens: Vec<Token> = self.tokens.iter().filter(inside).cloned().collect();
-        let none = self.word(at) == "none" && directive.name == "timeout";
+        let none = self.word(at) == "none" && directive.form == (Form::Duration { none: true });
         let number = |t: &Token| t.kind == Kind::Number;
         // `(5)` and `-5` are no clearer than `5`.
         let bare = tokens.iter().filter(|t| number(t)).count() == 1
@@ -23,10 +23,10 @@ impl Scan<'_, '_> {
                 .all(|t| number(t) || matches!(t.kind, Kind::Punct(b'(' | b')' | b'+' | b'-')));
         let unit = |t: &Token| options::duration(&format!("1{}", self.word(&t.at))).is_some();
         if matches!(tokens.as_slice(), [n, apart] if number(n) && unit(apart)) {
-            let what = format!("`{}` is no time", self.word(at));
+            let what = format!("`{}` is not a time", self.word(at));
             let words: Vec<String> = tokens.iter().map(|t| self.word(&t.at)).collect();
             let help = format!("write the unit at the number: {}", words.concat());
-            self.say(Diag::E0408, at, what, &help);
+            self.report(Diag::E0408, at, what, &help);
             return false;
         }
         let mut fits = true;
@@ -44,7 +44,7 @@ impl Scan<'_, '_> {
                     let Some((what, help)) = no_time(directive, &word, &self.word(at), bare) else {
                         continue;
                     };
-                    self.say(Diag::E0408, &token.at, what, &help);
+                    self.report(Diag::E0408, &token.at, what, &help);
                     fits = false;
                 }
             }
@@ -65,7 +65,7 @@ impl Scan<'_, '_> {
             _ => ("the character constant is not terminated", "'"),
         };
         let help = format!("end it with `{quote}` on the same line");
-        self.say(Diag::E0003, &found.at, what.to_string(), &help);
+        self.report(Diag::E0003, &found.at, what.to_string(), &help);
         true
     }
 
@@ -73,7 +73,7 @@ impl Scan<'_, '_> {
     /// it are as many as it asks for. None: wrong, and said.
     pub(super) fn format(
         &mut self,
-        call: &ctext::Call,
+        call: &lexer::Call,
         index: usize,
         head: &Range<usize>,
     ) -> Option<bool> {
@@ -87,11 +87,11 @@ impl Scan<'_, '_> {
         let behind = call.args.len() - index - 1;
         if index == 1 && !is_text {
             let what = "the format is not a string literal".to_string();
-            self.say(
+            self.report(
                 Diag::E0406,
                 &at,
                 what,
-                "write \"%s\" and the variable behind it",
+                "write \"%s\" and the variable after it",
             );
             return None;
         }
@@ -105,16 +105,16 @@ impl Scan<'_, '_> {
         let is_format = is_text && conversions > 0 && (behind > 0 || index == 1);
         if (is_format || index == 1) && exact && conversions != behind {
             let what = format!(
-                "the format asks for {}, and {behind} {} behind it",
+                "the format needs {}, but {behind} {} it",
                 arguments(conversions),
-                if behind == 1 { "stands" } else { "stand" }
+                if behind == 1 { "follows" } else { "follow" }
             );
             let help = if conversions > behind {
-                "write an argument for each conversion; a percent sign itself is written %%"
+                "write an argument for each conversion; write %% for a percent sign"
             } else {
                 "write a conversion, such as %s, for each argument"
             };
-            self.say(Diag::E0406, &(head.start..call.close + 1), what, help);
+            self.report(Diag::E0406, &(head.start..call.close + 1), what, help);
             return None;
         }
         Some(is_format)
@@ -149,17 +149,17 @@ fn no_time(
     let is_whole = number.bytes().all(|b| b.is_ascii_digit());
     if let Some(one) = options::duration(&format!("1{unit}")) {
         if is_whole {
-            let help = match directive.name {
-                "timeout" => "a time is from 1ms to 24h; $timeout(none) takes the limit away",
-                _ => "a time is from 1ms to 24h",
-            };
-            return Some((format!("`{word}` is out of range"), help.to_string()));
+            let mut help = "a time is from 1ms to 24h".to_string();
+            if directive.form == (Form::Duration { none: true }) {
+                help += &format!("; {}(none) takes the limit away", directive.word());
+            }
+            return Some((format!("`{word}` is out of range"), help));
         }
         let help = match thousandths(number).map(|n| n * u64::from(one)) {
             Some(n) if n > 0 && n % 1000 == 0 => format!("write {}ms", n / 1000),
             _ => "write it in a smaller unit, as in 1500ms".to_string(),
         };
-        let what = format!("`{word}` is no time: its number is not whole");
+        let what = format!("`{word}` is not a time: its number is not whole");
         return Some((what, help));
     }
     let is_suffix = unit.bytes().all(|b| b"uUlLfF".contains(&b));
@@ -168,7 +168,7 @@ fn no_time(
         return Some((format!("`{unit}` is no unit of time"), help.to_string()));
     }
     let help = "write the unit, as in 500ms, 30s, 5m, 1h".to_string();
-    let what = format!("${}({written}): {word} of what?", directive.name);
+    let what = format!("${}({written}): {word} has no unit", directive.name);
     bare.then_some((what, help))
 }
 

@@ -3,12 +3,12 @@
 //! The figures are those of nest-emit's lines; over the examples they are right to a fourth. Must
 //! not know: the C itself.
 
-use nest_pattern::{Effect, Merged};
+use nest_pattern::{Effect, Product};
 use std::collections::BTreeSet;
 
 /// A state as code, and each of the different ways out of it.
 const STATE: usize = 95;
-const WAY: usize = 55;
+const EDGE: usize = 55;
 /// The classes of a table and the loop over it; a kind of edge besides what it does.
 const LOOP: usize = 1500;
 const KIND: usize = 40;
@@ -21,7 +21,7 @@ const MOVE: usize = 48;
 
 /// An automaton whose rules have so many conditions, and the one of them that always holds.
 pub(super) struct Size<'a> {
-    pub(super) merged: &'a Merged,
+    pub(super) product: &'a Product,
     pub(super) conditions: usize,
     pub(super) always: Option<u32>,
 }
@@ -30,14 +30,14 @@ impl Size<'_> {
     /// As code.
     pub(super) fn code(&self) -> usize {
         let mut bytes = 0;
-        for state in self.merged.blocks() {
-            let mut ways = self.merged.row(state).to_vec();
-            ways.sort_unstable();
-            ways.dedup();
+        for state in self.product.blocks() {
+            let mut edges = self.product.row(state).to_vec();
+            edges.sort_unstable();
+            edges.dedup();
             bytes += STATE;
-            for (to, effect) in ways {
+            for (to, effect) in edges {
                 let looks = self.looks(state, to as usize);
-                bytes += WAY + self.effect(effect) + if looks { LOOK } else { 0 };
+                bytes += EDGE + self.effect(effect) + if looks { LOOK } else { 0 };
             }
         }
         bytes
@@ -45,10 +45,10 @@ impl Size<'_> {
 
     /// As a table.
     pub(super) fn table(&self) -> usize {
-        let classes = self.merged.class_count;
+        let classes = self.product.class_count;
         let mut kinds = BTreeSet::new();
         let mut bytes = LOOP;
-        for (from, row) in self.merged.next.chunks(classes).enumerate() {
+        for (from, row) in self.product.next.chunks(classes).enumerate() {
             for same in row.chunk_by(|a, b| a == b) {
                 let (to, effect) = same[0];
                 let looks = self.looks(from, to as usize);
@@ -70,7 +70,7 @@ impl Size<'_> {
 
     /// Whether a transition must ask what is live: rules of some condition have left.
     fn looks(&self, from: usize, to: usize) -> bool {
-        let live = |state: usize| &self.merged.live[state];
+        let live = |state: usize| &self.product.live[state];
         to != 0
             && self.conditions > 1
             && live(to).len() < self.conditions
@@ -79,7 +79,7 @@ impl Size<'_> {
     }
 
     fn effect(&self, effect: u32) -> usize {
-        let Effect { accepts, moves } = &self.merged.effects[effect as usize];
+        let Effect { accepts, moves } = &self.product.effects[effect as usize];
         let accept = ACCEPT + if self.conditions > 1 { TEST } else { 0 };
         let accepts = accepts.iter().map(|a| accept + MOVE * a.tags.len());
         accepts.sum::<usize>() + MOVE * moves.len()

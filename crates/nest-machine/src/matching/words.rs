@@ -24,7 +24,7 @@ pub enum Parts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
     /// The rule is apart.
-    Apart,
+    Standalone,
     /// With their ends the automaton would be too large.
     Tags(Reason),
 }
@@ -33,8 +33,8 @@ impl Matching {
     /// How the parts of a rule are found.
     #[must_use]
     pub fn parts(&self, m: &Machine, rule: usize) -> Parts {
-        let asked = &m.rules[rule];
-        if asked.asked.is_empty() {
+        let requested = &m.rules[rule];
+        if requested.requested.is_empty() {
             return Parts::None;
         }
         match &self.cuts[rule] {
@@ -43,7 +43,7 @@ impl Matching {
             None => Parts::Again(
                 self.untagged
                     .get(&rule)
-                    .map_or(Again::Apart, |reason| Again::Tags(*reason)),
+                    .map_or(Again::Standalone, |reason| Again::Tags(*reason)),
             ),
         }
     }
@@ -65,7 +65,7 @@ impl Parts {
 impl Again {
     fn text(self, m: &Machine) -> String {
         match self {
-            Again::Apart => "the rule is apart".to_string(),
+            Again::Standalone => "the rule is apart".to_string(),
             Again::Tags(Reason::Rule) => format!(
                 "with the ends of parts its own automaton would have more than {} states",
                 number(m.settings.matching_states)
@@ -80,7 +80,7 @@ impl Reason {
     #[must_use]
     pub fn text(self, m: &Machine) -> String {
         match self {
-            Reason::Asked => "%option matching apart asks for it".to_string(),
+            Reason::Requested => "%option matching apart asks for it".to_string(),
             Reason::Rule => format!(
                 "its own automaton would have more than {} states",
                 number(m.settings.matching_states)
@@ -108,7 +108,7 @@ impl Reason {
     #[must_use]
     pub fn option(self) -> Option<&'static str> {
         match self {
-            Reason::Asked => None,
+            Reason::Requested => None,
             Reason::Rule | Reason::States => Some("matchingStates"),
             Reason::Code(_) => Some("matchingCode"),
         }
@@ -124,7 +124,7 @@ impl Automaton {
             Strategy::Code => "code, as %option matching asks".to_string(),
             Strategy::Table => "a table, as %option matching asks".to_string(),
             _ if self.direct => "code".to_string(),
-            _ if self.merged.blocks().count() > DIRECT => {
+            _ if self.product.blocks().count() > DIRECT => {
                 format!("a table, for it has more than {} states", number(DIRECT))
             }
             _ => format!(
@@ -145,9 +145,9 @@ impl Automaton {
     pub fn extent(&self) -> String {
         format!(
             "{}, {}, {}, {}, about {} of C",
-            count(self.merged.states(), "state"),
-            count(self.merged.class_count, "byte class"),
-            count(self.merged.registers, "register"),
+            count(self.product.states(), "state"),
+            count(self.product.class_count, "byte class"),
+            count(self.product.registers, "register"),
             count(self.conditions.len(), "condition"),
             size(self.size())
         )
@@ -159,12 +159,12 @@ impl Automaton {
 #[must_use]
 pub fn parts(m: &Machine, matching: &Matching, rule: usize) -> String {
     let it = &m.rules[rule];
-    let names: Vec<String> = it.asked.iter().map(|n| format!("${}", n + 1)).collect();
+    let names: Vec<String> = it.requested.iter().map(|n| format!("${}", n + 1)).collect();
     let mut text = match matching.parts(m, rule) {
         Parts::None => String::new(),
         parts => format!("{} {}", names.join(" "), parts.text(m)),
     };
-    if it.open && it.parts > it.asked.len() {
+    if it.open && it.parts > it.requested.len() {
         text.push_str(if text.is_empty() { "" } else { "; " });
         text.push_str("for functions that are given $self, a second pass");
     }
@@ -194,9 +194,9 @@ pub fn cause(m: &Machine, rule: usize, reason: Reason) -> Vec<String> {
     };
     let alone = super::plain(&m.rules[rule], m.settings.matching_states);
     let alone = alone.map(|automaton| automaton.accepts.len());
-    let mut said: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     let begins = first_bytes(m, rule);
-    said.extend(alone.map(|states| {
+    lines.extend(alone.map(|states| {
         let wide = begins.filter(|bytes| *bytes >= WIDE).map(|bytes| {
             format!(
                 ", and as it may begin with {bytes} different bytes they multiply with the others'"
@@ -212,7 +212,7 @@ pub fn cause(m: &Machine, rule: usize, reason: Reason) -> Vec<String> {
     let heavy = heavy(m, rule).filter(|heavy| {
         alone.is_none_or(|states| states > DIRECT && heavy.without < states / 4 * 3)
     });
-    said.extend(heavy.map(|heavy| {
+    lines.extend(heavy.map(|heavy| {
         format!(
             "without its element {}, {}, it would have {}",
             heavy.element,
@@ -220,8 +220,8 @@ pub fn cause(m: &Machine, rule: usize, reason: Reason) -> Vec<String> {
             count(heavy.without, "state")
         )
     }));
-    said.push(format!("%option {option} raises the limit"));
-    said
+    lines.push(format!("%option {option} raises the limit"));
+    lines
 }
 
 /// Rules that may begin with so many bytes are live beside most others.

@@ -1,6 +1,6 @@
 //! The words behind an option's name: whether they are values of its kind, and which.
 
-use super::{LONGEST, OptionInfo, Value};
+use super::row::{LONGEST, OptionInfo, Value};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_syntax::ast::OptionDecl;
 
@@ -41,7 +41,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 Ok(n) if (1..=kind.most_clients()).contains(&n) => true,
                 _ => bad(
                     word.span,
-                    format!("`{}` is no number of clients", word.text),
+                    format!("`{}` is not a number of clients", word.text),
                     format!("a number from 1 to {}", kind.most_clients()),
                 ),
             }
@@ -52,7 +52,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 Ok(n) if (least..=most).contains(&n) => true,
                 _ => bad(
                     word.span,
-                    format!("`{}` is no value for {}", word.text, info.name),
+                    format!("`{}` is not a value of {}", word.text, info.name),
                     format!("a number from {least} to {most}"),
                 ),
             }
@@ -63,7 +63,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 Some(n) if (u64::from(least)..=u64::from(most)).contains(&n) => true,
                 _ => bad(
                     word.span,
-                    format!("`{}` is no value for {}", word.text, info.name),
+                    format!("`{}` is not a value of {}", word.text, info.name),
                     format!(
                         "bytes from {least} to {}, as in 512, 8K, 1M",
                         show_size(most)
@@ -77,7 +77,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 Some(_) => true,
                 None => bad(
                     word.span,
-                    format!("`{}` is no value for {}", word.text, info.name),
+                    format!("`{}` is not a value of {}", word.text, info.name),
                     "a whole number and its unit, from 1ms to 24h, as in 500ms, 30s, 5m, 1h; or none"
                         .to_string(),
                 ),
@@ -88,7 +88,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
             words.contains(&word.text.as_str())
                 || bad(
                     word.span,
-                    format!("`{}` is no value for {}", word.text, info.name),
+                    format!("`{}` is not a value of {}", word.text, info.name),
                     format!("one of: {}", words.join(", ")),
                 )
         }
@@ -96,7 +96,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
             is_address(&w.text)
                 || bad(
                     w.span,
-                    format!("`{}` is no address", w.text),
+                    format!("`{}` is not an address", w.text),
                     "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd".to_string(),
                 )
         }),
@@ -117,7 +117,7 @@ fn superfluous(info: &OptionInfo, decl: &OptionDecl) -> String {
         _ if matches!(words[0], "=" | ":") => {
             format!("write `%option {} {}`", info.name, words[1..].join(" "))
         }
-        _ if fits => format!("write the unit at the number: {joined}"),
+        _ if fits => format!("write the unit directly after the number: {joined}"),
         Value::Text => format!("write it in quotes: \"{}\"", words.join(" ")),
         _ => usage(info),
     }
@@ -125,7 +125,7 @@ fn superfluous(info: &OptionInfo, decl: &OptionDecl) -> String {
 
 fn usage(info: &OptionInfo) -> String {
     match info.value {
-        Value::Model(_) => format!("%option {} N, most simultaneous clients", info.name),
+        Value::Model(_) => format!("%option {} N, the maximum number of clients", info.name),
         Value::Flag => format!("%option {} stands alone", info.name),
         _ => info.doc.to_string(),
     }

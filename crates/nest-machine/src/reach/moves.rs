@@ -1,9 +1,9 @@
 //! Every step from every set that is reached: where conversations can go, not only how they first
 //! came there.
 
-use super::{Node, Reach, START, Step, asks_for_last, begun, outcomes};
-use crate::effects::{Closes, Effect, Effects};
+use super::sets::{Node, Reach, START, Step, begun, outcomes, tests_last};
 use crate::model::Machine;
+use nest_c::effects::{Closes, Effect, Effects};
 use std::collections::{BTreeMap, HashMap};
 
 /// A step from a set to a set, or to the end.
@@ -29,7 +29,7 @@ impl Reach {
         }
         let conditions = m.rules.iter().map(|r| &r.cond);
         let mut conditions = conditions.chain(m.timers.iter().map(|t| &t.cond));
-        let lasts = conditions.any(asks_for_last);
+        let lasts = conditions.any(tests_last);
         let all = (0..).zip(&self.sets);
         let numbers: HashMap<Node, usize> = all.map(|(n, s)| ((s.states, s.last), n)).collect();
         let mut found = Vec::new();

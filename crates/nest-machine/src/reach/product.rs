@@ -48,7 +48,7 @@ impl Hasher for Mixed {
 
 /// Rules side by side.
 #[derive(Clone)]
-pub struct Product<'m> {
+pub struct DfaProduct<'m> {
     rules: Vec<usize>,
     automata: Vec<&'m Dfa>,
     /// Of each byte, which kind it is of: all automata take bytes of a kind alike.
@@ -57,12 +57,12 @@ pub struct Product<'m> {
     samples: Vec<u8>,
 }
 
-impl<'m> Product<'m> {
+impl<'m> DfaProduct<'m> {
     /// Of `which` of the rules, ascending; nothing if one has no automaton.
     #[must_use]
-    pub fn of(rules: &'m [Rule], which: &[usize]) -> Option<Product<'m>> {
+    pub fn of(rules: &'m [Rule], which: &[usize]) -> Option<DfaProduct<'m>> {
         let automata: Option<Vec<&Dfa>> = which.iter().map(|r| rules[*r].dfa.as_ref()).collect();
-        let mut product = Product {
+        let mut product = DfaProduct {
             rules: which.to_vec(),
             automata: Vec::new(),
             kinds: [0; 256],
@@ -78,7 +78,7 @@ impl<'m> Product<'m> {
 
     /// The same with one more automaton, whose rule is [`BESIDE`].
     #[must_use]
-    pub fn beside(mut self, automaton: &'m Dfa) -> Product<'m> {
+    pub fn beside(mut self, automaton: &'m Dfa) -> DfaProduct<'m> {
         self.divide(automaton);
         self.rules.push(BESIDE);
         self.automata.push(automaton);

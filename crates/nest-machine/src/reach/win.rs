@@ -3,7 +3,7 @@
 //! A rule takes an input on which it accepts and no active rule that is written earlier does: then
 //! it is what the client's end of file decides for. Must not know: states, actions.
 
-use super::product::{At, Product, Search};
+use super::product::{At, DfaProduct, Search};
 use crate::model::{Machine, Rule};
 use nest_pattern::sim::Threads;
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ impl<'m> Winners<'m> {
     /// The shortest input on which `rule` accepts and none of `others` does, which are earlier.
     fn search(&mut self, rule: usize, others: &[usize]) -> Wins {
         let all: Vec<usize> = others.iter().copied().chain([rule]).collect();
-        let Some(product) = Product::of(self.rules, &all) else {
+        let Some(product) = DfaProduct::of(self.rules, &all) else {
             return Wins::Perhaps;
         };
         let goal = |states: &[At]| product.first(states) == Some(rule);

@@ -1,10 +1,10 @@
-//! Bytes that no state tells apart are one class.
+//! Byte classes: bytes that no state distinguishes are one class.
 
 use crate::nfa::{Nfa, NfaState};
 use nest_syntax::ast::ByteSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The class of every byte, numbered by first byte, and one byte of every class.
+/// Maps every byte to its class, numbered by first byte, and gives one byte of every class.
 pub(crate) fn of(nfa: &Nfa) -> ([u8; 256], Vec<u8>) {
     let sets: BTreeSet<ByteSet> = nfa
         .states
@@ -38,18 +38,18 @@ pub(crate) fn of(nfa: &Nfa) -> ([u8; 256], Vec<u8>) {
     (classes, samples)
 }
 
-/// Joins the classes, numbered by first byte, that no row of a table tells apart: which class each
-/// byte is of then, how many there are, the table of these.
+/// Merges classes (numbered by first byte) that no row of a table distinguishes. Returns the new
+/// class of each byte, their number, and the new table.
 pub(crate) fn join<K: Copy + Ord>(
     old: &[u8; 256],
     count: usize,
     table: Vec<K>,
 ) -> ([u8; 256], usize, Vec<K>) {
-    // By class: the first that is like it.
+    // For each class, the first class that is equal to it.
     let mut first = vec![0; count];
     let mut kinds = 1;
     for row in table.chunks(count) {
-        // Soon all are told apart, most often.
+        // Usually all are distinguished soon.
         if kinds == count {
             break;
         }
@@ -83,7 +83,7 @@ pub const BYTES: [u8; 256] = {
     bytes
 };
 
-/// Divides the kinds of some bytes by `count` classes: bytes stay of one kind that are in one class.
+/// Splits the kinds of some bytes by `count` classes: bytes keep one kind if they are in one class.
 /// Kinds are numbered by first byte.
 pub fn divide(kinds: &mut [u8], bytes: &[u8], classes: &[u8; 256], count: usize) {
     let most = usize::from(kinds.iter().copied().max().unwrap_or(0)) + 1;
@@ -95,7 +95,7 @@ pub fn divide(kinds: &mut [u8], bytes: &[u8], classes: &[u8; 256], count: usize)
     for (kind, byte) in kinds.iter_mut().zip(bytes) {
         let class = usize::from(classes[usize::from(*byte)]);
         let at = &mut known[usize::from(*kind) * count + class];
-        // There are no more of them than bytes.
+        // There are at most as many kinds as bytes.
         *kind = *at.get_or_insert_with(|| new.next().unwrap_or_default());
     }
 }

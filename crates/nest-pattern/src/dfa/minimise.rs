@@ -1,10 +1,11 @@
 //! Hopcroft's minimisation, and the final numbering by kind.
 //!
-//! States are told apart by acceptance and liveness, not by acceptance alone: a rule that is live
-//! but silent keeps others waiting. The dead, the done, the live accepting and the live silent
-//! are the first four blocks.
+//! States are distinguished by acceptance and liveness, not only by acceptance: a rule that is live
+//! but does not accept makes others wait. The first four blocks are the dead state, the done state,
+//! the live accepting states and the live silent states.
 
-use super::{DEAD, DONE, Dfa, Raw, classes};
+use super::classes;
+use super::state::{DEAD, DONE, Dfa, Raw};
 use std::collections::VecDeque;
 
 pub(super) fn minimise(raw: &Raw) -> Dfa {
@@ -29,10 +30,10 @@ pub(super) fn minimise(raw: &Raw) -> Dfa {
         next.extend(row.iter().map(|to| number[block_of[*to as usize]]));
     }
     // States that were merged may leave bytes that nothing tells apart any more.
-    let (merged, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
+    let (product, class_count, next) = classes::join(&raw.classes, raw.class_count, next);
     let count = |n: usize| u32::try_from(n).expect("state numbers are 32 bits");
     Dfa {
-        classes: merged,
+        classes: product,
         class_count: count(class_count),
         next,
         start: number[block_of[raw.start as usize]],
@@ -41,8 +42,8 @@ pub(super) fn minimise(raw: &Raw) -> Dfa {
     }
 }
 
-/// One state of each block, in the order of their final numbers, and the first silent number.
-/// Within a kind the order is breadth first from the start.
+/// One state of each block in the order of their final numbers, and the first silent number. Within
+/// a kind the order is breadth-first from the start.
 fn order(raw: &Raw, block_of: &[usize]) -> (Vec<u32>, u32) {
     let mut seen = vec![false; raw.accepts.len()];
     let (mut accepting, mut silent) = (Vec::new(), Vec::new());
@@ -69,8 +70,8 @@ fn order(raw: &Raw, block_of: &[usize]) -> (Vec<u32>, u32) {
     (order, first_silent)
 }
 
-/// The block of each state, for `targets[state * class_count + class]`: the coarsest blocks that
-/// keep states of different kinds apart, and states that lead to different blocks. State 0 is dead,
+/// The block of each state, for `targets[state * class_count + class]`: the coarsest partition that
+/// separates states of different kinds, and states that lead to different blocks. State 0 is dead,
 /// and the only one of its kind.
 pub(crate) fn refine(targets: &[u32], class_count: usize, kinds: &[usize]) -> Vec<usize> {
     let sources = Sources::of(targets, class_count);
@@ -81,7 +82,7 @@ pub(crate) fn refine(targets: &[u32], class_count: usize, kinds: &[usize]) -> Ve
     let mut some: Vec<usize> = Vec::new();
     while let Some(splitter) = work.pop() {
         waiting[splitter] = false;
-        // By class, all at once: the splitter may itself be split meanwhile.
+        // For all classes at once, because the splitter may itself be split.
         for state in partition.members(splitter) {
             for (class, source) in sources.to(*state) {
                 let class = usize::from(*class);
@@ -97,7 +98,7 @@ pub(crate) fn refine(targets: &[u32], class_count: usize, kinds: &[usize]) -> Ve
             }
             partition.split_marked(|old, new, new_is_smaller| {
                 waiting.push(false);
-                // Both if the old one waits anyway, else the smaller.
+                // Both if the old block is waiting, otherwise the smaller one.
                 let add = if waiting[old] || new_is_smaller {
                     new
                 } else {
@@ -111,8 +112,8 @@ pub(crate) fn refine(targets: &[u32], class_count: usize, kinds: &[usize]) -> Ve
     partition.block_of
 }
 
-/// Transitions backwards: `list[first[target]..first[target + 1]]`, each with its class.
-/// Those to state 0 are left out: most are, and what leads to no other block leads there.
+/// The reversed transitions: `list[first[target]..first[target + 1]]`, each with its class.
+/// Transitions to state 0 are omitted: most lead there, and they are implied by the others.
 struct Sources {
     first: Vec<usize>,
     list: Vec<(u8, u32)>,
@@ -153,10 +154,11 @@ struct Block {
     marked: usize,
 }
 
-/// A partition of the states that can be refined in time proportional to what is marked.
+/// A partition of the states that can be refined in time proportional to the number of marked
+/// states.
 struct Partition {
     states: Vec<u32>,
-    /// Where a state stands in `states`.
+    /// The position of a state in `states`.
     place: Vec<usize>,
     block_of: Vec<usize>,
     blocks: Vec<Block>,
@@ -165,7 +167,7 @@ struct Partition {
 }
 
 impl Partition {
-    /// Blocks by `kind`, none of them empty.
+    /// Blocks by `kind`; none may be empty.
     fn new(count: usize, kind: impl Fn(u32) -> usize) -> Partition {
         let mut states: Vec<u32> = (0..).take(count).collect();
         states.sort_by_key(|s| (kind(*s), *s));
@@ -214,8 +216,8 @@ impl Partition {
         self.place[other as usize] = at;
     }
 
-    /// Makes the marked states of each block a block of their own and unmarks them. `split` hears
-    /// of each: the old block, the new block, whether the new one is the smaller.
+    /// Splits the marked states of each block off into a new block and clears the marks. Calls
+    /// `split` for each with the old block, the new block, and whether the new one is smaller.
     fn split_marked(&mut self, mut split: impl FnMut(usize, usize, bool)) {
         while let Some(old) = self.touched.pop() {
             let new = self.blocks.len();

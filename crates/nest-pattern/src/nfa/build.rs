@@ -1,30 +1,31 @@
-//! Thompson's construction, back to front, exact in Perl's order of preference.
+//! Thompson's construction, from back to front, with exactly Perl's order of preference.
 //!
-//! An own builder, not regex-automata's: ours has part boundaries as states, and takes Perl's
-//! decision about empty iterations, which a plain Thompson NFA gets wrong after the first
-//! iteration. In `x*`, an iteration of `x` that consumed nothing does not loop again but goes on
-//! behind the loop, with the preference of the place it came from. So what follows a piece
-//! depends on whether the iteration around it has consumed a byte yet: [`After`] holds both
-//! continuations. Only nullable pieces inside nullable loops are built more than once, and a
-//! piece in front of the same two continuations is built once; loops nested n deep thus cost n²
-//! states at most, and no cycle of the NFA is without a byte.
+//! regex-automata's builder cannot be used: here element boundaries are states, and empty
+//! iterations follow Perl's rule, which a plain Thompson NFA violates after the first iteration. In
+//! `x*`, an iteration of `x` that consumed nothing does not loop again but continues after the
+//! loop, with the preference of its origin. So what follows a piece depends on whether the
+//! iteration around it has consumed a byte: [`After`] holds both continuations. Only nullable
+//! pieces inside nullable loops are built more than once, and a piece with the same two
+//! continuations is built once. Loops nested n deep therefore need at most n² states, and every
+//! cycle of the NFA contains a byte.
 
-use super::{NfaState, STATE_LIMIT, TooLarge};
+use super::state::{NfaState, STATE_LIMIT, TooLarge};
 use crate::hash::Table;
 use crate::hir::Hir;
 
-/// Deepest tree: three levels of [`Hir`] for each level of groups that lowering lets through.
+/// The deepest tree: three levels of [`Hir`] for each level of groups that lowering accepts.
 const DEPTH_LIMIT: usize = 1_000;
 
-/// Pieces visited; only trees that lowering would have simplified visit more than they build.
+/// The maximum number of visited pieces; only trees that lowering would have simplified visit more
+/// than they build.
 const VISIT_LIMIT: usize = 16 * STATE_LIMIT;
 
-/// Where to go on.
+/// The continuations of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct After {
-    /// If the innermost nullable loop's iteration has consumed nothing so far.
+    /// If the current iteration of the innermost nullable loop has consumed nothing.
     empty: u32,
-    /// If it has, or if there is no such loop.
+    /// If it has consumed something, or if there is no such loop.
     some: u32,
 }
 
@@ -41,7 +42,7 @@ impl After {
     }
 }
 
-/// All states, not pruned, and the first.
+/// All states before pruning, and the first.
 pub(super) fn build(elements: &[Hir]) -> Result<(Vec<NfaState>, u32), TooLarge> {
     let mut builder = Builder {
         states: Vec::new(),
@@ -63,9 +64,10 @@ pub(super) fn build(elements: &[Hir]) -> Result<(Vec<NfaState>, u32), TooLarge> 
 
 struct Builder {
     states: Vec<NfaState>,
-    /// What was built: a piece (by its address, the tree does not move) and what follows it.
+    /// Caches what was built: a piece (by its address, since the tree does not move) and its
+    /// continuations.
     pieces: Table<(usize, After), u32>,
-    /// Unbounded loops: the inner piece and the exit; the loop's head and its body.
+    /// Unbounded loops: the inner piece and the exit; the loop's head and body.
     loops: Table<(usize, u32), (u32, u32)>,
     depth: usize,
     visits: usize,
@@ -84,7 +86,7 @@ impl Builder {
         u32::try_from(self.states.len() - 1).map_err(|_| TooLarge)
     }
 
-    /// The first state of `hir` in front of `after`, at a place where nothing is consumed so far.
+    /// The first state of `hir` before `after`, where nothing has been consumed yet.
     fn piece(&mut self, hir: &Hir, after: After) -> Result<u32, TooLarge> {
         self.visits += 1;
         if self.visits > VISIT_LIMIT || self.depth >= DEPTH_LIMIT {
@@ -93,7 +95,7 @@ impl Builder {
         if *hir == Hir::Empty {
             return Ok(after.empty);
         }
-        // What must consume never goes on empty: one copy serves both continuations.
+        // A piece that always consumes never continues empty: one copy serves both continuations.
         let after = if after.is_same() || hir.is_nullable() {
             after
         } else {
@@ -140,7 +142,7 @@ impl Builder {
         Ok(state)
     }
 
-    /// The first states of `hir` in front of `after`, for both situations.
+    /// The first states of `hir` before `after`, for both situations.
     fn both(&mut self, hir: &Hir, after: After) -> Result<After, TooLarge> {
         let some = self.piece(hir, After::same(after.some))?;
         let empty = if after.is_same() {
@@ -171,7 +173,7 @@ impl Builder {
         Ok(next)
     }
 
-    /// `hir{0,n}`, as `(x(x(x)?)?)?`: Perl asks after every copy, and not whether it was empty.
+    /// `hir{0,n}`, as `(x(x(x)?)?)?`: Perl tests after every copy, even if it was empty.
     fn optional(
         &mut self,
         hir: &Hir,

@@ -1,17 +1,19 @@
-//! Takes out of an NFA what cannot be reached or cannot reach Match, and numbers the rest.
+//! Removes the states of an NFA that cannot be reached or cannot reach Match, and renumbers the
+//! rest.
 //!
-//! Liveness is "the thread list is not empty": a thread without hope would keep a rule waiting.
+//! A rule is live while its thread list is not empty, so a thread that cannot reach Match would
+//! make others wait.
 
-use super::NfaState;
+use super::state::NfaState;
 use nest_syntax::ast::ByteSet;
 
-/// What is left, and its start.
+/// The remaining states, and the start.
 pub(super) fn prune(states: &[NfaState], start: u32) -> (Vec<NfaState>, u32) {
     let hopeful = reaches_match(states);
     if !hopeful[start as usize] {
         return (vec![NfaState::Split(Vec::new())], 0);
     }
-    // Where to go instead of `id`, past choices that are none.
+    // The target to use instead of `id`, skipping Splits with only one target.
     let settle = |mut id: u32| loop {
         let NfaState::Split(targets) = &states[id as usize] else {
             return id;
@@ -22,7 +24,7 @@ pub(super) fn prune(states: &[NfaState], start: u32) -> (Vec<NfaState>, u32) {
             _ => return id,
         }
     };
-    // Numbers in order of first visit, preferred choice first.
+    // Numbers in order of the first visit, preferred choice first.
     let start = settle(start);
     let mut number: Vec<Option<u32>> = vec![None; states.len()];
     let mut order: Vec<u32> = Vec::new();
@@ -57,7 +59,7 @@ pub(super) fn prune(states: &[NfaState], start: u32) -> (Vec<NfaState>, u32) {
     (kept.collect(), 0)
 }
 
-/// Where a state leads, hopeless or not.
+/// The targets of a state, including those that cannot reach Match.
 fn targets(state: &NfaState) -> &[u32] {
     match state {
         NfaState::Byte { set, .. } if *set == ByteSet::EMPTY => &[],

@@ -1,93 +1,72 @@
-//! Decides between rules: lines 1 to 15 of `docs/language.md`, Matching, for stream framing.
+//! Selects between rules: lines 1 to 15 of `docs/language.md`, Matching, for stream framing.
 //!
-//! Timers and closing are the caller's. Must not know: how conditions choose the rules.
+//! The caller handles timers and closing. Must not know: how conditions select the active rules.
 
-use super::{MergedRun, Runner, Threads, Together, parts};
-use crate::dfa::Dfa;
-use crate::nfa::Nfa;
+use super::product::{ProductRun, Together};
+use super::runner::{Rule, Runner, parts};
 use std::ops::Range;
-
-/// The automata of one rule; without a DFA it runs by thread list.
-#[derive(Clone, Debug)]
-pub struct Rule {
-    /// Its NFA; decides the parts.
-    pub nfa: Nfa,
-    /// Its DFA, if it fits the budget.
-    pub dfa: Option<Dfa>,
-}
-
-impl Rule {
-    /// The rule's runner before any byte.
-    #[must_use]
-    pub fn runner(&self) -> Runner<'_> {
-        match &self.dfa {
-            Some(dfa) => Runner::Dfa(dfa, dfa.start),
-            None => Runner::Threads(Threads::new(&self.nfa)),
-        }
-    }
-}
 
 /// Why a conversation ends at a read point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// End of file, and nothing is unread.
+    /// End of file, and no input is unread.
     Eof,
-    /// No rule fits what is unread.
+    /// No rule matches the unread input.
     Input,
-    /// As many bytes as fit, and still undecided.
+    /// The buffer is full, and no rule is selected.
     Overflow,
     /// No rule is active.
     Stuck,
 }
 
-/// What was decided.
+/// The result of matching.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// This rule's action runs; its bytes are consumed.
+    /// The action of this rule runs; its bytes are consumed.
     Run {
-        /// Index of the rule.
+        /// The index of the rule.
         rule: usize,
-        /// How many bytes it takes.
+        /// The number of bytes consumed.
         length: usize,
-        /// The parts, within those bytes.
+        /// The parts, as ranges of these bytes.
         parts: Vec<Range<usize>>,
     },
     /// The conversation ends.
     End(Reason),
 }
 
-/// A decision and its moment.
+/// A decision, and when it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What.
+    /// The decision.
     pub outcome: Outcome,
-    /// After how many bytes of the message, counted from the first unread one.
+    /// The number of bytes of the message read before it, from the first unread one.
     pub looked_at: usize,
 }
 
-/// One conversation over a set of rules.
+/// A conversation with a set of rules.
 ///
-/// Each [`Engine::begin`] is a read point; then [`Engine::decide`] until it is `Some`, with
-/// [`Engine::feed`] or [`Engine::end_of_file`] between.
+/// Each [`Engine::begin`] is a read point. Then call [`Engine::decide`] until it returns `Some`,
+/// with [`Engine::feed`] or [`Engine::end_of_file`] in between.
 #[derive(Clone, Debug)]
 pub struct Engine<'r> {
     rules: &'r [Rule],
     input_buffer: usize,
     unread: Vec<u8>,
     eof: bool,
-    /// i: how many unread bytes were stepped over.
+    /// i: the number of unread bytes that were stepped over.
     at: usize,
     active: Vec<(usize, Runner<'r>)>,
     /// In place of `active`: all of them side by side.
-    together: Option<(&'r Together, MergedRun<'r>)>,
+    together: Option<(&'r Together, ProductRun<'r>)>,
     /// The latest accept: length and rule.
     best: Option<(usize, usize)>,
     stuck: bool,
 }
 
 impl<'r> Engine<'r> {
-    /// A conversation before its first read point. At most `input_buffer` bytes (at least 1) make
-    /// a message.
+    /// A conversation before its first read point. A message has at most `input_buffer` bytes (at
+    /// least 1).
     #[must_use]
     pub fn new(rules: &'r [Rule], input_buffer: usize) -> Self {
         Engine {
@@ -103,9 +82,9 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// The same, by the product of the rules.
+    /// The same with the product of the rules.
     #[must_use]
-    pub fn merged(rules: &'r [Rule], together: &'r Together, input_buffer: usize) -> Self {
+    pub fn product(rules: &'r [Rule], together: &'r Together, input_buffer: usize) -> Self {
         let run = together.run(&[]);
         Engine {
             together: Some((together, run)),
@@ -113,8 +92,8 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// A read point: `active` are the pattern rules (in the order written) whose condition holds,
-    /// `timers` says whether a TIMEOUT rule's does.
+    /// A read point: `active` are the pattern rules (in the order of the file) whose condition is
+    /// true; `timers` tells whether that of a TIMEOUT rule is.
     pub fn begin(&mut self, active: impl IntoIterator<Item = usize>, timers: bool) {
         let active: Vec<usize> = active.into_iter().collect();
         self.stuck = active.is_empty() && !timers;
@@ -128,7 +107,7 @@ impl<'r> Engine<'r> {
         self.best = None;
     }
 
-    /// Bytes arrive.
+    /// Adds received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
     }
@@ -144,13 +123,13 @@ impl<'r> Engine<'r> {
         &self.unread
     }
 
-    /// Goes on until a decision, or until bytes or end of file are needed (`None`). After a
+    /// Continues until a decision, or until it needs bytes or end of file (`None`). After a
     /// decision, the next call must be [`Engine::begin`].
     pub fn decide(&mut self) -> Option<Decision> {
         if self.stuck {
             return Some(self.end(Reason::Stuck));
         }
-        // The limit holds first, so that how the bytes were cut into packets cannot matter.
+        // The limit is checked first, so that the division into packets cannot matter.
         while self.at < self.unread.len().min(self.input_buffer) && self.is_live() {
             self.step();
         }

@@ -46,7 +46,7 @@ pub struct Case {
     /// The condition of each rule: those that share one are active together.
     pub conditions: Vec<u32>,
     /// The parts that each rule's action asks for.
-    pub asked: Vec<BTreeSet<u32>>,
+    pub requested: Vec<BTreeSet<u32>>,
     /// Which rules are active at the first read point, the second, …; then again from the first.
     pub masks: Vec<u64>,
 }
@@ -72,12 +72,12 @@ impl Case {
             input_buffer,
             masks,
             conditions,
-            asked,
+            requested,
             ..
         } = self;
         writeln!(out, "input \"{input}\" cut at {cuts:?}, end of file: {eof}").expect("same");
         writeln!(out, "inputBuffer {input_buffer}, active {masks:?}").expect("same");
-        writeln!(out, "conditions {conditions:?}, asked for: {asked:?}").expect("same");
+        writeln!(out, "conditions {conditions:?}, asked for: {requested:?}").expect("same");
         out
     }
 }
@@ -121,7 +121,7 @@ fn prepare(case: &Case) -> Result<Prepared, String> {
         ("merged, cut", Together::build(&fast, BUDGET)),
         (
             "merged with shared conditions, cut",
-            Together::with(&fast, &case.asked, &case.conditions, BUDGET),
+            Together::with(&fast, &case.requested, &case.conditions, BUDGET),
         ),
     ];
     let fits = together.into_iter().filter_map(|(n, t)| Some((n, t?)));
@@ -165,15 +165,15 @@ fn difference(case: &Case, ready: &Prepared) -> Result<Option<String>, GaveUp> {
         ("DFA, cut", &ready.fast, &case.cuts[..]),
         ("threads, cut everywhere", &ready.slow, &every[..]),
     ];
-    let apart = runs.into_iter().map(|(name, rules, cuts)| {
+    let standalone = runs.into_iter().map(|(name, rules, cuts)| {
         let engine = Engine::new(rules, case.input_buffer);
         (name, engine_decisions(case, engine, cuts))
     });
-    let merged = ready.together.iter().map(|(name, together)| {
-        let engine = Engine::merged(&ready.fast, together, case.input_buffer);
+    let product = ready.together.iter().map(|(name, together)| {
+        let engine = Engine::product(&ready.fast, together, case.input_buffer);
         (*name, engine_decisions(case, engine, &case.cuts))
     });
-    for (name, got) in apart.chain(merged) {
+    for (name, got) in standalone.chain(product) {
         if got != expected {
             return Ok(Some(format!("{name}: {got:#?}\nlibpcre2: {expected:#?}")));
         }
@@ -194,7 +194,7 @@ struct Counts {
     rules: u64,
     by_dfa: u64,
     sets: u64,
-    merged: u64,
+    product: u64,
 }
 
 /// One set of rules and its conversations; what is wrong with the first that fails.
@@ -207,7 +207,7 @@ fn try_set(set: u64) -> Result<Counts, String> {
         rules: ready.fast.len() as u64,
         by_dfa: ready.fast.iter().filter(|r| r.dfa.is_some()).count() as u64,
         sets: 1,
-        merged: u64::from(!ready.together.is_empty()),
+        product: u64::from(!ready.together.is_empty()),
         ..Counts::default()
     };
     for _ in 0..PER_SET {
@@ -253,7 +253,7 @@ fn same_decisions_as_libpcre2() {
                     all.rules += one.rules;
                     all.by_dfa += one.by_dfa;
                     all.sets += one.sets;
-                    all.merged += one.merged;
+                    all.product += one.product;
                 }
             });
         }
@@ -265,11 +265,11 @@ fn same_decisions_as_libpcre2() {
         rules,
         by_dfa,
         sets,
-        merged,
+        product,
     } = all.into_inner().expect("no set failed");
     println!(
-        "seeds {seeds:?}: {done} conversations, {gave_up} without a verdict of libpcre2, \
-         {by_dfa} of {rules} rules by DFA, {merged} of {sets} sets merged"
+        "seed {seed}: {done} conversations, {gave_up} without a verdict of libpcre2, \
+         {by_dfa} of {rules} rules by DFA, {product} of {sets} sets merged"
     );
     if done < 10_000 {
         return;
@@ -288,7 +288,7 @@ fn same_decisions_as_libpcre2() {
         "only {by_dfa} of {rules} rules fit {BUDGET} states"
     );
     assert!(
-        merged * 100 >= sets * 80,
-        "only {merged} of {sets} sets of rules fit {BUDGET} states side by side"
+        product * 100 >= sets * 80,
+        "only {product} of {sets} sets of rules fit {BUDGET} states side by side"
     );
 }

@@ -43,13 +43,13 @@ pub fn rules(random: &mut Random) -> Case {
         let all = 0..u32::try_from(rule.elements.len()).expect("few elements");
         all.filter(|_| random.chance(50)).collect()
     };
-    let asked = rules.iter().map(&mut parts).collect();
+    let requested = rules.iter().map(&mut parts).collect();
     Case {
         rules,
         macros,
         caseless,
         conditions,
-        asked,
+        requested,
         ..Case::default()
     }
 }

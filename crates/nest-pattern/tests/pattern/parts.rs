@@ -80,7 +80,7 @@ fn forms_of_parts() {
 }
 
 /// All texts of at most three of the bytes that random patterns are made of.
-fn texts() -> Vec<Vec<u8>> {
+fn inputs() -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     let mut from = 0;
     for _ in 0..3 {
@@ -99,7 +99,7 @@ fn texts() -> Vec<Vec<u8>> {
 
 #[test]
 fn what_libpcre2_gives_a_part_is_within_its_bounds() {
-    let texts = texts();
+    let inputs = inputs();
     let forms = [
         Form::holding(&set("aB\n")),
         Form::containing(b"ab"),
@@ -140,7 +140,7 @@ fn what_libpcre2_gives_a_part_is_within_its_bounds() {
                 "seed {seed}: {alone}"
             );
             let mut least = None;
-            for text in &texts {
+            for text in &inputs {
                 let subject = [b"z", text.as_slice()].concat();
                 if !matches!(regex.find(&subject), Found::Match(_)) {
                     continue;
@@ -148,20 +148,20 @@ fn what_libpcre2_gives_a_part_is_within_its_bounds() {
                 matched += 1;
                 let n = u32::try_from(text.len()).expect("it is short");
                 least = least.or(Some(n));
-                let said = format!("seed {seed}, part {part}: {alone} and {text:?}: {shape:?}");
+                let report = format!("seed {seed}, part {part}: {alone} and {text:?}: {shape:?}");
                 assert!(
                     shape.least <= n && shape.most.is_none_or(|most| n <= most),
-                    "{said}"
+                    "{report}"
                 );
-                assert!(text.iter().all(|b| shape.bytes.contains(*b)), "{said}");
+                assert!(text.iter().all(|b| shape.bytes.contains(*b)), "{report}");
                 for (form, with) in forms.iter().zip(&with) {
-                    assert!(!form.fits(text) || with.is_some(), "{said}");
+                    assert!(!form.fits(text) || with.is_some(), "{report}");
                 }
             }
             exact += usize::from(least == Some(shape.least));
         }
         // Matches of all: as the whole is cut into parts.
-        for text in &texts {
+        for text in &inputs {
             let Some(ranges) = sim::parts(&nfa, text) else {
                 continue;
             };

@@ -1,18 +1,18 @@
-//! Bracketed classes.
+//! Parses character classes in brackets.
 
 use nest_diag::{Code, nearest};
 
 use super::escape::Escape;
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::{Atom, ByteSet};
 
 /// A member of a class.
 enum Member {
-    /// A byte, which may start or end a range.
+    /// A byte, which may begin or end a range.
     Byte(u8),
-    /// Several, which may not.
+    /// Several bytes, which may not.
     Set(ByteSet),
-    /// Reported, or `\E`.
+    /// Nothing: an error, or `\E`.
     Nothing,
 }
 
@@ -49,7 +49,7 @@ fn posix(name: &str) -> ByteSet {
 }
 
 impl Parser<'_, '_> {
-    /// A class; the parser stands behind its `[`.
+    /// Parses a class; the parser is after its `[`.
     pub(super) fn class(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
         for word in ["[[:<:]]", "[[:>:]]"] {
             if self.r.bytes[start..self.r.end].starts_with(word.as_bytes()) {
@@ -63,12 +63,7 @@ impl Parser<'_, '_> {
         if let Some(end) = self.posix_end() {
             self.r.at = end;
             let fix = format!("write `[{}]`", self.r.text(start, end));
-            self.refuse(
-                start,
-                Code::E0305,
-                "a POSIX class stands outside a class",
-                &fix,
-            );
+            self.refuse(start, Code::E0305, "a POSIX class is outside a class", &fix);
             return Ok(None);
         }
         self.r.at = start + 1;
@@ -84,7 +79,7 @@ impl Parser<'_, '_> {
                 return Ok(Some(Atom::Class { set, negated }));
             }
             let member = self.member(start, &mut quoting, &mut wide)?;
-            // `\Q` and `\E` are no members: a `]` behind them still is the first.
+            // `\Q` and `\E` are not members: a `]` after them is still the first member.
             let said_nothing = matches!(member, Member::Nothing)
                 && matches!(self.r.bytes.get(at..at + 2), Some(b"\\Q" | b"\\E"));
             first &= said_nothing;
@@ -105,7 +100,7 @@ impl Parser<'_, '_> {
                             at,
                             Code::E0305,
                             "a range cannot start with a class",
-                            "write the hyphen last, or `\\-`, if it is meant",
+                            "to match a hyphen, write it last, or `\\-`",
                         );
                     }
                 }
@@ -114,7 +109,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// `\E`, and `\Q\E`, say nothing, not even between a byte and its hyphen.
+    /// `\E` and `\Q\E` have no effect, not even between a byte and its hyphen.
     fn skip_empty_quotes(&mut self, quoting: &mut bool) {
         loop {
             if self.r.eat("\\E") {
@@ -125,7 +120,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Whether the hyphen here makes a range: it does not as the last member.
+    /// Whether the hyphen here makes a range. As the last member it does not.
     fn range_follows(&self, quoting: bool) -> bool {
         !quoting
             && self.r.peek() == Some(b'-')
@@ -145,7 +140,7 @@ impl Parser<'_, '_> {
         self.r.at += 1;
         let mut high = Member::Nothing;
         let said = self.r.diags.len();
-        // `\E` and `\Q` may stand between the hyphen and the end.
+        // `\E` and `\Q` may be between the hyphen and the end of the range.
         while matches!(high, Member::Nothing) && self.r.diags.len() == said {
             if !*quoting && self.r.peek() == Some(b']') {
                 set.insert(low);
@@ -156,7 +151,7 @@ impl Parser<'_, '_> {
         }
         match high {
             Member::Byte(high) if high < low => {
-                let fix = format!("a range goes upwards: write {:?} first", char::from(high));
+                let fix = format!("begin the range with {:?}", char::from(high));
                 self.refuse(at, Code::E0305, "the range is out of order", &fix);
             }
             Member::Byte(high) => set.insert_range(low, high),
@@ -164,7 +159,7 @@ impl Parser<'_, '_> {
                 at,
                 Code::E0305,
                 "a range cannot end with a class",
-                "write the hyphen last, or `\\-`, if it is meant",
+                "to match a hyphen, write it last, or `\\-`",
             ),
             Member::Nothing => {}
         }
@@ -185,7 +180,7 @@ impl Parser<'_, '_> {
                 class,
                 end,
                 "the class is not terminated",
-                "end it with `]` on the same line; a `]` that is meant stands first or as `\\]`",
+                "end it with `]` on the same line; to match `]`, write it first, or `\\]`",
             );
             self.r.at = class + 1;
             return Err(Abort);
@@ -199,7 +194,7 @@ impl Parser<'_, '_> {
                     Code::E0312,
                     at,
                     end,
-                    format!("`{text}` is more than one byte, and a class holds bytes"),
+                    format!("`{text}` is more than one byte, and a class contains single bytes"),
                     format!("write an alternative: `([…]|\"{text}\")`"),
                 );
             }
@@ -232,7 +227,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// One past the `[:…:]`, `[.….]` or `[=…=]` that starts here, told apart as PCRE2 does.
+    /// The position after the `[:…:]`, `[.….]` or `[=…=]` that starts here, recognised as in PCRE2.
     fn posix_end(&self) -> Option<usize> {
         let mark = self.r.peek_at(1)?;
         if self.r.peek() != Some(b'[') || !matches!(mark, b':' | b'.' | b'=') {
@@ -262,8 +257,8 @@ impl Parser<'_, '_> {
             self.refuse(
                 at,
                 Code::E0305,
-                "collating elements do not exist here",
-                "write the bytes that are meant",
+                "collating elements are not supported",
+                "write the bytes themselves",
             );
             return Member::Nothing;
         }
@@ -288,13 +283,13 @@ impl Parser<'_, '_> {
             );
             return Member::Nothing;
         }
-        // Without regard to case, PCRE2 takes `[:^upper:]` for "no letter", which no set that is
-        // folded later can say.
+        // When case is ignored, PCRE2 treats `[:^upper:]` as "not a letter". A set that is
+        // case-folded later cannot represent that.
         if negated && matches!(name, "upper" | "lower") {
             self.refuse(
                 at,
                 Code::E0305,
-                &format!("`[:^{name}:]` means something else without regard to case"),
+                &format!("`[:^{name}:]` has another meaning when case is ignored"),
                 &format!("write `[^[:{name}:]]`"),
             );
             return Member::Nothing;

@@ -1,17 +1,17 @@
-//! Backslashes outside strings, as PCRE2 reads them.
+//! Parses backslash escapes outside of strings, as in PCRE2.
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::ByteSet;
 
-/// What an escape stands for.
+/// The meaning of an escape.
 pub(super) enum Escape {
     /// One byte.
     Byte(u8),
     /// A class; negated or not.
     Set(ByteSet, bool),
-    /// `\C`: every byte.
+    /// `\C`: any byte.
     Any,
     /// `\A`.
     Start,
@@ -44,7 +44,7 @@ fn type_set(letter: u8) -> ByteSet {
 }
 
 impl Parser<'_, '_> {
-    /// An escape; the parser stands behind its backslash.
+    /// Parses an escape; the parser is after its backslash.
     pub(super) fn escape(&mut self, start: usize, in_class: bool) -> Result<Escape, Abort> {
         let Some(byte) = self.r.peek() else {
             self.refuse(
@@ -101,7 +101,7 @@ impl Parser<'_, '_> {
         Ok(Escape::Byte(value))
     }
 
-    /// `\0`, `\12`, `\377`; a back-reference where PCRE2 sees one.
+    /// `\0`, `\12`, `\377`; a back-reference where PCRE2 takes it for one.
     fn digit_escape(&mut self, start: usize, first: u8, in_class: bool) -> Escape {
         if first != b'0' && !in_class {
             let mut end = self.r.at;
@@ -131,7 +131,7 @@ impl Parser<'_, '_> {
             start,
             Code::E0306,
             "the escape is more than one byte",
-            "patterns match bytes: write the bytes that are meant, each as `\\xhh`",
+            "patterns match bytes: write each byte as `\\xhh`",
         );
         Escape::Nothing
     }
@@ -144,7 +144,7 @@ impl Parser<'_, '_> {
         );
     }
 
-    /// `\cX`; a blank there would be one that separates elements.
+    /// `\cX`; a blank here separates elements.
     fn control(&mut self, start: usize) -> Escape {
         match self.r.peek().filter(|b| b.is_ascii_graphic()) {
             Some(byte) => {
@@ -177,7 +177,7 @@ impl Parser<'_, '_> {
         self.one_byte(start, value)
     }
 
-    /// `\o{101}`, `\x{41}`; the parser stands on the brace.
+    /// `\o{101}`, `\x{41}`; the parser is at the brace.
     fn braced(&mut self, start: usize, base: u32) -> Escape {
         if self.r.eat("{") {
             let digits = self.r.at;
@@ -197,7 +197,7 @@ impl Parser<'_, '_> {
         Escape::Nothing
     }
 
-    /// Letters that say something else in PCRE2, or nothing.
+    /// Letters that have another meaning in PCRE2, or none.
     fn refuse_letter(&mut self, start: usize, byte: u8, in_class: bool) {
         let text = format!("`\\{}`", char::from(byte));
         match byte {
@@ -206,7 +206,7 @@ impl Parser<'_, '_> {
                 self.refuse(
                     start,
                     Code::E0315,
-                    &format!("{text} speaks of Unicode, and patterns match bytes"),
+                    &format!("{text} is for Unicode, but patterns match bytes"),
                     "write a class of bytes, such as `[[:alpha:]]`",
                 );
             }
@@ -214,7 +214,7 @@ impl Parser<'_, '_> {
                 start,
                 Code::E0306,
                 &format!("{text} has no meaning in a class"),
-                "leave off the backslash if the letter is meant",
+                "remove the backslash to match the letter",
             ),
             b'b' | b'B' | b'z' | b'Z' | b'G' => {
                 let end = self.r.at;
@@ -224,7 +224,7 @@ impl Parser<'_, '_> {
                 start,
                 Code::E0308,
                 "`\\K` needs backtracking",
-                "write what stands before it as an element of its own: `$1`, `$2`, … are the parts",
+                "write the part before it as a separate element: `$1`, `$2`, … are the parts",
             ),
             b'R' => self.refuse(
                 start,
@@ -241,15 +241,15 @@ impl Parser<'_, '_> {
                 self.refuse(
                     start,
                     Code::E0315,
-                    "`\\N{U+…}` speaks of Unicode, and patterns match bytes",
+                    "`\\N{U+…}` is for Unicode, but patterns match bytes",
                     "write the character in a string",
                 );
             }
             _ => self.refuse(
                 start,
                 Code::E0306,
-                &format!("{text} is no escape"),
-                "leave off the backslash if the letter is meant",
+                &format!("{text} is not an escape"),
+                "remove the backslash to match the letter",
             ),
         }
     }
@@ -261,7 +261,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Skips the name behind `\g` and `\k`.
+    /// Skips the name after `\g` and `\k`.
     fn reference_name(&mut self) {
         match self.r.peek() {
             Some(b'{') => self.braces(),
@@ -279,7 +279,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Skips a name in brackets, up to `close`, if it is one.
+    /// Skips a name in brackets up to `close`, if there is one.
     fn skip_past(&mut self, close: u8) {
         let inside = &self.r.bytes[self.r.at + 1..self.r.end];
         let name = |b: &u8| crate::reader::is_ident(*b) || b"+-^&= ".contains(b);

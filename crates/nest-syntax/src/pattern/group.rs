@@ -1,21 +1,21 @@
-//! Parentheses: groups, flags, and everything else that PCRE2 writes with them, which is refused.
+//! Parses groups and flags, and refuses everything else that PCRE2 writes with parentheses.
 
 use nest_diag::Code;
 
-use super::{Abort, DEEPEST, Parser};
+use super::parser::{Abort, DEEPEST, Parser};
 use crate::ast::{Atom, Flags};
 use crate::reader::{is_ident, is_ident_start, shown};
 
-/// What the text behind `(?` says.
+/// The meaning of the text after `(?`.
 enum Opening {
     /// A group follows.
     Group(Flags),
-    /// Nothing follows: `(?i)`, or something that was refused as a whole.
+    /// Nothing follows: `(?i)`, or a construct that was refused as a whole.
     Done(Option<Atom>),
 }
 
 impl Parser<'_, '_> {
-    /// A group; the parser stands behind its `(`.
+    /// Parses a group; the parser is after its `(`.
     pub(super) fn group(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
         if self.depth >= DEEPEST {
             self.r.report(
@@ -23,7 +23,7 @@ impl Parser<'_, '_> {
                 start,
                 start + 1,
                 format!("groups are nested deeper than {DEEPEST} levels"),
-                "name a part of the pattern as a macro",
+                "define a macro for a part of the pattern",
             );
             return Err(Abort);
         }
@@ -66,7 +66,7 @@ impl Parser<'_, '_> {
             start,
             start + 1,
             "this parenthesis is not closed",
-            "close it with `)` before the action; quote it if text is meant: \"(\"",
+            "close it with `)` before the action; quote it to match text: \"(\"",
         );
     }
 
@@ -109,7 +109,7 @@ impl Parser<'_, '_> {
             self.refuse(
                 start,
                 Code::E0309,
-                "`(?|` numbers groups anew, and groups do not number here",
+                "`(?|` renumbers groups, but groups have no numbers here",
                 "write `(?: )`",
             );
             return group;
@@ -138,16 +138,16 @@ impl Parser<'_, '_> {
                     start,
                     Code::E0309,
                     "a named group",
-                    "write `( )`, groups do not number here; `$1`, `$2`, … are the elements",
+                    "write `( )`, groups have no names or numbers; `$1`, `$2`, … are the elements",
                 );
                 Ok(Opening::Group(Flags::default()))
             }
-            (b'P', b'=') => self.refused(start, "a back-reference", "write what is meant again"),
+            (b'P', b'=') => self.refused(start, "a back-reference", "write the text again"),
             (b'P', b'>') | (b'R' | b'&' | b'0'..=b'9', _) | (b'+' | b'-', b'0'..=b'9') => self
                 .refused(
                     start,
                     "a recursion",
-                    "name the part as a macro and write `{NAME}`",
+                    "define a macro for the part and write `{NAME}`",
                 ),
             (b'C', _) => {
                 self.r.at += 1;
@@ -188,12 +188,13 @@ impl Parser<'_, '_> {
             match byte {
                 b')' => return Ok(Opening::Done(Some(Atom::SetFlags(flags)))),
                 b':' => return Ok(Opening::Group(flags)),
-                // In PCRE2 a letter on both sides of the hyphen is unset, as here.
+                // In PCRE2 too, a letter on both sides of the hyphen is unset.
                 b'-' if on && !caret => on = false,
                 b'i' => flags.caseless = value,
                 b's' => flags.dot_all = value,
                 b'U' => flags.swap_greed = value,
-                // They change what `^` in the middle, numbers and equal names mean: all refused.
+                // They change the meaning of `^` in the middle, of numbers and of equal names,
+                // which are all refused.
                 b'm' | b'n' | b'J' => {}
                 b'x' if !on => {}
                 b'x' => {
@@ -204,7 +205,7 @@ impl Parser<'_, '_> {
                         at,
                         end,
                         "the flag `x` changes what blanks and `#` mean",
-                        "leave it off: blanks do not count inside `( )`, comments are `/* */`",
+                        "remove it: blanks do not count inside `( )`, comments are `/* */`",
                     );
                 }
                 _ => {
@@ -214,7 +215,7 @@ impl Parser<'_, '_> {
                         Code::E0309,
                         start,
                         end,
-                        format!("`{found}` says nothing behind `(?`"),
+                        format!("`{found}` has no meaning after `(?`"),
                         "groups are `( )`, `(?: )` and `(?i: )`, flags `i`, `s`, `U`",
                     );
                     self.r.at = at;
@@ -239,7 +240,7 @@ impl Parser<'_, '_> {
         {
             (
                 Code::E0315,
-                format!("`(*{name}` sets up another matcher"),
+                format!("`(*{name}` configures another matcher"),
                 "leave it off",
             )
         } else {
@@ -247,7 +248,7 @@ impl Parser<'_, '_> {
             (
                 Code::E0308,
                 message,
-                "leave it off; rules compete by length, then by order",
+                "remove it; the longest match wins, then the first rule",
             )
         };
         let end = self.r.at;
@@ -255,7 +256,7 @@ impl Parser<'_, '_> {
         self.close_nested(start)
     }
 
-    /// Skips to behind the `)` that matches, over inner groups.
+    /// Skips past the matching `)`, including inner groups.
     fn close_nested(&mut self, start: usize) -> Result<(), Abort> {
         let mut depth = 1usize;
         while let Some(byte) = self.r.peek() {
@@ -275,7 +276,7 @@ impl Parser<'_, '_> {
         Err(Abort)
     }
 
-    /// Skips to behind the next `)` of this line; whether there is one.
+    /// Skips past the next `)` of this line. Returns whether there is one.
     fn skip_to_close(&mut self) -> bool {
         let line = self.r.line_end(self.r.at);
         let close = self.r.bytes[self.r.at..line]
@@ -291,8 +292,8 @@ impl Parser<'_, '_> {
         self.refuse(
             start,
             Code::E0307,
-            &format!("a {what} looks outside the match"),
-            "what follows a match stays unread for the next rule: leave it off",
+            &format!("a {what} depends on text outside the match"),
+            "what follows a match stays unread for the next rule: remove it",
         );
     }
 
@@ -306,7 +307,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Refuses what the automata cannot do, from `start` to here.
+    /// Refuses a construct that automata cannot implement, from `start` to here.
     pub(super) fn backtracking(&mut self, start: usize, what: &str, fix: &str) {
         self.refuse(
             start,

@@ -1,16 +1,16 @@
-//! Literal text: strings with C's escapes, and `\Q…\E`.
+//! Parses literal text: strings with C's escapes, and `\Q…\E`.
 //!
-//! A string is bytes: what the source holds between the quotes, UTF-8 included, with C17's escapes
-//! and GNU C's `\e`. `\u00e9` and `\U0001f600` stand for a character and give its UTF-8 bytes.
+//! A string consists of bytes: the source between the quotes in UTF-8, with the escapes of C17 and
+//! GNU C's `\e`. `\u00e9` and `\U0001f600` stand for the UTF-8 bytes of a character.
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::{Alt, Atom, Flags, Piece};
 use crate::reader::shown;
 
 impl Parser<'_, '_> {
-    /// A string; the parser stands behind its opening quote.
+    /// Parses a string; the parser is after its opening quote.
     pub(super) fn string(&mut self, start: usize) -> Result<Vec<u8>, Abort> {
         let mut bytes = Vec::new();
         loop {
@@ -36,8 +36,9 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Reports the string at `start`, whose line ends at `end`. If an earlier string of the line holds
-    /// the beginning of an action, it is that one which lacks its end: quotes pair up wrongly since.
+    /// Reports the unterminated string at `start`, whose line ends at `end`. If an earlier string
+    /// of the line contains the beginning of an action, that one is reported, because its missing
+    /// end made the later quotes pair up wrongly.
     fn unterminated(&mut self, start: usize, end: usize) {
         let end = start + self.r.bytes[start..end].trim_ascii_end().len();
         let before = &self.r.bytes[..start];
@@ -66,7 +67,7 @@ impl Parser<'_, '_> {
         );
     }
 
-    /// An escape of a string; the parser stands behind its backslash.
+    /// Parses an escape of a string; the parser is after its backslash.
     fn string_escape(&mut self, start: usize, bytes: &mut Vec<u8>) {
         let Some(byte) = self.r.peek() else { return };
         let simple = match byte {
@@ -108,7 +109,7 @@ impl Parser<'_, '_> {
                     Code::E0306,
                     start,
                     end,
-                    format!("`{found}` is no escape of C's strings"),
+                    format!("`{found}` is not an escape of C strings"),
                     "write `\\\\` for a backslash; pattern escapes stand outside quotes",
                 );
                 return;
@@ -140,7 +141,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// `\u` and `\U`: a character by its number, in UTF-8.
+    /// `\u` and `\U`: a character number, converted to UTF-8.
     fn string_character(&mut self, start: usize, kind: u8, bytes: &mut Vec<u8>) {
         let length = if kind == b'u' { 4 } else { 8 };
         self.r.at += 1;
@@ -157,14 +158,14 @@ impl Parser<'_, '_> {
                     Code::E0306,
                     start,
                     end,
-                    "the escape is no character",
-                    "write four hexadecimal digits behind `\\u`, eight behind `\\U`",
+                    "the escape is not a character",
+                    "write four hexadecimal digits after `\\u`, eight after `\\U`",
                 );
             }
         }
     }
 
-    /// Digits of `base`, at most `most`, saturated; `Some(0)` if there are none.
+    /// Reads at most `most` digits in `base`; saturates. `Some(0)` if there are none.
     pub(super) fn number(&mut self, base: u32, most: usize) -> Option<u32> {
         let mut value = 0u32;
         let mut left = most;
@@ -179,7 +180,7 @@ impl Parser<'_, '_> {
         Some(value)
     }
 
-    /// `\Q…\E` outside a class; a quantifier behind it repeats the last byte alone, as in PCRE2.
+    /// `\Q…\E` outside of a class. A quantifier after it repeats only the last byte, as in PCRE2.
     pub(super) fn quoted(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
         let from = self.r.at;
         let line = self.r.line_end(from);

@@ -1,14 +1,15 @@
-//! Patterns: elements, alternatives, pieces, quantifiers.
+//! Parses patterns: elements, alternatives, pieces, quantifiers.
 //!
-//! The dialect is PCRE2's (10.42, bytes): what `pcre2pattern(3)` defines is taken into the tree with
-//! the same meaning or refused with its fix; nothing means a third thing. The exceptions are the
-//! language's own: strings, `{NAME}`, blanks between elements, `{` that opens an action.
-//! Must not know automata, flags' effects, what a macro holds.
+//! The dialect is that of PCRE2 (10.42, bytes). A construct that `pcre2pattern(3)` defines either
+//! has the same meaning here or is refused with a fix. The exceptions belong to nest's own syntax:
+//! strings, `{NAME}`, blanks between elements, and `{` at the beginning of an action. Must not know
+//! automata, the effects of flags, or the texts of macros.
 
 mod class;
 mod escape;
 mod group;
 mod literal;
+mod parser;
 mod quant;
 mod word;
 
@@ -19,35 +20,31 @@ use crate::lookahead;
 use crate::names::Names;
 use crate::reader::{Reader, is_blank, is_ident_start};
 use escape::Escape;
+pub(crate) use parser::Abort;
+use parser::Parser;
 
-/// Groups may nest this deep, as in PCRE2.
-const DEEPEST: usize = 250;
-
-/// The rest of the pattern cannot be understood; the reason is reported.
-pub(crate) struct Abort;
-
-/// What ended a pattern.
+/// The end of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The reader stands on the `{` of the action.
+    /// The reader is at the `{` of the action.
     Action,
-    /// The end of the text, or the start of something that is no pattern.
+    /// The end of the text, or the start of something that is not a pattern.
     Other,
 }
 
-/// Reads a rule's pattern, up to its action.
+/// Parses a rule's pattern, up to its action.
 pub(crate) fn rule(r: &mut Reader, names: &Names) -> Result<(Pattern, Ending), Abort> {
     Parser::new(r, names, true).pattern()
 }
 
-/// Reads a macro's pattern, which is all of the reader's range.
+/// Parses a macro's pattern, which is the whole range of the reader.
 pub(crate) fn whole(r: &mut Reader, names: &Names) -> Result<Pattern, Abort> {
     Parser::new(r, names, false)
         .pattern()
         .map(|(pattern, _)| pattern)
 }
 
-/// A pattern in place of one in error: something, so that nothing else is said of it.
+/// A placeholder for a pattern with an error, so that no further errors follow from it.
 pub(crate) fn stand_in(r: &Reader) -> Pattern {
     let span = r.span(r.at, r.end);
     Pattern {
@@ -72,24 +69,6 @@ fn some_byte(span: Span) -> Element {
         },
         span,
     }
-}
-
-struct Parser<'r, 'a> {
-    r: &'r mut Reader<'a>,
-    names: &'r Names,
-    in_rule: bool,
-    /// Open groups.
-    depth: usize,
-    /// Plain `( )` groups so far: PCRE2 reads `\12` by their number.
-    groups: u32,
-    /// Nothing that can match stands before here: `^` says nothing.
-    leading: bool,
-    /// How many `^` and `\A` said nothing so far.
-    anchors: u32,
-    /// Up to here the letters have been looked at.
-    letters_end: usize,
-    /// Where the element being read starts.
-    element: usize,
 }
 
 impl<'r, 'a> Parser<'r, 'a> {
@@ -141,15 +120,15 @@ impl<'r, 'a> Parser<'r, 'a> {
                 Code::E0207,
                 start,
                 end,
-                "the pattern holds nothing to match",
-                "write what is to be matched behind the flags",
+                "the pattern contains nothing to match",
+                "write a pattern after the flags",
             );
             return Err(Abort);
         }
         Ok((pattern, ending))
     }
 
-    /// One element, or the flags of the whole pattern.
+    /// Parses one element, or the flags of the whole pattern.
     fn element(&mut self, pattern: &mut Pattern) -> Result<(), Abort> {
         let said = self.r.diags.len();
         let first = pattern.elements.is_empty();
@@ -167,7 +146,7 @@ impl<'r, 'a> Parser<'r, 'a> {
         let end = self.r.at;
         if let [branch] = alt.branches.as_slice() {
             match branch.as_slice() {
-                // In error it still is a part, so that the others keep their numbers.
+                // After an error it is still a part, so that the numbers of the others are right.
                 [] if self.r.diags.len() > said => {
                     pattern.elements.push(some_byte(self.r.span(start, end)));
                     return Ok(());
@@ -204,7 +183,8 @@ impl<'r, 'a> Parser<'r, 'a> {
         Ok(())
     }
 
-    /// Flags alone: for the whole pattern as its first element, for nothing elsewhere.
+    /// Flags alone. As the first element they apply to the whole pattern; elsewhere they have no
+    /// effect.
     fn lone_flags(&mut self, start: usize, first: bool, set: Flags, flags: &mut Flags) {
         if first {
             flags.caseless = set.caseless.or(flags.caseless);
@@ -216,8 +196,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                 Code::E0309,
                 start,
                 end,
-                "flags as an element of their own hold for nothing",
-                "write them first, for the whole pattern, or `(?i: )` around what they are for",
+                "flags in a separate element apply to nothing",
+                "write them first, for the whole pattern, or `(?i: )` around a part of it",
             );
         }
     }
@@ -301,7 +281,7 @@ impl<'r, 'a> Parser<'r, 'a> {
         }
     }
 
-    /// One atom; none if what stood here was reported, or says nothing at all.
+    /// Parses one atom. Returns `None` after an error, or if it has no effect.
     fn atom(&mut self, byte: u8, inner: bool) -> Result<Option<Atom>, Abort> {
         let start = self.r.at;
         if byte >= 0x80 {
@@ -325,8 +305,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                         Code::E0205,
                         start,
                         end,
-                        format!("`{word}` stands in a pattern"),
-                        "an action stands in `{ }`",
+                        format!("`{word}` appears in a pattern"),
+                        "write the action in `{ }`",
                     );
                     return Err(Abort);
                 }
@@ -341,7 +321,7 @@ impl<'r, 'a> Parser<'r, 'a> {
                     start,
                     end,
                     "the quantifier has nothing to repeat",
-                    "write it directly behind what it repeats; quote it if text is meant",
+                    "write it directly after what it repeats; quote it to match text",
                 );
                 return Ok(None);
             }
@@ -352,8 +332,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                     Code::E0210,
                     start,
                     start + 1,
-                    "`/` is Lex's trailing context",
-                    "leave it to the next rule; quote it if a slash is meant: \"/\"",
+                    "`/` is Lex syntax for trailing context",
+                    "let the next rule match what follows; quote it to match a slash: \"/\"",
                 );
                 return Ok(None);
             }
@@ -365,7 +345,7 @@ impl<'r, 'a> Parser<'r, 'a> {
             start,
             start + 1,
             message,
-            format!("quote it if text is meant: \"{found}\""),
+            format!("quote it to match text: \"{found}\""),
         );
         Ok(None)
     }
@@ -393,7 +373,7 @@ impl<'r, 'a> Parser<'r, 'a> {
             start,
             start + 1,
             "a macro has no action",
-            "quote the brace if text is meant: \"{\"",
+            "quote the brace to match text: \"{\"",
         );
     }
 
@@ -413,26 +393,26 @@ impl<'r, 'a> Parser<'r, 'a> {
         let text = self.r.text(start, end);
         let (message, fix) = match text {
             "^" | "\\A" if !self.in_rule => (
-                format!("{what} asserts a place, which a macro cannot"),
-                "leave it off: a match always starts at the first unread byte",
+                format!("{what} is an assertion, which a macro cannot contain"),
+                "remove it: a match always starts at the first unread byte",
             ),
             "$" | "\\Z" | "\\z" => (
-                format!("{what} looks outside the match"),
-                "write the line end that is to be matched: \"\\r\\n\", or a macro for it",
+                format!("{what} depends on text outside the match"),
+                "match the line end itself: write \"\\r\\n\", or a macro for it",
             ),
             "\\b" | "\\B" | "[[:<:]]" | "[[:>:]]" => (
-                format!("{what} looks outside the match"),
-                "write the byte that is to follow",
+                format!("{what} depends on text outside the match"),
+                "write the byte that follows",
             ),
             _ => (
-                format!("{what} asserts a place inside the match"),
-                "leave it off: a match always starts at the first unread byte",
+                format!("{what} is an assertion inside the match"),
+                "remove it: a match always starts at the first unread byte",
             ),
         };
         self.r.report(Code::E0307, start, end, message, fix);
     }
 
-    /// Characters beyond ASCII outside a string.
+    /// Characters outside of ASCII, outside of a string.
     fn wide_characters(&mut self) {
         let start = self.r.at;
         while self.r.peek().is_some_and(|b| b >= 0x80) {

@@ -1,8 +1,8 @@
-//! Quantifiers: `*`, `+`, `?` and counts.
+//! Parses quantifiers: `*`, `+`, `?` and counts.
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::Quant;
 use crate::reader::Reader;
 
@@ -10,7 +10,7 @@ use crate::reader::Reader;
 const LARGEST: u32 = 65535;
 
 impl Parser<'_, '_> {
-    /// The quantifier here, if there is one.
+    /// Parses the quantifier here, if there is one.
     pub(super) fn quantifier(&mut self) -> Result<Option<Quant>, Abort> {
         self.blanks_before(|r| {
             matches!(r.peek(), Some(b'*' | b'+' | b'?'))
@@ -38,7 +38,7 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 "a possessive quantifier needs backtracking",
-                "leave off the `+`",
+                "remove the `+`",
             );
         }
         let again = self.r.at;
@@ -54,7 +54,7 @@ impl Parser<'_, '_> {
                 again,
                 end,
                 "a quantifier follows a quantifier",
-                "put what is to be repeated into `( )`",
+                "put the repeated part into `( )`",
             );
         }
         Ok(Some(Quant {
@@ -64,7 +64,7 @@ impl Parser<'_, '_> {
         }))
     }
 
-    /// Inside a group, skips blanks if `what` stands behind them.
+    /// Inside a group, skips blanks if `what` follows them.
     pub(super) fn blanks_before(&mut self, what: impl Fn(&Reader) -> bool) {
         if self.depth == 0 {
             return;
@@ -92,7 +92,7 @@ impl Parser<'_, '_> {
                 Code::E0304,
                 start,
                 end,
-                "the count is not one",
+                "the count is invalid",
                 "counts are `{2}`, `{2,}` and `{2,3}`, without blanks",
             );
             return Err(Abort);
@@ -105,7 +105,7 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 message,
-                "leave off the bound: `{1,}`",
+                "remove the upper limit: `{1,}`",
             );
             return Ok((0, None));
         }
@@ -115,7 +115,7 @@ impl Parser<'_, '_> {
                 Code::E0304,
                 start,
                 end,
-                "the count's bounds are out of order",
+                "the limits of the count are out of order",
                 fix,
             );
             return Ok((0, None));
@@ -123,7 +123,7 @@ impl Parser<'_, '_> {
         Ok((min, max))
     }
 
-    /// The number here, saturated.
+    /// Reads the number here; saturates.
     pub(super) fn digits(&mut self) -> u32 {
         let mut value = 0u32;
         while let Some(digit) = self.r.peek().filter(u8::is_ascii_digit) {
@@ -135,7 +135,7 @@ impl Parser<'_, '_> {
         value
     }
 
-    /// `{,3}` is text in PCRE2, a count in Perl, and would open an action here.
+    /// `{,3}` is text in PCRE2 and a count in Perl, and would begin an action here.
     pub(super) fn open_count(&mut self, start: usize) -> Option<Quant> {
         let mut end = start + 2;
         while end < self.r.end && self.r.bytes[end].is_ascii_digit() {
@@ -160,7 +160,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// A count that follows nothing: no C starts like that, so it is no action either.
+    /// A count that follows nothing. It cannot be an action, because no C code starts like this.
     pub(super) fn stray_count(&mut self) -> bool {
         let start = self.r.at;
         if self.r.peek() != Some(b'{') {
@@ -179,13 +179,13 @@ impl Parser<'_, '_> {
             start,
             inside + 1,
             "the count has nothing to repeat",
-            "write it directly behind what it repeats",
+            "write it directly after what it repeats",
         );
         true
     }
 }
 
-/// Whether the byte behind the next is a digit.
+/// Whether the byte after the next is a digit.
 fn digit_follows(r: &Reader) -> bool {
     r.peek_at(1).is_some_and(|b| b.is_ascii_digit())
 }

@@ -1,14 +1,14 @@
-//! Words in a pattern: macros, and what looks like one.
+//! Parses words in a pattern: macros, and text that looks like one.
 
 use nest_diag::Code;
 
-use super::{Abort, Parser};
+use super::parser::{Abort, Parser};
 use crate::ast::{Atom, Piece};
 use crate::names::Kind;
 use crate::reader::{is_blank, is_ident_start};
 
 impl Parser<'_, '_> {
-    /// What users of Lex write at the start of a rule.
+    /// Constructs that Lex users write at the start of a rule.
     pub(super) fn lex_habit(&mut self) -> Result<(), Abort> {
         let start = self.r.at;
         if self.r.looking_at("<<EOF>>") {
@@ -18,8 +18,8 @@ impl Parser<'_, '_> {
                 Code::E0210,
                 start,
                 end,
-                "`<<EOF>>` is Lex's; a rule matches bytes",
-                "write what is to be done when the client has gone in the END rule",
+                "`<<EOF>>` is Lex syntax; a rule matches bytes",
+                "write an END rule for what happens when the client has gone",
             );
             return Err(Abort);
         }
@@ -44,17 +44,17 @@ impl Parser<'_, '_> {
                     let list = self.r.text(start + 1, end).replace(',', " || ");
                     let help = match list.replace("INITIAL", "DEFAULT") {
                         all if all.contains('*') => {
-                            "leave it out: a rule without a condition is active in every state"
+                            "remove it: a rule without a condition is active in every state"
                                 .to_owned()
                         }
-                        list => format!("write `{list}:` in front of the pattern"),
+                        list => format!("write `{list}:` before the pattern"),
                     };
                     self.r.at = end + 1;
                     self.r.report(
                         Code::E0210,
                         start,
                         end + 1,
-                        "a start condition is written as in Lex",
+                        "this is a Lex start condition",
                         help,
                     );
                     return Ok(());
@@ -64,7 +64,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// An element that is one identifier, with at most a quantifier.
+    /// An element that is a single identifier, with at most a quantifier.
     pub(super) fn bare_word(&mut self) -> Result<Option<Piece>, Abort> {
         let start = self.r.at;
         let end = self.r.ident_end(start);
@@ -85,7 +85,7 @@ impl Parser<'_, '_> {
                 Code::E0205,
                 start,
                 end,
-                format!("the state `{word}` stands in a pattern"),
+                format!("the state `{word}` appears in a pattern"),
                 "if a new rule starts here, the rule above has no action: write `{ }` behind its \
                  pattern; if text is meant, quote it",
             );
@@ -121,8 +121,8 @@ impl Parser<'_, '_> {
                     Code::E0301,
                     start,
                     end,
-                    format!("`{word}` is no macro"),
-                    format!("{help}quote it if text is meant: \"{word}\""),
+                    format!("`{word}` is not a macro"),
+                    format!("{help}quote it to match text: \"{word}\""),
                 );
             }
         }
@@ -141,11 +141,11 @@ impl Parser<'_, '_> {
             start,
             end,
             format!("`{word}` is a condition macro and cannot stand in a pattern"),
-            "a condition stands in front of the pattern, with a `:` between them",
+            "write the condition before the pattern, with a `:` between them",
         );
     }
 
-    /// A character for itself, unless the word that starts with it is a macro's name.
+    /// A literal character, unless the word that starts with it is the name of a macro.
     pub(super) fn character(&mut self, start: usize, byte: u8) -> Atom {
         if start >= self.letters_end && is_ident_start(byte) {
             let end = self.r.ident_end(start);
@@ -158,8 +158,8 @@ impl Parser<'_, '_> {
                         Code::E0302,
                         start,
                         end,
-                        format!("the macro `{word}` stands inside a longer element"),
-                        format!("write `{{{word}}}`; quote it if text is meant: \"{word}\""),
+                        format!("the macro `{word}` is inside a longer element"),
+                        format!("write `{{{word}}}`; quote it to match text: \"{word}\""),
                     );
                     return Atom::Macro(self.r.name(start, end));
                 }
@@ -172,7 +172,7 @@ impl Parser<'_, '_> {
                     .any(|w| w.iter().all(u8::is_ascii_alphabetic)) =>
                 {
                     let only = if self.r.text(0, start).ends_with('\'') {
-                        "; a `'` is no quote here"
+                        "; `'` does not quote here"
                     } else {
                         ""
                     };
@@ -180,8 +180,8 @@ impl Parser<'_, '_> {
                         Code::W0301,
                         start,
                         end,
-                        format!("`{word}` stands outside quotes"),
-                        format!("write \"{word}\" if text is meant{only}"),
+                        format!("`{word}` is outside quotes"),
+                        format!("write \"{word}\" to match text{only}"),
                     );
                 }
                 _ => {}
@@ -190,7 +190,7 @@ impl Parser<'_, '_> {
         Atom::Bytes(vec![byte])
     }
 
-    /// `{NAME}`: the parser stands behind its `{`.
+    /// `{NAME}`; the parser is after its `{`.
     pub(super) fn macro_use(&mut self, start: usize) -> Result<Option<Atom>, Abort> {
         let end = self.r.ident_end(start + 1);
         let name = self.r.name(start + 1, end);
@@ -202,8 +202,8 @@ impl Parser<'_, '_> {
                 Code::E0205,
                 start + 1,
                 end,
-                format!("the state `{}` stands in a pattern", name.text),
-                "a state stands in the condition in front of the pattern",
+                format!("the state `{}` appears in a pattern", name.text),
+                "write the state in the condition before the pattern",
             ),
             None => {
                 let help = self
@@ -228,7 +228,7 @@ impl Parser<'_, '_> {
         Ok(Some(Atom::Macro(name)))
     }
 
-    /// Whether `{NAME}` stands here.
+    /// Whether `{NAME}` is here.
     pub(super) fn macro_use_here(&self) -> bool {
         let start = self.r.at + 1;
         let end = self.r.ident_end(start);

@@ -1,4 +1,5 @@
-//! What stands before the first rule: per-connection declarations, and what was meant to be one.
+//! Parses what precedes the first rule: per-connection declarations, and mistakes that look like
+//! them.
 //!
 //! Must not know rules, patterns or conditions.
 
@@ -8,11 +9,11 @@ use super::{Parser, fence};
 use crate::csource;
 use crate::names::RESERVED;
 
-/// As much of a line is looked at.
+/// The number of bytes of a line that are examined.
 const LONGEST_REMARK: usize = 400;
 
 impl Parser<'_> {
-    /// One per-connection declaration or `%{ %}` block, if one stands here.
+    /// Parses one per-connection declaration or `%{ %}` block, if there is one here.
     pub(super) fn local(&mut self) -> bool {
         let start = self.r.at;
         if self.r.looking_at("%{") {
@@ -45,7 +46,7 @@ impl Parser<'_> {
         typed
     }
 
-    /// A line that starts as a declaration and does not end as one.
+    /// A line that starts like a declaration but does not end like one.
     pub(super) fn broken_declaration(&mut self, start: usize) {
         let line = self.r.line_end(start);
         let end = start + self.r.bytes[start..line].trim_ascii_end().len();
@@ -59,7 +60,7 @@ impl Parser<'_> {
         );
     }
 
-    /// Reports and skips what belongs into another section.
+    /// Reports and skips what belongs in another section.
     pub(super) fn misplaced(&mut self) -> bool {
         let start = self.r.at;
         if self.r.looking_at("%{") {
@@ -67,7 +68,7 @@ impl Parser<'_> {
                 Code::E0201,
                 start,
                 start + 2,
-                "C text stands among the rules",
+                "C text is among the rules",
                 "write it before the first rule, or before the first `%%`",
             );
             fence(&mut self.r);
@@ -77,17 +78,17 @@ impl Parser<'_> {
         let word = self.r.text(start, word_end);
         let (message, help) = if self.r.looking_at("%") && word.len() > 1 {
             (
-                format!("the declaration `{word}` stands among the rules"),
+                format!("the declaration `{word}` is among the rules"),
                 "write it before the first `%%`",
             )
         } else if self.comment_habit(start) {
             (
-                "`#` begins no comment".to_owned(),
+                "`#` does not begin a comment".to_owned(),
                 "comments are `// …` and `/* … */`",
             )
         } else if csource::is_preprocessor_word(word) {
             (
-                format!("the preprocessor line `{word}` stands among the rules"),
+                format!("the preprocessor line `{word}` is among the rules"),
                 "write it into `%{ %}` before the first `%%`",
             )
         } else {
@@ -100,12 +101,12 @@ impl Parser<'_> {
         true
     }
 
-    /// Whether a line is what other languages have as a comment: words behind a `#`, no action.
+    /// Whether a line looks like a comment of another language: words after a `#`, and no action.
     fn comment_habit(&self, start: usize) -> bool {
         if !self.r.looking_at("#") {
             return false;
         }
-        // Remarks are short; one endless line must not be read again for each of its rules.
+        // Such comments are short; a very long line must not be read again for each of its rules.
         let end = self.r.char_end((start + LONGEST_REMARK).min(self.r.end));
         let line = self.r.text(start, end).lines().next().unwrap_or_default();
         let rest = line.trim_start_matches('#');
@@ -116,7 +117,7 @@ impl Parser<'_> {
         is_word && apart && !line.contains('{')
     }
 
-    /// A per-connection declaration behind the first rule.
+    /// A per-connection declaration after the first rule.
     pub(super) fn late_declaration(&mut self, start: usize) -> bool {
         let end = self.r.ident_end(start);
         let word = self.r.text(start, end);
@@ -132,8 +133,8 @@ impl Parser<'_> {
             Code::E0201,
             start,
             end,
-            "a C declaration stands among the rules",
-            "per-connection declarations stand before the first rule",
+            "a C declaration is among the rules",
+            "write per-connection declarations before the first rule",
         );
         true
     }

@@ -1,0 +1,524 @@
+//! The rows: every directive, and the functions of `nest.h` that do the same without being what a
+//! directive becomes. Must not know: how rows are looked up.
+
+use super::roles::Role;
+use super::rows::{Directive, Does, Form, Function, PartAs, Reads, SELF, States, Wait};
+use nest_feature::Feature;
+
+const fn d(
+    name: &'static str,
+    form: Form,
+    c: &'static str,
+    usage: &'static str,
+    doc: &'static str,
+) -> Directive {
+    Directive {
+        name,
+        form,
+        c,
+        usage,
+        doc,
+        does: Does::NOTHING,
+        known_as: &[],
+        instead_of: &[],
+    }
+}
+
+const fn f(c: &'static str, does: Does) -> Function {
+    Function { c, does }
+}
+
+impl Directive {
+    const fn states(mut self, states: States) -> Self {
+        self.does.states = states;
+        self
+    }
+
+    const fn closes(mut self) -> Self {
+        self.does.closes = true;
+        self
+    }
+
+    const fn replies(mut self) -> Self {
+        self.does.replies = true;
+        self.does.waits = Some(Wait::Output);
+        self
+    }
+
+    const fn reads(mut self, reads: Reads, wait: Wait) -> Self {
+        self.does.reads = reads;
+        self.does.waits = Some(wait);
+        self
+    }
+
+    const fn waits(mut self, wait: Wait) -> Self {
+        self.does.waits = Some(wait);
+        self
+    }
+
+    const fn text(mut self, text: &'static [Role]) -> Self {
+        self.does.text = text;
+        self
+    }
+
+    /// Its first argument is the name of a file beneath fileRoot.
+    const fn names_file(mut self) -> Self {
+        self.does.text = FILE_NAME;
+        self.does.needs = Some(Feature::Files);
+        self
+    }
+
+    const fn needs(mut self, need: Feature) -> Self {
+        self.does.needs = Some(need);
+        self
+    }
+
+    const fn limits_idle(mut self) -> Self {
+        self.does.limits_idle = true;
+        self
+    }
+
+    const fn in_block(mut self) -> Self {
+        self.does.in_block = true;
+        self
+    }
+
+    const fn known_as(mut self, names: &'static [&'static str]) -> Self {
+        self.known_as = names;
+        self
+    }
+
+    const fn instead_of(mut self, names: &'static [&'static str]) -> Self {
+        self.instead_of = names;
+        self
+    }
+}
+
+const FILE_NAME: &[Role] = &[Role::Own, Role::Other];
+
+/// The part directive, `$0`, `$1`, ….
+pub const PART: Directive = d(
+    "n",
+    Form::Part,
+    "nest_part",
+    "$n",
+    "a part as a private string",
+);
+
+/// Every directive by name, those of later versions last. Of several rows with the same function
+/// the first one says what the function does.
+pub const DIRECTIVES: &[Directive] = &[
+    d(
+        "len",
+        Form::OfPart(PartAs::Length),
+        "nest_length",
+        "$len(n)",
+        "the length of a part",
+    )
+    .in_block(),
+    d(
+        "ptr",
+        Form::OfPart(PartAs::Bytes),
+        "nest_bytes_at",
+        "$ptr(n)",
+        "a part's bytes in place",
+    )
+    .in_block(),
+    d(
+        "be",
+        Form::OfPart(PartAs::Number),
+        "nest_be",
+        "$be(n)",
+        "the big-endian number in a part",
+    ),
+    d(
+        "le",
+        Form::OfPart(PartAs::Number),
+        "nest_le",
+        "$le(n)",
+        "the little-endian number in a part",
+    ),
+    d(
+        "seen",
+        Form::States { star: false },
+        "nest_seen",
+        "$seen(S, …)",
+        "marks states",
+    )
+    .states(States::Marks),
+    d(
+        "clear",
+        Form::States { star: true },
+        "nest_clear",
+        "$clear(S, …)",
+        "forgets states",
+    )
+    .states(States::Clears),
+    d(
+        "next",
+        Form::States { star: false },
+        "nest_seen",
+        "$next(S, …)",
+        "these states and no other",
+    )
+    .states(States::Only)
+    .known_as(&["goto"]),
+    d(
+        "isset",
+        Form::OneState,
+        "nest_isset",
+        "$isset(S)",
+        "whether a state holds",
+    )
+    .states(States::Tests),
+    d(
+        "LASTSEEN",
+        Form::OneState,
+        "nest_lastseen",
+        "$LASTSEEN(S)",
+        "whether S was marked last",
+    )
+    .states(States::TestsLast),
+    d(
+        "reply",
+        Form::Reply {
+            one: "nest_reply",
+            list: "nest_reply_list",
+        },
+        "nest_replyf",
+        "$reply(…)",
+        "queues output",
+    )
+    .replies()
+    .known_as(&["print", "printf", "send", "write"]),
+    d(
+        "replyBytes",
+        Form::Call { least: 2, most: 2 },
+        "nest_reply_bytes",
+        "$replyBytes(p, n)",
+        "queues n bytes",
+    )
+    .replies(),
+    d(
+        "flush",
+        Form::Call { least: 0, most: 0 },
+        "nest_flush",
+        "$flush()",
+        "sends now",
+    ),
+    d(
+        "close",
+        Form::Call { least: 0, most: 0 },
+        "nest_close",
+        "$close()",
+        "ends the connection",
+    )
+    .closes()
+    .known_as(&["exit"]),
+    d(
+        "return",
+        Form::Return,
+        "return",
+        "$return",
+        "leaves the action",
+    ),
+    d(
+        "reason",
+        Form::Call { least: 0, most: 0 },
+        "nest_reason",
+        "$reason()",
+        "why it ends",
+    ),
+    d(
+        "reasonText",
+        Form::Call { least: 0, most: 0 },
+        "nest_reason_text",
+        "$reasonText()",
+        "why it ends, in words",
+    ),
+    d(
+        "peer",
+        Form::Call { least: 0, most: 0 },
+        "nest_peer",
+        "$peer()",
+        "the client's address",
+    )
+    .in_block()
+    .needs(Feature::Peer),
+    d(
+        "id",
+        Form::Call { least: 0, most: 0 },
+        "nest_id",
+        "$id()",
+        "a number unique in this run",
+    )
+    .in_block(),
+    d(
+        "self",
+        Form::Plain,
+        SELF,
+        "$self",
+        "the session, for C helpers",
+    )
+    .states(States::HandsOn),
+    d(
+        "log",
+        Form::Log,
+        "nest_log",
+        "$log(level, format, …)",
+        "a line in the server's log",
+    )
+    .in_block()
+    .text(&[Role::Other, Role::Format, Role::Other]),
+    d(
+        "keep",
+        Form::Call { least: 1, most: 1 },
+        "nest_keep",
+        "$keep(n)",
+        "memory until END",
+    )
+    .needs(Feature::Keep),
+    d(
+        "date",
+        Form::Global,
+        "nest_date",
+        "$date()",
+        "the HTTP date",
+    ),
+    d(
+        "read",
+        Form::Call { least: 1, most: 1 },
+        "nest_read",
+        "$read(n)",
+        "the next n bytes",
+    )
+    .reads(Reads::Bytes, Wait::Message),
+    d(
+        "readLine",
+        Form::Filled {
+            least: 0,
+            rest: &["SIZE_MAX"],
+        },
+        "nest_read_line",
+        "$readLine(max)",
+        "the next line",
+    )
+    .reads(Reads::Line, Wait::Message),
+    d(
+        "readInto",
+        Form::Call { least: 2, most: 2 },
+        "nest_read_into",
+        "$readInto(buffer, n)",
+        "the next n bytes, into a buffer",
+    )
+    .reads(Reads::Into(0), Wait::Bytes),
+    d(
+        "skip",
+        Form::Call { least: 1, most: 1 },
+        "nest_skip",
+        "$skip(n)",
+        "drops the next n bytes",
+    )
+    .reads(Reads::Dropped, Wait::Bytes),
+    d(
+        "pending",
+        Form::Call { least: 0, most: 0 },
+        "nest_pending",
+        "$pending()",
+        "whether input is waiting",
+    ),
+    d(
+        "sleep",
+        Form::Duration { none: false },
+        "nest_sleep",
+        "$sleep(5s)",
+        "a pause of this connection",
+    )
+    .waits(Wait::Time)
+    .known_as(&["wait"]),
+    d(
+        "timeout",
+        Form::Duration { none: true },
+        "nest_timeout",
+        "$timeout(30s)",
+        "this connection's idle limit",
+    )
+    .limits_idle()
+    .needs(Feature::Timeout),
+    d(
+        "draining",
+        Form::Call { least: 0, most: 0 },
+        "nest_draining",
+        "$draining()",
+        "whether the server is stopping",
+    ),
+    d(
+        "fileOpen",
+        Form::Call { least: 2, most: 2 },
+        "nest_file_open",
+        "$fileOpen(path, &info)",
+        "opens a file and says what it is",
+    )
+    .names_file()
+    .instead_of(&[
+        "open", "open64", "openat", "fopen", "fopen64", "freopen", "stat", "lstat", "access",
+    ]),
+    d(
+        "fileReply",
+        Form::Filled {
+            least: 1,
+            rest: &["0", "NEST_WHOLE"],
+        },
+        "nest_file_reply",
+        "$fileReply(path or info, offset, length)",
+        "queues a file",
+    )
+    .replies()
+    .names_file(),
+    d(
+        "fileReceive",
+        Form::Filled {
+            least: 1,
+            rest: &["NEST_WHOLE", "0"],
+        },
+        "nest_file_receive",
+        "$fileReceive(path, length, NEST_SYNC)",
+        "receives a file",
+    )
+    .reads(Reads::Dropped, Wait::Bytes)
+    .names_file()
+    .instead_of(&["creat"]),
+    d(
+        "fileCreate",
+        Form::Call { least: 1, most: 1 },
+        "nest_file_create",
+        "$fileCreate(path)",
+        "begins a file that is written piece by piece",
+    )
+    .names_file()
+    .needs(Feature::Uploads)
+    .instead_of(&["creat"]),
+    d(
+        "fileWrite",
+        Form::Call { least: 3, most: 3 },
+        "nest_file_write",
+        "$fileWrite(upload, p, n)",
+        "appends to it",
+    )
+    .needs(Feature::Files),
+    d(
+        "fileCommit",
+        Form::Filled {
+            least: 1,
+            rest: &["0"],
+        },
+        "nest_file_commit",
+        "$fileCommit(upload, NEST_SYNC)",
+        "puts it in its place",
+    )
+    .needs(Feature::Files),
+    d(
+        "fileDrop",
+        Form::Call { least: 1, most: 1 },
+        "nest_file_drop",
+        "$fileDrop(upload)",
+        "gives it up",
+    )
+    .needs(Feature::Files),
+    d(
+        "fileDelete",
+        Form::Call { least: 1, most: 1 },
+        "nest_file_delete",
+        "$fileDelete(path)",
+        "deletes a file",
+    )
+    .names_file()
+    .instead_of(&["unlink", "unlinkat", "remove"]),
+    d(
+        "fileList",
+        Form::Call { least: 2, most: 2 },
+        "nest_file_list",
+        "$fileList(path, &list)",
+        "what a folder holds",
+    )
+    .names_file()
+    .needs(Feature::Lists)
+    .instead_of(&["opendir", "scandir"]),
+    d(
+        "block",
+        Form::Block,
+        "nest_block_begin",
+        "$block { … }",
+        "code that blocks, beside the loop",
+    )
+    .waits(Wait::Block)
+    .needs(Feature::Blocks),
+    d("lock", Form::Later, "", "$lock { … }", ""),
+    d("recovered", Form::Later, "", "$recovered()", ""),
+    d("join", Form::Later, "", "$join(g)", ""),
+    d("leave", Form::Later, "", "$leave(g)", ""),
+    d("broadcast", Form::Later, "", "$broadcast(g, …)", ""),
+    d("dial", Form::Later, "", "$dial(address)", ""),
+    d("listen", Form::Later, "", "$listen(…)", ""),
+    d("relay", Form::Later, "", "$relay(a, b)", ""),
+    d("readAny", Form::Later, "", "$readAny(…)", ""),
+    d("startTLS", Form::Later, "", "$startTLS()", ""),
+    d("priority", Form::Later, "", "$priority(n)", ""),
+];
+
+const REPLIES: Does = Does {
+    replies: true,
+    waits: Some(Wait::Output),
+    ..Does::NOTHING
+};
+
+/// Replies with a format as the first argument behind the session.
+const FORMATS: Does = Does {
+    text: &[Role::Format, Role::Other],
+    ..REPLIES
+};
+
+const REPLIES_FILE: Does = Does {
+    needs: Some(Feature::Files),
+    ..REPLIES
+};
+
+/// Functions of `nest.h` that no row above describes: they belong to a directive whose C depends on
+/// its arguments, or to none. They come first when a function is looked up.
+pub const FUNCTIONS: &[Function] = &[
+    f(PART.c, Does::NOTHING),
+    f("nest_reply", REPLIES),
+    f("nest_reply_list", REPLIES),
+    f("nest_replyf", FORMATS),
+    f("nest_vreplyf", FORMATS),
+    f(
+        "nest_clear_all",
+        Does {
+            states: States::ClearsAll,
+            ..Does::NOTHING
+        },
+    ),
+    f("nest_file_reply_open", REPLIES_FILE),
+    f("nest_file_reply_value", REPLIES_FILE),
+    f(
+        "nest_file_reply_path",
+        Does {
+            text: FILE_NAME,
+            ..REPLIES_FILE
+        },
+    ),
+    f(
+        "nest_file_root",
+        Does {
+            needs: Some(Feature::Files),
+            ..Does::NOTHING
+        },
+    ),
+    f(
+        "nest_block_end",
+        Does {
+            needs: Some(Feature::Blocks),
+            ..Does::NOTHING
+        },
+    ),
+];

@@ -1,0 +1,224 @@
+//! The paths through every action, and through the functions that it hands the session. Must not
+//! know: how a body is followed.
+
+use super::paths::{Closes, Path, Paths};
+use super::table::{Key, Table};
+use super::text::{Stop, Text};
+use super::{lexical, text, walk};
+use crate::library::{Library, Parsed};
+use crate::read::Read;
+use crate::scope;
+use crate::source::{Owner, Source};
+use std::collections::{BTreeMap, BTreeSet};
+use tree_sitter::Node;
+
+/// Rounds after which functions that call each other are given up.
+const ROUNDS: usize = 40;
+
+/// What an action may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// The ways through it.
+    pub paths: Vec<Path>,
+    /// Whether these are the ways that its text has, and no more.
+    pub exact: bool,
+}
+
+impl Effect {
+    fn of(found: Result<Paths, Stop>, states: u64) -> Effect {
+        match found {
+            Ok(paths) => Effect {
+                paths: paths.iter().copied().collect(),
+                exact: !paths.is_widened(),
+            },
+            Err(_) => Effect {
+                paths: vec![Path::anything(states)],
+                exact: false,
+            },
+        }
+    }
+}
+
+/// What all actions of a machine but END's may do, which changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effects {
+    /// START's; none if there is no START rule.
+    pub start: Option<Effect>,
+    /// Each rule's.
+    pub rules: Vec<Effect>,
+    /// Each TIMEOUT rule's.
+    pub timers: Vec<Effect>,
+}
+
+/// For each rule of `m`, whether every way through its action answers or ends the connection, and
+/// none takes more input.
+#[must_use]
+pub fn answers(m: &Source<'_>) -> Vec<bool> {
+    Effects::with_answers(m).1
+}
+
+impl Effects {
+    /// Reads the actions of `m`.
+    #[must_use]
+    pub fn of(m: &Source<'_>) -> Effects {
+        let [found] = Effects::of_actions(m, false, [false]);
+        Effects::sorted(m, found)
+    }
+
+    /// The same, and [`answers`]: each action is parsed once.
+    #[must_use]
+    pub fn with_answers(m: &Source<'_>) -> (Effects, Vec<bool>) {
+        let [found, until] = Effects::of_actions(m, false, [false, true]);
+        let ends = |e: &Effect| e.paths.iter().all(|p| p.closes == Closes::Yes);
+        let answers = until.iter().take(m.rules.len()).map(ends).collect();
+        (Effects::sorted(m, found), answers)
+    }
+
+    fn sorted(m: &Source<'_>, mut found: Vec<Effect>) -> Effects {
+        let start = m.start.as_ref().and_then(|_| found.pop());
+        let timers = found.split_off(m.rules.len());
+        Effects {
+            start,
+            rules: found,
+            timers,
+        }
+    }
+
+    /// Those of all actions, END's too.
+    pub(super) fn of_all(m: &Source<'_>) -> Vec<Effect> {
+        let [found] = Effects::of_actions(m, true, [false]);
+        found
+    }
+
+    /// Of rules, TIMEOUT rules, START and, if it is asked for, END; for each of `answers`: whether
+    /// an answer counts as an end.
+    fn of_actions<const N: usize>(
+        m: &Source<'_>,
+        end: bool,
+        answers: [bool; N],
+    ) -> [Vec<Effect>; N] {
+        let actions = m.actions().filter(|(owner, _)| end || *owner != Owner::End);
+        let mut parser = scope::parser();
+        let parsed = Parsed::of(m, &mut parser);
+        let library = Library::of(m, &parsed);
+        let prefix = format!("{}_STATE_", m.name);
+        let all: Vec<Read<'_>> = actions
+            .map(|(_, action)| Read::of(action, &mut parser))
+            .collect();
+        answers.map(|answers| {
+            let mut reader = Reader {
+                states: m.states,
+                library: &library,
+                table: Table::default(),
+                prefix: &prefix,
+                answers,
+            };
+            reader.all(&all)
+        })
+    }
+}
+
+struct Reader<'a, 'p> {
+    states: &'a [String],
+    library: &'a Library<'p>,
+    table: Table,
+    prefix: &'a str,
+    answers: bool,
+}
+
+impl Reader<'_, '_> {
+    /// Actions and functions, until nothing more is found.
+    fn all(&mut self, actions: &[Read<'_>]) -> Vec<Effect> {
+        let states = text::all(self.states);
+        for round in 0.. {
+            self.table.changed = false;
+            let found: Vec<Effect> = actions
+                .iter()
+                .map(|action| Effect::of(self.action(action), states))
+                .collect();
+            self.functions();
+            if !self.table.changed {
+                return found;
+            }
+            if round == ROUNDS {
+                break;
+            }
+        }
+        vec![Effect::of(Err(Stop::Anything), states); actions.len()]
+    }
+
+    fn functions(&mut self) {
+        for _ in 0..ROUNDS {
+            let before = std::mem::take(&mut self.table.changed);
+            for key in self.table.keys() {
+                let found = self.function(&key);
+                self.table.put(&key, found);
+            }
+            let settled = !self.table.changed;
+            self.table.changed |= before;
+            if settled {
+                return;
+            }
+        }
+    }
+
+    fn action(&mut self, action: &Read<'_>) -> Result<Paths, Stop> {
+        let text = Text {
+            text: action.text,
+            shift: scope::BODY.len(),
+            uses: &action.uses,
+            sessions: &BTreeSet::new(),
+            prefix: self.prefix,
+            states: self.states,
+            answers: self.answers,
+        };
+        let inside = text.shift..action.text.len();
+        self.paths(action.body(), inside, text)
+    }
+
+    fn function(&mut self, key: &Key) -> Result<Paths, Stop> {
+        let mut all = Paths::none();
+        let library = self.library;
+        for function in library
+            .functions
+            .get(key.name.as_str())
+            .into_iter()
+            .flatten()
+        {
+            let mut sessions = BTreeSet::new();
+            for at in &key.given {
+                let parameter = function.parameters.get(*at).ok_or(Stop::Anything)?;
+                sessions.extend(*parameter);
+            }
+            let text = Text {
+                text: library.text,
+                shift: 0,
+                uses: &BTreeMap::new(),
+                sessions: &sessions,
+                prefix: self.prefix,
+                states: self.states,
+                answers: self.answers,
+            };
+            let body = Some(function.body).filter(|b| !b.has_error());
+            all.join(self.paths(body, function.body.byte_range(), text)?);
+        }
+        Ok(all)
+    }
+
+    /// The ways through a body; by its words if it cannot be followed.
+    fn paths(
+        &mut self,
+        body: Option<Node<'_>>,
+        inside: std::ops::Range<usize>,
+        text: Text<'_>,
+    ) -> Result<Paths, Stop> {
+        let body = body.filter(|_| !self.library.jumps).ok_or(Stop::Unclear);
+        match body.and_then(|body| walk::paths(body, text, self.library, &mut self.table)) {
+            Err(Stop::Unclear) => {
+                let path = lexical::any_order(inside, text, self.library, &mut self.table)?;
+                Ok(Paths::widened(path))
+            }
+            found => found,
+        }
+    }
+}

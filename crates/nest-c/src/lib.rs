@@ -1,0 +1,19 @@
+//! The C of a specification: a lexer, a parser's view of it, the table of directives, and two analyses
+//! of actions that follow the same control flow.
+//!
+//! [`effects`] finds what actions do to the states of a conversation, [`taint`] where text from the
+//! client goes. Both take a [`Source`]. Must not know: patterns, conditions, options, files.
+
+mod action;
+pub mod directives;
+pub mod effects;
+mod flow;
+pub mod lexer;
+mod library;
+mod read;
+pub mod scope;
+mod source;
+pub mod taint;
+
+pub use action::{Action, Arg, ArgKind, Args, Code, Use, What, inner, without_directives};
+pub use source::{Declaration, Owner, Source};

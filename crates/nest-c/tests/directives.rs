@@ -1,0 +1,145 @@
+//! The table of directives stands alone: no other file of the compiler names a directive, or the
+//! function that it becomes, in a string.
+
+use nest_c::directives::{DIRECTIVES, Form, function, word_does};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files in which such a word means something else, each with the reason.
+const OTHERWISE: &[(&str, &[&str], &str)] = &[
+    (
+        "nest-syntax/src/cond.rs",
+        &["$LASTSEEN"],
+        "the syntax of conditions has the word, too",
+    ),
+    (
+        "nest-syntax/src/rules.rs",
+        &["$LASTSEEN"],
+        "the syntax of conditions has the word, too",
+    ),
+    ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
+    ("return", &["return"], "C's statement"),
+    (
+        "nest-cli/src/trace.rs",
+        &["reply", "timeout"],
+        "lines of traces",
+    ),
+    (
+        "nest-cli/src/test/report.rs",
+        &["timeout"],
+        "lines of traces",
+    ),
+    (
+        "nest-cli/src/test/script.rs",
+        &["reply", "timeout"],
+        "lines of traces",
+    ),
+    (
+        "nest-graph/src/records.rs",
+        &["timeout"],
+        "the kind of an edge in JSON",
+    ),
+    (
+        "nest-emit/src/server.rs",
+        &["peer", "timeout", "log", "keep", "reply"],
+        "features and join points of the runtime",
+    ),
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder is there").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The contents of the string literals of a Rust text, escapes as they are written.
+fn literals(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("//") {
+            continue;
+        }
+        let mut rest = line;
+        while let Some(start) = rest.find('"') {
+            let inside = &rest[start + 1..];
+            let Some(end) = inside.find('"') else { break };
+            found.push(inside[..end].to_string());
+            rest = &inside[end + 1..];
+        }
+    }
+    found
+}
+
+#[test]
+fn no_other_file_names_a_directive() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for one in fs::read_dir(&crates).expect("crates").flatten() {
+        let folder = one.path().join("src");
+        if folder.is_dir() {
+            sources(&folder, &mut files);
+        }
+    }
+    files.sort();
+    assert!(files.len() > 100, "{} files", files.len());
+    let mut words: BTreeSet<String> = BTreeSet::new();
+    for directive in DIRECTIVES.iter().filter(|d| d.form != Form::Later) {
+        words.insert(directive.name.to_string());
+        words.insert(format!("${}", directive.name));
+        words.insert(directive.c.to_string());
+    }
+    let mut named = Vec::new();
+    for path in files {
+        let name = path.strip_prefix(&crates).expect("it is below");
+        let name = name.to_string_lossy().replace('\\', "/");
+        if name.contains("/src/directives") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("it is text");
+        let body = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+        for literal in literals(body) {
+            let other = |(file, meant, _): &(&str, &[&str], &str)| {
+                (*file == name || *file == literal) && meant.contains(&literal.as_str())
+            };
+            if words.contains(&literal) && !OTHERWISE.iter().any(other) {
+                named.push(format!("{name}: \"{literal}\""));
+            }
+        }
+    }
+    assert_eq!(named, Vec::<String>::new());
+}
+
+#[test]
+fn rows_agree_with_themselves() {
+    for directive in DIRECTIVES {
+        let word = format!("${}", directive.name);
+        assert_eq!(directive.word(), word);
+        assert_eq!(*word_does(&word), directive.does);
+        if directive.c.starts_with("nest_") && directive.form != Form::Plain {
+            assert!(function(directive.c).is_some(), "{word}");
+        }
+        for name in directive.known_as {
+            assert!(DIRECTIVES.iter().all(|d| d.name != *name), "{name}");
+        }
+    }
+}
+
+/// What the message about `$block` lists is what the table says.
+#[test]
+fn a_block_may_hold_what_its_message_lists() {
+    let checks = include_str!("../../nest-machine/src/blocks.rs");
+    let code = checks.lines().filter(|l| !l.trim_start().starts_with("//"));
+    let words: Vec<&str> = code.flat_map(|l| l.split([' ', ',', '"', '`'])).collect();
+    for directive in DIRECTIVES {
+        if directive.form != Form::Block && directive.form != Form::Later {
+            let listed = words.contains(&directive.word());
+            assert_eq!(listed, directive.does.in_block, "{}", directive.word());
+        }
+    }
+}

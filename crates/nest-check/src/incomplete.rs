@@ -1,0 +1,98 @@
+//! Which findings may be missing, and why: where a check rests on something that is not known exactly.
+//!
+//! Must not know: how findings are made, how this is shown.
+
+use crate::checker::Checker;
+use crate::checks::{Basis, resting_on};
+use nest_diag::Code;
+use nest_machine::matching::words::number;
+use nest_machine::reach::MOST_SETS;
+use nest_machine::{Rule, STATE_BUDGET};
+use std::collections::BTreeMap;
+
+/// Findings that may be missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incomplete {
+    /// Of these codes, ascending.
+    pub codes: Vec<Code>,
+    /// Why: a sentence without a full stop.
+    pub why: String,
+}
+
+impl Incomplete {
+    fn resting_on(basis: Basis, why: String) -> Incomplete {
+        let codes = resting_on(basis);
+        Incomplete { codes, why }
+    }
+}
+
+impl Checker<'_> {
+    /// What may be missing of what was looked for.
+    pub(crate) fn incomplete(&self) -> Vec<Incomplete> {
+        let mut all = Vec::new();
+        if !self.reach.is_complete() {
+            let why = format!(
+                "conversations can reach more than {} sets of states",
+                number(MOST_SETS)
+            );
+            all.push(Incomplete::resting_on(Basis::AllSets, why));
+        }
+        // Without states of its own it has nothing that depends on them.
+        if self.m.states.len() > 2
+            && let Some(name) = self.first_unclear()
+        {
+            let why = format!("what {name} does to states is not clear");
+            all.push(Incomplete::resting_on(Basis::Effects, why));
+        }
+        let large = |r: &&Rule| r.dfa.is_none();
+        if let Some(rule) = self.m.rules.iter().find(large) {
+            let others = match self.m.rules.iter().filter(large).count() {
+                1 => String::new(),
+                2 => " and of one more rule".to_string(),
+                n => format!(" and of {} more rules", n - 1),
+            };
+            let why = format!(
+                "the automaton of {}{others} would have more than {} states",
+                called(&rule.label),
+                number(STATE_BUDGET)
+            );
+            all.push(Incomplete::resting_on(Basis::Automata, why));
+        }
+        let mut late: BTreeMap<Code, ()> = self.late.iter().map(|code| (*code, ())).collect();
+        let perhaps = |rule: &usize| self.m.rules[*rule].dfa.is_some();
+        if self.reach.sets.iter().flat_map(|s| &s.perhaps).any(perhaps) {
+            late.insert(Code::W0203, ());
+        }
+        if !late.is_empty() {
+            let codes: Vec<Code> = late.into_keys().collect();
+            let why = "what the rules have in common takes too long to look at".to_string();
+            all.push(Incomplete { codes, why });
+        }
+        all
+    }
+
+    /// The first action whose effect may be more than it does.
+    fn first_unclear(&self) -> Option<String> {
+        let start = self.effects.start.iter().map(|e| (e, "START".to_string()));
+        let rules = self.effects.rules.iter().zip(&self.m.rules);
+        let rules = rules.map(|(e, r)| (e, called(&r.label)));
+        let timers = self.effects.timers.iter().zip(&self.m.timers);
+        let timers = timers.map(|(e, t)| (e, called(&t.label)));
+        let all = start.chain(rules).chain(timers);
+        let mut unclear = all.filter(|(e, _)| !e.exact).map(|(_, name)| name);
+        let first = unclear.next()?;
+        Some(match unclear.count() {
+            0 => format!("the action of {first}"),
+            n => format!("the action of {first}, as of {n} more,"),
+        })
+    }
+}
+
+/// A rule in a sentence.
+fn called(label: &str) -> String {
+    if label.starts_with("line ") {
+        label.to_string()
+    } else {
+        format!("`{label}`")
+    }
+}

@@ -1,0 +1,19 @@
+//! What an action is checked against, and where findings go. Must not know: what is checked.
+
+use nest_c::scope::Names;
+use nest_diag::{Diagnostic, SourceMap};
+use tree_sitter::Parser;
+
+/// What an action is checked against.
+pub struct Context<'a> {
+    /// All source text.
+    pub sources: &'a SourceMap,
+    /// State names by number.
+    pub states: &'a [String],
+    /// Per-connection variables.
+    pub variables: &'a Names,
+    /// Findings.
+    pub out: &'a mut Vec<Diagnostic>,
+    /// The C parser.
+    pub parser: &'a mut Parser,
+}

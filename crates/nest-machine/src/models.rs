@@ -1,0 +1,99 @@
+//! The one table of concurrency models. Must not know: options, what runs them.
+
+/// Concurrency models of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ModelKind {
+    /// blocking × process.
+    Process,
+    /// blocking × thread.
+    Thread,
+    /// epoll × loops.
+    Event,
+    /// script × loops.
+    Script,
+}
+
+/// A row of the table of models: everything the tools know of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// Which.
+    pub kind: ModelKind,
+    /// For `--model`.
+    pub name: &'static str,
+    /// The option that selects it; none: only `--model`.
+    pub option: &'static str,
+    /// One line.
+    pub doc: &'static str,
+    /// How bytes reach channels: `runtime/poller/NAME.c`.
+    pub io: &'static str,
+    /// Who runs sessions: `runtime/workers/NAME.c`.
+    pub workers: &'static str,
+    /// Most clients the model is offered for.
+    pub most_clients: u32,
+    /// Clients when the specification names another model or none.
+    pub clients: u32,
+}
+
+/// The models of this version.
+pub const MODELS: &[Model] = &[
+    Model {
+        kind: ModelKind::Process,
+        name: "process",
+        option: "processServer",
+        doc: "a process for each client, forked ahead",
+        io: "blocking",
+        workers: "process",
+        most_clients: 32_000,
+        clients: 256,
+    },
+    Model {
+        kind: ModelKind::Thread,
+        name: "thread",
+        option: "threadServer",
+        doc: "a thread for each client, made ahead",
+        io: "blocking",
+        workers: "thread",
+        most_clients: 32_000,
+        clients: 256,
+    },
+    Model {
+        kind: ModelKind::Event,
+        name: "event",
+        option: "eventServer",
+        doc: "one loop for all clients (epoll)",
+        io: "epoll",
+        workers: "loops",
+        most_clients: 1_000_000,
+        clients: 1000,
+    },
+    Model {
+        kind: ModelKind::Script,
+        name: "script",
+        option: "",
+        doc: "no sockets: conversations from standard input, deterministic, for tests",
+        io: "script",
+        workers: "loops",
+        most_clients: 1_000_000,
+        clients: 1000,
+    },
+];
+
+impl ModelKind {
+    /// Its row.
+    #[must_use]
+    pub fn row(self) -> &'static Model {
+        MODELS.iter().find(|m| m.kind == self).unwrap_or(&MODELS[0])
+    }
+
+    /// Most clients it is offered for.
+    #[must_use]
+    pub fn most_clients(self) -> u32 {
+        self.row().most_clients
+    }
+
+    /// The model `--model` means.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<ModelKind> {
+        MODELS.iter().find(|m| m.name == name).map(|m| m.kind)
+    }
+}

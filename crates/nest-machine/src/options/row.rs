@@ -1,0 +1,61 @@
+//! What a row of the table of options says. Must not know: any row.
+
+use crate::models::ModelKind;
+use nest_feature::Feature;
+
+/// The longest duration there is: 24h, in ms.
+pub const LONGEST: u32 = 24 * 60 * 60 * 1000;
+
+/// What an option's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A model and its most simultaneous clients.
+    Model(ModelKind),
+    /// No value.
+    Flag,
+    /// A plain number.
+    Number {
+        /// Least.
+        least: u32,
+        /// Most.
+        most: u32,
+    },
+    /// Bytes: a number with K, M or G.
+    Size {
+        /// Least.
+        least: u32,
+        /// Most.
+        most: u32,
+    },
+    /// One word or quoted text.
+    Text,
+    /// Milliseconds: a number with ms, s, m or h, or `none`; at most [`LONGEST`].
+    Duration,
+    /// One or more addresses.
+    Addresses,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Not in this version.
+    Later,
+}
+
+/// One option.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub value: Value,
+    /// The value when nobody says one, as text.
+    pub default: &'static str,
+    /// Whether a running server takes it (config.nest, environment, command line).
+    pub run: bool,
+    /// Whether HUP changes it in a running server; else it needs a restart.
+    pub reload: bool,
+    /// Whether `%option` takes it (`maxClients` is given behind the model).
+    pub spec: bool,
+    /// The features that its words select; a flag's word is empty.
+    pub selects: &'static [(&'static str, Feature)],
+    /// One line.
+    pub doc: &'static str,
+}

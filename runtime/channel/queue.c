@@ -1,0 +1,255 @@
+/* queue.c: the output queue of a channel; see queue.h.
+ *
+ * Called by engine/output.c and engine/work.c. State: the caller's. Must not know sessions, nor how
+ * bytes leave. A block stays when its bytes have left, so that a warm reply allocates nothing; a
+ * reply that fits is one block, and one send. */
+#include "queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUEUE_FIRST = 1024 };
+
+/* -- blocks */
+
+static void queue_release(struct nest__item *item) {
+    if (item->release != NULL) {
+        item->release(item->arg);
+    }
+    free(item);
+}
+
+/* An item that is done with: the larger block is kept. */
+static void queue_retire(struct nest__queue *q, struct nest__item *item) {
+    struct nest__item *spare = q->spare;
+    if (item->kind == NEST__ITEM_BYTES && (spare == NULL || spare->cap < item->cap)) {
+        item->at = item->n = 0;
+        q->spare = item;
+        item = spare;
+    }
+    if (item != NULL) {
+        queue_release(item);
+    }
+}
+
+static void queue_append(struct nest__queue *q, struct nest__item *item) {
+    item->next = NULL;
+    if (q->last == NULL) {
+        q->first = item;
+    } else {
+        q->last->next = item;
+    }
+    q->last = item;
+}
+
+int nest__queue_reserve(struct nest__queue *q, size_t cap) {
+    struct nest__item *block = malloc(sizeof *block + cap);
+    if (block == NULL) {
+        return -ENOMEM;
+    }
+    *block = (struct nest__item){.kind = NEST__ITEM_BYTES, .cap = cap};
+    queue_append(q, block);
+    return 0;
+}
+
+/* Another block, behind what may not move. */
+static int queue_block(struct nest__queue *q, size_t n) {
+    struct nest__item *block = q->spare;
+    size_t cap = QUEUE_FIRST;
+    if (block != NULL && block->cap > n) {
+        q->spare = NULL;
+        queue_append(q, block);
+        return 0;
+    }
+    while (cap <= n) {
+        cap *= 2;
+    }
+    return nest__queue_reserve(q, cap);
+}
+
+/* What was sent is reclaimed by moving when it is the larger half, so that a byte moves at most
+ * once on average, and there is never more of it in front than is queued. */
+static void queue_move(struct nest__item *block) {
+    if (block->n > 0) {
+        memmove(block->bytes, block->bytes + block->at, block->n);
+    }
+    block->at = 0;
+}
+
+/* A larger block in place of the last one; without memory what there is. Not inlined: a warm
+ * request has room. */
+__attribute__((noinline)) static int queue_grow(struct nest__queue *q, size_t n) {
+    struct nest__item *old = q->last, **link = &q->first;
+    size_t cap = old->cap;
+    while (cap <= old->at + old->n + n) {
+        cap *= 2;
+    }
+    while (*link != old) {
+        link = &(*link)->next;
+    }
+    struct nest__item *block = realloc(old, sizeof *block + cap);
+    if (block != NULL) {
+        block->cap = cap;
+        *link = q->last = block;
+        return 0;
+    }
+    if (old->n + n >= old->cap) {
+        return -ENOMEM;
+    }
+    queue_move(old);
+    return 0;
+}
+
+int nest__queue_room(struct nest__queue *q, size_t n) {
+    struct nest__item *last = q->last;
+    if (last == NULL || last->kind != NEST__ITEM_BYTES) {
+        return queue_block(q, n);
+    }
+    if (last->at + last->n + n < last->cap) {
+        return 0;
+    }
+    if (q->flight + last->n > q->n && q->flight > 0) { /* some of its bytes are in flight */
+        return queue_block(q, n);
+    }
+    if (last->at > last->n && last->n + n < last->cap) {
+        queue_move(last);
+        return 0;
+    }
+    return queue_grow(q, n);
+}
+
+uint64_t nest__queue_most(uint64_t limit) {
+    uint64_t cap = QUEUE_FIRST;
+    while (cap <= 2 * limit - 2) {
+        cap *= 2;
+    }
+    return cap;
+}
+
+/* -- what is not copied */
+
+static int queue_other(struct nest__queue *q, const struct nest__item *what) {
+    struct nest__item *item = malloc(sizeof *item);
+    if (item == NULL) {
+        return -ENOMEM;
+    }
+    *item = *what;
+    queue_append(q, item);
+    q->n += item->n;
+    return 0;
+}
+
+int nest__queue_refer(struct nest__queue *q, const void *p, size_t n, void (*release)(void *),
+                      void *arg) {
+    const struct nest__item item = {
+        .kind = NEST__ITEM_REFERENCE, .p = p, .n = n, .release = release, .arg = arg};
+    return queue_other(q, &item);
+}
+
+int nest__queue_file(struct nest__queue *q, int fd, uint64_t at, uint64_t n,
+                     void (*release)(void *), void *arg) {
+    const struct nest__item item = {.kind = NEST__ITEM_FILE,
+                                    .fd = fd,
+                                    .at = (size_t)at,
+                                    .n = (size_t)n,
+                                    .release = release,
+                                    .arg = arg};
+    return queue_other(q, &item);
+}
+
+/* -- sending */
+
+int nest__queue_next(const struct nest__queue *q, struct nest__out out[], int most) {
+    int pieces = 0;
+    for (const struct nest__item *item = q->first; item != NULL && pieces < most && q->n > 0;
+         item = item->next) {
+        if (item->kind == NEST__ITEM_FILE) {
+            if (pieces == 0) {
+                out[pieces++] = (struct nest__out){
+                    .kind = NEST__OUT_FILE, .n = item->n, .fd = item->fd, .at = item->at};
+            }
+            return pieces;
+        }
+        if (item->n > 0) {
+            const uint8_t *p = item->kind == NEST__ITEM_BYTES ? item->bytes : item->p;
+            out[pieces++] =
+                (struct nest__out){.kind = NEST__OUT_BYTES, .p = p + item->at, .n = item->n};
+        }
+    }
+    return pieces;
+}
+
+void nest__queue_taken(struct nest__queue *q, uint64_t n) {
+    q->flight = n;
+}
+
+/* Nothing is queued: one block stays, the largest. */
+static void queue_empty(struct nest__queue *q) {
+    struct nest__item *item = q->first, *next;
+    if (item == NULL || (item == q->last && item->kind == NEST__ITEM_BYTES)) {
+        if (item != NULL) {
+            item->at = item->n = 0;
+        }
+        return;
+    }
+    for (; item != NULL; item = next) {
+        next = item->next;
+        queue_retire(q, item);
+    }
+    q->first = q->last = q->spare;
+    q->spare = NULL;
+    if (q->first != NULL) {
+        q->first->next = NULL;
+    }
+}
+
+void nest__queue_sent(struct nest__queue *q, uint64_t n) {
+    q->flight = 0;
+    q->n -= q->dropped ? 0 : n;
+    q->dropped = false;
+    if (q->n == 0) {
+        queue_empty(q);
+        return;
+    }
+    while (n >= q->first->n) { /* there is another one behind it */
+        struct nest__item *item = q->first;
+        n -= item->n;
+        q->first = item->next;
+        queue_retire(q, item);
+    }
+    q->first->at += (size_t)n;
+    q->first->n -= (size_t)n;
+}
+
+void nest__queue_drop(struct nest__queue *q) {
+    q->n = 0;
+    q->dropped = q->flight > 0;
+    if (!q->dropped) {
+        queue_empty(q);
+    }
+}
+
+/* -- blocks of another queue */
+
+void nest__queue_join(struct nest__queue *q, struct nest__queue *other) {
+    queue_append(q, other->first);
+    other->first = other->last = NULL;
+}
+
+void nest__queue_free(struct nest__queue *q) {
+    for (struct nest__item *item = q->first, *next; item != NULL; item = next) {
+        next = item->next;
+        queue_release(item);
+    }
+    free(q->spare);
+    *q = (struct nest__queue){0};
+}
+
+uint64_t nest__queue_memory(const struct nest__queue *q) {
+    uint64_t all = q->spare == NULL ? 0 : q->spare->cap;
+    for (const struct nest__item *item = q->first; item != NULL; item = item->next) {
+        all += item->cap;
+    }
+    return all;
+}

@@ -1,0 +1,101 @@
+"""The sample server, built and running, and its clients: for the checks of worker models.
+
+Every wait is bounded; sockets are on loopback, with ports that the kernel chooses.
+"""
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from harness import runtime_list
+
+HERE = pathlib.Path(__file__).parent / "sample"
+BYE = b"bye: closed by the server\r\n"
+
+
+def build(folder, model, options, tasks=False):
+    """The sample; with `tasks`, work of its own."""
+    tables = folder / "tables.h"
+    tables.write_bytes(subprocess.check_output([sys.executable, HERE / "tables.py"]))
+    exe = folder / f"sample-{model}{'-tasks' if tasks else ''}"
+    server = ["epoll", "loops"] if model == "epoll" else ["blocking", model]
+    features = ["keep", "timeout", *(["tasks"] if tasks else [])]
+    text = runtime_list("unit", *server, *[word for name in features for word in ("--with", name)])
+    (folder / f"{exe.name}.h").write_text(text + ('#include "tests/sample/tasks.c"\n' if tasks else ""))
+    flags = ["-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
+    flags += [f"-fsanitize={options.sanitize}"] if options.sanitize else []
+    name = {"epoll": "event"}.get(model, model)
+    subprocess.check_call(
+        [options.cc, *flags, "-Wno-infinite-recursion", "-iquote", HERE.parent.parent]
+        + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_UNIT="{exe}.h"', f'-DSAMPLE_TABLES="{tables}"']
+        + [HERE / "server.c", HERE / "crash.c", "-o", exe])
+    return exe
+
+
+class Server:
+    def __init__(self, exe, *settings, port=True, before=(), **variables):
+        arguments = [*before, exe, *(["--port", "0"] if port else [])]
+        for setting in settings:
+            arguments += ["--set", setting]
+        self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env={**os.environ, **variables})
+        self.line = self.process.stdout.readline().decode()
+        assert "listening on" in self.line, self.process.stderr.read()
+        found = re.search(r":(\d+),", self.line)
+        self.port = int(found.group(1)) if found else 0
+
+    def connect(self, host="127.0.0.1"):
+        return socket.create_connection((host, self.port), timeout=10)
+
+    def children(self):
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        return [int(pid) for pid in pathlib.Path(path).read_text().split()]
+
+    def stop(self, sign=signal.SIGTERM):
+        """Seconds, status, what stdout and stderr said."""
+        begin = time.monotonic()
+        self.process.send_signal(sign)
+        out, err = self.process.communicate(timeout=10)
+        return time.monotonic() - begin, self.process.returncode, out.decode(), err.decode()
+
+
+def unix(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(10)
+    s.connect(str(path))
+    return s
+
+
+def rest(s):
+    data = b""
+    try:
+        while chunk := s.recv(65536):
+            data += chunk
+    except ConnectionResetError:
+        data += b"(reset)"
+    return data
+
+
+def line(s):
+    data = b""
+    while not data.endswith(b"\n"):
+        chunk = s.recv(1)
+        assert chunk, data
+        data += chunk
+    return data
+
+
+def ask(s, text):
+    s.sendall(text)
+    return rest(s)
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
