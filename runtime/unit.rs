@@ -51,7 +51,7 @@ impl<'a> Unit<'a> {
     /// Leaves a file out: a test stands for it. False: there is no such file in the server.
     pub fn leave_out(&mut self, path: &str) -> bool {
         self.without.push(path.to_string());
-        self.sources(|_| true).iter().any(|file| *file == path)
+        self.sources(|_| true).contains(&path)
     }
 
     /// Renames an identifier within one file, so that a test sees the calls or stands for a
@@ -59,7 +59,7 @@ impl<'a> Unit<'a> {
     pub fn rename(&mut self, path: &str, from: &str, to: &str) -> bool {
         let row = (path.to_string(), from.to_string(), to.to_string());
         self.renamed.push(row);
-        self.sources(|_| true).iter().any(|file| *file == path)
+        self.sources(|_| true).contains(&path)
     }
 
     fn services(&self) -> impl Iterator<Item = &'static Service> {

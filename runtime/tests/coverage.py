@@ -16,10 +16,11 @@ import subprocess
 import sys
 import tempfile
 
-from simulate import unit_text
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(HERE, "simulate"))
+import unit
+
 SHARE = 10      # lives in one process
 FILES = [f"loop/{name}.c" for name in ("accept", "end", "loop", "slots", "stop", "timers", "visit", "wait", "wheel")]
 FILES += ["channel/queue.c", "poller/direct.c"]
@@ -33,11 +34,8 @@ def build(folder, spec):
     tables = os.path.join(folder, "tables.h")
     with open(tables, "w") as out:
         subprocess.run([sys.executable, f"{HERE}/simulate/tables.py"], stdout=out, check=True)
-    unit = os.path.join(folder, "unit.h")
-    with open(unit, "w") as out:
-        out.write(unit_text())
-    subprocess.run(["gcc", *FLAGS, *SPECS[spec], f'-DSIMULATE_TABLES="{tables}"',
-                    f'-DSIMULATE_UNIT="{unit}"', "-iquote", RUNTIME, "-c", "-o",
+    subprocess.run(["gcc", *FLAGS, *SPECS[spec], *unit.flags(folder, RUNTIME),
+                    f'-DSIMULATE_TABLES="{tables}"', "-c", "-o",
                     f"{folder}/server.o", f"{HERE}/simulate/server.c"], check=True)
     subprocess.run(["gcc", "--coverage", f"{folder}/server.o", "-o", f"{folder}/server"], check=True)
 

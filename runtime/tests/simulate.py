@@ -14,7 +14,6 @@ A failure prints the command that repeats it. Needs gcc; no compiler of ours, no
 
 import argparse
 import concurrent.futures
-import functools
 import os
 import re
 import shutil
@@ -27,7 +26,7 @@ RUNTIME = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(HERE, "simulate"))
 sys.path.insert(0, os.path.join(os.path.dirname(RUNTIME), "tests"))
 import mutations
-from harness import runtime_list
+import unit
 from support import sample
 
 SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"]}
@@ -35,23 +34,9 @@ FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"]
 CONVERSATIONS = 1000    # of one server's life
 SHARE = 50              # lives in one process
-# The server that is simulated. It draws commands instead of reading them, hears what the runtime says
-# to operators, and sees every attempt to accept a client.
-UNIT = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--with", "keep",
-        "--with", "timeout", "--without", "main.c", "--without", "poller/command.c",
-        "--listen", "sim:tests/simulate/hooks.h:open,take,timer,reply,file,acted,end",
-        "--rename", "platform/log.c:nest__say=log_say",
-        "--rename", "loop/accept.c:nest__take=newcomers_take",
-        "--rename", "loop/accept.c:nest__poller_arm=newcomers_arm",
-        "--rename", "loop/visit.c:nest__accept_pause=newcomers_pause"]
 LIVES = 100, 1000       # of a sample, of everything
 SEARCH = 200            # lives in which a planted bug must be found, always from the same seed on
 FEW = 4                 # planted bugs of a sample
-
-
-@functools.cache
-def unit_text():
-    return runtime_list(*UNIT)
 
 
 def build(folder, spec, flags, runtime=RUNTIME, cc="gcc"):
@@ -60,12 +45,9 @@ def build(folder, spec, flags, runtime=RUNTIME, cc="gcc"):
     tables = os.path.join(folder, "tables.h")
     with open(tables, "w") as out:
         subprocess.run([sys.executable, f"{HERE}/simulate/tables.py"], stdout=out, check=True)
-    unit = os.path.join(folder, "unit.h")
-    with open(unit, "w") as out:
-        out.write(unit_text())
     program = os.path.join(folder, spec)
     done = subprocess.run([cc, *FLAGS, *flags, *SPECS[spec], f'-DSIMULATE_TABLES="{tables}"',
-                           f'-DSIMULATE_UNIT="{unit}"', "-iquote", runtime,
+                           *unit.flags(folder, runtime),
                            f"{runtime}/tests/simulate/server.c", "-o", program],
                           capture_output=True, text=True)
     if done.returncode != 0:

@@ -127,9 +127,9 @@ pub const STEPS: &[Step] = &[
     Step::new("c-format", "the C is formatted", Any, Task(tidy::c_format)),
     Step::new(
         "layers",
-        "each part of the runtime imports what it may, and no more",
-        Paths(&["runtime"]),
-        Program(&["make", "-C", "runtime/tests", "layers"]),
+        "each part of the runtime imports what it may, and unused services leave no symbol",
+        Paths(&["crate:nest-runtime"]),
+        Program(&["make", "-C", "runtime/tests", "layers", "selected"]),
     ),
     Step::new(
         "clippy",
@@ -202,7 +202,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "runtime",
         "the engine and its io hold under every cut, stall and failed allocation",
-        Paths(&["runtime", "tests/support"]),
+        Paths(&["crate:nest-runtime", "tests/support"]),
         Program(&[
             "make",
             "-C",
@@ -238,7 +238,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "simulate",
         "drawn conversations, in virtual time, with faults: nothing is ever wrong",
-        Paths(&["runtime", "tests/support"]),
+        Paths(&["crate:nest-runtime", "tests/support"]),
         Program(&["python3", "runtime/tests/simulate.py"]),
     )
     .draws()
@@ -246,7 +246,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "mutations",
         "the simulation finds bugs that are planted",
-        Paths(&["runtime", "tests/support"]),
+        Paths(&["crate:nest-runtime", "tests/support"]),
         Program(&["python3", "runtime/tests/simulate.py", "--few"]),
     )
     .draws()
@@ -277,7 +277,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "workers",
         "worker models, listeners and configuration hold, with memory watched",
-        Paths(&["runtime"]),
+        Paths(&["crate:nest-runtime"]),
         Program(&[
             "python3",
             "runtime/tests/workers.py",
@@ -288,7 +288,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "races",
         "threads of a thread server have no data race",
-        Paths(&["runtime"]),
+        Paths(&["crate:nest-runtime"]),
         Program(&[
             "python3",
             "runtime/tests/workers.py",

@@ -268,7 +268,7 @@ fn same_decisions_as_libpcre2() {
         product,
     } = all.into_inner().expect("no set failed");
     println!(
-        "seed {seed}: {done} conversations, {gave_up} without a verdict of libpcre2, \
+        "seeds {seeds:?}: {done} conversations, {gave_up} without a verdict of libpcre2, \
          {by_dfa} of {rules} rules by DFA, {product} of {sets} sets merged"
     );
     if done < 10_000 {

@@ -1,0 +1,25 @@
+"""The server that is simulated: which services and files it has, and what of it the simulation hears."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from harness import runtime_list
+
+# It draws commands instead of reading them, hears what the runtime says to operators, and sees every
+# attempt to accept a client.
+WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--with", "keep",
+         "--with", "timeout", "--without", "main.c", "--without", "poller/command.c",
+         "--listen", "sim:tests/simulate/hooks.h:open,take,timer,reply,file,acted,end",
+         "--rename", "platform/log.c:nest__say=log_say",
+         "--rename", "loop/accept.c:nest__take=newcomers_take",
+         "--rename", "loop/accept.c:nest__poller_arm=newcomers_arm",
+         "--rename", "loop/visit.c:nest__accept_pause=newcomers_pause"]
+
+
+def flags(folder, runtime):
+    """Writes the unit to a folder; the compiler's flags for it and the runtime."""
+    path = os.path.join(folder, "unit.h")
+    with open(path, "w") as out:
+        out.write(runtime_list(*WORDS))
+    return [f'-DSIMULATE_UNIT="{path}"', "-iquote", runtime]
