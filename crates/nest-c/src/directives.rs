@@ -32,6 +32,10 @@ pub fn becoming(c: &str) -> Option<&'static Directive> {
 /// A function of `nest.h` by its name, as the table spells it, and what it does.
 #[must_use]
 pub fn function(c: &str) -> Option<(&'static str, &'static Does)> {
+    // Most words of C are none: analyses look up all of them.
+    if !c.starts_with("nest_") {
+        return None;
+    }
     let own = table::FUNCTIONS.iter().find(|f| f.c == c);
     let own = own.map(|f| (f.c, &f.does));
     own.or_else(|| becoming(c).map(|d| (d.c, &d.does)))
