@@ -127,6 +127,7 @@ static char *command_fault(char *p, struct nest__command *command) {
     command->fault = command_word(&p, "memory")   ? NEST__FAULT_MEMORY
                      : command_word(&p, "scarce") ? NEST__FAULT_SCARCE
                      : command_word(&p, "stack")  ? NEST__FAULT_STACK
+                     : command_word(&p, "watch")  ? NEST__FAULT_WATCH
                                                   : NEST__FAULT_FILE;
     if (command->fault == NEST__FAULT_FILE) {
         if (!command_word(&p, "file")) {
@@ -237,8 +238,8 @@ struct nest__command nest__command_read(void) {
                              "perhaps a count of bytes");
     }
     if (command.verb == NEST__COMMAND_FAIL && (p = command_fault(p, &command)) == NULL) {
-        return command_wrong("memory N, stack N or file ERROR N must follow; ERROR: EIO ENOSPC "
-                             "EACCES EMFILE ENOMEM EDQUOT");
+        return command_wrong("memory N, scarce N, stack N, watch N or file ERROR N must follow; "
+                             "ERROR: EIO ENOSPC EACCES EMFILE ENOMEM EDQUOT");
     }
     return p[strspn(p, " \t\r\n")] == '\0' ? command
                                            : command_wrong("nothing more may follow on this line");

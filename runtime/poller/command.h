@@ -25,7 +25,13 @@ enum nest__verb {
     NEST__COMMAND_WRONG,
     NEST__COMMAND_END
 };
-enum nest__fault { NEST__FAULT_MEMORY, NEST__FAULT_STACK, NEST__FAULT_FILE, NEST__FAULT_SCARCE };
+enum nest__fault {
+    NEST__FAULT_MEMORY,
+    NEST__FAULT_STACK,
+    NEST__FAULT_FILE,
+    NEST__FAULT_SCARCE,
+    NEST__FAULT_WATCH
+};
 #define NEST__NO_HELPERS UINT32_MAX
 enum nest__complete { NEST__COMPLETE_NOW, NEST__COMPLETE_LATER, NEST__COMPLETE_ONE };
 struct nest__command {

@@ -75,7 +75,7 @@ uint32_t script_job_next(void);   /* when one is due; 0: there is none */
 
 /* -- script_faults.c: included before files and the engine */
 void script_fail(const struct nest__command *);
-bool script_memory_fails(void); /* an allocation of the system's, for what is awaited first */
+bool script_watch_fails(void); /* the system has no memory for a channel that begins to wait */
 void script_disk(bool cold);
 bool script_disk_is_cold(void);
 extern long nest__faults_held;                              /* allocations that are not yet freed */

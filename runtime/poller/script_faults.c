@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static uint32_t faults_left[4]; /* by enum nest__fault: this many calls from now; 0: none fails */
+static uint32_t faults_left[5]; /* by enum nest__fault: this many calls from now; 0: none fails */
 static int faults_error;
 static bool faults_cold;
 long nest__faults_held;
@@ -40,8 +40,8 @@ static bool faults_memory(void) {
     return faults_now(NEST__FAULT_MEMORY) || scarce;
 }
 
-bool script_memory_fails(void) {
-    return faults_memory();
+bool script_watch_fails(void) {
+    return faults_now(NEST__FAULT_WATCH);
 }
 
 static void *faults_malloc(size_t n) {

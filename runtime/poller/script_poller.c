@@ -90,7 +90,7 @@ static struct script_client *poller_client(const nest_session *s, const struct n
 
 bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
     if (what != NEST__AWAIT_NOTHING && chan->io == 0) { /* the first time takes memory */
-        if (script_memory_fails()) {
+        if (script_watch_fails()) {
             return false;
         }
         chan->io = 1;

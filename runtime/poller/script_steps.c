@@ -6,7 +6,8 @@
  *
  *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
- *     fail memory N | fail scarce N | fail stack N | fail file ERROR N | disk cold | disk warm
+ *     fail memory N | fail scarce N | fail stack N | fail watch N | fail file ERROR N
+ *     disk cold | disk warm
  *     short ERROR | short none | linger on | linger off
  *     complete later | complete now | complete K | complete K BYTES
  *     C out "bytes" | C closed | C cut
@@ -18,11 +19,12 @@
  * Time stands still but in `pass`; what is due on the way happens at its moment. Work that may
  * block is done before the next command, unless `helpers` lets each piece take MS, or has no
  * thread: then it is done at once, in the way. `drain` is TERM, twice at once; drainTimeout passes
- * like all time. `fail` lets the Nth allocation, new stack or operation on a file from then on
- * fail, or, scarce, the next N allocations. Of a cold disk nothing is in memory: what it has takes
- * work that may block. `short`: from then on nobody can be taken, for lack of what the error means;
- * then they wait, as all do who come too many. `linger`: the server reads what a client still sends
- * before it closes, as it does on sockets; else it closes at once.
+ * like all time. `fail` lets the Nth allocation, new stack, channel that begins to wait, or
+ * operation on a file from then on fail, or, scarce, the next N allocations. Of a cold disk nothing
+ * is in memory: what it has takes work that may block. `short`: from then on nobody can be taken,
+ * for lack of what the error means; then they wait, as all do who come too many. `linger`: the
+ * server reads what a client still sends before it closes, as it does on sockets; else it closes at
+ * once.
  *
  * `complete later`: from then on receives, sends, accepts and closes complete only by `complete K`,
  * which completes the Kth (from 0) of those that can, in the order of conversations, with at most

@@ -170,9 +170,10 @@ def main():
             if not is_sound(folder, arguments):
                 sys.exit("mutations: the runtime fails without them; simulate.py says how")
             with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-                results = list(pool.map(lambda m: mutate(folder, m, arguments), chosen))
-            for line, _ in results:
-                print(line)
+                results = []
+                for result in pool.map(lambda m: mutate(folder, m, arguments), chosen):
+                    results.append(result)
+                    print(result[0], flush=True)
             failed = sum(not found for _, found in results)
             print(f"mutations: {len(results)} planted, {failed} not found")
             sys.exit(1 if failed or not results else 0)

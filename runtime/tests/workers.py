@@ -9,6 +9,7 @@ import argparse
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -142,6 +143,7 @@ def starts(exe, model):
         server = Server(exe, "maxClients=5")
         time.sleep(turn / 10000)
         server.process.send_signal(signal.SIGHUP)
+        assert select.select([server.process.stderr], [], [], 10)[0], "a reload is not answered"
         assert b"read again" in server.process.stderr.readline()
         assert server.stop()[1] == 0
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGALRM}

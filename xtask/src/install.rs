@@ -1,4 +1,4 @@
-//! `make install`: installs nest, its shell completions and its manual pages.
+//! `make install`: installs nest, its shell completions, its manual pages, and connection conditioning.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,21 @@ pub fn install(prefix: &Path, destdir: &Path) -> Outcome {
     }
     let manual = place.join("share/man/man1");
     tool::run(Command::new(&nest).args(["man", "--all"]).arg(&manual))?;
+    // make works in another folder: a relative path would lead elsewhere.
+    let destdir = if destdir.as_os_str().is_empty() {
+        PathBuf::new()
+    } else {
+        std::path::absolute(destdir).map_err(|e| format!("{}: {e}", destdir.display()))?
+    };
+    tool::run(
+        Command::new("make")
+            .args(["-s", "-C", "conditioning", "install"])
+            .arg(format!("PREFIX={}", prefix.display()))
+            .arg(format!("DESTDIR={}", destdir.display()))
+            .current_dir(tool::root()),
+    )?;
     Ok(format!(
-        "nest, its completions and manual pages are installed below {}",
+        "nest, its completions and manual pages, and connection conditioning are installed below {}",
         place.display()
     ))
 }

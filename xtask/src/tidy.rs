@@ -57,9 +57,10 @@ pub fn tidy() -> Outcome {
     }
 }
 
-/// Checks that the C code of the runtime is formatted by clang-format.
+/// Checks that the C code of the runtime and of connection conditioning is formatted by clang-format.
 pub fn c_format() -> Outcome {
     let mut files = tool::files("runtime")?;
+    files.extend(tool::files("conditioning")?);
     files.retain(|path| has_extension(path, &["c", "h"]));
     let mut unformatted = Vec::new();
     for file in &files {

@@ -1,10 +1,10 @@
 //! What each action may do to the states of its conversation.
 //!
-//! By the C parser: every way through an action, the functions of the specification that it hands
-//! the session, what it marks and clears on that way, and whether it ends the connection. All that
-//! can happen is among it; where C cannot be followed, it is more. What is taken for granted: a
-//! session is used by the action that was given it, as `nest.h` says, and macros of headers in
-//! angle brackets are like functions. Must not know: patterns, which sets of states are reached.
+//! For each path through an action, and through the functions to which it passes the session: which
+//! states it marks and clears, and whether it ends the connection. Everything that can happen is
+//! covered; where C cannot be followed, more is. Two assumptions are made: a session is used only by
+//! the action that got it, as `nest.h` demands, and macros of headers in angle brackets behave like
+//! functions. Must not know: patterns, which sets of states are reached.
 
 mod actions;
 mod lexical;

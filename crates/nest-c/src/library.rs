@@ -54,7 +54,7 @@ pub struct Library<'p> {
     pub macros: BTreeMap<String, bool>,
     /// Files of the user's come in, and a macro of theirs may leave an action.
     pub may_leave: bool,
-    /// A jump out of functions is somewhere: no order is certain.
+    /// Some code jumps out of functions: no order is certain.
     pub jumps: bool,
 }
 

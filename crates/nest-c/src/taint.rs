@@ -1,10 +1,10 @@
 //! Where text from the client goes in the C of actions: what is compared, copied, opened and run.
 //!
-//! By the C parser: parts, and what actions read, are followed through assignments, through what
-//! C's library does with them, through functions of the specification, and through variables that
-//! outlive an action. What was looked at on every way to a use, in a condition, and what was handed
-//! to somebody unknown, is not followed any further: what is found is there, and more may be. Must
-//! not know: what a pattern lets a part be.
+//! Parts of a match, and input that actions read, are followed through assignments, functions of C's
+//! library, functions of the specification, and variables that outlive an action. A text is not
+//! followed further if a condition has looked at it on every path to a use, or if a function that is
+//! not known gets it. So each flow that is found exists, and there may be more. Must not know: what a
+//! pattern lets a part be.
 
 mod buffers;
 mod calls;

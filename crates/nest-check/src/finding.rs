@@ -11,7 +11,7 @@ pub struct Finding {
     /// What a client does to see it; nothing where there is nothing to be seen, or where it is not
     /// known how a client comes there.
     pub witness: Option<Witness>,
-    /// Those of one number are said once, by the first that is not allowed.
+    /// Of those with the same number only the first that is not allowed is reported.
     pub once: Option<usize>,
 }
 

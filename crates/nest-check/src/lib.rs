@@ -2,8 +2,8 @@
 //! shortest conversation that shows it.
 //!
 //! From the sets of states that are reached ([`nest_machine::reach`]) and the rules' automata.
-//! What is said holds; what is not said may be too large to tell. Must not know: C, files, how
-//! findings are shown.
+//! Each finding holds. Findings may be missing where a specification is too large; the report says so.
+//! Must not know: C, files, how findings are shown.
 
 mod active;
 mod advice;
@@ -88,7 +88,7 @@ pub fn check(m: &Machine) -> Vec<Finding> {
     joined(report(m).findings)
 }
 
-/// All findings about `m`, and what could not be told.
+/// All findings about `m`, and which may be missing.
 #[must_use]
 pub fn report(m: &Machine) -> Report {
     let (effects, answers) = Effects::with_answers(&m.source());

@@ -1,8 +1,8 @@
 //! Rules that leave the end of a line behind, where nothing takes it.
 //!
 //! All others take whole lines. A client that ends its lines sends one byte more than such a rule
-//! takes, and the conversation ends there. Said only of actions that answer on every way: others may
-//! well take the beginning of a line whose rest comes next.
+//! takes, and the conversation ends there. This is reported only
+//! for actions that reply on every path: others may take the beginning of a line whose rest comes next.
 
 use crate::checker::Checker;
 use crate::waits::{Bytes, edges};

@@ -1,8 +1,8 @@
 //! What actions do with text from the client: which flows of it are findings, and what shows them.
 //!
-//! Where text goes the C tells ([`nest_c::taint`]), what it can be the patterns. A part that can
-//! have the form that does harm is shown with the shortest message in which it has; if no message
-//! gives it that form, nothing is said. Must not know: C.
+//! The analysis of C says where text goes ([`nest_c::taint`]), patterns say what it can be. If a part can
+//! have a harmful form, the finding shows the shortest message in which it has it. If no message gives
+//! it that form, nothing is reported. Must not know: C.
 
 use crate::checker::Checker;
 use crate::search::{Example, Searched};
@@ -37,7 +37,7 @@ impl Checker<'_> {
         let mut parts: BTreeMap<Origin, usize> = BTreeMap::new();
         let mut strings = Strings::new();
         let mut all = flows(&self.m.source());
-        // What is worse is said first, and is enough.
+        // The worst finding about a place comes first; no other one is reported there.
         all.sort_by_key(|flow| matches!(flow.to, Use::Text | Use::Name));
         for flow in &all {
             let code = match flow.to {
@@ -235,7 +235,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What makes texts longer than their room; nothing if they fit.
+    /// The forms with which texts do not fit into an array; empty if they always fit.
     fn too_long(
         &self,
         capacity: u64,

@@ -1,4 +1,4 @@
-//! What a client does to come to a set of states, and how that is told.
+//! What a client does to come to a set of states, and how that is described.
 //!
 //! Must not know: what is wrong there.
 

@@ -65,7 +65,7 @@ impl<'m> Conversation<'m> {
         }
     }
 
-    /// Shows the way that a client takes; false if it cannot be followed.
+    /// Shows the path that a client takes; false if it cannot be followed.
     #[must_use]
     pub fn show(&mut self, witness: &Witness) -> bool {
         let Some(moves) = &self.moves else {
@@ -127,7 +127,7 @@ impl<'m> Conversation<'m> {
         steps
     }
 
-    /// The steps of the way that is shown, between groups.
+    /// The steps of the path that is shown, between groups.
     pub(crate) fn path(&self, groups: &[Vec<usize>]) -> BTreeSet<(Place, Place, By)> {
         let group = |set: usize| {
             let number = groups.iter().position(|sets| sets.contains(&set));

@@ -1,4 +1,4 @@
-//! The way of a conversation: what a client does, followed from set to set.
+//! The path of a conversation: what a client does, followed from set to set.
 //!
 //! Rules decide as the language says (`docs/language.md`, Matching). Where an action has several
 //! outcomes, the one is taken with which all that the client does can happen; of several the one by

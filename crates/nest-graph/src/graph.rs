@@ -37,7 +37,7 @@ pub struct Node {
     pub loops: Vec<Label>,
     /// Codes of findings.
     pub codes: Vec<String>,
-    /// On the way that is shown.
+    /// On the path that is shown.
     pub on_path: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Edge {
     pub to: usize,
     /// What leads along it.
     pub labels: Vec<Label>,
-    /// On the way that is shown.
+    /// On the path that is shown.
     pub on_path: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct Label {
     pub certain: bool,
     /// Codes of findings.
     pub codes: Vec<String>,
-    /// On the way that is shown.
+    /// On the path that is shown.
     pub on_path: bool,
 }
 

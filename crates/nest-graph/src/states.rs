@@ -1,6 +1,6 @@
 //! A picture where the sets of states are too many: the states one by one.
 //!
-//! An arrow leads from a state that a rule asks for to a state that it may mark.
+//! An arrow leads from a state that a rule requires to a state that it may mark.
 
 use crate::by::By;
 use crate::conversation::Conversation;
@@ -155,7 +155,7 @@ impl Conversation<'_> {
     }
 }
 
-/// The states that a condition asks for to be marked.
+/// The states that a condition requires to be marked.
 fn required(cond: &Cond, found: &mut Vec<u32>) {
     match cond {
         Cond::State(n) | Cond::Last(n) => {

@@ -346,10 +346,10 @@ const SPECIALISED: usize = 8;
 type Chosen = BTreeSet<usize>;
 const NONE: Chosen = BTreeSet::new();
 
-/// Of `all`, as many as fit, the smallest first, or almost as many: their automaton, which they are,
-/// and why no more. `known`: all together do not fit. What fits is sought from small to large, for
-/// what does not fit costs most; where it is known by how much it does not, in proportion. Of the
-/// room, so much is taken without any.
+/// Chooses as many of `all` as fit, or almost as many, the smallest first. Returns their automaton,
+/// which they are, and why there are no more. `known`: all together do not fit. The search goes from
+/// small to large, because an automaton that does not fit costs most; if its size is known, the next
+/// step is in proportion to it. `used` bytes of `capacity` are already used.
 fn most(
     all: &Chosen,
     size: impl Fn(&usize) -> usize,
@@ -405,7 +405,7 @@ fn most(
     (best, order[..fits].iter().copied().collect(), why)
 }
 
-/// What is sought comes this near to what fits: one part in so many.
+/// The search ends this near to what fits: one part in so many.
 const WITHIN: usize = 24;
 
 /// A rule on its way into an automaton.

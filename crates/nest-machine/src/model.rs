@@ -92,7 +92,7 @@ pub struct Rule {
     pub parts: usize,
     /// The elements as they are written, for messages.
     pub elements: Vec<String>,
-    /// The elements (from 0) whose places its action asks for.
+    /// The elements (from 0) whose places its action needs.
     pub requested: BTreeSet<u32>,
     /// Whether others may ask for any: functions that the action hands `$self`.
     pub open: bool,

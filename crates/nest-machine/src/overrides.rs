@@ -1,4 +1,4 @@
-//! What is said beside a specification. Must not know: who says it.
+//! What a caller sets beside the specification. Must not know: the command line.
 
 /// What the command line may override.
 #[derive(Clone, Debug, Default)]

@@ -435,7 +435,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The elements (from 0) that it asks for.
+/// The elements (from 0) whose places it needs.
 fn requested(u: &crate::model::Use) -> Vec<u32> {
     let parts: Vec<u32> = match &u.what {
         What::Part(n) => vec![*n],

@@ -2,7 +2,7 @@
  */
 #define NEST__RULES 1
 #define NEST__CONDITIONS 1
-#define NEST__APART 1
+#define NEST__STANDALONE 1
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 1

@@ -459,6 +459,7 @@ static struct nest__command draw_fault(void) {
     command.fault = draw.files > 0 && sim_chance(60) ? NEST__FAULT_FILE
                     : sim_chance(60)                 ? NEST__FAULT_MEMORY
                     : sim_chance(50)                 ? NEST__FAULT_SCARCE
+                    : sim_chance(50)                 ? NEST__FAULT_WATCH
                                                      : NEST__FAULT_STACK;
     command.error = sim_chance(50) ? EIO : ENOSPC;
     command.number = 1 + sim_random(12);
@@ -480,17 +481,6 @@ static struct nest__command draw_short(void) {
     struct nest__command command = draw_verb(NEST__COMMAND_SHORT, 0);
     command.error = script_short != 0 ? 0 : (int)DRAW(EMFILE, ENFILE, ENOMEM, ENOBUFS);
     return command;
-}
-
-/* Those who still wait when drainTimeout is over are refused. */
-static void draw_refused(void) {
-    struct sim_talk *next;
-    for (struct sim_talk *talk = sim.talks; nest__loop.cut && talk != NULL; talk = next) {
-        next = talk->next;
-        if (talk->who > script_taken) {
-            talk_free(talk);
-        }
-    }
 }
 
 static struct nest__command draw_command(void) {
@@ -579,7 +569,7 @@ static void draw_look(void) {
         moment_step(talk);
     }
     newcomers_check();
-    draw_refused();
+    newcomers_refused();
     if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {
         sim_broken(sim.talks, "drainTimeout is over, and nobody is cut");
     }

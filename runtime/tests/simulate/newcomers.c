@@ -123,3 +123,14 @@ void newcomers_check(void) {
 uint32_t newcomers_next(void) {
     return newcomers.resting ? newcomers.until : 0;
 }
+
+/* Those who still wait when drainTimeout is over are refused. */
+void newcomers_refused(void) {
+    struct sim_talk *next;
+    for (struct sim_talk *talk = sim.talks; nest__loop.cut && talk != NULL; talk = next) {
+        next = talk->next;
+        if (talk->who > script_taken) {
+            talk_free(talk);
+        }
+    }
+}

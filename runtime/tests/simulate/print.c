@@ -53,7 +53,7 @@ void print_command(const struct nest__command *command) {
                                                  : "ENOBUFS");
     }
     if (command->verb == NEST__COMMAND_FAIL) {
-        static const char *const faults[] = {"memory", "stack", "file", "scarce"};
+        static const char *const faults[] = {"memory", "stack", "file", "scarce", "watch"};
         printf(" %s%s", faults[command->fault],
                command->fault != NEST__FAULT_FILE ? ""
                : command->error == EIO            ? " EIO"

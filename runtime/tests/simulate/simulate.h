@@ -210,6 +210,7 @@ int newcomers_take(struct nest__listener *, struct nest__arrival *, bool nonbloc
 int newcomers_arm(bool on);
 void newcomers_pause(int error); /* in place of nest__accept_pause, where a session is served */
 void newcomers_check(void);
+void newcomers_refused(void);
 void newcomers_said(void);
 void newcomers_released(void);
 uint32_t newcomers_next(void); /* when they are tried again; 0 */

@@ -218,6 +218,12 @@ pub const STEPS: &[Step] = &[
     )
     .draws(),
     Step::new(
+        "conditioning",
+        "the conditioning library, its filters and its chains hold under load, kills, hostile input",
+        Paths(&["conditioning"]),
+        Program(&["make", "-s", "-C", "conditioning", "check"]),
+    ),
+    Step::new(
         "helpers",
         "files and blocks hold: paths, cuts, full and failing disks, helper threads",
         Paths(&["tests/helpers", "tests/support", GENERATED]),

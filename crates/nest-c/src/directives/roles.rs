@@ -30,7 +30,7 @@ pub enum Role {
     From,
     /// Bytes that are put there.
     Bytes,
-    /// The room that is there.
+    /// The capacity of the array.
     Size,
     /// How many bytes are put there at most.
     Count,

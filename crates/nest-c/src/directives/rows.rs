@@ -1,7 +1,8 @@
 //! What a row of the table of directives says: the columns and their values. Must not know: any row.
 
-use super::roles::Role;
 use nest_feature::Feature;
+
+use super::roles::Role;
 
 /// How a directive is written and what it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,9 +18,9 @@ const ROUNDS: usize = 40;
 /// What an action may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
-    /// The ways through it.
+    /// The paths through it.
     pub paths: Vec<Path>,
-    /// Whether these are the ways that its text has, and no more.
+    /// Whether these are exactly the paths of its text.
     pub exact: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Effects {
     pub timers: Vec<Effect>,
 }
 
-/// For each rule of `m`, whether every way through its action answers or ends the connection, and
+/// For each rule of `m`, whether every path through its action replies or ends the connection, and
 /// none takes more input.
 #[must_use]
 pub fn answers(m: &Source<'_>) -> Vec<bool> {
@@ -90,8 +90,8 @@ impl Effects {
         found
     }
 
-    /// Of rules, TIMEOUT rules, START and, if it is asked for, END; for each of `answers`: whether
-    /// an answer counts as an end.
+    /// Of rules, TIMEOUT rules, START and, with `end`, END; once for each of `answers`, which says
+    /// whether a reply counts as an end.
     fn of_actions<const N: usize>(
         m: &Source<'_>,
         end: bool,
@@ -205,7 +205,7 @@ impl Reader<'_, '_> {
         Ok(all)
     }
 
-    /// The ways through a body; by its words if it cannot be followed.
+    /// The paths through a body; if it cannot be followed, one path that may do all that it names.
     fn paths(
         &mut self,
         body: Option<Node<'_>>,

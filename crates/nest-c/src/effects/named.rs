@@ -1,8 +1,7 @@
-//! Which states actions mark, and which the C around them asks for, functions that are given the
-//! session included.
+//! Which states actions mark, and which states C tests, in functions that get the session too.
 //!
-//! For those whose actions hand the session on; what directives ask for is known without. Must not
-//! know: conditions, what is said of a state that nobody marks.
+//! It is needed for specifications whose actions pass the session on; what directives test is known
+//! without it. Must not know: conditions, warnings.
 
 use super::actions::{Effect, Effects};
 use super::paths::Path;
@@ -15,14 +14,14 @@ use crate::source::Source;
 /// States, as masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Marked on some way through an action.
+    /// Marked on some path through an action.
     pub marked: u64,
     /// Asked for in C; all where it is not clear for which.
     pub tested: u64,
 }
 
 impl Named {
-    /// Of a machine; nothing if somebody has a session of whom nothing is known.
+    /// Of a specification; `None` if code that is not known gets the session.
     #[must_use]
     pub fn of(m: &Source<'_>) -> Option<Named> {
         let found = Effects::of_all(m);

@@ -1,4 +1,4 @@
-//! What a way through an action does to the states of its conversation, and sets of such ways.
+//! What a path through an action does to the states of its conversation, and sets of such paths.
 //!
 //! A [`Path`] is a condition on the states before, and what becomes of them. Sets of paths are kept
 //! small: equal ones are one, and when there are too many, one stands for all that they may do.
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// More paths are made one.
 const MOST: usize = 64;
 
-/// What a path makes of the mark that `$LASTSEEN` asks for: one of several things.
+/// The state that was marked last behind a path, which `$LASTSEEN` tests: one of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Last {
     /// It may stay what it was.
@@ -23,33 +23,33 @@ impl Last {
     pub const SAME: Last = Last { same: true, of: 0 };
 }
 
-/// Whether a path says `$close()`.
+/// Whether a path calls `$close()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Closes {
     /// It does not.
     No,
-    /// It cannot be told.
+    /// This is not known.
     May,
     /// It does.
     Yes,
 }
 
-/// A way through an action. States are bits of masks.
+/// A path through an action. States are bits of masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path {
-    /// It is taken only where these are marked,
+    /// The path is possible only if these are marked,
     pub held: u64,
     /// and these are not.
     pub lacked: u64,
-    /// Marked behind it.
+    /// Marked at its end.
     pub set: u64,
-    /// Not marked behind it.
+    /// Not marked at its end.
     pub clear: u64,
-    /// These it may mark, each for itself.
+    /// It may mark each of these.
     pub may_set: u64,
-    /// These it may clear, each for itself.
+    /// It may clear each of these.
     pub may_clear: u64,
-    /// The mark that is the last.
+    /// The state that was marked last.
     pub last: Last,
     /// Whether the connection ends.
     pub closes: Closes,
@@ -90,7 +90,7 @@ impl Path {
         }
     }
 
-    /// Says `$close()`.
+    /// Calls `$close()`.
     #[must_use]
     pub fn closing() -> Path {
         Path {
@@ -114,7 +114,7 @@ impl Path {
         }
     }
 
-    /// Whether it is taken in these states, as far as they decide.
+    /// Whether it is possible in these states.
     #[must_use]
     pub fn fits(&self, states: u64) -> bool {
         self.held & !states == 0 && self.lacked & states == 0
@@ -131,14 +131,14 @@ impl Path {
         self.may_set | self.may_clear == 0 && self.closes != Closes::May && one_last
     }
 
-    /// What states become for certain, and which of them may be the other way round.
+    /// The states at its end, and those of them that may have the opposite value.
     #[must_use]
     pub fn outcome(&self, states: u64) -> (u64, u64) {
         let to = (states & !self.clear) | self.set;
         (to, (self.may_set & !to) | (self.may_clear & to))
     }
 
-    /// The same where one more state is marked, or is not; nothing if that cannot be.
+    /// The path under the condition that a state is marked, or is not; `None` if that is impossible.
     fn given(mut self, state: u64, marked: bool) -> Option<Path> {
         let (yes, no) = (self.set & state != 0, self.clear & state != 0);
         let varies = (self.may_set | self.may_clear) & state != 0;
@@ -166,7 +166,7 @@ impl Path {
         fits.then_some(self)
     }
 
-    /// This and then `then`; nothing if that cannot be.
+    /// This path followed by `then`; `None` if that is impossible.
     #[must_use]
     pub fn and_then(self, then: &Path) -> Option<Path> {
         let mut p = self;
@@ -218,7 +218,7 @@ impl Path {
         }
     }
 
-    /// What it does, whenever it is taken.
+    /// The same without its condition.
     fn unconditional(self) -> Path {
         Path {
             held: 0,
@@ -241,12 +241,12 @@ pub fn bits(mut mask: u64) -> impl Iterator<Item = u64> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths {
     list: BTreeSet<Path>,
-    /// Whether one of them stands for more than was seen.
+    /// Whether one of them covers more than the code does.
     widened: bool,
 }
 
 impl Paths {
-    /// No way leads here.
+    /// No path leads here.
     #[must_use]
     pub fn none() -> Paths {
         Paths::default()
@@ -261,7 +261,7 @@ impl Paths {
         }
     }
 
-    /// The same, said to stand for more.
+    /// One path that covers more than the code does.
     #[must_use]
     pub fn widened(path: Path) -> Paths {
         Paths {
@@ -281,7 +281,7 @@ impl Paths {
         self.list.len()
     }
 
-    /// Whether one of them stands for more than was seen.
+    /// Whether one of them covers more than the code does.
     #[must_use]
     pub fn is_widened(&self) -> bool {
         self.widened

@@ -36,7 +36,7 @@ impl Table {
         }
     }
 
-    /// All that were asked for.
+    /// All that were looked up.
     pub fn keys(&self) -> Vec<Key> {
         self.known.keys().cloned().collect()
     }

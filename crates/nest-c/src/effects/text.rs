@@ -1,16 +1,16 @@
-//! A piece of C whose ways are looked for: what is known of its names. Must not know: statements.
+//! A piece of C whose paths are searched, and what its names mean. Must not know: statements.
 
 use super::paths::Path;
 use crate::action::{ArgKind, Args, Use};
 use crate::directives::{Does, Reads, States};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why the ways through a text are not known.
+/// Why the paths through a text are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Its order is not clear; what it names is.
+    /// The order of its statements is not clear; the names in it are.
     Unclear,
-    /// Somebody unknown has the session: anything may be done.
+    /// Code that is not known gets the session: it may do anything.
     Anything,
 }
 
@@ -29,7 +29,7 @@ pub struct Text<'a> {
     pub prefix: &'a str,
     /// The names of states.
     pub states: &'a [String],
-    /// Whether an answer counts as an end, too: who sent something waits no longer then.
+    /// Whether a reply counts as an end, too: the client does not wait any longer then.
     pub answers: bool,
 }
 
@@ -44,7 +44,7 @@ impl Text<'_> {
         self.answers && does.replies
     }
 
-    /// The bit of a state that C names; nothing if it says it in another way.
+    /// The bit of the state that a word of C names; `None` if it is no constant.
     pub fn state(&self, word: &str) -> Option<u64> {
         let named = word.strip_prefix(self.prefix);
         let number = match named {

@@ -215,7 +215,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A condition: the ways on which it holds, and the others.
+    /// A condition: the paths on which it holds, and the others.
     fn condition(&mut self, node: Option<Node<'_>>, from: Paths) -> Result<(Paths, Paths), Stop> {
         let Some(node) = node else {
             return Ok((from.clone(), from));
@@ -284,7 +284,7 @@ impl Walk<'_, '_> {
         Ok((to.clone(), to))
     }
 
-    /// The state that a call asks for, and whether for the last one.
+    /// The state that a call tests, and whether it tests the one that was marked last.
     fn tested_state(&mut self, node: Node<'_>) -> Option<(u64, bool)> {
         let function = node.child_by_field_name("function")?;
         let at = function.start_byte().checked_sub(self.text.shift)?;

@@ -1,4 +1,4 @@
-//! How much room arrays have, as far as declarations and constants tell.
+//! The capacities of arrays, as far as declarations and constants tell.
 //!
 //! Arrays of bytes only. A member is known by its name alone, unless structures differ in it. Must
 //! not know: what is put there.
@@ -22,7 +22,7 @@ const BYTES: [&str; 6] = [
 /// Deeper expressions are no sizes.
 const DEPTH: usize = 20;
 
-/// What declarations say of rooms.
+/// What declarations say of capacities.
 #[derive(Debug, Default)]
 pub struct Buffers {
     constants: BTreeMap<String, u64>,
@@ -34,7 +34,7 @@ pub struct Buffers {
     rows: BTreeMap<String, u64>,
 }
 
-/// The room of an array, and whether there are several of them.
+/// An array of bytes, and whether there are several of it.
 pub struct Buffer {
     pub name: String,
     pub bytes: u64,
@@ -80,7 +80,7 @@ impl Buffers {
         }
     }
 
-    /// The room of a member of that name.
+    /// The capacity of a member of that name.
     pub fn member(&self, name: &str) -> Option<u64> {
         match name.strip_suffix("[]") {
             Some(name) => self.rows.get(name).copied(),

@@ -1,4 +1,4 @@
-//! What functions put into arrays: which texts are there then, and how much comes into how much room.
+//! What functions put into arrays: which texts are there then, and whether they fit.
 //!
 //! Must not know: how functions are found.
 

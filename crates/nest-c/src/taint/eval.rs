@@ -320,7 +320,7 @@ impl<'a> Walk<'a, '_> {
         self.vars().insert(key, value);
     }
 
-    /// What outlives the action is told to the others, if nobody has looked at it.
+    /// Keeps a value that outlives the action for the others, unless something has looked at it.
     fn keep(&mut self, key: &str, value: &Value) {
         let outlives = key.starts_with(['#', '@']);
         let stays = |t: &&Text| {
@@ -369,7 +369,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Somebody has changed what is there: nothing more is said of it.
+    /// Something has changed what is there: it is not followed any further.
     pub fn changed(&mut self, what: &Value) {
         for text in &what.taints {
             self.env.look(text.origin, ANYTHING);
@@ -473,7 +473,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// The room of the array that a key names.
+    /// The capacity of the array that a key names.
     pub fn capacity(&self, key: &str) -> Option<u64> {
         let member = || {
             let (_, name) = key.rsplit_once('.')?;

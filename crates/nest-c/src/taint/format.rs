@@ -9,7 +9,7 @@ pub struct Conversion {
     pub text: bool,
     /// Most bytes of that string; nothing if the format names none.
     pub most: Option<u64>,
-    /// Most bytes are said by another value.
+    /// Another value gives the most bytes.
     pub star: bool,
     /// The text from the end of the conversion before it.
     pub before: String,

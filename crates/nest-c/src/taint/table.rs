@@ -27,7 +27,7 @@ pub enum Gives {
 /// A function of C's library.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Its names: what is said of one holds for all.
+    /// Its names: the row holds for all of them.
     names: &'static [&'static str],
     /// Its arguments; the last one stands for all behind it.
     roles: &'static [Role],

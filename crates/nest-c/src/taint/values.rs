@@ -71,7 +71,7 @@ impl About {
         }
     }
 
-    /// What is found out by a function that is told it.
+    /// What a function finds out that gets it.
     fn used(self) -> About {
         match self {
             About::Byte => About::Content,
@@ -162,7 +162,7 @@ impl Value {
     }
 }
 
-/// All variables, and what was found out on the way to a place.
+/// All variables, and what was found out on the path to a place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Env {
     /// By their keys. `$n` are parts that were changed, `#` per-connection variables, `@` C's
@@ -188,14 +188,14 @@ impl Env {
         }
     }
 
-    /// Where two ways meet.
+    /// What is known where two paths meet.
     pub fn join(self, other: Env) -> Env {
         let (mut to, from) = match (self.dead, other.dead) {
             (true, _) => return other,
             (_, true) => return self,
             _ => (self, other),
         };
-        // Most ways change nothing.
+        // Most paths change nothing.
         if !Rc::ptr_eq(&to.vars, &from.vars) {
             to.meet(&from.vars);
         }
@@ -222,7 +222,7 @@ impl Env {
             let vars = Rc::make_mut(&mut self.vars);
             let value = value.clone();
             let both = match vars.remove(key) {
-                // Of a part that was changed on one way, nothing is known.
+                // Nothing is known of a part that was changed on one path.
                 Some(known) if key.starts_with('$') => Value {
                     taints: known.taints.intersection(&value.taints).cloned().collect(),
                     ..known

@@ -225,8 +225,8 @@ impl<'a> Domain<'a> for Walk<'a, '_> {
         Walk::join(&mut self.env, other);
     }
 
-    /// Behind a choice: what was asked is known only where one of the ways has left, or where the
-    /// text is cut off if it is too long.
+    /// Behind a choice, what its condition found out is known only if one of the branches has left, or
+    /// if the text is cut off where it is too long.
     fn behind_choice(&mut self, before: Env, yes: Env) {
         let both = !self.env.dead && !yes.dead;
         let mut cut = before.measured.clone();
@@ -363,7 +363,7 @@ impl<'a, 'p> Walk<'a, 'p> {
         self.common.work.set(left.saturating_sub(work));
     }
 
-    /// All variables, to be changed: a copy, if another way has them, too.
+    /// All variables, to be changed; they are copied if another path shares them.
     pub fn vars(&mut self) -> &mut BTreeMap<String, Value> {
         if Rc::strong_count(&self.env.vars) > 1 {
             self.spend(self.env.vars.len());
@@ -425,7 +425,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     }
 
     /// Whether a text equals another one where this holds (true) or does not (false); nothing if
-    /// neither can be told.
+    /// neither is known.
     fn equal(&mut self, node: Node<'a>) -> Option<bool> {
         let field = |name| node.child_by_field_name(name);
         let operator = field("operator").map_or("", |o| o.kind());

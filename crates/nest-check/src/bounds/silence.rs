@@ -2,7 +2,7 @@
 //! and when.
 //!
 //! While a TIMEOUT rule is active, idleTimeout rests; one that neither closes nor leads elsewhere
-//! fires for ever. Must not know: how that is told.
+//! fires for ever. Must not know: how that is shown.
 
 use nest_c::effects::{Closes, Effects};
 use nest_machine::Machine;

@@ -70,7 +70,7 @@ impl Scan<'_, '_> {
     }
 
     /// Whether the argument `index` of the call is a format, and if so whether the arguments behind
-    /// it are as many as it asks for. None: wrong, and said.
+    /// it are as many as its conversions. `None`: they are not, which is reported.
     pub(super) fn format(
         &mut self,
         call: &lexer::Call,

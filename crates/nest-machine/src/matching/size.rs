@@ -6,7 +6,7 @@
 use nest_pattern::{Effect, Product};
 use std::collections::BTreeSet;
 
-/// A state as code, and each of the different ways out of it.
+/// A state as code, and each of its different edges.
 const STATE: usize = 95;
 const EDGE: usize = 55;
 /// The classes of a table and the loop over it; a kind of edge besides what it does.

@@ -1,0 +1,95 @@
+/* The parts of cc-chain, which starts the filters of a server, and starts again those that die. */
+#ifndef CC_CHAIN_H
+#define CC_CHAIN_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include "ccfilter.h"
+#include "counters.h"
+#include "wire.h"
+
+enum { WRONG_CALL = 100, TEMPORARY = 111, MOST_FILTERS = 16 };
+
+/* A filter as it was asked for, and what it says of itself. */
+struct spec {
+    char *text; /* "NAME,key=value": the pieces of argv point into it */
+    char *path;
+    char *argv[32];
+    enum ccf_stage needs, gives;
+    unsigned traits;
+};
+
+struct plan {
+    struct spec spec[MOST_FILTERS];
+    int count;
+    int users; /* chains that run it */
+};
+
+/* plan.c. `why` gets the reason if it is refused; messages of filters go to standard error. */
+struct plan *plan_new(char *const *texts, int count, char *why, size_t room);
+struct plan *plan_read(const char *file, char *why,
+                       size_t room); /* one filter a line, '#' comments */
+void plan_free(struct plan *plan);
+
+/* A running filter. */
+struct stage {
+    struct spec *spec;
+    pid_t pid; /* 0: it is not running */
+    int in, out, control, memory;
+    struct ccf__counters *counters;
+    uint64_t started, again; /* when; when to start it again, 0: not */
+    unsigned deaths, quick;
+    bool strict;
+};
+
+/* The filters of one listening socket, first the one that accepts. */
+struct chain {
+    struct plan *plan;
+    struct stage stage[MOST_FILTERS];
+    bool leaving;
+    uint64_t deadline;  /* of leaving */
+    struct chain *next; /* older ones that are leaving */
+};
+
+/* A listening socket of the server. */
+struct listener {
+    int socket;
+    int hop[2]; /* [0]: a copy of the server's end, [1]: the last filter's end */
+    char name[80];
+    struct chain *chains; /* the current one first */
+    struct listener *next;
+};
+
+extern struct listener *listeners;
+extern struct plan *current; /* what new listening sockets get; owned here */
+extern uint64_t drain_time;  /* ms */
+
+/* stage.c */
+bool chain_start(struct listener *listener,
+                 struct plan *plan); /* false: no descriptors or memory */
+void chain_died(pid_t pid, int status);
+uint64_t chain_tick(uint64_t now); /* what is due; returns when to call again, or 0 */
+void chain_leave(struct listener *listener, struct chain *chain, bool replaced);
+void chain_kill(void);
+bool chain_gone(void); /* no filter is left */
+
+/* serve.c */
+void serve_request(int control); /* a message of the server */
+bool reload(struct plan *plan);  /* gives every listening socket new filters */
+void drain(void);
+
+/* state.c */
+bool state_open(const char *path);
+size_t state_polls(struct pollfd *polls, size_t room);
+void state_events(const struct pollfd *polls, size_t count);
+void state_close(void);
+int state_ask(const char *path, const char *command); /* for --status; an exit status */
+
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+uint64_t now_ms(void);
+char *libexec(const char *name); /* where a program of this package is; malloc */
+
+#endif

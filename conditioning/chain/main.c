@@ -1,0 +1,255 @@
+/* cc-chain: runs the filters of a server.
+ *
+ *     cc-chain [OPTIONS] FILTER... -- SERVER [ARGUMENT...]     starts both; the server uses libcc
+ *     cc-chain --serve FD FILTER...                            for libcc: the server is at the
+ * socket FD cc-chain --status SOCKET [COMMAND]                       asks a running one
+ *
+ * Exit status: the server's; 100 for a wrong call, 111 for a temporary failure. */
+#define _GNU_SOURCE
+#include "chain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef CC_LIBEXEC
+#define CC_LIBEXEC "/usr/local/libexec/cc"
+#endif
+
+enum { GRACE = 5000 }; /* ms for a server whose filters have ended, before it gets TERM */
+
+uint64_t drain_time = 30000;
+static const char *config, *state_path;
+static int control = -1, signals = -1;
+static pid_t server;
+static bool draining, ended;
+static int exit_status;
+static uint64_t drain_end;
+
+void say(const char *format, ...) {
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "cc-chain: %s\n", line);
+}
+
+uint64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+char *libexec(const char *name) {
+    const char *place = secure_getenv("CC_LIBEXEC");
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", place != NULL ? place : CC_LIBEXEC, name) == -1 ? NULL : path;
+}
+
+static int usage(const char *what) {
+    if (what != NULL)
+        say("%s", what);
+    fprintf(what != NULL ? stderr : stdout,
+            "usage: cc-chain [OPTIONS] FILTER... -- SERVER [ARGUMENT...]\n"
+            "       cc-chain --status SOCKET [status | metrics | 'chain FILTER...']\n\n"
+            "FILTER is NAME[,key=value]...; the first one accepts the clients.\n"
+            "  --config FILE    read filters from FILE, one a line; read it again at HUP\n"
+            "  --state SOCKET   show counters there, and take commands\n"
+            "  --drain SECONDS  how long clients may take to finish at TERM, default 30\n");
+    return what != NULL ? WRONG_CALL : 0;
+}
+
+static bool start_server(char **argv) {
+    int pair[2];
+    char number[16];
+    if (cc__pair(pair) != 0)
+        return false;
+    control = pair[0];
+    server = fork();
+    if (server == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        int fd = fcntl(pair[1], F_DUPFD, 10);
+        snprintf(number, sizeof number, "%d", fd);
+        setenv("CC_CHAIN", number, 1);
+        execvp(argv[0], argv);
+        say("%s: %s", argv[0], strerror(errno));
+        _exit(127);
+    }
+    close(pair[1]);
+    return server > 0;
+}
+
+static void children(void) {
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == server) {
+            exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            ended = true;
+        } else {
+            chain_died(pid, status);
+        }
+    }
+}
+
+static void read_config(void) {
+    char why[512];
+    if (config == NULL) {
+        say("HUP: there is no --config FILE to read again");
+        return;
+    }
+    struct plan *plan = plan_read(config, why, sizeof why);
+    if (plan == NULL)
+        say("%s%sthe filters stay as they are", why, *why != '\0' ? "; " : "");
+    else if (!reload(plan))
+        say("there are no descriptors or no memory for other filters");
+}
+
+static void stop(void) {
+    if (draining) { /* asked again: what is waited for now is waited for no longer */
+        drain_end = now_ms();
+        return;
+    }
+    draining = true;
+    drain_end = now_ms() + drain_time;
+    drain();
+}
+
+static void on_signal(void) {
+    struct signalfd_siginfo info;
+    while (read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            children();
+        else if (info.ssi_signo == SIGHUP)
+            read_config();
+        else
+            stop();
+    }
+}
+
+static int wait_time(void) {
+    uint64_t now = now_ms(), due = chain_tick(now);
+    if (draining && (due == 0 || drain_end < due))
+        due = drain_end;
+    return due == 0 ? -1 : due <= now ? 10 : due - now > 60000 ? 60000 : (int)(due - now);
+}
+
+static void run(void) {
+    struct pollfd polls[32];
+    bool asked = false, gone = false;
+    while (!ended) {
+        if (draining && !gone && (chain_gone() || now_ms() >= drain_end)) {
+            /* What it took last, the server is still answering; cc_accept tells it that the chain
+             * has ended. */
+            chain_kill();
+            gone = true;
+            drain_end = now_ms() + GRACE;
+            if (server == 0)
+                break;
+        }
+        int wait = wait_time();
+        if (gone && now_ms() >= drain_end) {
+            if (!asked)
+                kill(server, SIGTERM);
+            asked = true;
+            wait = -1;
+        }
+        polls[0] = (struct pollfd){signals, POLLIN, 0};
+        polls[1] = (struct pollfd){control, POLLIN, 0};
+        size_t more = state_polls(polls + 2, 30);
+        if (poll(polls, 2 + more, wait) == -1)
+            continue;
+        if (polls[0].revents != 0)
+            on_signal();
+        if (polls[1].revents & POLLIN)
+            serve_request(control);
+        if (polls[1].revents & (POLLHUP | POLLERR)) {
+            /* Every process of the server has ended, or has closed its listening sockets. */
+            close(control);
+            control = -1;
+            ended = ended || server == 0;
+            if (server != 0)
+                chain_kill();
+        }
+        state_events(polls + 2, more);
+    }
+    chain_kill();
+    state_close();
+}
+
+static bool catch_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return signals != -1;
+}
+
+int main(int argc, char **argv) {
+    char why[512] = "", *end;
+    int at = 1, count = 0;
+    bool serve = false;
+    signal(SIGCHLD, SIG_DFL); /* a server may have it ignored, and then no status would come */
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0 && argv[at][2] != '\0'; at += 2) {
+        const char *option = argv[at], *value = argv[at + 1];
+        if (strcmp(option, "--help") == 0)
+            return usage(NULL);
+        if (value == NULL)
+            return usage("an option lacks its value");
+        if (strcmp(option, "--status") == 0)
+            return state_ask(value, argv[at + 2] != NULL ? argv[at + 2] : "status");
+        if (strcmp(option, "--config") == 0)
+            config = value;
+        else if (strcmp(option, "--state") == 0)
+            state_path = value;
+        else if (strcmp(option, "--serve") == 0)
+            control = fcntl(atoi(value), F_DUPFD_CLOEXEC, 10);
+        else if (strcmp(option, "--drain") == 0)
+            drain_time = strtoul(value, &end, 10) * 1000;
+        else
+            return usage("there is no such option");
+        if (strcmp(option, "--drain") == 0 && (*value == '\0' || *end != '\0'))
+            return usage("--drain takes a number of seconds");
+        serve = serve || strcmp(option, "--serve") == 0;
+    }
+    while (at + count < argc && strcmp(argv[at + count], "--") != 0)
+        count++;
+    char **command = at + count < argc ? argv + at + count + 1 : NULL;
+    if (!serve && (command == NULL || command[0] == NULL))
+        return usage("there is no server: write it behind --");
+    if (config != NULL && count > 0)
+        return usage("filters come from --config or from the command line, not from both");
+    if (serve && control == -1)
+        return usage("--serve takes an open socket");
+    if (serve)
+        close_range(3, (unsigned)control - 1, 0);
+    current = config != NULL ? plan_read(config, why, sizeof why)
+                             : plan_new(argv + at, count, why, sizeof why);
+    if (current == NULL) {
+        if (*why != '\0')
+            say("%s", why);
+        return WRONG_CALL;
+    }
+    if (!catch_signals() || (state_path != NULL && !state_open(state_path)) ||
+        (!serve && !start_server(command))) {
+        say("%s: %s", state_path != NULL ? state_path : "cannot start", strerror(errno));
+        return TEMPORARY;
+    }
+    run();
+    return exit_status;
+}

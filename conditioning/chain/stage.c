@@ -1,0 +1,232 @@
+/* Running filters: their descriptors, their ends, and new beginnings.
+ *
+ * The hops between filters are open here as well. A filter that is started again finds its hops as
+ * the one before it left them, and its neighbours announce new links. */
+#define _GNU_SOURCE
+#include "chain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STEADY = 1000, PAUSE = 100, LONGEST_PAUSE = 5000 }; /* ms */
+
+static void become(const struct stage *stage) {
+    int fds[4] = {stage->in, stage->out, stage->control, stage->memory};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int i = 0; i < 4; i++)
+        fds[i] = fcntl(fds[i], F_DUPFD, 10);
+    for (int i = 0; i < 4; i++)
+        if (fds[i] == -1 || dup2(fds[i], CCF__IN + i) == -1)
+            _exit(TEMPORARY);
+    close_range(CCF__COUNTERS + 1, ~0u, 0);
+    if (stage->strict)
+        setenv("CC_STRICT", "1", 1);
+    else
+        unsetenv("CC_STRICT");
+    unsetenv("CC_CHAIN");
+    execv(stage->spec->path, stage->spec->argv);
+    _exit(TEMPORARY);
+}
+
+/* Starts a filter. Its control socket is new each time. */
+static bool start(struct stage *stage) {
+    int pair[2];
+    if (cc__pair(pair) != 0)
+        return false;
+    int ours = pair[0];
+    stage->control = pair[1];
+    stage->started = now_ms();
+    stage->again = 0;
+    stage->pid = fork();
+    if (stage->pid == 0)
+        become(stage);
+    close(pair[1]);
+    stage->control = ours;
+    if (stage->pid == -1) {
+        stage->pid = 0;
+        stage->again = now_ms() + PAUSE;
+    }
+    return true;
+}
+
+static void close_stage(struct stage *stage) {
+    int *fds[] = {&stage->in, &stage->out, &stage->memory};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+        if (*fds[i] != -1)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+}
+
+static bool prepare(struct stage *stage, struct spec *spec, int in, int out) {
+    stage->spec = spec;
+    stage->control = -1;
+    stage->in = fcntl(in, F_DUPFD_CLOEXEC, 10);
+    stage->out = fcntl(out, F_DUPFD_CLOEXEC, 10);
+    stage->memory = memfd_create("counters", MFD_CLOEXEC);
+    if (stage->in == -1 || stage->out == -1 || stage->memory == -1 ||
+        ftruncate(stage->memory, sizeof *stage->counters) == -1)
+        return false;
+    void *map =
+        mmap(NULL, sizeof *stage->counters, PROT_READ | PROT_WRITE, MAP_SHARED, stage->memory, 0);
+    stage->counters = map == MAP_FAILED ? NULL : map;
+    return map != MAP_FAILED;
+}
+
+static void chain_free(struct chain *chain) {
+    for (int i = 0; i < chain->plan->count; i++) {
+        struct stage *stage = &chain->stage[i];
+        close_stage(stage);
+        if (stage->control != -1)
+            close(stage->control);
+        if (stage->counters != NULL)
+            munmap(stage->counters, sizeof *stage->counters);
+    }
+    if (--chain->plan->users == 0 && chain->plan != current)
+        plan_free(chain->plan);
+    free(chain);
+}
+
+bool chain_start(struct listener *listener, struct plan *plan) {
+    struct chain *chain = calloc(1, sizeof *chain);
+    bool strict = false, good = chain != NULL;
+    int in = listener->socket;
+    if (!good)
+        return false;
+    chain->plan = plan;
+    plan->users++;
+    for (int i = 0; i < plan->count; i++)
+        chain->stage[i] = (struct stage){.in = -1, .out = -1, .control = -1, .memory = -1};
+    for (int i = 0; i < plan->count && good; i++) {
+        bool last = i == plan->count - 1;
+        int hop[2] = {-1, listener->hop[1]};
+        good = last || cc__pair(hop) == 0;
+        good = good && prepare(&chain->stage[i], &plan->spec[i], in, hop[1]);
+        chain->stage[i].strict = strict;
+        strict = strict || (plan->spec[i].traits & CCF_CHOOSES);
+        if (i > 0)
+            close(in);
+        if (!last && hop[1] != -1)
+            close(hop[1]);
+        in = hop[0];
+    }
+    for (int i = 0; i < plan->count && good; i++)
+        good = start(&chain->stage[i]);
+    if (!good) {
+        for (int i = 0; i < plan->count; i++)
+            if (chain->stage[i].pid > 0)
+                kill(chain->stage[i].pid, SIGKILL);
+        chain_free(chain);
+        return false;
+    }
+    chain->next = listener->chains;
+    listener->chains = chain;
+    return true;
+}
+
+static bool running(const struct chain *chain) {
+    for (int i = 0; i < chain->plan->count; i++)
+        if (chain->stage[i].pid != 0)
+            return true;
+    return false;
+}
+
+static void died(struct listener *listener, struct chain *chain, struct stage *stage, int status) {
+    uint64_t now = now_ms();
+    pid_t pid = stage->pid;
+    stage->pid = 0;
+    close(stage->control);
+    stage->control = -1;
+    if (stage->counters != NULL)
+        stage->counters->held = stage->counters->oldest = 0;
+    if (chain->leaving)
+        return;
+    stage->deaths++;
+    stage->quick = now - stage->started < STEADY ? stage->quick + 1 : 0;
+    uint64_t pause = stage->quick < 2 ? 0 : PAUSE << (stage->quick < 8 ? stage->quick - 2 : 6);
+    stage->again = now + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
+    if (WIFSIGNALED(status))
+        say("%s of %s (process %d) was killed by signal %d; it is started again",
+            stage->spec->argv[0], listener->name, (int)pid, WTERMSIG(status));
+    else
+        say("%s of %s (process %d) ended with status %d; it is started again", stage->spec->argv[0],
+            listener->name, (int)pid, WEXITSTATUS(status));
+}
+
+void chain_died(pid_t pid, int status) {
+    for (struct listener *l = listeners; l != NULL; l = l->next)
+        for (struct chain *c = l->chains; c != NULL; c = c->next)
+            for (int i = 0; i < c->plan->count; i++)
+                if (c->stage[i].pid == pid) {
+                    died(l, c, &c->stage[i], status);
+                    return;
+                }
+}
+
+uint64_t chain_tick(uint64_t now) {
+    uint64_t soonest = 0;
+    for (struct listener *l = listeners; l != NULL; l = l->next) {
+        for (struct chain **at = &l->chains; *at != NULL;) {
+            struct chain *chain = *at;
+            if (chain->leaving && !running(chain)) {
+                *at = chain->next;
+                chain_free(chain);
+                continue;
+            }
+            uint64_t due = chain->leaving ? chain->deadline : 0;
+            for (int i = 0; i < chain->plan->count; i++) {
+                struct stage *stage = &chain->stage[i];
+                if (chain->leaving && due <= now && stage->pid != 0)
+                    kill(stage->pid, SIGKILL);
+                if (!chain->leaving && stage->again != 0 && stage->again <= now && !start(stage))
+                    stage->again = now + PAUSE;
+                if (!chain->leaving && stage->again != 0 && (due == 0 || stage->again < due))
+                    due = stage->again;
+            }
+            if (due != 0 && (soonest == 0 || due < soonest))
+                soonest = due;
+            at = &chain->next;
+        }
+    }
+    return soonest;
+}
+
+void chain_leave(struct listener *listener, struct chain *chain, bool replaced) {
+    struct cc__head head = cc__head_of(CC__DRAIN);
+    int last = chain->plan->count - 1;
+    chain->leaving = true;
+    chain->deadline = now_ms() + drain_time;
+    for (int i = 0; i <= last; i++) {
+        bool hand_over = replaced && i == last;
+        if (chain->stage[i].control != -1)
+            cc__send(chain->stage[i].control, &head, NULL, 0, &listener->hop[0], hand_over,
+                     MSG_DONTWAIT);
+    }
+    /* With these closed a filter sees that the one in front of it has finished. */
+    for (int i = 0; i <= last; i++)
+        close_stage(&chain->stage[i]);
+}
+
+void chain_kill(void) {
+    for (struct listener *l = listeners; l != NULL; l = l->next)
+        for (struct chain *c = l->chains; c != NULL; c = c->next)
+            for (int i = 0; i < c->plan->count; i++)
+                if (c->stage[i].pid != 0)
+                    kill(c->stage[i].pid, SIGKILL);
+}
+
+bool chain_gone(void) {
+    for (struct listener *l = listeners; l != NULL; l = l->next)
+        for (struct chain *c = l->chains; c != NULL; c = c->next)
+            if (running(c))
+                return false;
+    return true;
+}

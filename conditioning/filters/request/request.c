@@ -1,0 +1,42 @@
+/* request: holds a connection until its request is complete, then passes both on. It usually comes
+ * first and keeps clients that send nothing, or slowly, away from everything behind it. */
+#include "ccfhttp.h"
+
+static void done(struct ccf_bundle *bundle) {
+    ccf_pass(bundle);
+}
+
+static struct ccf_filter request;
+static struct ccf_packing packing = {
+    .framer = &ccf_http_framer, .timeout = 10000, .memory = 67108864, .done = done};
+
+static const struct ccf_option options[] = {
+    {"timeout", CCF_TIME, &packing.timeout, 1, 86400000, NULL, "for a whole request, default 10s"},
+    {"head", CCF_SIZE, &ccf_http_most_head, 64, 32000, NULL, "longest head, default 16k"},
+    {"body", CCF_SIZE, &ccf_http_most_body, 0, 1073741824, NULL, "longest body, default 1m"},
+    {"memory", CCF_SIZE, &packing.memory, 65536, 1099511627776, NULL,
+     "for incomplete bodies of all clients, default 64m"},
+    {"limit", CCF_NUMBER, &request.limit, 1, 1000000, NULL,
+     "connections held, default: as many as descriptors allow"},
+    {0}};
+
+static bool start(void) {
+    return ccf_pack_start(&packing);
+}
+
+static struct ccf_filter request = {
+    .name = "request",
+    .about = "passes on connections whose HTTP request is complete",
+    .options = options,
+    .needs = CCF_CONNECTIONS,
+    .gives = CCF_REQUESTS,
+    .traits = CCF_HOLDS,
+    .extra = sizeof(struct ccf_pack),
+    .start = start,
+    .arrive = ccf_pack,
+    .shed = ccf_pack_shed,
+};
+
+int main(int argc, char **argv) {
+    return ccf_main(&request, argc, argv);
+}

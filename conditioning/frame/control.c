@@ -1,0 +1,31 @@
+/* What the chain tells a filter: to finish. */
+#define _GNU_SOURCE
+#include "frame.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+static struct ccf_watch control = {.fd = CCF__CONTROL};
+
+static void on_control(struct ccf_watch *watch, uint32_t events) {
+    struct cc__message message = {.bytes = NULL};
+    (void)events;
+    int got = cc__receive(watch->fd, &message, MSG_DONTWAIT);
+    if (got == 1 && message.head.type == CC__DRAIN) {
+        if (message.count == 1)
+            ccf__down_leave(message.fds[0]);
+        ccf__up_stop();
+    } else if (got == 1) {
+        cc__close_all(message.fds, message.count);
+    } else if (got == 0) {
+        /* The chain's program died. Connections still flow; when the server ends, so does the
+         * filter. */
+        ccf_watch_remove(watch);
+    }
+}
+
+bool ccf__control_start(void) {
+    control.call = on_control;
+    return ccf_watch_add(&control, EPOLLIN);
+}

@@ -1,0 +1,30 @@
+/* A filter's counters. They are in memory that the chain shares with the filter, so that reading
+ * them needs nothing of the filter, and a filter that is started again goes on counting. */
+#ifndef CCF_COUNTERS_H
+#define CCF_COUNTERS_H
+
+#include <stdint.h>
+
+enum { CCF__REASONS = 24, CCF__REASON_NAME = 24 };
+
+struct ccf__counters {
+    uint64_t accepted; /* connections and requests that arrived */
+    uint64_t passed;   /* handed to the next process */
+    uint64_t held;     /* now */
+    uint64_t oldest;   /* when the oldest of these was accepted, CLOCK_MONOTONIC ms; 0: none */
+    uint64_t reasons;
+    struct {
+        char name[CCF__REASON_NAME];
+        uint64_t count;
+    } refused[CCF__REASONS];
+};
+
+/* Descriptors of a filter. */
+enum {
+    CCF__IN = 3,      /* a listening socket, or a hop's downstream end */
+    CCF__OUT = 4,     /* a hop's upstream end: links are announced here */
+    CCF__CONTROL = 5, /* from the chain */
+    CCF__COUNTERS = 6 /* memory for struct ccf__counters */
+};
+
+#endif

@@ -1,0 +1,271 @@
+/* Where a filter's connections go: links to the processes behind it, each of which asks for as many
+ * connections as it is ready for.
+ *
+ * A connection that was sent is kept until it is acknowledged. If its link ends before, another
+ * process gets it; the one that ended had not looked at it. */
+#define _GNU_SOURCE
+#include "frame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { RETRY = 10 }; /* ms until the system may accept more descriptors in flight */
+
+struct link {
+    struct ccf_watch watch;
+    struct ccf_list sent; /* not yet acknowledged, in the order of sending */
+    size_t demand;
+    bool willing;                /* it is in the list of those that want a connection */
+    bool blocked;                /* its socket is full */
+    struct link *next, *prev;    /* all links */
+    struct link *after, *before; /* willing ones */
+};
+
+static struct ccf_watch hop = {.fd = CCF__OUT};
+static struct ccf_watch elsewhere = {.fd = -1};
+static struct link *links;
+static struct link *willing, *willing_last;
+static struct ccf_list ready; /* passed by the filter, or sent in vain */
+static size_t wanted, unacknowledged;
+static bool leaving, elsewhere_full;
+static struct ccf_timer retry;
+
+static void set_willing(struct link *link) {
+    bool want = link->demand > 0 && !link->blocked;
+    if (want == link->willing)
+        return;
+    link->willing = want;
+    if (want) {
+        link->after = NULL;
+        link->before = willing_last;
+        *(willing_last != NULL ? &willing_last->after : &willing) = link;
+        willing_last = link;
+    } else {
+        *(link->before != NULL ? &link->before->after : &willing) = link->after;
+        *(link->after != NULL ? &link->after->before : &willing_last) = link->before;
+    }
+}
+
+/* Puts a bundle before all that wait. */
+static void again(struct ccf_bundle *bundle) {
+    if (!bundle->held)
+        ccf__hold(bundle);
+    bundle->prev = NULL;
+    bundle->next = ready.first;
+    *(ready.first != NULL ? &ready.first->prev : &ready.last) = bundle;
+    ready.first = bundle;
+    ready.count++;
+}
+
+static void end_link(struct link *link) {
+    wanted -= link->demand;
+    link->demand = 0;
+    set_willing(link);
+    while (link->sent.last != NULL) {
+        struct ccf_bundle *bundle = link->sent.last;
+        ccf_take(&link->sent, bundle);
+        unacknowledged--;
+        again(bundle);
+    }
+    *(link->prev != NULL ? &link->prev->next : &links) = link->next;
+    if (link->next != NULL)
+        link->next->prev = link->prev;
+    ccf_watch_remove(&link->watch);
+    close(link->watch.fd);
+    free(link);
+}
+
+/* The answer of the process behind a link. */
+static void on_take(struct link *link, const struct cc__head *head) {
+    for (uint32_t i = 0; i < head->taken && link->sent.first != NULL; i++) {
+        ccf__free(ccf_pop(&link->sent));
+        unacknowledged--;
+    }
+    for (uint32_t i = 0; i < head->returned && link->sent.first != NULL; i++) {
+        unacknowledged--;
+        again(ccf_pop(&link->sent));
+    }
+    link->demand += head->demand;
+    wanted += head->demand;
+    set_willing(link);
+}
+
+static void on_link(struct ccf_watch *watch, uint32_t events) {
+    struct link *link = CCF_OF(watch, struct link, watch);
+    if (link->blocked && (events & EPOLLOUT)) {
+        link->blocked = false;
+        ccf_watch_change(watch, EPOLLIN);
+        set_willing(link);
+    }
+    for (int i = 0; i < 16; i++) {
+        struct cc__message message = {.bytes = NULL};
+        int got = cc__receive(watch->fd, &message, MSG_DONTWAIT);
+        if (got == -EAGAIN)
+            break;
+        if (got == 1 && message.head.type == CC__TAKE) {
+            on_take(link, &message.head);
+        } else if (got == 1) {
+            cc__close_all(message.fds, message.count);
+        } else if (got != -EPROTO && got != -EMFILE && got != -EINTR) {
+            end_link(link);
+            return;
+        }
+    }
+    if (leaving && link->sent.first == NULL)
+        end_link(link);
+}
+
+static void new_link(int fd) {
+    struct link *link = calloc(1, sizeof *link);
+    if (link != NULL) {
+        link->watch = (struct ccf_watch){.fd = fd, .call = on_link};
+        if (ccf_watch_add(&link->watch, EPOLLIN)) {
+            link->next = links;
+            if (links != NULL)
+                links->prev = link;
+            links = link;
+            return;
+        }
+    }
+    free(link);
+    close(fd); /* the process behind it announces another one */
+}
+
+static void on_hop(struct ccf_watch *watch, uint32_t events) {
+    char bytes[CC__INLINE];
+    struct cc__message message = {.bytes = bytes};
+    (void)events;
+    int got = cc__receive(watch->fd, &message, MSG_DONTWAIT);
+    if (got == 1 && message.head.type == CC__ATTACH) {
+        new_link(message.fds[0]);
+    } else if (got == 1 && message.head.type == CC__BUNDLE) {
+        /* What a filter that this one replaces had left; it has passed that filter. */
+        struct ccf_bundle *bundle = ccf__from(&message);
+        if (bundle != NULL) {
+            ccf__hold(bundle);
+            ccf_push(&ready, bundle);
+        } else {
+            cc__close_all(message.fds, message.count);
+        }
+    } else if (got == 1) {
+        cc__close_all(message.fds, message.count);
+    } else if (got == 0) {
+        _exit(0); /* no process is left that could ask for a connection */
+    }
+}
+
+/* Sends a bundle over a link. Returns false if no other can be sent now. */
+static bool send_to(struct link *link, struct ccf_bundle *bundle) {
+    int error = ccf__send(link->watch.fd, bundle);
+    if (error == 0) {
+        ccf__release(bundle);
+        ccf_push(&link->sent, bundle);
+        unacknowledged++;
+        ccf__count->passed++;
+        link->demand--;
+        wanted--;
+        set_willing(link);
+        return true;
+    }
+    again(bundle);
+    if (error == -EAGAIN) {
+        link->blocked = true;
+        ccf_watch_change(&link->watch, EPOLLIN | EPOLLOUT);
+        set_willing(link);
+    } else if (error == -EPIPE || error == -ECONNRESET) {
+        /* The process behind it has ended. What it acknowledged before may still be unread here,
+         * and must not be sent again: on_link reads all of it before it ends the link. */
+        link->blocked = true;
+        set_willing(link);
+    } else {
+        ccf_timer_set(&retry, ccf_now() + RETRY);
+        return false;
+    }
+    return true;
+}
+
+static void on_elsewhere(struct ccf_watch *watch, uint32_t events) {
+    (void)events;
+    elsewhere_full = false;
+    ccf_watch_remove(watch);
+}
+
+/* Sends a bundle to the filter that takes over. Returns false if no other can be sent now. */
+static bool send_elsewhere(struct ccf_bundle *bundle) {
+    int error = ccf__send(elsewhere.fd, bundle);
+    if (error == 0) {
+        ccf__count->passed++;
+        ccf__free(bundle);
+        return true;
+    }
+    if (error == -EAGAIN && ccf_watch_add(&elsewhere, EPOLLOUT)) {
+        again(bundle);
+        elsewhere_full = true;
+    } else if (error == -EPIPE || error == -ECONNRESET) {
+        ccf_refuse(bundle, "nobody", NULL);
+    } else {
+        again(bundle);
+        ccf_timer_set(&retry, ccf_now() + RETRY);
+    }
+    return false;
+}
+
+static struct ccf_bundle *next(void) {
+    struct ccf_bundle *bundle = ccf_pop(&ready);
+    if (bundle == NULL && (ccf__filter->traits & CCF_CHOOSES))
+        bundle = ccf__filter->choose();
+    return bundle;
+}
+
+void ccf__down_update(void) {
+    bool more = retry.place == 0;
+    while (more && !elsewhere_full && (leaving ? elsewhere.fd != -1 : willing != NULL)) {
+        struct ccf_bundle *bundle = next();
+        if (bundle == NULL)
+            break;
+        more = leaving ? send_elsewhere(bundle) : send_to(willing, bundle);
+    }
+}
+
+static void wake(struct ccf_timer *timer) {
+    (void)timer;
+}
+
+bool ccf__down_start(void) {
+    hop.call = on_hop;
+    retry.call = wake;
+    return ccf_watch_add(&hop, EPOLLIN);
+}
+
+size_t ccf__down_wanted(void) {
+    return leaving ? 1 : wanted;
+}
+
+size_t ccf__down_ready(void) {
+    return ready.count;
+}
+
+void ccf__down_leave(int fd) {
+    if (leaving) {
+        close(fd);
+        return;
+    }
+    leaving = true;
+    elsewhere = (struct ccf_watch){.fd = fd, .call = on_elsewhere};
+    ccf_watch_remove(&hop);
+    for (struct link *link = links, *after; link != NULL; link = after) {
+        after = link->next;
+        if (link->sent.first == NULL)
+            end_link(link);
+    }
+}
+
+bool ccf__down_idle(void) {
+    return unacknowledged == 0 && ready.count == 0;
+}
+
+void ccf_pass(struct ccf_bundle *bundle) {
+    ccf_push(&ready, bundle);
+}

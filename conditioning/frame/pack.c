@@ -1,0 +1,196 @@
+/* Packaging. ccfpack.h has the interface.
+ *
+ * An incomplete request stays in its socket, where it is looked at without being taken: a
+ * connection costs a descriptor and a little memory. Only requests longer than a message of the
+ * chain are taken out piece by piece. Exactly one request is taken; what a client sent behind it
+ * stays. */
+#define _GNU_SOURCE
+#include "ccfpack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <string.h>
+#include <unistd.h>
+#include "wire.h"
+
+enum { LOOK = 65536 };
+static const struct ccf_packing *packing;
+static struct ccf_tree *incomplete;
+static struct ccf_list waiting; /* the same bundles, the longest one first */
+static char look[LOOK];
+static long spilled; /* bytes of incomplete requests in memory */
+
+static struct ccf_pack *pack_of(struct ccf_bundle *bundle) {
+    return bundle->own;
+}
+
+/* Stops waiting for a bundle's request. */
+static void leave(struct ccf_pack *pack) {
+    if (pack->watched) {
+        ccf_watch_remove(&pack->watch);
+        ccf_timer_clear(&pack->timer);
+        ccf_tree_remove(incomplete, &pack->item);
+        ccf_take(&waiting, pack->bundle);
+    }
+    spilled -= pack->spilled;
+}
+
+void ccf_pack_end(struct ccf_bundle *bundle, const char *reason, const char *answer) {
+    struct ccf_pack *pack = pack_of(bundle);
+    leave(pack);
+    if (pack->memfd != -1)
+        close(pack->memfd);
+    ccf_refuse(bundle, reason, answer);
+}
+
+/* Takes bytes out of the socket that were looked at before. */
+static bool take(int fd, char *to, size_t n) {
+    return recv(fd, to, n, MSG_DONTWAIT) == (ssize_t)n;
+}
+
+/* Moves the bytes that were looked at into memory. */
+static bool spill(struct ccf_bundle *bundle, struct ccf_pack *pack) {
+    size_t n = pack->frame.fed;
+    if (pack->memfd == -1)
+        pack->memfd = memfd_create("request", MFD_CLOEXEC);
+    if (pack->memfd == -1 || !take(bundle->fd, look, n) ||
+        write(pack->memfd, look, n) != (ssize_t)n)
+        return false;
+    pack->spilled += (uint32_t)n;
+    spilled += (long)n;
+    pack->frame.fed = 0;
+    return true;
+}
+
+static void whole(struct ccf_bundle *bundle, struct ccf_pack *pack) {
+    uint32_t length = pack->spilled + (uint32_t)pack->frame.fed;
+    bool large = pack->memfd != -1 || length > CC__INLINE;
+    char *bytes = large ? NULL : malloc(length);
+    bool good =
+        large ? spill(bundle, pack) : bytes != NULL && take(bundle->fd, bytes, pack->frame.fed);
+    if (!good) {
+        free(bytes);
+        ccf_pack_end(bundle, "no memory", packing->framer->crowded);
+        return;
+    }
+    leave(pack);
+    ccf_package(bundle, bytes, pack->memfd, length);
+    pack->memfd = -1;
+    packing->done(bundle);
+}
+
+static void set_timer(struct ccf_pack *pack, long wait) {
+    ccf_timer_set(&pack->timer, ccf_now() + (uint64_t)wait);
+}
+
+/* Looks for the end of a request. Returns whether the bundle still waits for it. */
+static bool check(struct ccf_bundle *bundle) {
+    struct ccf_pack *pack = pack_of(bundle);
+    for (;;) {
+        ssize_t n = recv(bundle->fd, look, LOOK, MSG_PEEK | MSG_DONTWAIT);
+        if (n == -1 && (errno == EAGAIN || errno == EINTR))
+            return true;
+        if (n <= 0) {
+            /* The end of a connection on which nothing was sent is no refusal. */
+            ccf_pack_end(bundle, pack->begun ? "aborted" : NULL, NULL);
+            return false;
+        }
+        if (!pack->begun) {
+            pack->begun = true;
+            if (packing->idle > 0 && pack->watched)
+                set_timer(pack, packing->timeout);
+        }
+        if ((size_t)n <= pack->frame.fed)
+            return true;
+        enum ccf_need need = packing->framer->feed(&pack->frame, look, (size_t)n);
+        if (need == CCF_WHOLE) {
+            whole(bundle, pack);
+            return false;
+        }
+        if (need == CCF_BAD) {
+            ccf_pack_end(bundle, pack->frame.reason, pack->frame.answer);
+            return false;
+        }
+        if (pack->frame.expects && !pack->told && packing->framer->go_on != NULL) {
+            pack->told = true;
+            send(bundle->fd, packing->framer->go_on, strlen(packing->framer->go_on),
+                 MSG_DONTWAIT | MSG_NOSIGNAL);
+        }
+        /* A long request would fill the socket's buffer, and its client could not go on. */
+        bool large = pack->memfd != -1 || (size_t)n >= CC__INLINE / 2 ||
+                     (uint64_t)n + pack->frame.left > CC__INLINE;
+        if (!large || !pack->frame.body)
+            return true;
+        if (spilled + n > packing->memory || !spill(bundle, pack)) {
+            ccf_pack_end(bundle, "memory", packing->framer->crowded);
+            return false;
+        }
+    }
+}
+
+static void on_events(struct ccf_watch *watch, uint32_t events) {
+    struct ccf_pack *pack = CCF_OF(watch, struct ccf_pack, watch);
+    struct ccf_bundle *bundle = pack->bundle;
+    bool lost = (events & (EPOLLERR | EPOLLHUP)) != 0;
+    /* A client that sends no more may have completed its request with its last bytes. */
+    if (lost || (check(bundle) && (events & EPOLLRDHUP)))
+        ccf_pack_end(bundle, pack->begun ? "aborted" : NULL, NULL);
+}
+
+static void on_time(struct ccf_timer *timer) {
+    struct ccf_pack *pack = CCF_OF(timer, struct ccf_pack, timer);
+    bool idle = !pack->begun && packing->idle > 0;
+    ccf_pack_end(pack->bundle, idle ? "idle" : "overdue", idle ? NULL : packing->framer->overdue);
+}
+
+bool ccf_pack_start(const struct ccf_packing *p) {
+    packing = p;
+    incomplete = ccf_tree_new(0);
+    return incomplete != NULL;
+}
+
+void ccf_pack(struct ccf_bundle *bundle) {
+    struct ccf_pack *pack = pack_of(bundle);
+    memset(pack, 0, sizeof *pack);
+    pack->bundle = bundle;
+    pack->memfd = -1;
+    pack->watch = (struct ccf_watch){.fd = bundle->fd, .call = on_events};
+    pack->timer.call = on_time;
+    if (!check(bundle))
+        return;
+    pack->watched = true;
+    ccf_push(&waiting, bundle);
+    if (!ccf_tree_add(incomplete, &pack->item, &bundle->from) ||
+        !ccf_watch_add(&pack->watch, EPOLLIN | EPOLLRDHUP | EPOLLET)) {
+        ccf_pack_end(bundle, "no memory", packing->framer->crowded);
+        return;
+    }
+    set_timer(pack, packing->idle > 0 && !pack->begun ? packing->idle : packing->timeout);
+}
+
+bool ccf_pack_shed(void) {
+    struct ccf_tree_item *item = ccf_tree_heaviest(incomplete);
+    if (item == NULL)
+        return false;
+    struct ccf_pack *pack = CCF_OF(item, struct ccf_pack, item);
+    ccf_pack_end(pack->bundle, "crowded", packing->framer->crowded);
+    return true;
+}
+
+bool ccf_pack_shed_oldest(void) {
+    if (waiting.first == NULL)
+        return false;
+    ccf_pack_end(waiting.first, "crowded", NULL);
+    return true;
+}
+
+void ccf_pack_end_idle(void) {
+    for (struct ccf_bundle *bundle = waiting.first, *after; bundle != NULL; bundle = after) {
+        after = bundle->next;
+        if (!pack_of(bundle)->begun)
+            ccf_pack_end(bundle, NULL, NULL);
+    }
+}

@@ -1,0 +1,242 @@
+/* Where a filter's connections come from: a listening socket, or a link to the filter in front.
+ *
+ * A filter in front keeps a connection until this one has acknowledged it. That is done before the
+ * connection is looked at: so one that was acknowledged is never sent again, and one that was not
+ * has had no effect. */
+#define _GNU_SOURCE
+#include "frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    TAKE = 32,     /* connections acknowledged by one message */
+    AHEAD = 16,    /* connections that a filter has ready before they are asked for */
+    RESERVE = 256, /* descriptors that are not for connections */
+    RETRY = 50,    /* ms until descriptors or room may be free again */
+    OVER = 32      /* connections beyond the limit while none can be ended */
+};
+
+static struct ccf_watch in = {.fd = CCF__IN};
+static struct ccf_watch link_watch = {.fd = -1};
+static bool listening, strict, armed, stopped, ended;
+static struct ccf_timer retry; /* set while nothing is asked for */
+static size_t owed;            /* connections asked for and not received */
+static size_t limit;
+
+/* How many more connections there is room for. */
+static size_t space(void) {
+    size_t most = limit, held = ccf__count->held;
+    if (!(ccf__filter->traits & CCF_HOLDS)) {
+        size_t wanted = ccf__down_wanted() + (strict ? 0 : AHEAD);
+        /* What the filter delays does not count as ready, but is bounded by the limit. */
+        size_t ready = ccf__down_ready();
+        size_t more = wanted > ready ? wanted - ready : 0;
+        return held >= most ? 0 : more < most - held ? more : most - held;
+    }
+    if (held < most)
+        return most - held;
+    /* One that arrives makes another one go. */
+    return ccf__filter->shed != NULL && held < most + OVER ? 1 : 0;
+}
+
+static void wake(struct ccf_timer *timer) {
+    (void)timer; /* the loop updates after each timer */
+}
+
+static void pause_a_little(void) {
+    retry.call = wake;
+    ccf_timer_set(&retry, ccf_now() + RETRY);
+}
+
+static void arrive(struct ccf_bundle *bundle) {
+    ccf__count->accepted++;
+    if (ccf__count->held >= limit && ccf__filter->shed != NULL && !ccf__filter->shed())
+        pause_a_little();
+    ccf__hold(bundle);
+    ccf__filter->arrive(bundle);
+}
+
+static void on_listener(struct ccf_watch *watch, uint32_t events) {
+    (void)events;
+    size_t room = space();
+    for (size_t i = 0; i < room && i < TAKE; i++) {
+        struct sockaddr_storage from = {0};
+        socklen_t size = sizeof from;
+        int fd = accept4(watch->fd, (struct sockaddr *)&from, &size, SOCK_CLOEXEC);
+        if (fd == -1) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                if (ccf__filter->shed == NULL || !ccf__filter->shed())
+                    pause_a_little();
+            }
+            return;
+        }
+        struct ccf_bundle *bundle = ccf__new(fd);
+        if (bundle == NULL) {
+            close(fd);
+            return;
+        }
+        struct cc__address address = cc__address_of(&from);
+        bundle->from.family = address.family;
+        bundle->from.port = address.port;
+        __builtin_memcpy(bundle->from.bytes, address.bytes, 16);
+        arrive(bundle);
+    }
+}
+
+static void end(void) {
+    ended = true;
+    if (!stopped && ccf__filter->stop != NULL)
+        ccf__filter->stop();
+    stopped = true;
+}
+
+static void on_link(struct ccf_watch *watch, uint32_t events);
+
+/* Announces a new link to the filter in front. */
+static void attach(void) {
+    struct cc__head head = cc__head_of(CC__ATTACH);
+    int pair[2];
+    int error = cc__pair(pair);
+    if (error == 0) {
+        error = cc__send(CCF__IN, &head, NULL, 0, &pair[1], 1, MSG_DONTWAIT);
+        close(pair[1]);
+        if (error != 0)
+            close(pair[0]);
+    }
+    owed = 0;
+    if (error == -EPIPE || error == -ECONNRESET) {
+        end(); /* the filter in front has finished */
+        return;
+    }
+    link_watch = (struct ccf_watch){.fd = error == 0 ? pair[0] : -1, .call = on_link};
+    if (error != 0 || !ccf_watch_add(&link_watch, EPOLLIN))
+        pause_a_little();
+}
+
+static void detach(void) {
+    ccf_watch_remove(&link_watch);
+    close(link_watch.fd);
+    link_watch.fd = -1;
+}
+
+static void on_link(struct ccf_watch *watch, uint32_t events) {
+    struct ccf_bundle *batch[TAKE];
+    char bytes[CC__INLINE];
+    struct cc__head answer = cc__head_of(CC__TAKE);
+    size_t count = 0;
+    int got = 1;
+    (void)events;
+    while (count < TAKE && got != 0 && got != -EAGAIN) {
+        struct cc__message message = {.bytes = bytes};
+        got = cc__receive(watch->fd, &message, MSG_DONTWAIT);
+        if (got == -EMFILE) {
+            answer.returned++;
+            owed -= owed > 0;
+            pause_a_little();
+            break;
+        }
+        if (got == -EPROTO || (got == 1 && message.head.type != CC__BUNDLE)) {
+            cc__close_all(message.fds, message.count);
+            answer.taken++;
+        } else if (got == 1) {
+            batch[count] = ccf__from(&message);
+            if (batch[count] == NULL) {
+                cc__close_all(message.fds, message.count);
+                answer.returned++;
+                pause_a_little();
+                owed -= owed > 0;
+                break;
+            }
+            count++;
+            answer.taken++;
+            owed -= owed > 0;
+        } else if (got < 0 && got != -EAGAIN) {
+            got = 0;
+        }
+    }
+    if (answer.taken + answer.returned > 0)
+        cc__send(watch->fd, &answer, NULL, 0, NULL, 0, 0);
+    for (size_t i = 0; i < count; i++)
+        arrive(batch[i]);
+    if (got == 0) {
+        detach();
+        attach();
+    }
+}
+
+bool ccf__up_start(void) {
+    struct rlimit files = {0};
+    int value = 0;
+    socklen_t size = sizeof value;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_NOFILE, &files);
+    /* A connection that passed through others has leases too. */
+    getsockopt(CCF__IN, SOL_SOCKET, SO_ACCEPTCONN, &value, &size);
+    listening = value != 0;
+    size_t each = listening && !(ccf__filter->traits & CCF_LEASES) ? 1 : 3;
+    limit = files.rlim_cur > 2 * RESERVE ? ((size_t)files.rlim_cur - RESERVE) / each : RESERVE / 4;
+    if (ccf__filter->limit > 0 && (size_t)ccf__filter->limit < limit)
+        limit = (size_t)ccf__filter->limit;
+    strict = getenv("CC_STRICT") != NULL;
+    if (listening) {
+        in.call = on_listener;
+        fcntl(CCF__IN, F_SETFL, fcntl(CCF__IN, F_GETFL) | O_NONBLOCK);
+        return true;
+    }
+    attach();
+    return true;
+}
+
+void ccf__up_update(void) {
+    if (ended || (retry.place != 0 && !listening))
+        return;
+    if (listening) {
+        bool want = retry.place == 0 && space() > 0;
+        if (want != armed) {
+            if (want)
+                ccf_watch_add(&in, EPOLLIN);
+            else
+                ccf_watch_remove(&in);
+            armed = want;
+        }
+        return;
+    }
+    if (link_watch.fd == -1)
+        attach();
+    size_t room = space();
+    size_t more = room > owed ? room - owed : 0;
+    if (more == 0 || more < owed || link_watch.fd == -1)
+        return;
+    struct cc__head head = cc__head_of(CC__TAKE);
+    head.demand = (uint32_t)more;
+    int error = cc__send(link_watch.fd, &head, NULL, 0, NULL, 0, MSG_DONTWAIT);
+    if (error == 0)
+        owed += more;
+    else if (error == -EAGAIN)
+        pause_a_little();
+}
+
+void ccf__up_stop(void) {
+    /* Those in front may still pass something on; it ends when they have. */
+    if (!stopped && ccf__filter->stop != NULL)
+        ccf__filter->stop();
+    stopped = true;
+    if (!listening || ended)
+        return;
+    if (armed)
+        ccf_watch_remove(&in);
+    close(CCF__IN);
+    end();
+}
+
+bool ccf__up_ended(void) {
+    return ended;
+}

@@ -1,0 +1,150 @@
+"""Kills: filters, servers and the chain die at any time; no request is delivered twice, nothing hangs."""
+
+import collections
+import os
+import random
+import signal
+import threading
+import time
+from chains import _alive
+from support import Chain, Client, children, expect, once, until
+
+SEED = int(os.environ.get('CC_TEST_SEED', '1'))
+
+
+def storm(filters, victims, each=3, seconds=2.5):
+    """Load while processes are killed. Returns what became of the requests, by target."""
+    chance = random.Random(SEED)
+    fate, lock = {}, threading.Lock()
+    with Chain(filters, 'prefork') as chain:
+        end = time.monotonic() + seconds
+
+        def client(number):
+            count = 0
+            while time.monotonic() < end:
+                try:
+                    with Client(chain.port) as c:
+                        for _ in range(each):
+                            target = f'/{number}-{count}'
+                            count += 1
+                            c.get(target)
+                            status = c.answer()[0]
+                            with lock:
+                                fate[target] = status
+                            if status == 0:
+                                break
+                except OSError as error:
+                    # A timeout would mean that a request hangs.
+                    expect(not isinstance(error, TimeoutError), 'a request hangs')
+
+        problems = []
+
+        def guarded(number):
+            try:
+                client(number)
+            except Exception as error:      # shown by the main thread
+                problems.append(error)
+
+        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        killed = 0
+        while time.monotonic() < end - 0.3:
+            time.sleep(chance.uniform(0.02, 0.12))
+            pids = victims(chain)
+            if pids:
+                try:
+                    os.kill(chance.choice(pids), signal.SIGKILL)
+                    killed += 1
+                except ProcessLookupError:
+                    pass
+        for thread in threads:
+            thread.join()
+        expect(not problems, f'{problems[:3]} (seed {SEED})')
+        expect(killed > 5, 'nobody was killed')
+        until(lambda: once(chain.port)[0] == 200, 'it does not serve any more')
+        seen = collections.Counter(t for t in chain.requests() if '-' in t)
+        twice = [t for t, n in seen.items() if n > 1]
+        expect(not twice, f'delivered twice: {twice[:9]} (seed {SEED})')
+    return fate, seen, killed
+
+
+def filters_die():
+    """Filters die under load. What was passed on is answered; what one held is lost at most."""
+    fate, seen, _ = storm(['request', 'persist', 'check', 'priority'],
+                       lambda c: [p for l in c.filters().values() for p in l])
+    passed_on = [t for t in seen if fate.get(t) == 0]
+    expect(not passed_on, f'delivered, but not answered: {passed_on[:9]} (seed {SEED})')
+    good = sum(status == 200 for status in fate.values())
+    expect(good > len(fate) / 2, f'{good} of {len(fate)} were answered')
+
+
+def children_die():
+    """Processes of the server die under load: only what they had in hand is lost."""
+    fate, seen, killed = storm(['request', 'priority'], lambda c: children(c.server()).get('test-server', []), each=1)
+    lost = [t for t, status in fate.items() if status == 0 and t not in seen]
+    # A process that dies between cc_accept and its first write to the log has had the request in hand.
+    expect(len(lost) <= killed, f'lost: {lost[:9]} of {len(fate)}, {killed} died (seed {SEED})')
+
+
+def undelivered_again():
+    """A request that waits in the socket of a process that dies goes to another process."""
+    with Chain(['request', 'priority'], 'prefork') as chain:
+        workers = until(lambda: children(chain.server()).get('test-server'), 'no workers')
+        once(chain.port)
+        time.sleep(0.3)
+        # All workers are stopped with their demand out; each gets a request that it does not read.
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        clients = [chain.client().get(f'/{i}') for i in range(len(workers))]
+        until(lambda: chain.metrics()['passed', 'priority'] >= 1 + len(workers), 'not passed')
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        expect([c.answer()[0] for c in clients] == [200] * len(clients), 'lost')
+        expect(len(chain.requests()) == 1 + len(workers), f'twice: {chain.requests()}')
+
+
+def passed_before_death():
+    """What a filter passed on before it died is served."""
+    with Chain(['request', 'pass'], 'loop') as chain:
+        client = chain.client().get('/hold')
+        until(lambda: '/hold' in chain.requests(), 'not begun')
+        clients = [chain.client().get(f'/{i}') for i in range(5)]
+        until(lambda: chain.metrics()['held', 'pass'] == 5, 'not there')
+        os.kill(chain.filters()['request'][0], signal.SIGKILL)
+        expect(all(c.answer()[0] == 200 for c in [client, *clients]), 'lost')
+        expect('was killed by signal 9; it is started again' in chain.said(), chain.said())
+
+
+def chain_dies():
+    """Without cc-chain the filters go on, and end with the server."""
+    with Chain(['request', 'priority'], 'prefork') as chain:
+        expect(once(chain.port)[0] == 200, 'it does not serve at first')
+        filters = [p for l in chain.filters().values() for p in l]
+        server = chain.server()
+        chain.process.kill()
+        chain.process.wait()
+        expect(once(chain.port)[0] == 200, 'it does not serve')
+        os.killpg(server, signal.SIGKILL)
+        until(lambda: not any(_alive(p) for p in filters), 'filters are left')
+        os.unlink(chain.state)
+
+
+def broken_filter():
+    """A filter that dies at once is not started in a tight loop, and the rest waits for it."""
+    with Chain(['request', 'pass']) as chain:
+        end = time.monotonic() + 2
+        deaths = 0
+        while time.monotonic() < end:
+            for pid in chain.filters().get('pass', []):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    deaths += 1
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.01)
+        expect(deaths < 40, f'{deaths} deaths in 2 s')
+        expect(once(chain.port)[0] == 200, 'it does not recover')
+
+
+TESTS = [filters_die, children_die, undelivered_again, passed_before_death, chain_dies, broken_filter]

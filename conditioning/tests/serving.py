@@ -1,0 +1,189 @@
+"""Serving: every style of server, requests of every size, persistent connections, descriptors."""
+
+import socket
+import threading
+import time
+from support import SERVER, Chain, children, descriptors, expect, field, once, until
+
+STYLES = ['loop', 'prefork', 'poll', 'select', 'epoll', 'threads']
+
+
+def hash_of(data):
+    """As the test server computes it."""
+    value = 5381
+    for byte in data:
+        value = (value * 33 + byte) & 0xffffffff
+    return value
+
+
+def every_style():
+    """Each style answers clients that come at once, keeps connections and gets whole requests."""
+    for style in STYLES:
+        with Chain(['request', 'persist', 'check'], style) as chain:
+            clients = [chain.client() for _ in range(12)]
+            for _ in range(3):
+                for i, client in enumerate(clients):
+                    client.get(f'/{i}')
+                for i, client in enumerate(clients):
+                    status, body = client.answer()
+                    expect(status == 200 and field(body, 'target') == f'/{i}', f'{style}: {body}')
+            expect(len(chain.requests()) == 36, f'{style}: {len(chain.requests())} requests')
+            for client in clients:
+                client.close()
+
+
+def sizes():
+    """Bodies of any size arrive whole: inside a message, in memory, in chunks, in pieces."""
+    with Chain(['request', 'persist', 'check', 'priority']) as chain:
+        for size in (0, 1, 5000, 32600, 32768, 33000, 70000, 200000, 1048576):
+            for piece in (0, 9973):
+                data = (f'POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n'.encode() +
+                        bytes(i * 7 & 255 for i in range(size)))
+                with chain.client() as client:
+                    for at in range(0, len(data), piece or len(data)):
+                        client.send(data[at:at + (piece or len(data))])
+                    status, body = client.answer()
+                    expect(status == 200 and field(body, 'size') == str(len(data)) and
+                           field(body, 'hash') == str(hash_of(data)), f'{size}: {status} {body}')
+                    status, body = client.get('/next').answer()
+                    expect(status == 200 and '/next' in body, f'after {size}: {status} {body}')
+        chunks = b''.join(b'%x\r\n%s\r\n' % (len(c), c) for c in (b'a' * 40000, b'bc')) + b'0\r\n\r\n'
+        data = b'POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n' + chunks
+        with chain.client() as client:
+            client.send(data)
+            _, body = client.answer()
+            expect(field(body, 'size') == str(len(data)), body)
+
+
+def rewritten_large():
+    """A path is changed in a request that is longer than a message."""
+    with Chain(['request', 'check,strip=1']) as chain:
+        head = b'POST /one//two HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n'
+        want = head.replace(b'/one//two', b'/two') + b'x' * 100000
+        with chain.client() as client:
+            client.send(head + b'x' * 100000)
+            _, body = client.answer()
+            expect(field(body, 'hash') == str(hash_of(want)), body)
+
+
+def pipelined():
+    """Requests that come in one piece are answered one after the other."""
+    with Chain(['request', 'persist'], 'prefork') as chain:
+        with chain.client() as client:
+            client.send(''.join(f'GET /{i} HTTP/1.1\r\nHost: a\r\n\r\n' for i in range(20)))
+            for i in range(20):
+                status, body = client.answer()
+                expect(status == 200 and field(body, 'target') == f'/{i}', f'{i}: {body}')
+
+
+def expectation():
+    """A client that waits for permission to send its body gets it."""
+    with Chain(['request']) as chain, chain.client() as client:
+        client.send('POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+        while b'\r\n\r\n' not in client.have:
+            client.more()
+        expect(client.have.startswith(b'HTTP/1.1 100'), client.have)
+        client.have = b''
+        client.send('body')
+        expect(client.answer()[0] == 200, 'no answer after the body')
+
+
+def half_closed():
+    """A client may close its sending side behind a request, and then gets its answer."""
+    with Chain(['request', 'persist']) as chain, chain.client() as client:
+        client.get('/slow')
+        client.socket.shutdown(socket.SHUT_WR)
+        expect(client.answer()[0] == 200, 'no answer')
+        expect(client.ended(), 'not closed')
+
+
+def closing():
+    """The connection ends when the server wants it, when the client wants it, when a server dies."""
+    with Chain(['request', 'persist'], 'prefork') as chain:
+        for target, headers in (('/close', ''), ('/', 'Connection: close\r\n')):
+            with chain.client() as client:
+                expect(client.get(target, headers).answer()[0] == 200, target)
+                expect(client.ended(), target)
+        with chain.client() as client:
+            expect(client.get('/', version='1.0').answer()[0] == 200 and client.ended(), '1.0')
+        with chain.client() as client:
+            expect(client.get('/die').answer()[0] == 0, 'an answer from a dead process')
+        expect(chain.requests().count('/die') == 1, 'a request was delivered twice')
+        expect(once(chain.port)[0] == 200, 'no answer after a death')
+
+
+def addresses():
+    """The server sees who the client is, IPv4 and IPv6."""
+    with Chain(['request']) as chain:
+        _, body = once(chain.port, address='127.8.7.6')
+        expect(field(body, 'from') == '127.8.7.6', body)
+    with Chain(['request', 'priority', 'slowread'], 'loop:6') as chain:
+        _, body = once(chain.port, address='::1')
+        expect(field(body, 'from') == '::1', body)
+        _, body = once(chain.port, address='127.8.7.6')
+        expect(field(body, 'from') == '::ffff:127.8.7.6', body)
+
+
+def accounts():
+    """After thousands of requests no process has a descriptor more than before."""
+    with Chain(['request', 'persist', 'check', 'slowread', 'priority'], 'prefork') as chain:
+        for _ in range(30):
+            once(chain.port)
+        processes = [p for list_ in chain.filters().values() for p in list_]
+        processes += [chain.server()] + children(chain.server())['test-server']
+        time.sleep(0.2)
+        before = [descriptors(p) for p in processes]
+
+        def load():
+            for i in range(60):
+                with chain.client() as client:
+                    for _ in range(i % 4):
+                        client.get('/').answer()
+                    client.send('GET / HT' if i % 3 else b'x' * 40000)
+
+        threads = [threading.Thread(target=load) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        until(lambda: [descriptors(p) for p in processes] == before,
+              f'descriptors: {before}, now {[descriptors(p) for p in processes]}')
+        held = {k: v for k, v in chain.metrics().items() if k[0] == 'held' and v}
+        expect(not held, f'still held: {held}')
+
+
+def forks():
+    """A connection that a child answers is kept; children and parents may die at every step."""
+    with Chain(['request', 'persist'], 'prefork') as chain:
+        with chain.client() as client:
+            for _ in range(2):
+                status, body = client.get('/fork').answer()
+                expect(status == 200, f'{status} {body}')
+            expect(client.get('/').answer()[0] == 200, 'not kept after a child')
+        for step in range(4):
+            with chain.client() as client:
+                status = client.get(f'/fork{step}').answer()[0]
+                # 0 and 1: the parent died before the fork. 2: the child. 3: the parent, and the child
+                # may answer, but the connection is not used again.
+                expect(status == 200 if step == 3 else status == 0, f'step {step}: {status}')
+                expect(client.ended(), f'step {step}: kept')
+            expect(chain.requests().count(f'/fork{step}') == 1, f'step {step}: delivered twice')
+        expect(once(chain.port)[0] == 200, 'no answer at the end')
+
+
+def no_descriptors():
+    """A server without free descriptors loses no connection."""
+    def limited(port):
+        return ['sh', '-c', f'ulimit -n 24; exec {SERVER} threads {port} /dev/null pass']
+
+    with Chain(['request'], server=limited) as chain:
+        clients = [chain.client() for _ in range(30)]
+        for client in clients:
+            client.get('/slow')
+        for i, client in enumerate(clients):
+            expect(client.answer()[0] == 200, f'client {i} of 30')
+            client.close()
+
+
+TESTS = [every_style, sizes, rewritten_large, pipelined, expectation, half_closed, closing, addresses,
+         accounts, forks, no_descriptors]
