@@ -56,7 +56,7 @@ def asked(part, words, unit, compiler):
 def shown(part, names):
     """Lines of layers.txt, of at most 100 columns: the runtime's own names behind those of libc."""
     line, lines = f"{part}:", []
-    for name in sorted(names, key=lambda name: (name.startswith("nest_"), name.strip("_"))):
+    for name in sorted(names, key=lambda name: (name.startswith("nest_"), name.strip("_"), name)):
         if len(line) + len(name) > 99:
             lines.append(line)
             line = f"{part}:"
