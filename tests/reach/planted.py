@@ -23,9 +23,9 @@ SOURCES = 'crates'
 PARTS = ('Cargo.toml', 'Cargo.lock', 'conformance', 'crates', 'xtask', 'runtime')
 # What is wrong, where, what stands there, what is put in its place.
 BUGS = (
-    ('DEFAULT is forgotten', 'nest-machine/src/reach.rs',
+    ('DEFAULT is forgotten', 'nest-machine/src/reach/sets.rs',
      '(START | DEFAULT, lasts.then_some', '(START, lasts.then_some'),
-    ('the longest time fires', 'nest-machine/src/reach.rs',
+    ('the longest time fires', 'nest-machine/src/reach/sets.rs',
      '.min_by_key(|(n, t)| (t.after, *n))',
      '.max_by_key(|(n, t)| (t.after, *n))'),
     ('a later rule wins, too', 'nest-machine/src/reach/win.rs',
