@@ -101,13 +101,10 @@ __attribute__((noinline)) static int queue_grow(struct nest__queue *q, size_t n)
     return 0;
 }
 
-int nest__queue_room(struct nest__queue *q, size_t n) {
+int nest__queue_more(struct nest__queue *q, size_t n) {
     struct nest__item *last = q->last;
     if (last == NULL || last->kind != NEST__ITEM_BYTES) {
         return queue_block(q, n);
-    }
-    if (last->at + last->n + n < last->cap) {
-        return 0;
     }
     if (q->flight + last->n > q->n && q->flight > 0) { /* some of its bytes are in flight */
         return queue_block(q, n);
@@ -204,7 +201,7 @@ static void queue_empty(struct nest__queue *q) {
     }
 }
 
-void nest__queue_sent(struct nest__queue *q, uint64_t n) {
+void nest__queue_left(struct nest__queue *q, uint64_t n) {
     q->flight = 0;
     q->n -= q->dropped ? 0 : n;
     q->dropped = false;

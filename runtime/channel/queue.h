@@ -12,7 +12,7 @@
 struct nest__item {
     struct nest__item *next;
     size_t at, n; /* of bytes[], or of what it refers to: not sent yet */
-    size_t cap;   /* BYTES */
+    size_t cap;   /* BYTES; 0 in others, so that nothing is added to them */
     enum nest__item_kind { NEST__ITEM_BYTES, NEST__ITEM_REFERENCE, NEST__ITEM_FILE } kind;
     int fd;           /* FILE */
     const uint8_t *p; /* REFERENCE */
@@ -29,8 +29,12 @@ struct nest__queue {
     bool dropped;                    /* n is 0, and some are still in flight */
 };
 
+int nest__queue_more(struct nest__queue *, size_t n); /* nest__queue_room, where there is none */
 /* Room for `n` more bytes, and a NUL behind them, in one piece at nest__queue_end. 0 or -ENOMEM. */
-int nest__queue_room(struct nest__queue *, size_t n);
+static inline int nest__queue_room(struct nest__queue *q, size_t n) {
+    const struct nest__item *last = q->last;
+    return last != NULL && last->at + last->n + n < last->cap ? 0 : nest__queue_more(q, n);
+}
 static inline uint8_t *nest__queue_end(const struct nest__queue *q) {
     return q->last->bytes + q->last->at + q->last->n;
 }
@@ -49,8 +53,18 @@ int nest__queue_file(struct nest__queue *, int fd, uint64_t at, uint64_t n, void
 /* What is to be sent next: how many pieces, at most `most`; a file is one by itself. */
 int nest__queue_next(const struct nest__queue *, struct nest__out[], int most);
 void nest__queue_taken(struct nest__queue *, uint64_t n); /* are in flight; none was */
+void nest__queue_left(struct nest__queue *,
+                      uint64_t n); /* nest__queue_sent, of more than a block */
 /* So many have left, and none is in flight any more. */
-void nest__queue_sent(struct nest__queue *, uint64_t n);
+static inline void nest__queue_sent(struct nest__queue *q, uint64_t n) {
+    struct nest__item *item = q->first;
+    if (item != q->last || item->n != n || item->cap == 0 || q->dropped) {
+        nest__queue_left(q, n);
+        return;
+    }
+    item->at = item->n = 0; /* all there was; the block stays */
+    q->n = q->flight = 0;
+}
 void nest__queue_drop(struct nest__queue *); /* nothing is queued, and nothing may follow */
 
 /* The one block of another queue, which has no bytes, becomes this one's. */

@@ -18,6 +18,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         &["$LASTSEEN"],
         "the syntax of conditions has the word, too",
     ),
+    (
+        "nest-feature/src/lib.rs",
+        &["keep", "log", "peer", "timeout"],
+        "names of features",
+    ),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
     ("return", &["return"], "C's statement"),
     (

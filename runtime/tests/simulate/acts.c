@@ -371,7 +371,7 @@ static void acts_refer(struct sim_talk *talk) {
     nest_session *s = talk->session;
     uint32_t n = 1 + sim_random(300), at = sim_random(SIM_FILE / 2);
     bool file = draw_warm() && sim_chance(50);
-    if (talk->failed != 0 || !sim_chance(40) || nest__fails(s, nest__acting(s)) ||
+    if (talk->failed != 0 || !draw_refers() || !sim_chance(40) || nest__fails(s, nest__acting(s)) ||
         nest__borrow(s) == NULL || s->work->queue.n + n > nest__config.output_buffer) {
         return;
     }
@@ -392,7 +392,6 @@ static void acts_refer(struct sim_talk *talk) {
         free(bytes);
     } else {
         talk->said = talk->want_n;
-        sim.referred = true;
     }
 }
 

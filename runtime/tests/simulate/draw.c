@@ -14,7 +14,7 @@ static struct { /* of one run: per cent, unless said otherwise */
     uint32_t clients;
     uint32_t stall, reset, half_close, early_eof, pass, idle;
     uint32_t small_pieces, big, wrong, files, faults, helpers, reloads, shorts;
-    bool drains, later, lingers;
+    bool drains, later, lingers, refers;
     uint32_t phase; /* of the end */
     uint64_t commands;
 } draw;
@@ -60,8 +60,13 @@ void draw_begin(void) {
     draw.drains = sim_chance(50);
     draw.later = sim_chance(50);
     draw.lingers = sim_chance(30);
+    draw.refers = sim_chance(40);
     sim.most = draw.clients;
     reload_begin();
+}
+
+bool draw_refers(void) {
+    return draw.refers;
 }
 
 bool draw_warm(void) {

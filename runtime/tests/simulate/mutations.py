@@ -135,7 +135,6 @@ MUTATIONS = [
     ("one-too-many", "loop/slots.c", "slots.ever < slots.most;", "slots.ever <= slots.most;"),
     ("turn-twice", "loop/slots.c", "    ready.count--;\n    s->flags &= (uint8_t)~NEST__READY;\n    return s;",
      "    ready.count--;\n    return s;"),
-    ("turn-dropped-by-half", "loop/slots.c", "        slots.records[before].next = s->next;\n", "        ;\n"),
     # -- visits
     ("unsent-and-read", "loop/visit.c", "queued > 0 ? NEST__AWAIT_OUTPUT : NEST__AWAIT_INPUT",
      "NEST__AWAIT_INPUT"),
@@ -147,7 +146,6 @@ MUTATIONS = [
      "                return;"),
     ("eof-is-a-reset", "loop/visit.c", "done->result == 0 ? NEST__EVENT_EOF : NEST__EVENT_RESET",
      "NEST__EVENT_RESET"),
-    ("scarce-and-open", "loop/visit.c", "        nest__accept_pause(-ENOMEM);\n", ""),
     ("reads-too-much", "loop/visit.c", "return wait->room < NEST__VISIT_IN ? wait->room : NEST__VISIT_IN;",
      "return NEST__VISIT_IN;"),
     ("unsent-is-unread", "loop/visit.c", "        (void)nest__poller_await(s, chan, NEST__AWAIT_OUTPUT); /* as before: cannot fail */\n        nest__session_until(s, nest__deadline(s));             /* some has left */\n",
@@ -156,7 +154,6 @@ MUTATIONS = [
     ("waiter-left", "loop/wait.c", "    s->flags &= (uint8_t)~NEST__WAITING;\n    s->waiter = NULL;\n",
      "    s->waiter = NULL;\n"),
     ("lent-not-copied", "loop/wait.c", "        if (window->p != wait->into) {", "        if (false) {"),
-    ("eof-unnoted", "loop/wait.c", "        wait->chan->state |= NEST__CHAN_EOF;\n", "        ;\n"),
     ("waits-on-when-cut", "loop/wait.c", "        waiter->result = -ECANCELED;\n        return true;",
      "        waiter->result = -ECANCELED;\n        return false;"),
     ("drained-late", "loop/wait.c", "queued <= wait->mark", "queued < wait->mark"),

@@ -131,8 +131,8 @@ extern struct sim {
     bool verbose;
     struct sim_talk *talks;              /* that are opened and not closed */
     uint32_t opened, closed, live, most; /* most: clients at once */
-    bool draining, referred;             /* referred: output was queued that is not copied */
-    uint32_t stop_at;                    /* the end of drainTimeout; 0: never */
+    bool draining;
+    uint32_t stop_at; /* the end of drainTimeout; 0: never */
     uint64_t checks;
 } sim;
 
@@ -147,6 +147,7 @@ uint32_t sim_of(const uint32_t *values, unsigned count);
 /* In place of nest__say. */
 void draw_begin(void);
 void draw_term(void);     /* perhaps a TERM comes now */
+bool draw_refers(void);   /* actions of this life queue what is not copied */
 bool draw_warm(void);     /* files of this life are always in memory */
 bool draw_is_later(void); /* operations of this life are delayed */
 /* Memory or a stack has failed while it was there: it may end at any time. */
