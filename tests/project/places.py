@@ -76,7 +76,7 @@ def check_lines(report, nest, folder):
 
 # The registers that the switch saved, in the layout of runtime/platform/context.h on x86-64.
 _UNWIND = '''set pagination off
-set $sp_ = (unsigned long *)((struct nest__waiter *)loops_slab[SLOT].waiter)->context.sp
+set $sp_ = (unsigned long *)((struct nest__waiter *)slots.records[SLOT].waiter)->context.sp
 set $rsp = (unsigned long)($sp_ + 8)
 set $r15 = $sp_[1]
 set $r14 = $sp_[2]
