@@ -304,6 +304,7 @@ void moment_step(struct sim_talk *talk) {
         talk->since += talk->unfinished ? now - talk->paused : 0;
     }
     if (talk->acting) {
+        talk->told = talk->told || (sim.draining && !talk->late && !talk->unfinished);
         moment_in_action(talk);
     } else if (talk->reset || nest__loop.cut) {
         sim_broken(talk, "its client is gone, or drainTimeout is over, and it is not closed");

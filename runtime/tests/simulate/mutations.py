@@ -41,8 +41,6 @@ MUTATIONS = [
     ("reserve-kept", "engine/session.c", " || (work->apart && !nest__lent_long(s))", ""),
     ("reserve-not-back", "engine/work.c", "    worker->reserve = work;\n", ""),
     # -- output
-    ("queue-never-moved", "channel/queue.c",
-     "if (last->at > last->n && last->n + n < last->cap) {", "if (false) {"),
     ("queue-moved-in-flight", "channel/queue.c",
      "if (q->flight + last->n > q->n && q->flight > 0) {", "if (false) {"),
     ("dropped-in-flight", "channel/queue.c", "    q->dropped = q->flight > 0;\n", "    q->dropped = false;\n"),

@@ -119,6 +119,8 @@ struct sim_talk {          /* one conversation */
     bool unfinished;
     bool worked, worked_before; /* an action has waited for work, until work_ended */
     uint32_t work_ended;
+    bool told;    /* of a stop, while its action waited */
+    bool late;    /* accepted during the stop: it is told when it would wait */
     bool lingers; /* since */
     uint32_t lingers_from;
     enum sim_wait wait;

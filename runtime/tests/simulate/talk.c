@@ -146,6 +146,9 @@ int nest__command_closed(uint32_t who, bool cut) {
     if (!may_miss && talk->got != talk->want_n) {
         sim_broken(talk, "closed with replies that never arrived");
     }
+    if (cut && nest__loop.cut && s->reason == NEST_SHUTDOWN && nest__cut() == 0) {
+        sim_broken(talk, "it is cut, and not counted");
+    }
     if (cut && !nest__loop.cut && s->reason != NEST_TIMEOUT && !talk->file_cut) {
         moment_wait_timeout(talk); /* after its END, its client did not take the rest */
     }
@@ -170,6 +173,7 @@ void sim_on_open(nest_session *s) {
     talk->session = s;
     talk->gen = s->self.gen;
     talk->point = talk->drained = nest__now();
+    talk->late = sim.draining;
 }
 
 void sim_on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *p, uint32_t n) {
@@ -187,6 +191,9 @@ void sim_on_take(nest_session *s, const struct nest__rule *rule, const uint8_t *
     }
     if (talk->taken + n > talk->sent || memcmp(p, talk->in + talk->taken, n) != 0) {
         sim_broken(talk, "rule %s is given other bytes than were sent", rule->name);
+    }
+    if (talk->told) {
+        sim_broken(talk, "it was told of the stop in an action, and takes another message");
     }
     talk->taken += n;
     talk->at++;
