@@ -16,10 +16,11 @@ EXAMPLES = os.path.join(ROOT, 'examples')
 STRICT = '-Wall -Wextra -Wpedantic -Werror'
 SANITIZE = '-fsanitize=address,undefined -fno-sanitize-recover=all'
 # What makes a model: a server has its own, and nobody else's.
-OF_MODELS = {'process': {'workers/process.c', 'workers/worker.c', 'blocking/blocking.c', 'blocking/watch.c'},
+OF_MODELS = {'process': {'workers/process.c', 'workers/worker.c', 'workers/supervisor.c', 'blocking/blocking.c',
+                         'blocking/watch.c'},
              'thread': {'workers/thread.c', 'workers/supervisor.c', 'blocking/blocking.c', 'blocking/watch.c'},
              'event': {'workers/loops.c', 'workers/supervisor.c', 'poller/epoll.c', 'loop/wheel.c'},
-             'script': {'workers/loops.c', 'poller/script.c', 'poller/jobs.c', 'loop/wheel.c'}}
+             'script': {'workers/loops.c', 'poller/script.c', 'poller/script_jobs.c', 'loop/wheel.c'}}
 _CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 

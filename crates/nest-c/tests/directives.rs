@@ -19,6 +19,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "the syntax of conditions has the word, too",
     ),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
+    (
+        "nest-feature/src/lib.rs",
+        &["peer", "timeout", "log", "keep"],
+        "names of features",
+    ),
     ("return", &["return"], "C's statement"),
     (
         "nest-cli/src/trace.rs",
