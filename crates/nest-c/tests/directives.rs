@@ -24,11 +24,6 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "names of features",
     ),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
-    (
-        "nest-feature/src/lib.rs",
-        &["peer", "timeout", "log", "keep"],
-        "names of features",
-    ),
     ("return", &["return"], "C's statement"),
     (
         "nest-cli/src/trace.rs",
