@@ -177,9 +177,6 @@ void record_check_all(void) {
     if (worker->action != NULL && (worker->action->session->flags & NEST__WAITING) == 0) {
         sim_broken(NULL, "an action that has ended is left on the worker");
     }
-    if (nest__cache_used() && nest__loop.due[NEST__DUE_FILES] == 0 && !nest__loop.closing) {
-        sim_broken(NULL, "files are kept open for ever");
-    }
     if (worker->spares > NEST__SPARE_WORK) {
         sim_broken(NULL, "%u spare work blocks", (unsigned)worker->spares);
     }
