@@ -169,7 +169,6 @@ MUTATIONS = [
     # -- the loop's times
     ("alarm-too-late", "loop/timers.c", "(int32_t)(due - nest__loop.planned) < 0", "(int32_t)(due - nest__loop.planned) > 0"),
     ("alarm-not-again", "loop/timers.c", "        timers_plan(timers_next());\n", ""),
-    ("files-for-ever", "loop/timers.c", "        nest__due_after(NEST__DUE_FILES, NEST__CACHE_LIFE);\n", "        ;\n"),
     ("alarm-once", "loop/loop.c", "        nest__loop.planned = 0;\n", ""),
     ("turns-unasked", "loop/loop.c", "    loop->turns = nest__ready_count();\n", ""),
     ("jobs-unasked", "loop/loop.c", "        nest__loop.helped = true;\n", "        ;\n"),
@@ -178,7 +177,7 @@ MUTATIONS = [
      "nest__due_after(NEST__DUE_CUT, 5000);"),
     ("drain-skips", "loop/stop.c", "stop_drain(nest__slot_at(loop->drain++));",
      "stop_drain(nest__slot_at(loop->drain)), loop->drain += 2;"),
-    ("cut-uncounted", "loop/stop.c", "    atomic_fetch_add(&nest__counts->cut, 1);\n", ""),
+    ("cut-uncounted", "loop/stop.c", "    nest__cut_add(1);\n", ""),
     ("cut-spares-waits", "loop/stop.c", "        return nest__wait_again(s);\n", "        return NULL;\n"),
     ("stop-not-told-in-actions", "loop/stop.c", "        nest__event(s, NEST__EVENT_DRAIN);\n    } else if (s->phase", "        ;\n    } else if (s->phase"),
     # -- new clients
@@ -214,7 +213,7 @@ MUTATIONS = [
     ("reload-leaks", "config/reload.c",
      "        nest__say(\"%s\", text);\n        nest__settings_free(read);\n",
      "        nest__say(\"%s\", text);\n"),
-    ("keep-below-what-is-kept", "service/keep/keep.c", "work->kept_n > most || counts > most",
+    ("keep-below-what-is-kept", "service/keep/keep.c", "work == NULL || work->services.keep.n > most || counts > most",
      "counts > most"),
     ("idle-as-it-was", "service/timeout/timeout.c", "    return limit == 0 ? nest__config.idle_timeout : limit - 1;",
      "    static uint32_t was = UINT32_MAX;\n"
