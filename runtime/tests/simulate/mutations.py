@@ -213,7 +213,7 @@ MUTATIONS = [
     ("reload-leaks", "config/reload.c",
      "        nest__say(\"%s\", text);\n        nest__settings_free(read);\n",
      "        nest__say(\"%s\", text);\n"),
-    ("keep-below-what-is-kept", "service/keep/keep.c", "work == NULL || work->services.keep.n > most || counts > most",
+    ("keep-below-what-is-kept", "service/keep/keep.c", "work->services.keep.n > most || counts > most",
      "counts > most"),
     ("idle-as-it-was", "service/timeout/timeout.c", "    return limit == 0 ? nest__config.idle_timeout : limit - 1;",
      "    static uint32_t was = UINT32_MAX;\n"
