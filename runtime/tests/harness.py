@@ -13,11 +13,20 @@ failures = 0
 
 
 @functools.cache
-def runtime_list(*words):
-    """What the list of the runtime's files (runtime/print.rs) says."""
+def runtime_lister():
+    """The program that prints the list of the runtime's files (runtime/print.rs). It is built once:
+    other steps hold cargo's lock for long."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return subprocess.run(["cargo", "run", "--quiet", "--package", "nest-runtime", "--", *words],
-                          cwd=root, check=True, capture_output=True, text=True).stdout
+    subprocess.run(["cargo", "build", "--quiet", "--package", "nest-runtime"], cwd=root, check=True)
+    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(root, "target")
+    return os.path.join(root, target, "debug", "nest-runtime")
+
+
+@functools.cache
+def runtime_list(*words):
+    """What the list of the runtime's files says."""
+    return subprocess.run([runtime_lister(), *words], check=True, capture_output=True,
+                          text=True).stdout
 
 
 def check(what, got, wanted):

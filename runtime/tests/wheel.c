@@ -2,17 +2,8 @@
  *
  * Run by `make wheel`; the argument is a seed, a failure prints it. State: the sessions, and what
  * each one's deadline should be. Time begins shortly before it wraps around. */
-#define NEST__RULES 1
-#define NEST__CONDITIONS 1
-#define NEST__STANDALONE 1
-#define NEST__TAGS 1
-#define NEST__REGISTERS 1
-#define NEST__PARTS 1
-#define NEST__THREAD_WORDS 1
-#define NEST__NFA_STATES 1
-#define NEST__TIMERS 0
-#define NEST__PIPES 0
-#define NEST__MESSAGES 0
+#include "sample/sizes.h"
+
 #include "../loop/wheel.c"
 
 #include <stdio.h>

@@ -27,6 +27,7 @@ SHARED = '''#define _GNU_SOURCE 1
 '''
 UNIT = '''{sizes}
 #include "runtime/seam.h"
+{joined}
 #include "runtime/engine/engine.h"
 #include "runtime/engine/threads.c"
 #include "runtime/engine/matcher.c"
@@ -87,6 +88,7 @@ class Bench:
             server = file.read()
         with open(self._path(number, f'unit{number}.c'), 'w', encoding='utf-8') as file:
             file.write(UNIT.format(sizes=_section(server, 'sizes'),
+                                   joined=_section(server, 'join points'),
                                    matchers=_section(server, 'matchers'), driver=DRIVER,
                                    actions=os.path.join(project, 'actions.c')))
         return server
