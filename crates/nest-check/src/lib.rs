@@ -18,6 +18,7 @@ mod finding;
 mod incomplete;
 mod lines;
 mod search;
+mod shadowed;
 mod taint;
 mod waits;
 mod witness;
