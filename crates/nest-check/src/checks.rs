@@ -74,6 +74,11 @@ pub const CHECKS: &[Check] = &[
         run: |c| c.taint(),
     },
     Check {
+        codes: &[Code::W0501],
+        rests_on: &[],
+        run: |c| c.globals(),
+    },
+    Check {
         codes: &[Code::W0304],
         rests_on: &[],
         run: |c| c.endless(),

@@ -15,6 +15,7 @@ mod coverage;
 mod endless;
 mod ends;
 mod finding;
+mod globals;
 mod incomplete;
 mod lines;
 mod search;

@@ -102,11 +102,13 @@ impl Checker<'_> {
     fn catch_all_for(&self, all: &[bool], set: usize, begin: &[u8]) -> Option<(usize, Vec<u8>)> {
         let there = self.active(set);
         let mut lines = ENDS.iter().map(|end| [begin, end].concat());
-        lines.find_map(|line| {
+        let taken = lines.find_map(|line| {
             let takes = |r: &usize| there[*r] && accepts(&self.m.rules[*r], &line);
             let taker = (0..there.len()).find(takes)?;
-            all[taker].then_some((taker, line))
-        })
+            Some((taker, line))
+        });
+        // A rule for such lines alone is most likely what the client means.
+        taken.filter(|(taker, _)| all[*taker])
     }
 
     /// The first of these sets and what the rule matches there, if it takes a part of no line in any.

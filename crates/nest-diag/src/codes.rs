@@ -141,4 +141,5 @@ codes! {
     W0403 Warning "client input as a command";
     W0404 Warning "client input as a path";
     W0405 Warning "a part that may be too long for its array";
+    W0501 Warning "a C global that connections do not share";
 }
