@@ -1,13 +1,14 @@
-//! The C of a specification: a lexer, a parser's view of it, the table of directives, and two analyses
-//! of actions that follow the same control flow.
+//! The C of a specification: a lexer, a parser's view of it, the table of directives, and analyses of
+//! actions. Two of them follow the same control flow.
 //!
 //! [`effects`] finds what actions do to the states of a conversation, [`taint`] where text from the
-//! client goes. Both take a [`Source`]. Must not know: patterns, conditions, options, files.
+//! client goes. [`globals`] finds what actions write at file scope. All take a [`Source`]. Must not know: patterns, conditions, options, files.
 
 mod action;
 pub mod directives;
 pub mod effects;
 mod flow;
+pub mod globals;
 pub mod lexer;
 mod library;
 mod read;

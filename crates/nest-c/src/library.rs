@@ -4,7 +4,7 @@
 use crate::action::Code;
 use crate::directives::{self, SELF};
 use crate::lexer::{self, Kind, Token};
-use crate::scope::declared;
+use crate::scope::{declared, path_to_name};
 use crate::source::{Owner, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Parser, Tree};
@@ -108,15 +108,16 @@ impl<'p> Library<'p> {
         let Some(body) = node.child_by_field_name("body") else {
             return;
         };
-        let Some(name) = node.child_by_field_name("declarator").and_then(declared) else {
+        let path = node
+            .child_by_field_name("declarator")
+            .and_then(path_to_name);
+        let Some((name, around)) = path.as_deref().and_then(<[_]>::split_last) else {
             return;
         };
         // The list of parameters that stands right behind the name.
-        let mut around = name.parent();
-        while let Some(n) = around.filter(|n| n.kind() != "function_declarator") {
-            around = n.parent().filter(|p| p.id() != node.id());
-        }
-        let Some(list) = around.and_then(|n| n.child_by_field_name("parameters")) else {
+        let mut inside_out = around.iter().rev();
+        let function = inside_out.find(|n| n.kind() == "function_declarator");
+        let Some(list) = function.and_then(|n| n.child_by_field_name("parameters")) else {
             return;
         };
         let parameters = children(list)

@@ -120,6 +120,7 @@ fn walk(text: &str, names: &Names, from: Step<'_>) -> Vec<(Range<usize>, usize)>
         text,
         names,
         scopes: vec![BTreeSet::new()],
+        shadows: BTreeMap::new(),
         found: Vec::new(),
     };
     walk.run(from);
@@ -185,19 +186,38 @@ pub fn token_uses(code: &str, names: &Names, except: &[&str]) -> Vec<(Range<usiz
 #[must_use]
 pub fn declared<'t>(declarator: Node<'t>) -> Option<Node<'t>> {
     let mut node = declarator;
-    loop {
-        match node.kind() {
-            "identifier" | "type_identifier" | "field_identifier" => return Some(node),
-            _ => {
-                node = node.child_by_field_name("declarator").or_else(|| {
-                    (node.kind() == "parenthesized_declarator"
-                        || node.kind() == "attributed_declarator")
-                        .then(|| named(node).into_iter().next_back())
-                        .flatten()
-                })?;
-            }
-        }
+    while !is_name(node) {
+        node = inner_declarator(node)?;
     }
+    Some(node)
+}
+
+/// The nodes from a declarator to the name that it declares, both included. Asking each node for its
+/// parent instead would take time in proportion to the square of the depth.
+#[must_use]
+pub fn path_to_name<'t>(declarator: Node<'t>) -> Option<Vec<Node<'t>>> {
+    let mut path = vec![declarator];
+    let mut node = declarator;
+    while !is_name(node) {
+        node = inner_declarator(node)?;
+        path.push(node);
+    }
+    Some(path)
+}
+
+fn is_name(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "identifier" | "type_identifier" | "field_identifier"
+    )
+}
+
+fn inner_declarator(node: Node<'_>) -> Option<Node<'_>> {
+    node.child_by_field_name("declarator").or_else(|| {
+        (node.kind() == "parenthesized_declarator" || node.kind() == "attributed_declarator")
+            .then(|| named(node).into_iter().next_back())
+            .flatten()
+    })
 }
 
 fn named(node: Node<'_>) -> Vec<Node<'_>> {
@@ -218,6 +238,8 @@ struct Walk<'a> {
     text: &'a str,
     names: &'a Names,
     scopes: Vec<BTreeSet<String>>,
+    /// In how many of the scopes each name is bound.
+    shadows: BTreeMap<String, usize>,
     found: Vec<(Range<usize>, usize)>,
 }
 
@@ -229,13 +251,17 @@ impl Walk<'_> {
             match step {
                 Step::Enter => self.scopes.push(BTreeSet::new()),
                 Step::Leave => {
-                    self.scopes.pop();
+                    for name in self.scopes.pop().into_iter().flatten() {
+                        self.shadows.entry(name).and_modify(|count| *count -= 1);
+                    }
                 }
                 Step::Bind(node) => {
                     if let Some(name) = declared(node) {
-                        let text = self.text[name.byte_range()].to_string();
-                        if let Some(scope) = self.scopes.last_mut() {
-                            scope.insert(text);
+                        let text = &self.text[name.byte_range()];
+                        if let Some(scope) = self.scopes.last_mut()
+                            && scope.insert(text.to_string())
+                        {
+                            *self.shadows.entry(text.to_string()).or_default() += 1;
                         }
                     }
                 }
@@ -250,7 +276,12 @@ impl Walk<'_> {
     fn variable(&self, node: Node<'_>) -> Option<usize> {
         let text = &self.text[node.byte_range()];
         let index = self.names.get(text)?;
-        (!self.scopes.iter().any(|s| s.contains(text))).then_some(*index)
+        (!self.is_shadowed(text)).then_some(*index)
+    }
+
+    /// Whether something around this place declares the name, too.
+    fn is_shadowed(&self, name: &str) -> bool {
+        self.shadows.get(name).is_some_and(|count| *count > 0)
     }
 
     fn visit<'t>(&mut self, node: Node<'t>, next: &mut Vec<Step<'t>>) {
@@ -306,8 +337,7 @@ impl Walk<'_> {
                 let (at, text) = (node.byte_range(), &self.text[node.byte_range()]);
                 let params = self.parameters(node);
                 for (r, index) in token_uses(text, self.names, &params) {
-                    let shadowed = self.scopes.iter().any(|s| s.contains(&text[r.clone()]));
-                    if !shadowed {
+                    if !self.is_shadowed(&text[r.clone()]) {
                         self.found
                             .push((at.start + r.start..at.start + r.end, index));
                     }

@@ -48,6 +48,11 @@ pub const CHECKS: &[Check] = &[
         run: |c| c.waits(),
     },
     Check {
+        codes: &[Code::W0206],
+        rests_on: &[Basis::AllSets, Basis::Automata],
+        run: |c| c.shadowed(),
+    },
+    Check {
         codes: &[Code::W0204],
         rests_on: &[Basis::AllSets, Basis::Effects],
         run: |c| c.ends(),
@@ -67,6 +72,11 @@ pub const CHECKS: &[Check] = &[
         ],
         rests_on: &[],
         run: |c| c.taint(),
+    },
+    Check {
+        codes: &[Code::W0501],
+        rests_on: &[],
+        run: |c| c.globals(),
     },
     Check {
         codes: &[Code::W0304],

@@ -2,6 +2,7 @@
 //! close to it and must not.
 
 use nest_check::check;
+use nest_diag::Code;
 use nest_machine::{Machine, Overrides, compile};
 use nest_pattern::sim;
 use nest_syntax::Alone;
@@ -297,4 +298,65 @@ fn large_specifications_take_little_time() {
         assert!(took < Duration::from_secs(10), "{took:?}");
         println!("{took:?}");
     }
+}
+
+#[test]
+fn rules_that_never_match_in_a_whole_line() {
+    // The rest of the line never comes to the state.
+    finds(
+        "%state G\n%%\nget = \"get \" { $seen(G); }\n\
+         G: name = [a-z]+ \"\\n\" { $clear(G); $reply($1); }\nother = [^\\n]* \"\\n\" { $reply(\"?\"); }\n",
+        &["W0206 get: \"get \\n\""],
+    );
+    // Another line end; a catch-all that takes no carriage return inside.
+    finds(
+        "%state G\n%%\nget = \"get\" { $seen(G); }\n\
+         G: name = [a-z]+ \"\\n\" { $clear(G); }\nother = [^\\r\\n]* \\r?\\n { }\n",
+        &["W0206 get: \"get\\n\""],
+    );
+    // Only behind another message.
+    finds(
+        "%state G\n%%\nbegin = \"begin\\n\" { $seen(G); }\n\
+         G: get = \"get \" { $clear(G); }\nG: other = [^\\n]* \"\\n\" { $reply(\"?\"); }\n",
+        &["W0206 get: \"begin\\n\", \"get \\n\""],
+    );
+}
+
+#[test]
+fn rules_that_do_match_in_a_whole_line() {
+    let quiet = |text: &str| {
+        let found = check(&machine(text));
+        let codes: Vec<Code> = found.iter().map(|f| f.diagnostic.code).collect();
+        assert!(!codes.contains(&Code::W0206), "{text}\n{codes:?}");
+    };
+    let prefix = "get = \"get \" { $seen(G); }\n";
+    let name = "G: name = [a-z]+ \"\\n\" { $clear(G); }\n";
+    // The catch-all is not active everywhere.
+    quiet(&format!(
+        "%state G H\n%%\nhold = \"h\\n\" {{ $seen(H); }}\n{prefix}{name}!H: other = [^\\n]* \"\\n\" {{ }}\n"
+    ));
+    // It does not match such lines.
+    quiet(&format!(
+        "%state G\n%%\n{prefix}{name}other = [^g\\n][^\\n]* \"\\n\" {{ }}\n"
+    ));
+    quiet(&format!(
+        "%state G\n%%\n{prefix}{name}other = [^\\n]{{1,6}} \"\\n\" {{ }}\n"
+    ));
+    quiet(&format!(
+        "%state G\n%%\n{prefix}{name}other = [^ \\n]* \"\\n\" {{ }}\n"
+    ));
+    // It is not a catch-all, but a longer command.
+    quiet(&format!(
+        "%state G\n%%\n{prefix}{name}all = \"get \" [^\\n]* \"\\n\" {{ }}\n"
+    ));
+    // The end of a message decides.
+    quiet(&format!(
+        "%option framing message\n%state G\n%%\n{prefix}{name}other = [^\\n]* \"\\n\" {{ }}\n"
+    ));
+    // A last line without an end.
+    quiet("%%\nlast = [^\\n]+ { }\nline = [^\\n]* \"\\n\" { }\n");
+    // A rule of no line.
+    quiet("%%\nbinary = \"\\x01\\x02\" { }\nother = [^\\n]* \"\\n\" { }\n");
+    // What another rule takes as a whole is longer.
+    quiet("%%\nget = \"get\\n\" { }\nother = [^\\n]* \"\\n\" { }\n");
 }

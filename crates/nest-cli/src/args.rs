@@ -102,6 +102,7 @@ pub enum Command {
     /// Build the server
     #[command(after_help = "Example:\n  nest build login.nest && ./login\n  \
         nest build login.nest -o server users.c -l sqlite3 --model thread\n\n\
+        It overwrites a server that nest has built, but no other file, unless you add --force.\n\n\
         It uses the same environment variables as make: CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS")]
     Build(Build),
     /// Build the server and run it
@@ -302,6 +303,9 @@ pub struct Build {
     /// The executable [default: the specification's name]
     #[arg(short, long, value_name = "SERVER")]
     pub output: Option<PathBuf>,
+    /// Overwrite a file that nest did not build
+    #[arg(long)]
+    pub force: bool,
     /// Compile the server with tracing: it prints every message, reply and change of states
     #[arg(long)]
     pub trace: bool,

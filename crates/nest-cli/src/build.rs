@@ -12,6 +12,7 @@ use nest_emit::{OutFile, Places};
 use nest_machine::Machine;
 
 use crate::args::{Build, Cc, Spec};
+use crate::built;
 use crate::cc::{Compiler, Units};
 use crate::compile::compile;
 use crate::generate;
@@ -57,7 +58,7 @@ fn build_in_place(args: &Build) -> Result<ExitCode, Failure> {
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(&prepared.name));
-    recipe.protect(&output)?;
+    recipe.protect(&output, args.force)?;
     recipe.make(&prepared, &output)?;
     term::note(format!("{} is built", output.display()));
     Ok(ExitCode::SUCCESS)
@@ -118,8 +119,9 @@ impl Recipe<'_> {
         Ok(used)
     }
 
-    /// Refuses an output file that is one of the inputs.
-    fn protect(&self, output: &Path) -> Result<(), Failure> {
+    /// Refuses an output file that is one of the inputs and, unless `force`, one that nest has not
+    /// built.
+    fn protect(&self, output: &Path, force: bool) -> Result<(), Failure> {
         if output.is_dir() {
             return Err(Failure::new(format!(
                 "{} is a directory; name the server with -o",
@@ -136,6 +138,15 @@ impl Recipe<'_> {
                     file.display()
                 )));
             }
+        }
+        let replaceable = force
+            || built::is_replaceable(output)
+                .map_err(|e| Failure::io(format!("cannot read {}", output.display()), &e))?;
+        if !replaceable {
+            return Err(Failure::new(format!(
+                "{} is not a server that nest built; name the server with -o, or add --force",
+                output.display()
+            )));
         }
         Ok(())
     }

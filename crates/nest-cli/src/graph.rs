@@ -55,6 +55,12 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
         .filter(|path| *path != Path::new("-"))
     {
         None => term::print(picture),
+        Some(path) if is_same(path, &args.file) => {
+            return Err(Failure::new(format!(
+                "the picture would overwrite {}; choose another name",
+                args.file.display()
+            )));
+        }
         Some(path) => write(path, picture.as_bytes())
             .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?,
     }
@@ -132,6 +138,12 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
     let hint =
         nearest(name, known).map_or_else(String::new, |near| format!("; did you mean {near}?"));
     Err(Failure::Usage(format!("there is no rule {name}{hint}")))
+}
+
+/// Whether both are the same file, which exists.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let real = |path| fs::canonicalize(path).ok();
+    real(a).is_some_and(|a| real(b) == Some(a))
 }
 
 /// Writes a file atomically. If the path is not a regular file, writes to it directly.

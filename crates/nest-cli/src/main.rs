@@ -7,6 +7,7 @@ mod advice;
 mod args;
 mod bounds;
 mod build;
+mod built;
 mod cache;
 mod cc;
 mod cc_messages;

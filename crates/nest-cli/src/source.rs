@@ -166,7 +166,7 @@ impl Loader for Files {
         let file = tidy(&directory(from).join(path));
         self.requested.push(file.clone());
         let shown = file.to_string_lossy().into_owned();
-        let bytes = read_file(&file).map_err(|why| format!("cannot read {shown}: {why}"))?;
+        let bytes = read_regular(&file).map_err(|why| format!("cannot read {shown}: {why}"))?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             format!(
@@ -189,6 +189,19 @@ fn tidy(path: &Path) -> PathBuf {
 fn read_file(file: &Path) -> Result<Vec<u8>, String> {
     let mut opened = std::fs::File::open(file).map_err(|e| reason(&e))?;
     read_all(&mut opened)
+}
+
+/// Reads a file that a specification names. Opening a FIFO waits for its writer, and reading a device
+/// may never end, so only regular files are opened.
+fn read_regular(file: &Path) -> Result<Vec<u8>, String> {
+    let found = std::fs::metadata(file).map_err(|e| reason(&e))?;
+    if found.is_dir() {
+        return Err("it is a directory".into());
+    }
+    if !found.is_file() {
+        return Err("it is not a regular file".into());
+    }
+    read_file(file)
 }
 
 fn read_all(from: &mut dyn Read) -> Result<Vec<u8>, String> {
@@ -229,10 +242,26 @@ mod tests {
             "cannot read no/such/file.nest: no such file or directory"
         );
         assert!(
-            files
-                .load("x.nest", "/dev/zero")
+            read_file(Path::new("/dev/zero"))
                 .unwrap_err()
                 .contains("more than 16 MB")
         );
+    }
+
+    #[test]
+    fn only_regular_files_are_included() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo.nest");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        let mut files = Files::default();
+        for (path, expected) in [
+            (fifo.to_str().unwrap(), "it is not a regular file"),
+            ("/dev/zero", "it is not a regular file"),
+            (dir.path().to_str().unwrap(), "it is a directory"),
+        ] {
+            let why = files.load("x.nest", path).unwrap_err();
+            assert!(why.ends_with(expected), "{why}");
+        }
     }
 }

@@ -192,3 +192,67 @@ fn nothing_of_the_users_is_overwritten() {
         .with_status(1)
         .err_has("cannot write gone/a");
 }
+
+#[test]
+fn only_what_nest_has_built_is_replaced() {
+    let place = Place::new();
+    place.write("echo.nest", GOOD);
+    place.write("echo", "notes about the server\n");
+    place
+        .nest(&["build", "echo.nest"])
+        .with_status(1)
+        .err_has("echo is not a server that nest built; name the server with -o, or add --force");
+    assert_eq!(place.read("echo"), "notes about the server\n");
+    place
+        .nest(&["build", "echo.nest", "--force"])
+        .with_status(0);
+    // Now it is a server, and it stays one without its symbols.
+    place.nest(&["build", "echo.nest"]).with_status(0);
+    let strip = std::process::Command::new("strip")
+        .arg(place.path("echo"))
+        .status();
+    assert!(strip.is_ok_and(|status| status.success()));
+    place.nest(&["build", "echo.nest"]).with_status(0);
+    // Another program, a link to it, a link to nothing and a device stay; an empty file is no loss.
+    std::fs::copy(env!("CARGO_BIN_EXE_nest"), place.path("other")).unwrap();
+    std::os::unix::fs::symlink("other", place.path("link")).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path("lost")).unwrap();
+    for output in ["other", "link", "lost", "/dev/null"] {
+        place
+            .nest(&["build", "echo.nest", "-o", output])
+            .with_status(1)
+            .err_has("is not a server that nest built");
+    }
+    place.write("empty", "");
+    place
+        .nest(&["build", "echo.nest", "-o", "empty"])
+        .with_status(0);
+    // The specification stays in any case.
+    place
+        .nest(&["build", "echo.nest", "--force", "-o", "echo.nest"])
+        .with_status(1)
+        .err_has("would overwrite echo.nest");
+}
+
+#[test]
+fn a_damaged_executable_is_not_replaced() {
+    let place = Place::new();
+    place.write("echo.nest", GOOD);
+    place.nest(&["build", "echo.nest"]).with_status(0);
+    let whole = std::fs::read(place.path("echo")).unwrap();
+    for length in [3, 20, 63, 64, 100, 200, 300] {
+        std::fs::write(place.path("cut"), &whole[..length]).unwrap();
+        place
+            .nest(&["build", "echo.nest", "-o", "cut"])
+            .with_status(1)
+            .err_has("is not a server that nest built");
+    }
+    // Sizes and positions that lead far away.
+    let mut wild = whole.clone();
+    wild[32..64].fill(0xff);
+    std::fs::write(place.path("wild"), wild).unwrap();
+    place
+        .nest(&["build", "echo.nest", "-o", "wild"])
+        .with_status(1)
+        .err_has("is not a server that nest built");
+}

@@ -213,3 +213,20 @@ fn the_way_to_a_finding() {
         .with_status(0)
         .out_has("more than 4,096 sets of states, 14 states, 27 rules");
 }
+
+#[test]
+fn the_specification_is_not_overwritten() {
+    let place = known();
+    place
+        .nest(&[
+            "graph",
+            "known.nest",
+            "--format",
+            "dot",
+            "-o",
+            "./known.nest",
+        ])
+        .with_status(1)
+        .err_has("would overwrite known.nest");
+    assert_eq!(place.read("known.nest"), KNOWN);
+}

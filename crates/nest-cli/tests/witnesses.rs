@@ -72,7 +72,7 @@ fn shows(text: &str, finding: &Value, shown: &str) -> bool {
     let sent = acts.iter().filter(|act| act["send"].is_string()).count();
     match finding["code"].as_str().unwrap() {
         // The other takes it.
-        "W0203" | "W0205" => {
+        "W0203" | "W0205" | "W0206" => {
             let other = rule_at(text, &finding["labels"][0]);
             let last = takers(shown).last().copied();
             other != rule && last == Some(&*other)

@@ -7,7 +7,8 @@ use crate::codes::{Code, Severity};
 use crate::diagnostic::Diagnostic;
 use crate::nearest::nearest;
 use crate::source::{FileId, SourceMap, Span};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The prefix of every comment for the compiler.
 pub const REMARK: &str = "nest:";
@@ -32,8 +33,8 @@ struct Allow {
 #[derive(Clone, Debug, Default)]
 pub struct Allows {
     all: Vec<Allow>,
-    /// Files in which a warning is allowed.
-    files: BTreeSet<FileId>,
+    /// Numbers of those that allow a code in a line of a file.
+    places: BTreeMap<(FileId, usize, Code), Vec<usize>>,
 }
 
 impl Allows {
@@ -41,23 +42,29 @@ impl Allows {
     #[must_use]
     pub fn read(sources: &SourceMap, comments: &[Span], out: &mut Vec<Diagnostic>) -> Allows {
         let mut allows = Allows::default();
+        let mut lines = Lines::default();
         for comment in comments {
             let Some(body) = body(sources.text(*comment)) else {
                 continue;
             };
-            let line = covered(sources, *comment);
+            let line = lines.covered(sources, *comment);
             match codes(sources, *comment, body) {
                 Ok(codes) => {
                     let idle = codes.iter().any(|(code, _)| *code == Code::W0104);
                     let others = codes.into_iter().filter(|(code, _)| *code != Code::W0104);
-                    allows.all.extend(others.map(|(code, span)| Allow {
-                        code,
-                        span,
-                        line,
-                        idle,
-                        used: false,
-                    }));
-                    allows.files.insert(comment.file);
+                    for (code, span) in others {
+                        if let Some(line) = line {
+                            let place = allows.places.entry((comment.file, line, code));
+                            place.or_default().push(allows.all.len());
+                        }
+                        allows.all.push(Allow {
+                            code,
+                            span,
+                            line,
+                            idle,
+                            used: false,
+                        });
+                    }
                 }
                 Err(wrong) => out.push(*wrong),
             }
@@ -68,19 +75,18 @@ impl Allows {
     /// Whether a warning is allowed at its location. Records that the comment is used.
     pub fn allows(&mut self, sources: &SourceMap, diagnostic: &Diagnostic) -> bool {
         let Span { file, start, .. } = diagnostic.span;
-        if !self.files.contains(&file) || diagnostic.is_error() {
+        if self.places.is_empty() || diagnostic.is_error() {
             return false;
         }
-        let (line, _) = sources.position(file, start);
-        let mut found = false;
-        for allow in &mut self.all {
-            let here = allow.span.file == file && allow.line == Some(line);
-            if here && allow.code == diagnostic.code {
-                allow.used = true;
-                found = true;
-            }
+        let line = sources.line(file, start);
+        let Some(here) = self.places.get_mut(&(file, line, diagnostic.code)) else {
+            return false;
+        };
+        // The entry stays for other warnings in the line; its comments are marked once.
+        for allow in here.drain(..) {
+            self.all[allow].used = true;
         }
-        found
+        true
     }
 
     /// The unused comments, for the codes that were checked.
@@ -173,19 +179,50 @@ fn codes(
     }
 }
 
-/// The line that a comment applies to: its own if it contains anything else, otherwise the next
-/// line that contains more than comments.
-fn covered(sources: &SourceMap, comment: Span) -> Option<usize> {
-    let text = &sources.file(comment.file).text;
-    let line_of = |at: usize| {
-        let at = u32::try_from(at).unwrap_or(u32::MAX);
-        sources.position(comment.file, at).0
-    };
-    let (start, mut at) = (comment.start as usize, comment.end as usize);
-    let before = text[..start].rsplit('\n').next().unwrap_or_default();
-    if !before.trim().is_empty() {
-        return Some(line_of(start));
+/// Finds the lines that comments apply to. The comments of a file come in order, so that each part of
+/// the text is read once, however many comments stand beside each other.
+#[derive(Default)]
+struct Lines {
+    /// A range of blanks and comments in this file, and the line of what follows it.
+    skipped: Option<(FileId, Range<usize>, Option<usize>)>,
+    /// A line of this file, and the position of its first text.
+    begun: Option<(FileId, usize, usize)>,
+}
+
+impl Lines {
+    /// The line that a comment applies to: its own if something else stands before it, otherwise the
+    /// next line that contains more than comments.
+    fn covered(&mut self, sources: &SourceMap, comment: Span) -> Option<usize> {
+        let text = &sources.file(comment.file).text;
+        let (start, end) = (comment.start as usize, comment.end as usize);
+        let line = sources.line(comment.file, comment.start);
+        let begins = match self.begun {
+            Some((file, known, begins)) if (file, known) == (comment.file, line) => begins,
+            _ => {
+                let from = sources.file(comment.file).line_start(line);
+                let begins = text.len() - text[from..].trim_start().len();
+                self.begun = Some((comment.file, line, begins));
+                begins
+            }
+        };
+        if begins < start {
+            return Some(line);
+        }
+        if let Some((file, range, found)) = &self.skipped
+            && *file == comment.file
+            && range.contains(&start)
+        {
+            return *found;
+        }
+        let at = behind_comments(text, end);
+        let found = at.map(|at| sources.line(comment.file, u32::try_from(at).unwrap_or(u32::MAX)));
+        self.skipped = Some((comment.file, end..at.unwrap_or(text.len()), found));
+        found
     }
+}
+
+/// The position of the first text from `at` on that is neither blank nor a comment.
+fn behind_comments(text: &str, mut at: usize) -> Option<usize> {
     loop {
         let rest = text[at..].trim_start();
         at = text.len() - rest.len();
@@ -194,7 +231,7 @@ fn covered(sources: &SourceMap, comment: Span) -> Option<usize> {
         } else if rest.starts_with("/*") {
             at += rest.find("*/")? + 2;
         } else {
-            return (!rest.is_empty()).then(|| line_of(at));
+            return (!rest.is_empty()).then_some(at);
         }
     }
 }

@@ -131,6 +131,7 @@ codes! {
     W0203 Warning "a rule that never matches";
     W0204 Warning "an action after which no rule is active";
     W0205 Warning "two rules distinguished only by their order";
+    W0206 Warning "a rule that never matches in a whole line";
     W0301 Warning "letters outside quotes";
     W0302 Warning "an answer that waits for one more byte";
     W0303 Warning "a rule that leaves the line end unread";
@@ -140,4 +141,5 @@ codes! {
     W0403 Warning "client input as a command";
     W0404 Warning "client input as a path";
     W0405 Warning "a part that may be too long for its array";
+    W0501 Warning "a C global that connections do not share";
 }

@@ -47,6 +47,33 @@ pub struct SourceFile {
     pub text: String,
     /// Where each line begins.
     starts: Vec<usize>,
+    /// The number of characters that begin before each block of [`BLOCK`] bytes.
+    characters: Vec<usize>,
+}
+
+/// Columns count the characters of at most this many bytes, however long a line is.
+const BLOCK: usize = 1024;
+
+impl SourceFile {
+    /// Where a line begins, by its number from 1.
+    #[must_use]
+    pub fn line_start(&self, line: usize) -> usize {
+        let known = line.checked_sub(1).and_then(|n| self.starts.get(n));
+        known.copied().unwrap_or(self.text.len())
+    }
+
+    /// The number of characters before a position.
+    fn characters_before(&self, at: usize) -> usize {
+        let block = at / BLOCK;
+        let before = self.characters.get(block).copied();
+        match before {
+            Some(before) => before + begun_in(&self.text.as_bytes()[block * BLOCK..at]),
+            // The text ends at the end of a block.
+            None => self.text.as_bytes().chunks(BLOCK).last().map_or(0, |last| {
+                self.characters.last().copied().unwrap_or(0) + begun_in(last)
+            }),
+        }
+    }
 }
 
 /// All files of one compilation; [`FileId`] indexes it.
@@ -65,6 +92,15 @@ impl SourceMap {
         self.files.push(SourceFile {
             name: name.into(),
             starts: starts.collect(),
+            characters: text
+                .as_bytes()
+                .chunks(BLOCK)
+                .scan(0, |count, block| {
+                    let before = *count;
+                    *count += begun_in(block);
+                    Some(before)
+                })
+                .collect(),
             text,
         });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
@@ -85,17 +121,57 @@ impl SourceMap {
             .unwrap_or("")
     }
 
-    /// Line and column, both from 1; columns count characters. O(line length).
+    /// The line of a position, from 1.
+    #[must_use]
+    pub fn line(&self, file: FileId, offset: u32) -> usize {
+        let at = offset as usize;
+        let line = self.file(file).starts.partition_point(|start| *start <= at);
+        line.max(1)
+    }
+
+    /// Line and column, both from 1; columns count characters. Takes logarithmic time.
     #[must_use]
     pub fn position(&self, file: FileId, offset: u32) -> (usize, usize) {
-        let SourceFile { text, starts, .. } = self.file(file);
-        let mut at = (offset as usize).min(text.len());
-        while !text.is_char_boundary(at) {
+        let found = self.file(file);
+        let mut at = (offset as usize).min(found.text.len());
+        while !found.text.is_char_boundary(at) {
             at -= 1;
         }
-        let line = starts.partition_point(|start| *start <= at);
-        let start = line.checked_sub(1).map_or(0, |before| starts[before]);
-        let column = text.get(start..at).unwrap_or_default().chars().count();
-        (line.max(1), column + 1)
+        let line = found.starts.partition_point(|start| *start <= at).max(1);
+        let column = found.characters_before(at) - found.characters_before(found.starts[line - 1]);
+        (line, column + 1)
+    }
+}
+
+/// The number of characters whose first byte is among these.
+fn begun_in(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_in_lines_of_any_length() {
+        let text = format!("a\n{}\n{}", "é".repeat(2000), "x".repeat(90));
+        let mut sources = SourceMap::default();
+        let file = sources.add("a", text.clone());
+        let (mut line, mut column) = (1, 1);
+        for (at, c) in text.char_indices() {
+            let at = u32::try_from(at).unwrap();
+            assert_eq!(sources.position(file, at), (line, column));
+            assert_eq!(sources.line(file, at), line);
+            if c == '\n' {
+                (line, column) = (line + 1, 1);
+            } else {
+                column += 1;
+            }
+        }
+        let long = "y".repeat(2 * BLOCK);
+        let file = sources.add("b", long);
+        assert_eq!(sources.position(file, u32::MAX), (1, 2 * BLOCK + 1));
+        let file = sources.add("c", "");
+        assert_eq!(sources.position(file, 0), (1, 1));
     }
 }

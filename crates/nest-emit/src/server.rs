@@ -152,8 +152,29 @@ fn timers(m: &Machine, w: &mut Writer) {
     w.line("}");
 }
 
+/// An ELF note, so that an executable tells what has made it, stripped or not.
+fn note(w: &mut Writer) {
+    let text = crate::NOTE.text;
+    let size = text.len() + 1;
+    w.line("/* An executable with this note is one that nest build may replace. */");
+    w.line("__attribute__((used, aligned(4), section(\".note.nest\"))) static const struct {");
+    w.line("    uint32_t name_size, text_size, type;");
+    w.line(&format!(
+        "    char name[8], text[{}];",
+        size.next_multiple_of(4)
+    ));
+    w.line(&format!(
+        "}} nest__note = {{{}, {size}, {}, {}, {}}};",
+        crate::NOTE.owner.len() + 1,
+        crate::NOTE.kind,
+        string(crate::NOTE.owner),
+        string(text)
+    ));
+}
+
 fn identity(m: &Machine, w: &mut Writer) {
     w.begin("identity");
+    note(w);
     w.line("const char *const nest__state_names[] = {");
     for state in &m.states {
         w.line(&format!("    {},", string(state)));

@@ -67,10 +67,10 @@ fn first_error(root: Node<'_>) -> Option<Range<usize>> {
 
 /// Whether a declarator declares a function rather than an object.
 fn is_prototype(declarator: Node<'_>) -> bool {
-    let mut around = declared(declarator).and_then(|name| name.parent());
-    while let Some(node) = around.filter(|n| n.kind() == "parenthesized_declarator") {
-        around = node.parent();
-    }
+    let path = scope::path_to_name(declarator).unwrap_or_default();
+    let around = path.split_last().map_or(&[][..], |(_, around)| around);
+    let mut inside_out = around.iter().rev();
+    let around = inside_out.find(|n| n.kind() != "parenthesized_declarator");
     around.is_some_and(|n| n.kind() == "function_declarator")
 }
 
@@ -267,7 +267,8 @@ impl Reader<'_> {
         } else {
             None
         };
-        let name_node = declared(declarator)?;
+        let path = scope::path_to_name(declarator)?;
+        let (name_node, around) = path.split_last()?;
         let name = text.text[name_node.byte_range()].to_string();
         if is_prototype(declarator) {
             let what = format!("`{name}` is a function among variables");
@@ -302,7 +303,7 @@ impl Reader<'_> {
             );
             return None;
         }
-        let innermost = name_node.parent().filter(|p| p.id() != node.id());
+        let innermost = around.last().copied();
         let is_array = innermost.is_some_and(|p| p.kind() == "array_declarator");
         let unsized_array =
             is_array && innermost.is_some_and(|p| p.child_by_field_name("size").is_none());
@@ -315,7 +316,12 @@ impl Reader<'_> {
         let base = declarator.start_byte();
         let hole = name_node.start_byte() - base..name_node.end_byte() - base;
         let found = scope::declarator_uses(&text.text, declarator, &self.names);
-        if let Some((at, _)) = found.iter().find(|(at, _)| !is_measured(declarator, at)) {
+        let measured = measured(declarator);
+        let is_measured = |at: &Range<usize>| {
+            let before = measured.partition_point(|m| m.start <= at.start);
+            measured[..before].last().is_some_and(|m| at.end <= m.end)
+        };
+        if let Some((at, _)) = found.iter().find(|(at, _)| !is_measured(at)) {
             let what = format!("the size of `{name}` is not constant");
             let at = at.clone();
             let help = "a connection's record has one size; allocate with $keep in START";
@@ -357,16 +363,18 @@ impl Reader<'_> {
     }
 }
 
-/// Whether what stands at `at` is asked for its size alone.
-fn is_measured(declarator: Node<'_>, at: &Range<usize>) -> bool {
-    let mut node = declarator.descendant_for_byte_range(at.start, at.end);
-    while let Some(n) = node.filter(|n| n.id() != declarator.id()) {
-        if matches!(n.kind(), "sizeof_expression" | "alignof_expression") {
-            return true;
+/// The operands of `sizeof` and `alignof` in a declarator, in order, the outermost ones only.
+fn measured(declarator: Node<'_>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut todo = vec![declarator];
+    while let Some(node) = todo.pop() {
+        if matches!(node.kind(), "sizeof_expression" | "alignof_expression") {
+            found.push(node.byte_range());
+        } else {
+            todo.extend(children(node).into_iter().rev());
         }
-        node = n.parent();
     }
-    false
+    found
 }
 
 /// Uses found in a text, from `base` on in it.

@@ -6,6 +6,7 @@
 mod actions;
 mod blocks;
 mod cmacros;
+mod conditions;
 mod context;
 mod csections;
 pub mod matching;

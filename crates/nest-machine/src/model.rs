@@ -8,7 +8,7 @@
 //! those whose condition holds the shortest fires first, of equals the lower number. **Actions** are C text plus the places ([`Use`]) where
 //! something else must stand; an emitter replaces exactly those and leaves the rest untouched.
 
-pub use crate::models::{MODELS, Model, ModelKind};
+pub use crate::models::{Globals, Kept, MODELS, Model, ModelKind};
 use crate::options::row::OptionInfo;
 pub use nest_c::{Action, Arg, ArgKind, Args, Code, Use, What};
 use nest_c::{Declaration, Source};

@@ -13,6 +13,28 @@ pub enum ModelKind {
     Script,
 }
 
+/// What becomes of a C global that actions write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// All connections see one value.
+    Right,
+    /// Each process has a copy of its own.
+    Copies,
+    /// Several threads may write it at the same time.
+    Race,
+}
+
+/// What becomes of C globals in a model, by how actions write them.
+#[derive(Clone, Copy, Debug)]
+pub struct Globals {
+    /// Without protection.
+    pub plain: Kept,
+    /// While they hold a lock.
+    pub locked: Kept,
+    /// In `$block`.
+    pub helpers: Kept,
+}
+
 /// A row of the table of models: everything the tools know of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
@@ -32,6 +54,8 @@ pub struct Model {
     pub most_clients: u32,
     /// Clients when the specification names another model or none.
     pub clients: u32,
+    /// What becomes of C globals.
+    pub globals: Globals,
 }
 
 /// The models of this version.
@@ -45,6 +69,11 @@ pub const MODELS: &[Model] = &[
         workers: "process",
         most_clients: 32_000,
         clients: 256,
+        globals: Globals {
+            plain: Kept::Copies,
+            locked: Kept::Copies,
+            helpers: Kept::Copies,
+        },
     },
     Model {
         kind: ModelKind::Thread,
@@ -55,6 +84,11 @@ pub const MODELS: &[Model] = &[
         workers: "thread",
         most_clients: 32_000,
         clients: 256,
+        globals: Globals {
+            plain: Kept::Race,
+            locked: Kept::Right,
+            helpers: Kept::Race,
+        },
     },
     Model {
         kind: ModelKind::Event,
@@ -65,6 +99,11 @@ pub const MODELS: &[Model] = &[
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
+        globals: Globals {
+            plain: Kept::Right,
+            locked: Kept::Right,
+            helpers: Kept::Race,
+        },
     },
     Model {
         kind: ModelKind::Script,
@@ -75,6 +114,11 @@ pub const MODELS: &[Model] = &[
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
+        globals: Globals {
+            plain: Kept::Right,
+            locked: Kept::Right,
+            helpers: Kept::Right,
+        },
     },
 ];
 

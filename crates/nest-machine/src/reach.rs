@@ -8,6 +8,7 @@
 
 mod moves;
 mod product;
+mod rivals;
 mod sets;
 mod win;
 

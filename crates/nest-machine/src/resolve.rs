@@ -1,8 +1,9 @@
 //! From syntax to machine: names to numbers, patterns to automata, actions read.
 
 use crate::actions::{self, Owner};
+use crate::conditions::Conditions;
 use crate::context::Context;
-use crate::model::{Action, ArgKind, Code, Cond, Machine, ModelKind, Rule, Startup, Timer, What};
+use crate::model::{Action, ArgKind, Code, Machine, ModelKind, Rule, Startup, Timer, What};
 use crate::options;
 use crate::overrides::Overrides;
 use crate::whole::{self, Refused};
@@ -10,7 +11,7 @@ use crate::{cmacros, csections, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
-use nest_diag::{Code as Diag, Diagnostic, SourceMap, nearest};
+use nest_diag::{Code as Diag, Diagnostic, SourceMap};
 use nest_feature::{Feature, Features};
 use nest_pattern::{Dfa, Nfa};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
@@ -80,12 +81,11 @@ pub fn resolve(
     let states = states(spec, out);
     let mut r = Resolver {
         sources,
-        states: &states,
+        conditions: Conditions::new(&states, &macros(spec)),
         macros: macros(spec),
         patterns: patterns(spec),
         refused,
         used: BTreeSet::new(),
-        tested: BTreeSet::new(),
         caseless: settings.caseless,
     };
     let mut cx = Context {
@@ -127,7 +127,12 @@ pub fn resolve(
         features.insert(Feature::Trace);
     }
     assignments(sources, spec, cx.out);
-    let (used, tested) = (r.used, r.tested);
+    let Conditions {
+        used: mut used_macros,
+        tested,
+        ..
+    } = r.conditions;
+    used_macros.append(&mut r.used);
     let machine = Machine {
         name,
         file: file.to_string(),
@@ -147,7 +152,7 @@ pub fn resolve(
     };
     // What is dropped for an error may be what uses and sets.
     if !out.iter().any(Diagnostic::is_error) {
-        unused::macros(spec, &used, out);
+        unused::macros(spec, &used_macros, out);
         unused::states(spec, &machine, tested, out);
     }
     machine
@@ -193,6 +198,7 @@ fn identifier(file: &str) -> String {
 
 fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
     let mut states = vec!["START".to_string(), "DEFAULT".to_string()];
+    let mut known: BTreeSet<&str> = ["START", "DEFAULT"].into();
     for decl in &spec.decls {
         let Decl::State(names) = decl else { continue };
         for name in names {
@@ -207,7 +213,7 @@ fn states(spec: &Spec, out: &mut Vec<Diagnostic>) -> Vec<String> {
                     .help("store numbers and modes in per-connection variables"),
                 );
             }
-            if !states.contains(&name.text) {
+            if known.insert(&name.text) {
                 states.push(name.text.clone());
             }
         }
@@ -263,13 +269,11 @@ fn special(slot: &mut Option<Action>, rule: &ast::Rule, name: &'static str, cx: 
 
 struct Resolver<'a> {
     sources: &'a SourceMap,
-    states: &'a [String],
+    conditions: Conditions<'a>,
     macros: BTreeMap<String, &'a ast::Macro>,
     refused: Refused,
-    /// Macros that something uses.
+    /// Pattern macros that something uses.
     used: BTreeSet<String>,
-    /// States that some condition tests.
-    tested: BTreeSet<u32>,
     /// The pattern macros' bodies.
     patterns: BTreeMap<String, ast::Pattern>,
     caseless: bool,
@@ -282,14 +286,10 @@ impl Resolver<'_> {
         pattern: &ast::Pattern,
         cx: &mut Context<'_>,
     ) -> Option<Rule> {
-        let conds: Vec<Cond> = rule
-            .conditions
-            .iter()
-            .map(|c| self.cond(c, cx.out, 0))
-            .collect();
+        let cond = self.conditions.resolve(&rule.conditions, cx.out);
         self.mark_macros(pattern);
         let action = actions::action(cx, &rule.action, Owner::Rule(pattern.elements.len()));
-        let line = self.sources.position(rule.span.file, rule.span.start).0;
+        let line = self.sources.line(rule.span.file, rule.span.start);
         let label = match &rule.name {
             Some(name) => name.text.clone(),
             None => format!("line {line}"),
@@ -318,7 +318,7 @@ impl Resolver<'_> {
             file: self.sources.file(rule.span.file).name.clone(),
             line,
             span: pattern.span,
-            cond: and(conds),
+            cond,
             parts: pattern.elements.len(),
             elements: pattern
                 .elements
@@ -334,13 +334,9 @@ impl Resolver<'_> {
     }
 
     fn timer(&mut self, rule: &ast::Rule, after: &Name, cx: &mut Context<'_>) -> Option<Timer> {
-        let conds: Vec<Cond> = rule
-            .conditions
-            .iter()
-            .map(|c| self.cond(c, cx.out, 0))
-            .collect();
+        let cond = self.conditions.resolve(&rule.conditions, cx.out);
         let action = actions::action(cx, &rule.action, Owner::Special("TIMEOUT"));
-        let line = self.sources.position(rule.span.file, rule.span.start).0;
+        let line = self.sources.line(rule.span.file, rule.span.start);
         let Some(ms) = options::duration(&after.text).filter(|ms| *ms > 0) else {
             let what = match after.text.as_str() {
                 "" => "TIMEOUT lacks its time".to_string(),
@@ -357,57 +353,10 @@ impl Resolver<'_> {
             file: self.sources.file(rule.span.file).name.clone(),
             line,
             span: after.span,
-            cond: and(conds),
+            cond,
             after: ms,
             action,
         })
-    }
-
-    fn cond(&mut self, cond: &ast::Cond, out: &mut Vec<Diagnostic>, depth: usize) -> Cond {
-        let many = |r: &mut Self, all: &[ast::Cond], out: &mut Vec<Diagnostic>| {
-            all.iter()
-                .map(|c| r.cond(c, out, depth))
-                .collect::<Vec<_>>()
-        };
-        match cond {
-            ast::Cond::Or(all) => Cond::Or(many(self, all, out)),
-            ast::Cond::And(all) => and(many(self, all, out)),
-            ast::Cond::Not(c) => Cond::Not(Box::new(self.cond(c, out, depth))),
-            ast::Cond::LastSeen(name) => self.state(name, out).map_or(Cond::True, |n| {
-                self.tested.insert(n);
-                Cond::Last(n)
-            }),
-            ast::Cond::Name(name) => {
-                if let Some(m) = self.macros.get(&name.text).copied() {
-                    self.used.insert(name.text.clone());
-                    return match &m.body {
-                        // Recursion is said by the parser; the bound only ends it here.
-                        MacroBody::Condition(c) if depth < 64 => self.cond(c, out, depth + 1),
-                        _ => Cond::True,
-                    };
-                }
-                self.state(name, out).map_or(Cond::True, |n| {
-                    self.tested.insert(n);
-                    Cond::State(n)
-                })
-            }
-        }
-    }
-
-    fn state(&self, name: &Name, out: &mut Vec<Diagnostic>) -> Option<u32> {
-        let found = self.states.iter().position(|s| *s == name.text);
-        if found.is_none() {
-            let reported = out.iter().any(|d| d.span == name.span && d.is_error());
-            if !reported {
-                let near = nearest(&name.text, self.states.iter().map(String::as_str)).map_or_else(
-                    || "declare it with %state".to_string(),
-                    |n| format!("did you mean `{n}`?"),
-                );
-                let what = format!("`{}` is not a declared state", name.text);
-                out.push(Diagnostic::new(Diag::E0202, name.span, what).help(near));
-            }
-        }
-        found.and_then(|n| u32::try_from(n).ok())
     }
 
     fn mark_macros(&mut self, pattern: &ast::Pattern) {
@@ -457,12 +406,4 @@ fn requested(u: &crate::model::Use) -> Vec<u32> {
 /// Whether it is `$self`: a function that has it may use any part.
 fn hands_on(u: &crate::model::Use) -> bool {
     matches!(&u.what, What::Directive { directive, .. } if directive.does.states == States::HandsOn)
-}
-
-fn and(mut conds: Vec<Cond>) -> Cond {
-    match conds.len() {
-        0 => Cond::True,
-        1 => conds.remove(0),
-        _ => Cond::And(conds),
-    }
 }

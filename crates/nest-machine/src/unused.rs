@@ -8,7 +8,7 @@ use nest_c::directives::States;
 use nest_c::effects::Named;
 use nest_diag::{Code as Diag, Diagnostic, FileId};
 use nest_syntax::ast::{Decl, Spec};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// W0102.
 pub fn macros(spec: &Spec, used: &BTreeSet<String>, out: &mut Vec<Diagnostic>) {
@@ -56,11 +56,11 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
         Decl::State(names) => Some(names),
         _ => None,
     });
+    let numbers: BTreeMap<&str, u32> = m.states.iter().map(String::as_str).zip(0..).collect();
     for name in declared.flatten() {
-        let Some(n) = m.states.iter().position(|s| *s == name.text) else {
+        let Some(&n) = numbers.get(name.text.as_str()) else {
             continue;
         };
-        let n = u32::try_from(n).unwrap_or(0);
         let what = match (set.contains(&n), tested.contains(&n)) {
             (true, false) => "is set and never tested",
             (false, true) => "is tested and never set",

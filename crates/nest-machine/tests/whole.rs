@@ -50,3 +50,37 @@ fn a_refused_pattern_is_not_looked_at_again() {
         &[Code::E0305, Code::E0310, Code::E0301],
     );
 }
+
+/// Definitions that each use the one before twice, then a rule under the last.
+fn doubling(definitions: usize) -> String {
+    use std::fmt::Write;
+    let mut text = "%state A\nC0 A\n".to_owned();
+    for i in 0..definitions {
+        let _ = writeln!(text, "C{} C{i} && C{i}", i + 1);
+    }
+    text + &format!("%%\nC{definitions}: \"a\\n\" {{ $seen(A); }}\n")
+}
+
+#[test]
+fn conditions_expand_within_a_limit() {
+    check(&doubling(7), &[]);
+    check(&doubling(22), &[Code::E0008]);
+    check(&doubling(5000), &[Code::E0008]);
+}
+
+#[test]
+fn a_chain_of_condition_macros_keeps_its_meaning() {
+    let chain: String = (0..100).map(|i| format!("C{} C{i}\n", i + 1)).collect();
+    let text = format!("%state A\nC0 !A\n{chain}%%\nC100: \"a\\n\" {{ $seen(A); }}\n");
+    let compiled = compile("t.nest", &text, &mut Alone, &Overrides::default());
+    let machine = compiled.machine.expect("the specification is correct");
+    assert!(matches!(machine.rules[0].cond, nest_machine::Cond::Not(_)));
+}
+
+#[test]
+fn a_condition_of_many_rules_counts_for_each() {
+    let condition = ["A"; 1200].join(" || ");
+    let rules = "\"a\\n\" { $seen(A); }\n".repeat(900);
+    let text = format!("%state A\n%%\n{condition}: {{\n{rules}}}\n");
+    check(&text, &[Code::E0008]);
+}

@@ -200,6 +200,14 @@ pub const STEPS: &[Step] = &[
         Program(&["python3", "tests/cost/run.py"]),
     ),
     Step::new(
+        "growth",
+        "the compiler's work on hostile specifications grows no faster than their size",
+        Paths(&["tests/growth", "tests/support", NEST]),
+        Program(&["python3", "tests/growth/run.py"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
         "runtime",
         "the engine and its io hold under every cut, stall and failed allocation",
         Paths(&["crate:nest-runtime", "tests/support"]),

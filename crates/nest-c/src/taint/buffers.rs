@@ -60,12 +60,14 @@ impl Buffers {
             todo.extend(below);
         }
         for field in fields {
-            let arrays: Vec<Buffer> = self.declared(text, field);
+            let arrays = self.declared(text, field).into_iter();
+            let arrays: BTreeMap<String, Buffer> =
+                arrays.map(|buffer| (buffer.name.clone(), buffer)).collect();
             let mut cursor = field.walk();
             let names = field.children_by_field_name("declarator", &mut cursor);
             for name in names.filter_map(declared) {
                 let name = &text[name.byte_range()];
-                let buffer = arrays.iter().find(|buffer| buffer.name == name);
+                let buffer = arrays.get(name);
                 if let Some(buffer) = buffer.filter(|buffer| buffer.many) {
                     self.rows.insert(name.to_string(), buffer.bytes);
                 }
@@ -103,7 +105,7 @@ impl Buffers {
             };
             return plain.map(buffer).collect();
         }
-        if !BYTES.contains(&of.split_whitespace().collect::<Vec<_>>().join(" ").as_str()) {
+        if !is_byte(of) {
             return Vec::new();
         }
         let mut cursor = declaration.walk();
@@ -222,6 +224,18 @@ impl Buffers {
             self.constants.insert(name.to_string(), found);
         }
     }
+}
+
+/// Types with a longer text are not compared: the text of a structure contains those of all
+/// structures in it.
+const LONGEST_TYPE: usize = 100;
+
+/// Whether this is the name of a type of one byte.
+fn is_byte(name: &str) -> bool {
+    name.len() <= LONGEST_TYPE
+        && BYTES
+            .iter()
+            .any(|known| known.split(' ').eq(name.split_whitespace()))
 }
 
 /// A number as C writes it.

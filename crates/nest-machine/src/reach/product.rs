@@ -108,8 +108,18 @@ impl<'m> DfaProduct<'m> {
         all.map(|(rule, a)| (rule, a.start)).collect()
     }
 
+    /// One of each kind among these bytes.
+    #[must_use]
+    pub fn kinds_among(&self, bytes: impl Iterator<Item = u8>) -> Vec<u8> {
+        let mut met = [false; 256];
+        let kind = |byte: u8| usize::from(self.kinds[usize::from(byte)]);
+        bytes
+            .filter(|byte| !std::mem::replace(&mut met[kind(*byte)], true))
+            .collect()
+    }
+
     /// The states after one more byte, into `to`.
-    fn step(&self, states: &[At], byte: u8, to: &mut Vec<At>) {
+    pub fn step(&self, states: &[At], byte: u8, to: &mut Vec<At>) {
         let on = |(rule, state): &At| {
             let automaton = self.automata[*rule as usize];
             let to = automaton.step(*state, byte);

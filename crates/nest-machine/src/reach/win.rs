@@ -4,12 +4,15 @@
 //! it is what the client's end of file decides for. Must not know: states, actions.
 
 use super::product::{At, DfaProduct, Search};
+use super::rivals::Rivals;
 use crate::model::{Machine, Rule};
-use nest_pattern::sim::Threads;
 use std::collections::HashMap;
 
-/// Steps of all products together.
+/// Steps of all products together. A product takes one for each automaton as well.
 const MOST_STEPS: usize = 1_000_000;
+
+/// Rules that all answers together look at, to find out which others are active.
+const MOST_LOOKS: usize = 50_000_000;
 
 /// Whether a rule can take anything among others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +30,10 @@ pub struct Winners<'m> {
     rules: &'m [Rule],
     /// What each rule takes while no other is active.
     alone: Vec<Wins>,
-    /// Earlier rules that match it, too.
-    rivals: Vec<Vec<usize>>,
+    rivals: Rivals,
     known: HashMap<(usize, Vec<usize>), Wins>,
     steps: usize,
+    looks: usize,
 }
 
 impl<'m> Winners<'m> {
@@ -40,41 +43,54 @@ impl<'m> Winners<'m> {
         let mut winners = Winners {
             rules: &m.rules,
             alone: Vec::new(),
-            rivals: Vec::new(),
+            rivals: Rivals::default(),
             known: HashMap::new(),
             steps: MOST_STEPS,
+            looks: MOST_LOOKS,
         };
         for rule in 0..m.rules.len() {
             let alone = winners.search(rule, &[]);
-            let also = |other: &usize| matches!(&alone, Wins::With(input) if accepts(&m.rules[*other], input));
-            winners.rivals.push((0..rule).filter(also).collect());
             winners.alone.push(alone);
         }
+        let inputs = winners.alone.iter().map(|alone| match alone {
+            Wins::With(input) => Some(input.as_slice()),
+            Wins::Never | Wins::Perhaps => None,
+        });
+        winners.rivals = Rivals::of(&m.rules, &inputs.collect::<Vec<_>>());
         winners
     }
 
     /// Whether `rule` can take anything while the rules for which `active` says so are.
     pub fn wins(&mut self, rule: usize, active: &[bool]) -> &Wins {
-        if !self.rivals[rule].iter().any(|r| active[*r]) {
+        let left = self.looks.checked_sub(rule);
+        if !self.rivals.any(rule, active) {
             return &self.alone[rule];
         }
+        let Some(left) = left else {
+            return &Wins::Perhaps;
+        };
+        self.looks = left;
         let others: Vec<usize> = (0..rule).filter(|r| active[*r]).collect();
         let key = (rule, others);
         if !self.known.contains_key(&key) {
+            if self.steps < key.1.len() {
+                return &Wins::Perhaps;
+            }
             let found = self.search(rule, &key.1);
             self.known.insert(key.clone(), found);
         }
         &self.known[&key]
     }
 
-    /// Earlier rules that match the shortest input that `rule` takes alone.
+    /// Earlier rules that match the shortest input that `rule` takes alone, as far as they are known.
     #[must_use]
     pub fn rivals(&self, rule: usize) -> &[usize] {
-        &self.rivals[rule]
+        self.rivals.of_rule(rule)
     }
 
     /// The shortest input on which `rule` accepts and none of `others` does, which are earlier.
     fn search(&mut self, rule: usize, others: &[usize]) -> Wins {
+        self.steps = self.steps.saturating_sub(others.len());
         let all: Vec<usize> = others.iter().copied().chain([rule]).collect();
         let Some(product) = DfaProduct::of(self.rules, &all) else {
             return Wins::Perhaps;
@@ -87,15 +103,4 @@ impl<'m> Winners<'m> {
             Search::TooLong => Wins::Perhaps,
         }
     }
-}
-
-/// Whether a rule accepts at the end of `input`.
-fn accepts(rule: &Rule, input: &[u8]) -> bool {
-    if let Some(dfa) = &rule.dfa {
-        let end = input.iter().fold(dfa.start, |state, b| dfa.step(state, *b));
-        return dfa.accepts(end);
-    }
-    let mut threads = Threads::new(&rule.nfa);
-    input.iter().for_each(|b| threads.step(*b));
-    threads.accepts()
 }

@@ -1,0 +1,353 @@
+//! C globals that actions write: variables at file scope, and static variables in functions.
+//!
+//! Only writes to the variable itself count: assignments, increments, and calls of the C library that
+//! fill an array. What a pointer leads to may be shared in a way that is not seen here. Functions of the
+//! specification are followed. Must not know: models, what a write may do wrong.
+
+use crate::action::{Action, What, inner};
+use crate::library::{Library, Parsed, children};
+use crate::read::Read;
+use crate::scope::{BODY, declared, parser};
+use crate::source::{Owner, Source};
+use nest_diag::Span;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tree_sitter::Node;
+
+/// Functions of the C library that write to what their first argument names.
+const FILL: [&str; 15] = [
+    "bzero",
+    "fgets",
+    "memcpy",
+    "memmove",
+    "memset",
+    "snprintf",
+    "sprintf",
+    "stpcpy",
+    "strcat",
+    "strcpy",
+    "strlcat",
+    "strlcpy",
+    "strncat",
+    "strncpy",
+    "vsnprintf",
+];
+
+/// What protects a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Guard {
+    /// Nothing.
+    None,
+    /// The function, or one that calls it, takes a lock.
+    Lock,
+    /// It stands in `$block`, which may run on a helper thread.
+    Helper,
+}
+
+/// A write to a C global.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The variable.
+    pub variable: String,
+    /// Whose action leads to it.
+    pub owner: Owner,
+    /// The write in the action, or the call that leads to it.
+    pub span: Span,
+    /// What protects it.
+    pub guard: Guard,
+}
+
+/// A variable that is shared.
+#[derive(Clone, Copy)]
+struct Global {
+    is_array: bool,
+}
+
+/// The shared variables that a body can name.
+struct Visible<'g> {
+    globals: &'g BTreeMap<String, Global>,
+    /// Its own names, which hide those.
+    own: BTreeSet<String>,
+    /// Its static variables.
+    statics: BTreeMap<String, Global>,
+}
+
+impl Visible<'_> {
+    fn get(&self, name: &str) -> Option<Global> {
+        let global = || self.globals.get(name).filter(|_| !self.own.contains(name));
+        self.statics.get(name).or_else(global).copied()
+    }
+}
+
+/// What the body of a function or action does.
+#[derive(Default)]
+struct Done {
+    /// Variables and where they are written.
+    writes: Vec<(String, usize)>,
+    /// Functions and where they are called.
+    calls: Vec<(String, usize)>,
+    /// Whether it takes a lock.
+    locks: bool,
+}
+
+/// The writes of all actions; those of a function at the first call that leads to it.
+#[must_use]
+pub fn writes(m: &Source<'_>) -> Vec<Write> {
+    let mut parser = parser();
+    let parsed = Parsed::of(m, &mut parser);
+    let library = Library::of(m, &parsed);
+    let mut globals = BTreeMap::new();
+    if let Some(root) = parsed.root() {
+        file_scope(library.text, root, &mut globals);
+    }
+    for declaration in &m.variables {
+        for declarator in &declaration.declarators {
+            let text = format!("{} {};", declaration.specifiers.text, declarator.text);
+            let tree = parser.parse(&text, None);
+            let names = tree.iter().flat_map(|tree| names(&text, tree.root_node()));
+            for name in names.collect::<Vec<_>>() {
+                globals.remove(&name);
+            }
+        }
+    }
+    let functions: BTreeMap<&str, Vec<Done>> = library
+        .functions
+        .iter()
+        .map(|(name, all)| {
+            let done = all.iter().map(|function| {
+                let parameters = function.parameters.iter().flatten();
+                let parameters = parameters.map(|name| (*name).to_string()).collect();
+                done(library.text, function.body, &globals, parameters)
+            });
+            (*name, done.collect())
+        })
+        .collect();
+    let mut follow = Follow {
+        functions,
+        met: BTreeSet::new(),
+        found: Vec::new(),
+    };
+    for (owner, action) in m.actions() {
+        let read = Read::of(action, &mut parser);
+        if let Some(body) = read.body() {
+            let done = done(read.text, body, &globals, BTreeSet::new());
+            follow.action(owner, action, &done);
+        }
+    }
+    follow.found
+}
+
+/// Follows actions into the functions that they call.
+struct Follow<'p> {
+    functions: BTreeMap<&'p str, Vec<Done>>,
+    /// Functions whose writes are recorded, and whether they are protected: each is followed once,
+    /// whatever calls it.
+    met: BTreeSet<(String, Guard)>,
+    found: Vec<Write>,
+}
+
+impl Follow<'_> {
+    fn action(&mut self, owner: Owner, action: &Action, done: &Done) {
+        let blocks = action.uses.iter().filter_map(|u| match u.what {
+            What::Block { close } => Some(u.at.start..close),
+            _ => None,
+        });
+        let blocks: Vec<Range<usize>> = blocks.collect();
+        let guard = |at: usize| {
+            let before = blocks.partition_point(|block| block.start <= at);
+            let inside = blocks[..before].last().is_some_and(|b| at < b.end);
+            match (done.locks, inside) {
+                (true, _) => Guard::Lock,
+                (false, true) => Guard::Helper,
+                (false, false) => Guard::None,
+            }
+        };
+        let write = |variable: &str, at: usize, guard: Guard| Write {
+            variable: variable.to_string(),
+            owner,
+            span: inner(action.span, &(at..at + 1)),
+            guard,
+        };
+        for (variable, at) in &done.writes {
+            let at = at.saturating_sub(BODY.len());
+            self.found.push(write(variable, at, guard(at)));
+        }
+        for (called, at) in &done.calls {
+            let at = at.saturating_sub(BODY.len());
+            let mut todo = vec![(called.as_str(), guard(at))];
+            while let Some((name, guard)) = todo.pop() {
+                let Some(functions) = self.functions.get(name) else {
+                    continue;
+                };
+                if !self.met.insert((name.to_string(), guard)) {
+                    continue;
+                }
+                for function in functions {
+                    let guard = if function.locks { Guard::Lock } else { guard };
+                    let writes = function.writes.iter();
+                    let writes = writes.map(|(variable, _)| write(variable, at, guard));
+                    self.found.extend(writes);
+                    todo.extend(
+                        function
+                            .calls
+                            .iter()
+                            .map(|(name, _)| (name.as_str(), guard)),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The variables at file scope that every connection shares.
+fn file_scope(text: &str, root: Node<'_>, globals: &mut BTreeMap<String, Global>) {
+    let mut todo = vec![root];
+    while let Some(node) = todo.pop() {
+        match node.kind() {
+            "declaration" => globals.extend(shared(text, node)),
+            "translation_unit" | "linkage_specification" | "declaration_list" => {
+                todo.extend(children(node));
+            }
+            kind if kind.starts_with("preproc_") => todo.extend(children(node)),
+            _ => {}
+        }
+    }
+}
+
+/// The variables of a declaration, without constants, and without those that are atomic, of one thread,
+/// or defined elsewhere.
+fn shared(text: &str, declaration: Node<'_>) -> Vec<(String, Global)> {
+    let mut constant = false;
+    for child in children(declaration) {
+        let word = &text[child.byte_range()];
+        let own = matches!(
+            word,
+            "extern" | "_Thread_local" | "thread_local" | "__thread"
+        );
+        if own || word.starts_with("_Atomic") || word.starts_with("atomic_") {
+            return Vec::new();
+        }
+        constant |= matches!(word, "const" | "constexpr");
+    }
+    let mut cursor = declaration.walk();
+    let declarators = declaration.children_by_field_name("declarator", &mut cursor);
+    let variable = |declarator: Node<'_>| {
+        let mut node = declarator;
+        if node.kind() == "init_declarator" {
+            node = node.child_by_field_name("declarator")?;
+        }
+        let pointer = node.kind() == "pointer_declarator";
+        let is_array = node.kind() == "array_declarator";
+        if (constant && !pointer) || !(pointer || is_array || node.kind() == "identifier") {
+            return None;
+        }
+        // `char *const name`
+        let qualified = children(node).into_iter();
+        let fixed = |child: Node<'_>| &text[child.byte_range()] == "const";
+        if pointer && qualified.into_iter().any(fixed) {
+            return None;
+        }
+        let name = text[declared(node)?.byte_range()].to_string();
+        Some((name, Global { is_array }))
+    };
+    declarators.filter_map(variable).collect()
+}
+
+/// All names that declarations and parameters in a tree declare.
+fn names(text: &str, root: Node<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut todo = vec![root];
+    while let Some(node) = todo.pop() {
+        if matches!(node.kind(), "declaration" | "parameter_declaration") {
+            let mut cursor = node.walk();
+            let all = node.children_by_field_name("declarator", &mut cursor);
+            let all = all.map(|d| d.child_by_field_name("declarator").unwrap_or(d));
+            let all = all.filter_map(declared);
+            found.extend(all.map(|name| text[name.byte_range()].to_string()));
+        }
+        todo.extend(children(node));
+    }
+    found
+}
+
+/// What a body does. A name that is declared anywhere in it is taken for its own, except a static
+/// variable, which is shared like one at file scope.
+fn done(
+    text: &str,
+    body: Node<'_>,
+    globals: &BTreeMap<String, Global>,
+    mut own: BTreeSet<String>,
+) -> Done {
+    own.extend(names(text, body));
+    let mut visible = Visible {
+        globals,
+        own,
+        statics: BTreeMap::new(),
+    };
+    let mut all = vec![body];
+    let mut next = 0;
+    while next < all.len() {
+        let node = all[next];
+        next += 1;
+        if node.kind() == "declaration" {
+            let is_static = |child: &Node<'_>| &text[child.byte_range()] == "static";
+            if children(node).iter().any(is_static) {
+                visible.statics.extend(shared(text, node));
+            }
+        }
+        all.extend(children(node));
+    }
+    let mut done = Done::default();
+    for node in all {
+        let place = match node.kind() {
+            "assignment_expression" => node.child_by_field_name("left"),
+            "update_expression" => node.child_by_field_name("argument"),
+            "call_expression" => {
+                let name = node.child_by_field_name("function");
+                let name = name.filter(|name| name.kind() == "identifier");
+                let name = name.map_or("", |name| &text[name.byte_range()]);
+                done.locks |= name.contains("lock");
+                done.calls.push((name.to_string(), node.start_byte()));
+                let arguments = node.child_by_field_name("arguments");
+                let first = arguments.and_then(|list| list.named_child(0));
+                first.filter(|_| FILL.contains(&name))
+            }
+            _ => None,
+        };
+        if let Some(name) = place.and_then(|place| base(text, place, &visible)) {
+            done.writes.push((name, node.start_byte()));
+        }
+    }
+    done.writes.sort_by_key(|(_, at)| *at);
+    done
+}
+
+/// The shared variable that an expression is, or is a part of.
+fn base(text: &str, place: Node<'_>, visible: &Visible<'_>) -> Option<String> {
+    let mut node = place;
+    let mut element = false;
+    loop {
+        node = match node.kind() {
+            "parenthesized_expression" => node.named_child(0)?,
+            "subscript_expression" => {
+                element = true;
+                node.child_by_field_name("argument")?
+            }
+            "field_expression" => {
+                let operator = node.child_by_field_name("operator")?;
+                if operator.kind() != "." {
+                    return None;
+                }
+                node.child_by_field_name("argument")?
+            }
+            "pointer_expression" if text[node.byte_range()].starts_with('&') => {
+                node.child_by_field_name("argument")?
+            }
+            "identifier" => break,
+            _ => return None,
+        };
+    }
+    let name = &text[node.byte_range()];
+    let global = visible.get(name)?;
+    (global.is_array || !element).then(|| name.to_string())
+}

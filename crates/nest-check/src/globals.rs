@@ -1,0 +1,84 @@
+//! C globals that actions write, in models in which connections do not share them, or several threads
+//! write them at once.
+//!
+//! What becomes of a global stands in the table of models. Must not know: C, how writes are found.
+
+use crate::checker::Checker;
+use nest_c::Owner;
+use nest_c::globals::{Guard, Write, writes};
+use nest_diag::{Code, Diagnostic};
+use nest_machine::{Kept, MODELS, Model};
+use std::collections::BTreeSet;
+
+/// What becomes of a variable that is written so.
+fn kept(model: &Model, guard: Guard) -> Kept {
+    match guard {
+        Guard::None => model.globals.plain,
+        Guard::Lock => model.globals.locked,
+        Guard::Helper => model.globals.helpers,
+    }
+}
+
+impl Checker<'_> {
+    /// W0501.
+    pub(crate) fn globals(&mut self) {
+        let m = self.m;
+        let model = m.settings.model.row();
+        let mut reported = BTreeSet::new();
+        for write in writes(&m.source()) {
+            let kept = kept(model, write.guard);
+            if kept != Kept::Right && reported.insert(write.variable.clone()) {
+                self.report_global(&write, kept);
+            }
+        }
+    }
+
+    fn report_global(&mut self, write: &Write, found: Kept) {
+        let m = self.m;
+        let name = &write.variable;
+        let action = match write.owner {
+            Owner::Rule(n) => called(&m.rules[n].label),
+            Owner::Timer(n) => format!("TIMEOUT in {}", m.timers[n].label),
+            Owner::Start => "START".to_string(),
+            Owner::End => "END".to_string(),
+        };
+        let what = match found {
+            Kept::Copies => format!(
+                "the action of {action} writes the C global `{name}`, and each process has a copy \
+                 of its own"
+            ),
+            _ => format!(
+                "the action of {action} writes the C global `{name}`, and several threads may do so \
+                 at the same time"
+            ),
+        };
+        let selectable = MODELS.iter().filter(|model| !model.option.is_empty());
+        let right = selectable.filter(|model| kept(model, write.guard) == Kept::Right);
+        let right: Vec<&str> = right.map(|model| model.name).collect();
+        let models = match right.as_slice() {
+            [] => "it is right in no model".to_string(),
+            [one] => format!("it is right only in the {one} model"),
+            some => format!("it is right in the {} models", some.join(" and ")),
+        };
+        let instead = match found {
+            Kept::Copies => "share memory that start-up code maps with MAP_SHARED",
+            _ => "write it while a lock is held, or make it _Atomic",
+        };
+        let help = format!(
+            "{models}; declare it after the first %% for a value of each connection, or {instead}"
+        );
+        self.push(
+            Diagnostic::new(Code::W0501, write.span, what).help(help),
+            None,
+        );
+    }
+}
+
+/// A rule in a sentence.
+fn called(label: &str) -> String {
+    if label.starts_with("line ") {
+        label.to_string()
+    } else {
+        format!("`{label}`")
+    }
+}

@@ -1,0 +1,140 @@
+//! C globals that actions write: which writes are found, and in which models they are reported.
+
+use nest_check::check;
+use nest_diag::Code;
+use nest_machine::{Overrides, compile};
+use nest_syntax::Alone;
+
+/// The messages of W0501 for a specification in a model.
+fn found(model: &str, text: &str) -> Vec<String> {
+    let overrides = Overrides {
+        model: Some(model.to_string()),
+        ..Overrides::default()
+    };
+    let compiled = compile("t.nest", text, &mut Alone, &overrides);
+    let machine = compiled.machine;
+    let machine = machine.unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics));
+    let findings = check(&machine).into_iter().map(|f| f.diagnostic);
+    let findings = findings.filter(|d| d.code == Code::W0501);
+    findings
+        .map(|d| format!("{} {}", d.message, d.help.unwrap_or_default()))
+        .collect()
+}
+
+/// The names of the variables that are reported.
+fn names(model: &str, declarations: &str, action: &str) -> Vec<String> {
+    let text = format!("%{{\n{declarations}\n%}}\n%%\nint mine;\nr = \"a\\n\" {{ {action} }}\n");
+    let all = found(model, &text).into_iter();
+    all.map(|message| message.split('`').nth(3).unwrap().to_string())
+        .collect()
+}
+
+#[track_caller]
+fn reports(model: &str, declarations: &str, action: &str, expected: &[&str]) {
+    assert_eq!(
+        names(model, declarations, action),
+        expected,
+        "{declarations} {action}"
+    );
+}
+
+#[test]
+fn each_model_has_its_own_answer() {
+    let (plain, locked) = (
+        "static int n;",
+        "pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m);",
+    );
+    for (model, action, expected) in [
+        ("process", "n++;", Some("each process has a copy")),
+        ("thread", "n++;", Some("several threads")),
+        ("event", "n++;", None),
+        ("script", "n++;", None),
+        ("process", locked, Some("each process has a copy")),
+        ("thread", locked, None),
+        ("event", locked, None),
+        (
+            "process",
+            "$block { n++; }",
+            Some("each process has a copy"),
+        ),
+        ("thread", "$block { n++; }", Some("several threads")),
+        ("event", "$block { n++; }", Some("several threads")),
+    ] {
+        let text = format!(
+            "%{{\n#include <pthread.h>\nstatic pthread_mutex_t m;\n{plain}\n%}}\n%%\nr = \"a\\n\" {{ {action} }}\n"
+        );
+        let found = found(model, &text);
+        match expected {
+            None => assert!(found.is_empty(), "{model} {action}\n{found:?}"),
+            Some(part) => {
+                assert_eq!(found.len(), 1, "{model} {action}");
+                assert!(
+                    found[0].contains(part) && found[0].contains("`r`"),
+                    "{found:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_models_in_which_it_is_right_are_named() {
+    let text = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { n = 1; }\n";
+    assert!(found("thread", text)[0].contains("right only in the event model"));
+    let locked = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { lock(); n = 1; unlock(); }\n";
+    assert!(found("process", locked)[0].contains("right in the thread and event models"));
+    let block = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { $block { n = 1; } }\n";
+    assert!(found("event", block)[0].contains("right in no model"));
+}
+
+#[test]
+fn every_kind_of_write_is_found() {
+    for (declarations, action) in [
+        ("int n;", "n = 1;"),
+        ("int n;", "n += 1;"),
+        ("int n;", "--n;"),
+        ("int n;", "(n) = 1;"),
+        ("static int n = 3;", "if ($len(1)) n++;"),
+        ("char n[9];", "n[1] = 'a';"),
+        ("char n[9];", "strcpy(n, $1);"),
+        ("char n[9];", "snprintf(&n[2], 3, \"%d\", 1);"),
+        ("struct { int a; } n;", "n.a = 2;"),
+        ("struct { int a; } n[4];", "n[2].a++;"),
+        ("const char *n;", "n = \"x\";"),
+        ("#ifdef A\nint n;\n#endif", "n = 1;"),
+        ("", "static int n; n++;"),
+        ("int n; void f(void) { n++; }", "f();"),
+        ("int n; void g(void) { n++; } void f(void) { g(); }", "f();"),
+        ("void f(void) { static int n; n++; }", "f();"),
+    ] {
+        reports("process", declarations, action, &["n"]);
+    }
+    reports("thread", "int n, k;", "n++; n++; k++;", &["n", "k"]);
+}
+
+#[test]
+fn what_is_no_write_is_not_reported() {
+    for (declarations, action) in [
+        ("const int n = 1;", "mine = n;"),
+        ("static int n;", "mine = n;"),
+        ("_Atomic int n;", "n++;"),
+        ("static _Atomic(int) n;", "n++;"),
+        ("#include <stdatomic.h>\natomic_int n;", "n++;"),
+        ("_Thread_local int n;", "n++;"),
+        ("static __thread int n;", "n++;"),
+        ("extern int n;", "n++;"),
+        ("int *n;", "*n = 1; n[2] = 3;"),
+        ("struct s { int a; } *n;", "n->a = 1;"),
+        ("int n;", "int n = 2; n++;"),
+        ("int n; void f(int n) { n++; }", "f(1);"),
+        ("int n; void f(void) { n++; }", "mine = 1;"),
+        ("int mine;", "mine++;"),
+        ("int f(void);", "mine = f();"),
+        ("", "static const int n = 1; mine = n;"),
+    ] {
+        reports("process", declarations, action, &[]);
+    }
+    // Start-up code runs before any client.
+    let text = "%%\nr = \"a\\n\" { }\n%%\nstatic int n;\nvoid f(void) { n++; }\nn = 1;\nf();\n";
+    assert_eq!(found("process", text), Vec::<String>::new());
+}
