@@ -15,7 +15,7 @@ from support.server import Client, Server
 
 CLIENTS = 24            # of scribble.nest
 TIMEOUT = 20
-SPOILED = 'has written over memory that is not its own'
+SPOILED = 'has overwritten memory of the server'
 
 
 def ask(client, line):
