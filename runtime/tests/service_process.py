@@ -1,4 +1,4 @@
-"""The service process of the sample: it is killed, and nobody notices; without tasks there is none.
+"""Checks the service process of the sample: clients do not notice when it is killed, and without tasks there is none.
 
 Used by workers.py. Must not know: how clients are served.
 """

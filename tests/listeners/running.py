@@ -1,4 +1,4 @@
-"""A server that runs: its settings change, it stops, it tells systemd, it logs, it counts memory.
+"""Tests of a running server: changes of settings, stops, systemd notifications, the log, memory limits.
 
 Must not know: how a server is built.
 """

@@ -1,4 +1,4 @@
-"""Actions that crash: who is lost, and what the report says.
+"""Tests actions that crash: which clients are lost, and what the report says.
 
 Must not know: how crashes are noticed.
 """
