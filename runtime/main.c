@@ -55,23 +55,25 @@ static uint64_t main_memory(bool most) {
 static void main_help(void) {
     static const char *const kinds[] = {"N", "SIZE", "TEXT", "ADDRESS ...", "DURATION"};
     printf(
-        "%s: %s server, made from %s by %s\n\n"
+        "%s: %s server, generated from %s by %s\n\n"
         "usage: %s [--port N] [--set NAME=VALUE] [--config FILE] [--check-config] [-- ARGUMENTS]\n"
         "\n"
         "  --port N           the same as --set serverPort=N\n"
         "  --set NAME=VALUE   sets an option; repeatable\n"
         "  --config FILE      reads FILE instead of config.nest in the working directory\n"
-        "  --check-config     prints the effective settings and where they come from\n"
+        "  --check-config     prints the effective settings and their sources\n"
         "  --help, --version\n"
-        "  -- ARGUMENTS       for the server's own start-up code\n\n"
-        "Settings come from, later ones win: the specification; config.nest, a line 'NAME VALUE'\n"
-        "each; the environment, as NEST_NAME in capitals; the arguments.\n"
-        "SIZE: bytes, or with K, M, G behind them. DURATION: with ms, s, m, h; or none.\n\n"
-        "  TERM, INT  no new clients, the others finish; what is left after drainTimeout is cut;\n"
-        "             a second time: at once\n"
-        "  HUP        reads the settings again; what is marked + changes in the running server\n\n"
-        "exit status: 0 stopped and no client was cut; 1 some were, or it could not start;\n"
-        "2 wrong usage or settings\n\n",
+        "  -- ARGUMENTS       passes ARGUMENTS to the server's own start-up code\n\n"
+        "Settings come from four sources, of which later ones override earlier ones: the\n"
+        "specification; config.nest, with a line 'NAME VALUE' for each; the environment, as\n"
+        "NEST_NAME in capitals; the arguments.\n"
+        "SIZE is a number of bytes, or a number with K, M or G. DURATION is a number with ms, s,\n"
+        "m or h, or none.\n\n"
+        "  TERM, INT  stops accepting clients and lets the present ones finish; cuts off those\n"
+        "             that are left after drainTimeout, or at a second signal\n"
+        "  HUP        reads the settings again; options marked + change in the running server\n\n"
+        "exit status: 0 stopped, and no client was cut off; 1 clients were cut off, or the server\n"
+        "could not start; 2 wrong arguments or settings\n\n",
         nest__spec_name, nest__model_name, nest__spec_file, nest__tool_version, nest__spec_name);
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];
@@ -79,7 +81,7 @@ static void main_help(void) {
         printf("%c %s %s\n      %s", option->reload ? '+' : ' ', option->name, kinds[option->kind],
                option->help);
         main_range(option);
-        printf("%s%s\n", initial[0] != '\0' ? "; as built: " : "", initial);
+        printf("%s%s\n", initial[0] != '\0' ? "; default: " : "", initial);
     }
 }
 
@@ -157,11 +159,11 @@ static void main_check(void) {
     char memory[32];
     nest__config_print();
     nest__memory_text(main_memory(true), memory);
-    printf("# %u clients need at most %s of memory, beside what actions allocate\n",
+    printf("# %u clients need at most %s of memory, without what actions allocate\n",
            (unsigned)nest__config.max_clients, memory);
     struct nest__need needs[3 * NEST__NEEDS];
     unsigned n = main_needs(needs);
-    printf("# in bytes, each of them:\n"); /* nest check --bounds reads these */
+    printf("# in bytes, for each client:\n"); /* nest check --bounds reads these */
     for (unsigned i = 0; i < n; i++) {
         const char *option = needs[i].option;
         printf("#   %llu %s%s%s%s\n", (unsigned long long)needs[i].most, needs[i].what,
@@ -199,7 +201,7 @@ int main(int argc, char **argv) {
         return EXIT_SUCCESS;
     }
     if (request == NEST__VERSION) {
-        printf("%s, %s server, made from %s by %s\n", nest__spec_name, nest__model_name,
+        printf("%s, %s server, generated from %s by %s\n", nest__spec_name, nest__model_name,
                nest__spec_file, nest__tool_version);
         return EXIT_SUCCESS;
     }

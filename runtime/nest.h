@@ -26,7 +26,7 @@ extern "C" {
 
 typedef struct nest_session nest_session;
 
-/* Why a connection ends, as returned by `$reason()`. NEST_OPEN before it ends. */
+/* Why a connection ends, as returned by `$reason()`. It is NEST_OPEN until then. */
 enum nest_reason {
     NEST_OPEN,
     NEST_CLOSED,   /* the action called $close() */
@@ -43,7 +43,7 @@ enum nest_reason {
 
 enum nest_level { NEST_ERROR, NEST_WARN, NEST_INFO, NEST_DEBUG };
 
-/* Bytes owned by somebody else. */
+/* A range of bytes. It does not own them. */
 typedef struct nest_bytes {
     const void *p;
     size_t n;
@@ -85,7 +85,7 @@ char *nest_read_line(nest_session *, size_t max);
  * which is less than n only at end of file, or -1. */
 long nest_read_into(nest_session *, void *to, size_t n);
 long nest_skip(nest_session *, size_t n); /* like nest_read_into, but drops the bytes */
-bool nest_pending(nest_session *);        /* whether input is available; never waits */
+bool nest_pending(nest_session *);        /* whether there is unread input; never waits */
 
 /* -- time ------------------------------------------------------------------------------------ */
 /* Pauses this connection only. Returns 0, or -1 and errno as for input. */
@@ -219,7 +219,7 @@ struct nest_message {
 /* -- states: the numbers are SPEC_STATE_name in the generated SPEC.h --------------------------- */
 void nest_seen(nest_session *, unsigned state);
 void nest_clear(nest_session *, unsigned state);
-void nest_clear_all(nest_session *); /* all except START */
+void nest_clear_all(nest_session *); /* clears all states except START */
 bool nest_isset(nest_session *, unsigned state);
 unsigned nest_lastseen(nest_session *); /* NEST_NO_STATE before the first nest_seen */
 #define NEST_NO_STATE 255u
@@ -230,11 +230,12 @@ enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
 const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid
                                           until the action ends */
-uint64_t nest_id(nest_session *); /* unique while the server runs, starting at 1; bits 48 and up
-                                     are the worker process, 0 until one has died */
-void *nest_keep(nest_session *,
-                size_t n); /* zeroed memory, aligned as by malloc, valid until END has run; NULL and
-                              ENOMEM beyond keepLimit bytes per connection */
+/* A number that no other connection of this run of the server has; at least 1. Bits 48 to 63
+ * identify the worker process; they are 0 until a worker has died. */
+uint64_t nest_id(nest_session *);
+/* Returns n zeroed bytes, aligned as by malloc and valid until END has run. Returns NULL and sets
+ * ENOMEM if the connection would have more than keepLimit bytes. */
+void *nest_keep(nest_session *, size_t n);
 
 /* -- the server ------------------------------------------------------------------------------ */
 void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);

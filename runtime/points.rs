@@ -12,7 +12,7 @@ const LOOPS: For = Workers("loops");
 /// A join point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// First thing in main, before anything is written.
+    /// Called first in main, before anything is printed.
     Begin,
     /// The configuration has been read; start-up code has not run. Nonzero ends the server.
     Prepare,
@@ -22,68 +22,70 @@ pub enum Point {
     Close,
     /// A process of the server has died.
     Lost,
-    /// Uses some of the descriptors that the clients do not need, so many at most; how many.
+    /// May claim up to `most` of the descriptors that clients do not need. Returns how many.
     Spare,
     /// Milliseconds after which a loop is to call `Tick`; 0: never. A loop asks before it sleeps.
     Due,
-    /// A loop calls it when the time of some service has come, which may be another one.
+    /// Called by a loop when the time of any service has come, not necessarily of this one.
     Tick,
     /// A need of memory for each client, for the budget.
     Need,
     /// Descriptors that a client needs besides its connection, for the budget.
     Descriptors,
-    /// A connection begins.
+    /// A connection begins; START has not run.
     Open,
-    /// A message has come; its action has not run.
+    /// A pattern rule was selected for a message; its action has not run.
     Take,
     /// A TIMEOUT rule's action is about to run.
     Timer,
-    /// Bytes were queued for the client.
+    /// A directive queues an item for the client. Called once for each item, before any wait.
     Reply,
-    /// Bytes of a file were sent.
+    /// Bytes of a file were sent without being queued.
     File,
     /// An action has returned. It is still the running action, so the service may wait.
     Leave,
-    /// An action has ended.
+    /// An action has ended; `taken` bytes were consumed after its match.
     Acted,
-    /// The states have changed.
+    /// START has run, or the states or the last seen state differ from those of the previous read
+    /// point.
     States,
-    /// END's action has ended.
+    /// END's action has ended; the session's reason is set.
     End,
     /// Whether the session must keep its work block between actions.
     Holds,
-    /// The work block is no longer this connection's.
+    /// The work block no longer belongs to this connection.
     Drop,
 }
 
-/// What becomes of the services' results.
+/// How the results of the services are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joined {
-    /// There is none.
+    /// There are no results.
     Nothing,
-    /// The first that is not 0; later services are not called then.
+    /// The first result that is not 0; later services are not called then.
     Error,
-    /// Whether one is true.
+    /// Whether any result is true.
     Any,
     /// The sum.
     Sum,
-    /// The least that is not 0; 0 if there is none.
+    /// The least result that is not 0; 0 if there is none.
     Least,
-    /// Each is an element of the array that is given; how many.
+    /// Each service fills one element of an array; the result is their number.
     Elements,
 }
 
 /// A row of the table of join points.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Which.
+    /// The join point.
     pub point: Point,
-    /// As names of functions end.
+    /// The last part of the names of its functions.
     pub name: &'static str,
     pub(crate) joined: Joined,
     pub(crate) parameters: &'static str,
     pub(crate) arguments: &'static str,
-    /// Servers that call it; some C compilers complain of a function that nobody calls.
+    /// The servers that call it. In others it is left out, because some C compilers warn about
+    /// unused functions.
     pub(crate) called: For,
 }
 

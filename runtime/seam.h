@@ -1,5 +1,5 @@
-/* seam.h: the one contract between the generated part, the engine, channels, loops, workers and
- * listener.
+/* seam.h: the contract between the parts of the runtime: everything that one part may use of
+ * another, except for the headers named below.
  *
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
@@ -9,15 +9,18 @@
  * channel/        channel.h, queue.h                          platform
  * loop/           nest__wait, nest__stopping, nest__cut       engine, pollers, channels, listener
  * poller/         poller.h, nest__push, nest__now             loop, engine's queue, channels
- * blocking/       the same in place of loop/ and poller/      engine, channels, platform
+ * blocking/       the same, instead of loop/ and poller/      engine, channels, platform
  * workers/        "workers" below                             engine, loop, listener, platform
  * listener/       "listener" below                            platform
  * file/           "files" below                               platform
  * service/NAME/   NAME.h: what join points (nest__on_*) call  the running action (engine.h), files,
  *                                                             listener, platform
- * One model per binary: direct calls, one translation unit (server.c includes the chosen files).
- * No file here includes another .c; embed.rs fixes the order: seam.h, the services' headers and the
- * join points, then the parts. The join points are described in points.rs. */
+ * "The I/O side" below means loop/ and poller/, or blocking/: whichever moves a session's bytes.
+ *
+ * A server contains one model, so all calls are direct. server.c includes the selected files and is
+ * one translation unit. No file here includes another .c file. embed.rs fixes the order: seam.h,
+ * the services' headers and the join points, then the parts. points.rs describes the join points.
+ */
 #ifndef NEST_SEAM_H
 #define NEST_SEAM_H
 
@@ -29,22 +32,23 @@
 
 #include <stdatomic.h>
 
-/* -- sizes the generated part defines before including this -------------------------------------
- * NEST__RULES        pattern rules (>= 1; 1 with no rule active if there is none)
- * NEST__CONDITIONS   different conditions of rules (>= 1)
- * NEST__STANDALONE   rules that are matched apart from others
- * NEST__TAGS         most tags of any rule (>= 1)
- * NEST__REGISTERS    most registers of any automaton (>= 1)
- * NEST__PARTS        most elements of any rule (>= 1)
- * NEST__THREAD_WORDS  uint16_t words of thread lists a session may have to keep (>= 1)
- * NEST__NFA_STATES   most NFA states of any rule (>= 1)
- * NEST__TIMERS       TIMEOUT rules
- * NEST__PIPES        1: option inetd, a connection may be a pair of pipes; 0
- * NEST__MESSAGES     1: framing message; 0: stream */
+/* -- sizes that the generated part defines before it includes this file --------------------------
+ * NEST__RULES        number of pattern rules (>= 1; if there are none: 1, which is never active)
+ * NEST__CONDITIONS   number of different conditions of rules (>= 1)
+ * NEST__STANDALONE   number of rules that are matched standalone, outside the product automata
+ * NEST__TAGS         largest number of tags of a rule (>= 1)
+ * NEST__REGISTERS    largest number of registers of an automaton (>= 1)
+ * NEST__PARTS        largest number of elements of a rule (>= 1)
+ * NEST__THREAD_WORDS uint16_t words of thread lists that a session may have to keep (>= 1)
+ * NEST__NFA_STATES   largest number of NFA states of a rule (>= 1)
+ * NEST__TIMERS       number of TIMEOUT rules
+ * NEST__PIPES        1 with option inetd, where a connection may be a pair of pipes; otherwise 0
+ * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream */
 
 /* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */
-struct nest__dfa { /* 0 is dead; 1 accepts and is not live; 2..first_silent-1 accept and are live;
-                      the rest are live. next[state * class_count + classes[byte]] */
+/* The next state is next[state * class_count + classes[byte]]. State 0 is dead. State 1 accepts and
+ * is not live. States 2 to first_silent - 1 accept and are live. The others are live only. */
+struct nest__dfa {
     const uint8_t *classes;
     const uint16_t *next;
     uint16_t class_count, start, first_silent, count;
@@ -62,10 +66,10 @@ struct nest__nfa {
     const uint64_t (*sets)[4]; /* bit b of set: word b >> 6, bit b & 63 */
     uint16_t count, start;
 };
-/* A place in a message: `by` bytes behind one of the marks that an action has. Modulo 2^32. */
+/* A position in a message: `by` bytes after a mark, modulo 2^32. */
 enum { NEST__MARK_START, NEST__MARK_END, NEST__MARK_TAG, NEST__MARK_NONE = 0xffff };
 struct nest__cut {
-    uint16_t mark; /* NEST__MARK_TAG and on: a tag; NONE: the place is not known */
+    uint16_t mark; /* NEST__MARK_TAG + i: tag i; NONE: the position must be computed */
     uint32_t by;
 };
 struct nest__rule {
@@ -73,28 +77,28 @@ struct nest__rule {
     const char *file;
     uint32_t line;
     uint16_t parts;               /* elements */
-    uint32_t threads;             /* without dfa: first word of its list in nest__match.threads */
-    const struct nest__cut *cuts; /* part n from [n - 1] to [n]; NULL: none is known */
-    /* Apart: NULL if it is over the budget, and run by its ordered thread list. */
+    uint32_t threads;             /* no dfa: first word of its list in nest__match.threads */
+    const struct nest__cut *cuts; /* part n lies from [n - 1] to [n]; NULL: none is known */
+    /* Of a standalone rule. NULL: its table would be too large, so it is run by an ordered thread
+     * list. */
     const struct nest__dfa *dfa;
     const struct nest__nfa *nfa; /* for unknown cuts and thread lists; NULL if neither is needed */
 };
 extern const struct nest__rule nest__rules[NEST__RULES];
-/* Of those apart, which rules are live behind a first byte: bit rule % 64 of word byte *
- * NEST__RULE_WORDS + rule /
- * 64. Of rules without a dfa it says that they are. */
+/* The standalone rules that are live after a given first byte: bit rule % 64 of word
+ * byte * NEST__RULE_WORDS + rule / 64. The bit of a rule without a dfa is always set. */
 enum { NEST__RULE_WORDS = (NEST__RULES + 63) / 64 };
-extern const uint64_t nest__first[];          /* [256 * NEST__RULE_WORDS], unless none is apart */
+extern const uint64_t nest__first[]; /* [256 * NEST__RULE_WORDS]; absent without standalone rules */
 extern const char *const nest__state_names[]; /* [0] START, [1] DEFAULT, then as declared */
 extern const unsigned nest__state_count;
 extern const char nest__spec_name[];    /* "echo" */
 extern const char nest__spec_file[];    /* "echo.nest" */
 extern const char nest__model_name[];   /* "event" */
-extern const char nest__tool_version[]; /* of the compiler: "nest 0.1.0" */
+extern const char nest__tool_version[]; /* the compiler's: "nest 0.1.0" */
 extern const bool nest__has_start;
 enum { NEST__START_STATE, NEST__DEFAULT_STATE };
 
-/* TIMEOUT(d) rules, as they are written. */
+/* TIMEOUT(d) rules, in the order of the specification. */
 struct nest__timer {
     const char *name; /* "line N" */
     const char *file;
@@ -102,169 +106,176 @@ struct nest__timer {
     uint32_t after; /* ms, 1 to NEST__LONGEST */
 };
 extern const struct nest__timer nest__timers[];
-/* The number of the TIMEOUT rule that fires first of those whose condition holds: the shortest, of
- * equals the first written; -1: none is active. */
+/* The number of the active TIMEOUT rule that fires first: the one with the shortest time; among
+ * equal times, the first written. -1: none is active. */
 int nest__spec_timer(uint64_t states, unsigned last);
 
-/* Which conditions of pattern rules hold: a bit for each. */
+/* One bit for each condition of pattern rules: whether it holds. */
 enum { NEST__ACTIVE_WORDS = (NEST__CONDITIONS + 63) / 64 };
 struct nest__active {
     uint64_t bits[NEST__ACTIVE_WORDS];
 };
-/* Whether any holds. */
+/* Computes the bits. Returns whether any condition holds. */
 bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *);
-/* Of the rules that are matched apart, the numbers of those that are active, ascending; how many.
- */
+/* Stores the numbers of the active standalone rules in ascending order. Returns how many. */
 unsigned nest__spec_standalone(const struct nest__active *, uint16_t rules[NEST__RULES]);
 
-/* Rules side by side in one automaton, on their way through a message. Those of two automata are
- * never active together; others, matched apart, may be. */
+/* The progress of a product automaton through a message. The rules of two product automata are
+ * never active together. Standalone rules may be active together with either. */
 struct nest__run {
-    uint16_t automaton; /* that waits for more bytes */
-    uint16_t state;     /* 0: none does: no rule is live, or they are matched apart */
-    uint32_t best;      /* the rule that takes */
-    uint32_t best_n;    /* so many bytes */
+    uint16_t automaton; /* the one that waits for more bytes */
+    uint16_t state;     /* of this automaton; 0: no rule of it is live */
+    uint32_t best;      /* the rule with the longest match so far */
+    uint32_t best_n;    /* the length of this match in bytes */
     struct nest__active active;
     uint32_t tags[NEST__TAGS]; /* of best: positions in the message */
     uint32_t registers[NEST__REGISTERS];
 };
-/* How far bytes have brought it. In registers: where the next message begins does not wait for
- * memory. */
+/* The result of nest__spec_run. It is returned in registers, so that the start of the next message
+ * does not depend on a load from memory. */
 struct nest__step {
     uint64_t state;  /* 0: no rule is live */
-    uint64_t best_n; /* 0: none has accepted */
+    uint64_t best_n; /* 0: no rule has accepted */
 };
-/* Takes bytes [p, end), one at least, of the message that began at `start`. At its first byte it
- * begins, by the states: sets active as far as automata or rules apart depend on it. Where rules
- * are still live at the end, it sets automaton and registers, to go on there. What it returns is
- * the caller's to keep in the run. */
+/* Runs the automaton over the bytes [p, end), at least one, of the message that began at `start`.
+ * If p == start, it begins a match: the states select the automaton, and `active` is set where an
+ * automaton or standalone rules depend on it. If rules are still live at `end`, it sets `automaton`
+ * and `registers`, so that a later call continues there. The caller stores the result in the run.
+ */
 struct nest__step nest__spec_run(struct nest__run *, uint64_t states, unsigned last,
                                  const uint8_t *start, const uint8_t *p, const uint8_t *end);
-/* actions.c */
-extern const size_t nest__spec_vars_size;              /* 0: none */
+/* -- generated: actions.c */
+extern const size_t nest__spec_vars_size;              /* 0: no per-connection variables */
 void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */
 enum {
     NEST__ACT_START = -1,
     NEST__ACT_END = -2,
-    NEST__ACT_TIMER = -3,      /* less the timer's number */
+    NEST__ACT_TIMER = -3,      /* TIMEOUT rule i is NEST__ACT_TIMER - i */
     NEST__ACT_NONE = -0x7fffff /* nest__current_rule: no action runs */
 };
-/* A rule's number, or one of the above, which have no message. */
+/* Runs an action. `rule` is the number of a pattern rule, or one of the above, which have no
+ * message. */
 void nest__spec_act(nest_session *, void *vars, int rule, const struct nest_message *);
-int nest__spec_startup(int argc, char **argv); /* < 0: go on; else exit status */
+int nest__spec_startup(int argc, char **argv); /* < 0: continue; otherwise the exit status */
 
 /* -- configuration: values of run-time options, filled by config/ before anything else runs -- */
 enum { NEST__LISTEN_MAX = 16 };
-struct nest__config { /* atomic: what a running server may read again while threads look at it */
+/* Members are atomic if a reload may change them while other threads read them. */
+struct nest__config {
     uint32_t max_clients;
     uint32_t input_buffer;          /* bytes */
     _Atomic uint32_t output_buffer; /* bytes */
     _Atomic uint32_t keep_limit;    /* bytes */
     uint32_t server_port;
-    const char *_Atomic server_name; /* an old text stays valid */
+    const char *_Atomic server_name; /* the old text remains valid after a change */
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    uint32_t helpers;      /* most helper threads of a loop, >= 1 */
+    uint32_t helpers;      /* maximum number of helper threads of a loop, >= 1 */
     const char *file_root; /* "": the working directory */
 };
-#define NEST__LONGEST (24u * 60 * 60 * 1000) /* ms: of any duration */
-enum { NEST__CLIENTS_MOST = 1000000 };       /* of max_clients, as the table of options has it */
+#define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
+enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
 extern struct nest__config nest__config;
 enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES, NEST__DURATION };
-struct nest__option { /* generated from the compiler's one table of options */
+struct nest__option { /* generated from the compiler's table of options */
     const char *name;
     enum nest__option_kind kind;
-    void *value; /* in nest__config: uint32_t * or const char **, if `reload` of _Atomic ones */
+    void *value; /* in nest__config: a uint32_t or const char *; _Atomic if `reload` is set */
     uint32_t least, most;
-    const char *initial; /* as the specification or the default has it */
+    const char *initial; /* from the specification, or the default */
     const char *help;
-    bool reload; /* HUP changes it in the running server; else it needs a restart */
+    bool reload; /* HUP changes it in the running server; otherwise a restart is needed */
 };
 extern const struct nest__option nest__options[];
 extern const unsigned nest__option_count;
 
 /* -- sessions -------------------------------------------------------------------------------- */
+/* The name of a session. Other code may keep this name, but not a pointer to the session: the
+ * generation changes when the slot is used again. */
 typedef struct nest__ref {
     uint32_t slot, gen;
-} nest__ref; /* the only name others may keep */
+} nest__ref;
 
 enum nest__address_kind { NEST__TCP4, NEST__TCP6, NEST__UNIX, NEST__SCRIPT, NEST__PIPE };
 
-struct nest__chan { /* I/O belongs to channels; a session embeds channel 0 */
-    int32_t fd;     /* script: the conversation's number */
+struct nest__chan { /* what a session sends and receives through; each session embeds channel 0 */
+    int32_t fd;     /* in a script: the conversation's number */
     uint8_t kind;   /* enum nest__address_kind */
     uint8_t state;  /* NEST__CHAN_* */
-    uint8_t io;     /* the poller's own (epoll: what is armed) */
-    uint8_t awaits; /* enum nest__await, in a loop */
+    uint8_t io;     /* used by the poller only (epoll: the armed events) */
+    uint8_t awaits; /* enum nest__await; used in loops only */
 };
-enum nest__await {                      /* what a loop lets a channel wait for: poller/poller.h */
-                   NEST__AWAIT_NOTHING, /* for now */
-                   NEST__AWAIT_INPUT,
-                   NEST__AWAIT_OUTPUT, /* queued output leaves */
-                   NEST__AWAIT_ERRORS  /* the client is gone */
+/* What a channel of a loop waits for; see poller/poller.h. */
+enum nest__await {
+    NEST__AWAIT_NOTHING,
+    NEST__AWAIT_INPUT,
+    NEST__AWAIT_OUTPUT, /* until queued output can be sent */
+    NEST__AWAIT_ERRORS  /* only for a reset or another error */
 };
+/* The state of a channel. */
 enum {
     NEST__CHAN_EOF = 1,
     NEST__CHAN_GONE = 2,
     NEST__CHAN_MORE = 4,  /* nothing was received yet, or the last receive filled its buffer */
-    NEST__CHAN_SENT = 8,  /* since the last receive, */
-    NEST__CHAN_LATE = 16, /* and in more than one go: time has passed, and more may have come */
-    NEST__CHAN_CUT = 32,  /* engine: nothing is delivered any more; io resets instead of closing */
-    NEST__CHAN_AHEAD =
-        64 /* engine: what is pushed now stands before a file: no packet for itself */
+    NEST__CHAN_SENT = 8,  /* one send has happened since the last receive */
+    NEST__CHAN_LATE = 16, /* more than one: time has passed, and new input may be waiting */
+    NEST__CHAN_CUT = 32,  /* set by the engine: deliver nothing more; reset instead of closing */
+    /* Set by the engine: a file follows what is pushed now, so it need not be sent at once. */
+    NEST__CHAN_AHEAD = 64
 };
 
-extern int nest__pipe_out; /* channel/pipe.c: where a PIPE's output goes */
+extern int nest__pipe_out; /* channel/pipe.c: the descriptor for output of a NEST__PIPE channel */
 
-/* io, after a receive: whether it filled the room it had. */
+/* The I/O side calls this after a receive. `full`: the receive filled its buffer. */
 static inline void nest__chan_received(struct nest__chan *chan, bool full) {
     chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE | NEST__CHAN_CUT;
     chan->state |= full ? NEST__CHAN_MORE : 0;
 }
 
-/* io, after a send. */
+/* The I/O side calls this after a send. */
 static inline void nest__chan_sent(struct nest__chan *chan) {
     chan->state |= (chan->state & NEST__CHAN_SENT) != 0 ? NEST__CHAN_LATE : NEST__CHAN_SENT;
 }
 
-/* A channel by its number in its session, and the other way. Every session has number 0, and no
- * session has another one yet: what asks for a channel, or names one, is to go through these. */
+/* The channel with a given number, and the number of a channel. So far each session has channel 0
+ * only. Code that looks up or names a channel must use these functions nevertheless. */
 static inline struct nest__chan *nest__chan_at(nest_session *, unsigned number);
 static inline unsigned nest__chan_number(const nest_session *, const struct nest__chan *);
 
 enum nest__phase {
-    NEST__FREE,    /* not a session */
+    NEST__FREE,    /* the record is unused */
     NEST__READING, /* at a read point */
-    NEST__ACTING,  /* an action runs, or waits in a wait */
-    NEST__ENDED,   /* END has run, the reason is counted; output may still leave */
-    NEST__LEAVING, /* its channel is being closed: released when its last operation has completed */
+    NEST__ACTING,  /* an action runs or waits */
+    NEST__ENDED,   /* END has run and the reason is counted; output may still be queued */
+    NEST__LEAVING, /* the channel is being closed; released when its last operation completes */
 };
+/* The flags of a session. */
 enum {
-    NEST__CLOSING = 1,
+    NEST__CLOSING = 1 /* the action called $close */,
     NEST__CUT = 2 /* a wait of this action was cut short */,
-    NEST__WAITING = 4,
+    NEST__WAITING = 4 /* a loop's action waits */,
     NEST__READY = 8 /* in the ready list */,
-    NEST__STOPPING = 16,
-    NEST__UNREAD = 32 /* input was left when it ended */,
-    NEST__LINGERING = 64 /* ended and delivered: only waits for the client to close */,
-    NEST__EXPIRED = 128 /* a wait of this action was cut by its time: it ends with NEST_TIMEOUT */
+    NEST__STOPPING = 16 /* the server stops */,
+    NEST__UNREAD = 32 /* input was left when the session ended */,
+    NEST__LINGERING = 64 /* ended and all output sent; waits only for the client to close */,
+    NEST__EXPIRED = 128 /* a wait of this action reached its deadline: ends with NEST_TIMEOUT */
 };
 
-struct nest_session { /* one line of cache; user variables lie in a parallel slab */
+struct nest_session { /* one cache line; user variables are in a parallel array */
     uint64_t states;
-    struct nest__work *work; /* borrowed while not idle, else NULL */
+    struct nest__work *work; /* borrowed while the session is busy; NULL while it is idle */
     nest__ref self;
     struct nest__chan c0;
     uint32_t deadline, wheel_next,
-        wheel_prev; /* io's: the one deadline, and its place in the wheel */
-    uint32_t next;  /* free list, ready list */
-    uint8_t clock;  /* engine: what `deadline` is the end of; 0: something has happened since */
+        wheel_prev; /* used by the I/O side: the deadline and its links in the wheel */
+    uint32_t next;  /* link of the free list or the ready list */
+    uint8_t clock;  /* used by the engine: which limit `deadline` stands for; 0: compute it anew */
     uint8_t spare;
     uint8_t last, phase, reason, prio, flags, loop;
-    union {                 /* the workers's own */
-        void *waiter;       /* while NEST__WAITING: who waits in a wait */
-        uint64_t discarded; /* while it lingers: bytes read and dropped */
+    union {                 /* used by the loop */
+        void *waiter;       /* while NEST__WAITING: the wait, on the stack of its action */
+        uint64_t discarded; /* while NEST__LINGERING: bytes that were received and dropped */
     };
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");
@@ -278,171 +289,160 @@ static inline unsigned nest__chan_number(const nest_session *s, const struct nes
     return 0;
 }
 
-/* Received bytes. One visit of io:
- *     lent = (room = nest__in_space(s, c, &p)) == 0;      then p, room: io's own buffer
+/* Received bytes. The I/O side visits a session as follows:
+ *     room = nest__in_space(s, c, &p)                    0: use a buffer of the I/O side, `lent`
  *     n = receive into p;   window = {p, n, lent};   nest__chan_received(c, n == room)
- *     want = nest__pump(s, c, &window);                   WANT_AGAIN: again, with the same window
- *     before io's buffer serves anything else: nest__own(s, &window)
- * lent: the bytes are in io's buffer; pump leaves in p, n what it has not consumed. Not lent: they
- * were received behind the session's rest; pump takes them over and leaves n = 0. {NULL, 0, false}
- * is always right to go on with what the session already has. nest__event and nest__in_space may
- * be called only when no lent window is outstanding. */
+ *     want = nest__pump(s, c, &window)                   WANT_AGAIN: repeat with the same window
+ *     nest__own(s, &window)                              before the lent buffer is used again
+ * If `lent` is set, nest__pump sets p and n to the bytes that it has not consumed. Otherwise the
+ * bytes were received directly after the session's unread input; nest__pump takes them over and
+ * sets n to 0. The window {NULL, 0, false} is always valid: it continues with the input that the
+ * session already has. Do not call nest__event or nest__in_space while a lent window still holds
+ * bytes. */
 struct nest__window {
     uint8_t *p;
     uint32_t n;
     bool lent;
 };
-struct nest__out { /* a piece of what is queued */
+struct nest__out { /* a piece of queued output */
     enum { NEST__OUT_BYTES, NEST__OUT_FILE } kind;
-    int fd;        /* FILE: its bytes from `at` on */
+    int fd;        /* FILE: n bytes beginning at `at` */
     const void *p; /* BYTES */
     uint64_t n, at;
 };
-struct nest__restore { /* a session that another server, or process, has begun */
+struct nest__restore { /* the state of a session that began in another process */
     uint64_t states;
     uint8_t last;
-    const void *vars; /* as they were: nest__spec_vars_size bytes */
+    const void *vars; /* nest__spec_vars_size bytes */
 };
-struct nest__arrival { /* a connection that is to be served; what it names may go when nest__open
-                          has begun to run an action */
+struct nest__arrival { /* a connection to be served; nest__open reads it before the first action */
     int fd;
     uint8_t kind;
     uint8_t listener;
-    const uint8_t *bytes; /* n of its input that were received already, at most nest__lease(); they
-                             are the first that is read */
+    const uint8_t *bytes; /* n bytes of input, at most nest__lease(), that were received already;
+                             they are read first */
     uint32_t n;
-    const struct nest__restore *restore; /* it goes on from here, in place of START; NULL */
+    const struct nest__restore *restore; /* the session continues from here, without START; NULL */
 };
 
-/* -- hooks: join points of advice, `static inline` in server.c, empty if nothing is enabled -----
- *     nest__on_open(s)                    before START
- *     nest__on_take(s, rule, bytes, n)    a pattern rule was decided; before its action
- *     nest__on_timer(s, &timer)           a TIMEOUT rule fires; before its action
- *     nest__on_acted(s, taken)            after every action; bytes that it took behind its match
- *     nest__on_reply(s, bytes, n)         an item that a directive queues, whole; before a wait
- *     nest__on_file(s, fd, at, n)         bytes of a file that are sent without being queued
- *     nest__on_states(s)                  after START, and at read points whose states or last seen
- *                                         state differ from those of the read point before
- *     nest__on_end(s)                     END has run; s->reason says why */
-
-/* -- engine, called by io and workers. Results: NEST__WANT_* ------------------------------------
- */
+/* -- engine, called by the I/O side and workers. Results: NEST__WANT_* ------------------------- */
 enum {
     NEST__WANT_READ = 1,
     NEST__WANT_WRITE = 2 /* output is queued */,
     NEST__WANT_AGAIN = 4 /* the visit's budget is spent; call nest__pump again with the rest */,
-    NEST__WANT_END = 8 /* ended: deliver what is queued, close, nest__released */
+    NEST__WANT_END = 8 /* ended: send what is queued, close, call nest__released */
 };
 enum nest__event {
     NEST__EVENT_EOF,
     NEST__EVENT_RESET,
-    NEST__EVENT_DRAIN, /* the server stops: ends now if it is between messages, else after this one
-                        */
-    NEST__EVENT_CUT,   /* drainTimeout is over: ends now; what is queued is dropped */
-    NEST__EVENT_EXPIRED, /* s->deadline has come: a TIMEOUT rule, or the end. May come early or
-                            late; the engine looks at the time itself */
+    NEST__EVENT_DRAIN,   /* the server stops: the session ends now if it is between messages,
+                            otherwise after the current one */
+    NEST__EVENT_CUT,     /* drainTimeout is over: ends now; queued output is dropped */
+    NEST__EVENT_EXPIRED, /* s->deadline may have been reached; the engine compares the times */
 };
-/* What a client may still send while its connection lingers: more than both systems hold for one
- * that only then begins to read. */
+/* The most that a client may send while its connection lingers. It is more than the buffers of both
+ * systems hold for a client that begins to read only then. */
 enum { NEST__LINGER_BYTES = 16 * 1024 * 1024 };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
-/* Bytes of a buffer that is one client's at a time. Where a receive is a message it is not cut
- * sooner than a loop does: what is beyond inputBuffer in it would be another. */
+/* The size of a buffer that serves one client at a time. If each receive is a message, it is at
+ * least that of a loop, because bytes that do not fit would become a message of their own. */
 static inline uint32_t nest__receive_capacity(void) {
     uint32_t room = nest__config.input_buffer;
     return NEST__MESSAGES && room < NEST__VISIT_IN ? NEST__VISIT_IN : room;
 }
 
-/* Slot, gen and the vars slab are set. */
+/* Begins a session. The caller has set `self` and the place of the variables. */
 unsigned nest__open(nest_session *, const struct nest__arrival *);
 unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
-/* While an action runs or waits (phase NEST__ACTING) it only notes the event and returns 0. */
+/* While an action runs or waits (phase NEST__ACTING), only records the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
-/* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing comes before it; 0: never. io asks
- * when it leaves a session that is not in a wait to wait for the client (after its sends), stores
- * every answer, 0 too, in s->deadline (the engine has no other memory of it, and answers the same
- * until something has happened), and may be late in looking. Not for lingering, which is io's.
- * While output waits only writeTimeout runs: nothing is read then, so no client is late, and a
- * TIMEOUT rule's clock begins when the output has left. */
+/* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing happens before; 0: never. The I/O side
+ * calls it after its sends, when a session without a waiting action begins to wait for its client.
+ * It must store every result, also 0, in s->deadline: the engine keeps no other record of it, and
+ * returns the same until something happens. Lingering has a deadline of its own, which the engine
+ * does not know. While output is queued, only writeTimeout applies, because no input is read then.
+ * The time of a TIMEOUT rule begins when the output has been sent. */
 uint32_t nest__deadline(nest_session *);
-/* The idle limit of this connection (service/timeout). */
-uint32_t nest__idle_limit(const nest_session *);
-uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **); /* 0: use io's buffer */
-/* Before a lease ends; -ENOMEM: the session is to be told NEST__EVENT_RESET. NULL: the window that
- * its running action reads from (for a fiber switch that lets others use the buffer). */
+uint32_t nest__idle_limit(const nest_session *); /* of this connection (service/timeout), in ms */
+/* Where to receive input, and how many bytes; 0: use a buffer of the I/O side. */
+uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **);
+/* Copies what the session still needs of a lent window, before the buffer is used again. NULL: the
+ * window of the running action, which is about to wait. On -ENOMEM the caller must send the session
+ * NEST__EVENT_RESET. */
 int nest__own(nest_session *, struct nest__window *);
-/* What is to be sent next: how many pieces, at most n; a file is one by itself. */
+/* Gives at most n pieces of output to send next. A file comes alone. Returns how many. */
 int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n);
-/* So many of these bytes are in flight: they stay where they are until nest__out_sent, whatever the
- * session does. None was in flight. */
+/* Marks the first bytes as in flight: they are neither moved nor freed until nest__out_sent,
+ * whatever the session does. Requires that no bytes are in flight. */
 void nest__out_taken(nest_session *, struct nest__chan *, uint64_t);
-/* So many have left; of those in flight the others are as they were before. */
+/* The first bytes have been sent. Nothing is in flight any more; the others remain queued. */
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
-/* Something of a client's that takes memory. */
+/* A use of memory by one client. */
 struct nest__need {
     const char *what;
-    const char *option; /* that says how much; NULL: none does */
-    uint64_t most;      /* bytes, whatever its actions do with directives */
-    uint64_t alone;     /* of them: whatever clients do by themselves */
+    const char *option; /* the option that limits it; NULL: none */
+    uint64_t most;      /* bytes, whichever directives the actions use */
+    uint64_t alone;     /* of these, what a client can use without the help of an action */
 };
-enum { NEST__NEEDS = 16 }; /* at most, of one part */
-/* What a session needs in the engine, for its variables and buffers, and in services. How many. */
+enum { NEST__NEEDS = 16 }; /* maximum for one part */
+/* Lists the memory of a session: in the engine, for its variables, in services. Returns how many.
+ */
 unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
-/* Descriptors that a client can hold, its connection and files; `most`: as long as one action runs,
- * which may fail for want of them; else: from action to action. */
+/* How many descriptors a client can hold. `most`: while an action runs, including those for which a
+ * directive may fail; otherwise only those that are held between actions. */
 uint32_t nest__session_descriptors(bool most);
-void nest__released(nest_session *); /* nothing can name it any more; frees its work block */
+void nest__released(nest_session *); /* nothing refers to the session; frees its work block */
 
-/* A worker runs one action at a time: a process, a thread, a loop. */
-struct nest__worker; /* engine's scratch of a worker: parts, thread lists, pools of work blocks.
-                         Zeroed memory is a new one; it may be megabytes, so the workers maps it:
-                         neither on a stack nor in thread-local storage */
-/* Which worker process this is in this run of the server: its life (how many workers had its number
- * before) times the most workers at once, and its number. 0 where each connection has a process:
- * its slot is the worker's number, and its generation the life. Modulo 2^16. */
+/* The engine's memory of a worker (a process, a thread or a loop), which runs one action at a time:
+ * parts, thread lists, the pool of work blocks. It begins as zeroes. It can have megabytes, so
+ * worker models map it, rather than keep it on a stack or in thread-local storage. */
+struct nest__worker;
+/* Identifies this worker process among all of this run of the server: the number of its
+ * predecessors in the same place, times the maximum number of workers, plus its place; modulo 2^16.
+ * 0 in processServer, where the slot is the place and the generation counts the predecessors. */
 extern uint16_t nest__serial;
-/* nest_id: the bits from here on are nest__serial; the bits below name the connection in its
- * worker, generation * maxClients + slot + 1. Names return after 65,536 workers, or after 2^28
- * connections in one slot. */
+/* nest_id: the bits from here upward are nest__serial. The bits below identify the connection in
+ * its worker: generation * maxClients + slot + 1. An id is used again after 65,536 workers, or
+ * after 2^28 connections in one slot. */
 enum { NEST__ID_SERIAL = 48 };
-/* Workers: the one of this thread; NULL before there is one. */
+/* Supplied by workers: the worker of this thread; NULL before there is one. */
 struct nest__worker *nest__worker(void);
-/* A worker of one connection has none for now: if memory has ever been short, its pool is freed,
- * for another worker may need it. */
+/* A worker that serves one connection at a time has none at the moment. If memory has ever been
+ * short, its pool is freed, because another worker may need the memory. */
 void nest__worker_rests(struct nest__worker *);
-void nest__worker_clear(struct nest__worker *); /* frees its pools; it is as new */
-/* Puts by what an action needs that runs when no memory is left, so that one client's unfinished
- * messages are not the end of another whose message is there. Of a worker that serves many. 0 or
- * -ENOMEM. */
+void nest__worker_clear(struct nest__worker *); /* frees its pools; it is like new */
+/* Reserves what an action needs when no memory is left. So a client whose message is complete is
+ * answered even if incomplete messages of others use all memory. For workers that serve many
+ * clients. Returns 0 or -ENOMEM. */
 int nest__worker_reserve(struct nest__worker *);
-void *nest__vars(const nest_session *); /* workers: its place in the slab; NULL if there are none */
-/* [NEST_REASONS], workers places it: server scope. [NEST_OPEN] counts who is open, and who was when
- * a crash took them along, so that opened is always the sum of all. */
+void *nest__vars(const nest_session *); /* supplied by workers: a session's variables, or NULL */
+/* Counts of sessions for each reason, [NEST_REASONS]; server scope; workers allocate it.
+ * [NEST_OPEN] counts the sessions that are open or were lost in a crash, so the number of opened
+ * sessions is always the sum of all entries. */
 extern _Atomic uint64_t *nest__ended;
-/* The same in the report of a worker to its supervisor, which outlives the worker. */
+/* The same counts in a worker's report to its supervisor, which outlives the worker. */
 extern _Atomic uint64_t *nest__reported;
-/* Both are counted: the report may be spoiled by an action, and the worker may die. */
+/* Counts in both places: an action may overwrite the report, and the worker may die. */
 static inline void nest__count(enum nest_reason reason, uint64_t by) {
     atomic_fetch_add_explicit(&nest__ended[reason], by, memory_order_relaxed);
     atomic_fetch_add_explicit(&nest__reported[reason], by, memory_order_relaxed);
 }
-/* For the report of a crash, async-signal-safe: the rule number or NEST__ACT_* (TIMEOUT: less its
- * number) whose action runs on this worker; and its session, NULL if none. */
+/* For the crash report, async-signal-safe: the number of the rule whose action runs on this worker,
+ * or NEST__ACT_*, as for nest__spec_act; and the session of this action, NULL if there is none. */
 int nest__current_rule(void);
 nest_session *nest__current_session(void);
-/* Who moves an action to another worker ($block) takes it off this thread's, and puts it on that
- * of the thread on which it goes on. At most one runs on a worker. */
+/* To move an action to another thread ($block): take it from the worker of the one thread, then put
+ * it on the worker of the other. At most one action runs on a worker. */
 struct nest__action *nest__action_take(void); /* NULL: none runs */
 void nest__action_put(struct nest__action *);
 
-/* -- io: the fiber switch
- * ---------------------------------------------------------------------------- */
-/* Time is in milliseconds since an unknown beginning, modulo 2^32. As a deadline 0 is "never", and
- * what would be 0 is 1. */
-uint32_t nest__now(void);   /* of this visit; cheap */
-uint32_t nest__clock(void); /* read anew: an action that waits from now on may have run for long */
+/* -- the I/O side: time, waits, sends ---------------------------------------------------------- */
+/* Times are in milliseconds since an arbitrary moment, modulo 2^32. A deadline of 0 means "never";
+ * a deadline that would be 0 is 1 instead. */
+uint32_t nest__now(void);   /* the time of the current visit; cheap */
+uint32_t nest__clock(void); /* reads the clock; for a wait after an action that may have run long */
 static inline bool nest__reached(uint32_t deadline, uint32_t now) {
     return (int32_t)(now - deadline) >= 0;
 }
@@ -450,149 +450,143 @@ static inline uint32_t nest__after(uint32_t now, uint32_t ms) {
     return now + ms == 0 ? 1 : now + ms;
 }
 enum nest__what {
-    NEST__DRAINED, /* until at most `mark` bytes are queued. 0 */
-    NEST__INPUT,   /* until all output has left, and then bytes were received into `into`, at most
-                      `room`: how many; 0: end of file (noted: NEST__CHAN_EOF). io notes what it
-                      received by nest__chan_received; the rest is the engine's */
-    NEST__TIME,    /* until `deadline`; output leaves meanwhile. 0 */
-    NEST__WORK /* until work(arg) has run where it may block: on a helper thread in loops, at once
-                  elsewhere. Never cut short. Its result (>= 0, or its own -errno) */
+    /* Until at most `mark` bytes are queued. Result: 0. */
+    NEST__DRAINED,
+    /* Until all output has been sent and then bytes have been received into `into`, at most `room`.
+     * Result: how many; 0: end of file, and NEST__CHAN_EOF is set. The I/O side calls
+     * nest__chan_received; the engine does everything else. */
+    NEST__INPUT,
+    /* Until `deadline`; queued output is sent meanwhile. Result: 0. */
+    NEST__TIME,
+    /* Until work(arg) has run where it may block: in loops on a helper thread, elsewhere at once.
+     * Never cut short. Result: that of work, >= 0 or -errno. */
+    NEST__WORK
 };
 struct nest__wait {
     enum nest__what what;
     struct nest__chan *chan;
     uint64_t mark;
-    uint8_t *into; /* not in a lent window: the engine owns (nest__own) before it asks */
+    uint8_t *into; /* not in a lent window: the engine calls nest__own before it waits */
     uint32_t room;
     uint32_t deadline; /* 0: none */
     int (*work)(void *);
     void *arg;
 };
-/* Waits; the only function of this side that the engine enters from inside an action. Output that
- * is queued is sent first, as far as it goes. In loops the action keeps its stack and the loop goes
- * on on another, and only if there is really something to wait for. Results < 0: -ECONNRESET,
- * -ETIMEDOUT (the deadline; of DRAINED, INPUT), -ECANCELED (drainTimeout is over), -ENOMEM. The
- * engine marks the session itself: io calls no nest__event from inside. */
+/* Waits. The engine calls this function from inside an action. It first sends queued output, as
+ * much as the kernel accepts. In loops, if there is something to wait for, the action keeps its
+ * stack and the loop continues on another one. Results < 0: -ECONNRESET; -ETIMEDOUT (the deadline
+ * of DRAINED or INPUT); -ECANCELED (drainTimeout is over); -ENOMEM. The engine records the failure
+ * in the session: the I/O side does not call nest__event from inside. */
 int nest__wait(nest_session *, const struct nest__wait *);
-/* A stop has begun, so that NEST__EVENT_DRAIN has come or will come. From any thread. */
-bool nest__stopping(void);
-/* Bytes of the largest window that it lends. */
-uint32_t nest__lease(void);
-/* nest_block_begin, nest_block_end ($block) are of this side too: in loops the action goes on on a
- * helper thread, and comes back; elsewhere it just goes on. The helper has a worker of its own, on
- * which this action is the running one. */
-/* Sends now what the kernel takes, without waiting. 0 or -ECONNRESET. */
+bool nest__stopping(void);  /* whether a stop has begun; may be called from any thread */
+uint32_t nest__lease(void); /* the size of the largest window that the I/O side lends */
+/* The I/O side also supplies nest_block_begin and nest_block_end ($block). In loops the action
+ * moves to a helper thread and back; elsewhere nothing happens. The helper has a worker of its own,
+ * on which this action is the running one. */
+/* Sends queued output, as much as the kernel accepts, without waiting. Returns 0 or -ECONNRESET. */
 int nest__push(nest_session *, struct nest__chan *);
-/* Sends `n` bytes of a file from `at` on, without a copy, when nothing is queued. How many; 0: the
- * file ends there; -EAGAIN: none now, or not in this way; -ECONNRESET; another -errno is the
- * file's.
- */
+/* Sends up to `n` bytes of a file, beginning at `at`, without copying them. Requires an empty
+ * queue. Returns how many; 0: the file ends there; -EAGAIN: none can be sent now, or not in this
+ * way; -ECONNRESET; another -errno is an error of the file. */
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
-/* Bytes wait to be received: a NEST__INPUT would not block. Asks the system. False at end of file.
- */
+/* Whether a NEST__INPUT would return bytes at once. Makes a system call. False at end of file. */
 bool nest__chan_pending(const struct nest__chan *);
-/* The peer of a channel as text, into `to`. */
-void nest__peer_text(const struct nest__chan *, char *to, size_t size);
+void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* the client's address */
 
-/* -- files: beneath fileRoot; descriptors and bytes, no session, no model. They may block, unless
- * `cached`: then -EAGAIN rather than wait for a disk. ---------------------------------------- */
-int nest__file_root_open(void);   /* at start; 0, or -errno with a message */
-void nest__file_root_close(void); /* the server ends: nothing of its own is left in fileRoot */
-/* A process of the server has died: removes the unfinished uploads that it left. */
+/* -- files below fileRoot: descriptors and bytes, no session, no model. These functions may block;
+ * with `cached` they return -EAGAIN instead of waiting for a disk. --------------------------- */
+int nest__file_root_open(void);   /* at the start; returns 0, or -errno after a message */
+void nest__file_root_close(void); /* when the server ends; removes its own files from fileRoot */
+/* After a process of the server has died: removes the unfinished uploads that it left. */
 void nest__file_root_lost(long process);
-/* 0 and all of *file, or -errno. */
-int nest__file_open(const char *path, bool cached, nest_file *file);
-/* Bytes; 0 at its end; -errno. */
+int nest__file_open(const char *path, bool cached, nest_file *file); /* 0 or -errno */
+/* Returns the number of bytes; 0 at the end of the file; -errno. */
 int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
-/* All of it is in memory; false also where the system cannot tell. */
+/* Whether all these bytes are in memory; false also where the system cannot tell. */
 bool nest__file_resident(int fd, uint64_t at, uint64_t n);
-void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* soon to be read: begins to fetch it */
+void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* starts to read ahead */
 void nest__file_close(int fd);
-/* Deletes a regular file, or a link itself. 0 or -errno. */
+/* Deletes a regular file, or a link (not its target). Returns 0 or -errno. */
 int nest__file_delete(const char *path);
-/* What a folder holds, by name; at most `room` bytes (-EOVERFLOW). How many; they are the caller's,
- * at list->entries, which is NULL if there are none. Or -errno. */
+/* Lists a directory, sorted by name, in at most `room` bytes (otherwise -EOVERFLOW). Returns the
+ * number of entries or -errno. The caller frees list->entries, which is NULL if there are none. */
 int nest__file_list(const char *path, size_t room, nest_files *list);
-/* A file that is being received: beside its place, without a name where the system can. */
+/* A file being received, in the directory of its target; without a name if the system allows it. */
 struct nest__upload;
 int nest__upload_begin(const char *path, struct nest__upload **);
 int nest__upload_write(struct nest__upload *, const void *, size_t);
-/* From here on it takes the place only of what was there when it began, or of nothing: else its
- * commit is -ESTALE. Before it is offered. */
+/* The commit shall fail with -ESTALE if the target is no longer what it was when the upload began.
+ * Call it before nest__upload_offer. */
 void nest__upload_guard(struct nest__upload *);
-/* The file is complete and will be committed with sync: an earlier commit of another upload may
- * include it. Does not wait; nest__upload_commit must follow. */
+/* The file is complete and will be committed with sync. The commit of another upload may then
+ * include it. Does not wait. nest__upload_commit must follow. */
 void nest__upload_offer(struct nest__upload *);
-/* Puts it in its place; sync: and on disk, together with others that wait for the same. Frees it.
- */
+/* Puts the file in its place. `sync`: waits until it is on disk, together with other uploads that
+ * wait for the same. Frees the upload. */
 int nest__upload_commit(struct nest__upload *, bool sync);
-void nest__upload_abandon(struct nest__upload *); /* frees it; nothing is left of it */
+void nest__upload_abandon(struct nest__upload *); /* removes the file and frees the upload */
 
 /* -- listener -------------------------------------------------------------------------------- */
 struct nest__listener {
     int fd;
     uint8_t kind;
-    bool given; /* from systemd or inetd: never shut down; who waits there is the next server's */
+    bool given; /* by systemd or inetd: never shut down, its queue is left for the next server */
     char name[112]; /* "127.0.0.1:8080", "[::]:8080", "unix:/path" */
 };
 extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 extern unsigned nest__listener_count;
-/* Opens all of nest__config; says on stderr what failed; -errno. Of several, or given ones, accept
- * never blocks from here on. */
+/* Opens all listeners of nest__config. Returns 0, or -errno after a message. If there are several
+ * listeners, or given ones, accept does not block from here on. */
 int nest__listen_open(void);
-void nest__listen_close(void);      /* closes all; removes Unix sockets' files that it made */
-int nest__listen_nonblocking(void); /* for worker models that poll: accept never blocks; -errno */
+void nest__listen_close(void);      /* closes all; removes the files of the Unix sockets it made */
+int nest__listen_nonblocking(void); /* for models that poll: accept never blocks; 0 or -errno */
 /* A stop: new clients are refused, and threads that wait in take or take_any wake. Clients in the
  * queues of our own listeners are still served: take and take_any return them without waiting, and
  * then -EINVAL. Returns true if all queues are empty. Where workers are processes, the supervisor
  * calls it again each time a worker has ended, until it returns true, because a client that still
  * waits needs another worker. */
 bool nest__listen_stop(void);
-/* Accepts one connection into *arrival. `nonblocking`: for the connection. 0; -EAGAIN: none;
- * -EINVAL: a stop, and nobody waits here any more; another -errno that ends no listener
- * (ECONNABORTED is retried inside; EINTR is not: the caller has a flag to look at). */
+/* Accepts one connection into *arrival. `nonblocking` makes the connection nonblocking. Returns 0;
+ * -EAGAIN: no connection; -EINVAL: the server stops and the queue is empty; or another -errno,
+ * after which the listener still works. Retries ECONNABORTED, but returns -EINTR, because the
+ * caller must look at its flags. */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
-/* Waits for a connection of any listener; of several, -EAGAIN says that another worker was faster.
- */
+/* Waits for a connection on any listener. -EAGAIN: another worker has accepted it. */
 int nest__take_any(struct nest__arrival *);
-/* inetd's nowait: the one connection that this server is for. True once, and then there are no
- * listeners, and max_clients is 1: the workers serves it where it is, without another process, and
- * ends when it has. `nonblocking`: for the connection. */
+/* inetd's nowait: inetd has passed one connection. Returns true once. Then there are no listeners,
+ * and max_clients is 1: the worker model serves this connection without another process, and then
+ * ends. `nonblocking` makes the connection nonblocking. */
 bool nest__take_only(struct nest__arrival *, bool nonblocking);
-/* Nobody can be taken, for descriptors or memory are short (-errno): one line a minute, not one a
- * client. `said`: zero before the first. */
+/* Reports that no connection can be accepted for lack of descriptors or memory (-errno). Prints one
+ * line per minute, not one per client. `said` is zero before the first. */
 void nest__scarce(_Atomic uint32_t *said, int error);
-/* inetd's wait: ms that a server without any client waits before it ends as if by TERM; 0: for
- * ever. */
+/* inetd's wait: after how many ms without a client the server ends, as after TERM; 0: never. */
 uint32_t nest__listen_idle_exit(void);
 
-/* -- workers ------------------------------------------------------------------------------------
- */
-/* Budgets and reserves what nest__config.max_clients needs, after start-up code (which may fork)
- * and before a socket opens; says on stderr what cannot fit; 0 or -errno. */
+/* -- workers --------------------------------------------------------------------------------- */
+/* Checks and reserves the resources that nest__config.max_clients needs. Called after start-up code
+ * (which may fork) and before a socket is opened. Returns 0, or -errno after a message. */
 int nest__workers_prepare(void);
 int nest__workers_run(
-    void); /* serves until TERM or INT; exit status: 0 only if no client was cut */
-/* workers_run, in place of 1: actions still run, so that the process must end without exit
- * handlers, which could wait for them. */
+    void); /* serves until TERM or INT; exit status: 0 only if no client was cut off */
+/* A result of nest__workers_run, instead of 1: actions still run, and exit handlers might wait for
+ * them. So the process must end without exit handlers. */
 enum { NEST__ABANDONED = -1 };
-/* What serving a client needs beside its session: a stack, a buffer. How many. */
+/* Lists the memory that a client needs besides its session, such as a stack. Returns how many. */
 unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]);
-/* Over how many processes maxClients are spread: a limit of a process is its alone. */
+/* The number of processes that share maxClients. Limits of the system apply to each process. */
 uint32_t nest__worker_processes(void);
-/* Connections that a stop cut: whose message or delivery drainTimeout did not suffice for. */
+/* How many connections a stop has cut off, because they were not finished after drainTimeout. */
 uint64_t nest__cut(void);
 void nest__cut_add(uint64_t clients);
-/* HUP: reads the configuration again and sets what may change (nest__option.reload), all or
- * nothing, and says what it did. Worker models call it where no action is in the middle of reading
- * a setting, or, with threads, anywhere: what may change is read as it is. */
+/* HUP: reads the configuration again, changes the options that may change (nest__option.reload) or,
+ * if there is an error, none of them, and reports what it did. With threads it may be called at any
+ * time, because these options are atomic. Elsewhere it is called while no action reads one. */
 void nest__config_reload(void);
-/* The same, and says nothing: another process says it. */
-void nest__config_follow(void);
-/* Supervisors and other programs: what systemd wants to know (sd_notify(3)); nothing without it.
- * `state`: "READY=1", "STOPPING=1", "WATCHDOG=1", lines of them. */
+void nest__config_follow(void); /* the same without the report, which another process makes */
+/* Sends a message to systemd (sd_notify(3)): lines such as "READY=1", "STOPPING=1", "WATCHDOG=1".
+ * Has no effect without systemd. */
 void nest__notify(const char *state);
-uint32_t
-nest__watchdog(void); /* ms between two "WATCHDOG=1" (half of what systemd waits); 0: none */
+uint32_t nest__watchdog(void); /* ms between two "WATCHDOG=1" (half of systemd's limit); 0: none */
 
 #endif

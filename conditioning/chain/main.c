@@ -61,9 +61,9 @@ static int usage(const char *what) {
             "usage: cc-chain [OPTIONS] FILTER... -- SERVER [ARGUMENT...]\n"
             "       cc-chain --status SOCKET [status | metrics | 'chain FILTER...']\n\n"
             "FILTER is NAME[,key=value]...; the first one accepts the clients.\n"
-            "  --config FILE    read filters from FILE, one a line; read it again at HUP\n"
-            "  --state SOCKET   show counters there, and take commands\n"
-            "  --drain SECONDS  how long clients may take to finish at TERM, default 30\n");
+            "  --config FILE    reads filters from FILE, one per line, and again at HUP\n"
+            "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
+            "  --drain SECONDS  how long clients may continue after TERM; default 30\n");
     return what != NULL ? WRONG_CALL : 0;
 }
 
@@ -110,9 +110,9 @@ static void read_config(void) {
     }
     struct plan *plan = plan_read(config, why, sizeof why);
     if (plan == NULL)
-        say("%s%sthe filters stay as they are", why, *why != '\0' ? "; " : "");
+        say("%s%sthe filters are unchanged", why, *why != '\0' ? "; " : "");
     else if (!reload(plan))
-        say("there are no descriptors or no memory for other filters");
+        say("too few descriptors or too little memory for the new filters");
 }
 
 static void stop(void) {
@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
         if (strcmp(option, "--help") == 0)
             return usage(NULL);
         if (value == NULL)
-            return usage("an option lacks its value");
+            return usage("an option has no value");
         if (strcmp(option, "--status") == 0)
             return state_ask(value, argv[at + 2] != NULL ? argv[at + 2] : "status");
         if (strcmp(option, "--config") == 0)
@@ -231,11 +231,11 @@ int main(int argc, char **argv) {
         count++;
     char **command = at + count < argc ? argv + at + count + 1 : NULL;
     if (!serve && (command == NULL || command[0] == NULL))
-        return usage("there is no server: write it behind --");
+        return usage("there is no server: write its command after --");
     if (config != NULL && count > 0)
         return usage("filters come from --config or from the command line, not from both");
     if (serve && control == -1)
-        return usage("--serve takes an open socket");
+        return usage("--serve needs the number of an open socket");
     if (serve)
         close_range(3, (unsigned)control - 1, 0);
     current = config != NULL ? plan_read(config, why, sizeof why)

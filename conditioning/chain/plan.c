@@ -85,7 +85,7 @@ static bool ask(struct spec *spec, char *why, size_t room) {
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         *why = '\0'; /* the filter has given the reason */
         if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != WRONG_CALL)
-            snprintf(why, room, "%s does not start", spec->path);
+            snprintf(why, room, "cannot start %s", spec->path);
         return false;
     }
     if (sscanf(out, "%15s %15s %u", needs, gives, &spec->traits) != 3) {
@@ -106,20 +106,19 @@ static bool sensible(const struct plan *plan, char *why, size_t room) {
         const struct spec *spec = &plan->spec[i];
         const char *name = spec->argv[0];
         if (last != NULL) {
-            snprintf(why, room, "%s must be the last filter: what leaves it is for the server",
-                     last);
+            snprintf(why, room, "%s must be the last filter: its output is for the server", last);
         } else if (spec->needs == CCF_REQUESTS && have == CCF_CONNECTIONS) {
             snprintf(why, room, "%s needs complete requests: put request before it", name);
         } else if (spec->needs == CCF_CONNECTIONS && have == CCF_REQUESTS) {
             snprintf(why, room,
-                     "%s takes connections whose request is not yet read: put it before %s", name,
+                     "%s needs connections whose request has not been read: put it before %s", name,
                      i > 0 ? plan->spec[i - 1].argv[0] : "");
         } else if ((spec->traits & CCF_SPLITS) && splits != NULL) {
-            snprintf(why, room, "%s behind %s has nothing to split", name, splits);
+            snprintf(why, room, "%s after %s has nothing to split", name, splits);
         } else if ((spec->traits & CCF_SPLITS) && judge != NULL) {
             snprintf(why, room,
-                     "%s before %s would see the first request of a connection only: put it "
-                     "behind %s",
+                     "%s before %s would see only the first request of a connection: put it "
+                     "after %s",
                      judge, name, name);
         } else if ((spec->traits & CCF_LEASES) && ++leases > CCF_MAX_LEASES) {
             snprintf(why, room, "more than %d filters follow a connection to its end",
@@ -141,7 +140,7 @@ static bool sensible(const struct plan *plan, char *why, size_t room) {
 }
 
 struct plan *plan_new(char *const *texts, int count, char *why, size_t room) {
-    snprintf(why, room, "there is no memory");
+    snprintf(why, room, "out of memory");
     if (count < 1 || count > MOST_FILTERS) {
         snprintf(why, room, "a chain has 1 to %d filters, not %d", MOST_FILTERS, count);
         return NULL;

@@ -154,10 +154,10 @@ static void died(struct listener *listener, struct chain *chain, struct stage *s
     uint64_t pause = stage->quick < 2 ? 0 : PAUSE << (stage->quick < 8 ? stage->quick - 2 : 6);
     stage->again = now + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
     if (WIFSIGNALED(status))
-        say("%s of %s (process %d) was killed by signal %d; it is started again",
-            stage->spec->argv[0], listener->name, (int)pid, WTERMSIG(status));
+        say("%s of %s (process %d) was killed by signal %d; it is restarted", stage->spec->argv[0],
+            listener->name, (int)pid, WTERMSIG(status));
     else
-        say("%s of %s (process %d) ended with status %d; it is started again", stage->spec->argv[0],
+        say("%s of %s (process %d) ended with status %d; it is restarted", stage->spec->argv[0],
             listener->name, (int)pid, WEXITSTATUS(status));
 }
 

@@ -127,7 +127,8 @@ static void change(FILE *out, char *texts) {
     if (plan == NULL)
         fprintf(out, "refused: %s\n", *why != '\0' ? why : "a filter has refused its options");
     else
-        fprintf(out, "%s\n", reload(plan) ? "changed" : "refused: no descriptors or memory");
+        fprintf(out, "%s\n",
+                reload(plan) ? "changed" : "refused: too few descriptors or too little memory");
 }
 
 static void answer(int fd, char *line) {

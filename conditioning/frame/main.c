@@ -53,8 +53,7 @@ int ccf_main(struct ccf_filter *filter, int argc, char **argv) {
         return 0;
     }
     if (!started_by_chain()) {
-        fprintf(stderr, "%s: it is started by cc-chain; see %s --help\n", filter->name,
-                filter->name);
+        fprintf(stderr, "%s: start it with cc-chain; see %s --help\n", filter->name, filter->name);
         return WRONG_CALL;
     }
     prctl(PR_SET_NAME, filter->name);

@@ -21,9 +21,9 @@ def call(*words, **env):
 def nonsense():
     """What makes no sense is refused at the start, with one message."""
     cases = [(['check', 'request'], 'check needs complete requests: put request before it'),
-             (['request', 'request'], 'takes connections whose request is not yet read'),
-             (['request', 'proxy'], 'takes connections whose request is not yet read'),
-             (['request', 'check', 'persist'], 'put it behind persist'),
+             (['request', 'request'], 'needs connections whose request has not been read'),
+             (['request', 'proxy'], 'needs connections whose request has not been read'),
+             (['request', 'check', 'persist'], 'put it after persist'),
              (['request', 'persist', 'persist'], 'has nothing to split'),
              (['request', 'proxy,mode=out', 'pass'], 'must be the last filter'),
              (['request'] + ['slowread'] * 5, 'more than 4 filters'),
@@ -31,7 +31,7 @@ def nonsense():
              (['request,speed=9'], 'there is no option speed'),
              (['request,timeout'], 'there is no option timeout'),
              (['request,head=1'], 'head must be a size'),
-             (['request', 'slowread,net8=5'], 'must not grow'),
+             (['request', 'slowread,net8=5'], 'must not exceed'),
              (['request', 'check,methods=get'], 'names in capitals'),
              (['proxy,trust=10/8'], 'trust must be networks'),
              (['nothing'], 'there is no filter nothing'), (['/bin/true'], 'is not a filter'),
@@ -160,7 +160,7 @@ def changes():
             config.write('nonsense\n')
             config.flush()
             chain.process.send_signal(signal.SIGHUP)
-            until(lambda: 'stay as they are' in chain.said(), 'no message')
+            until(lambda: 'are unchanged' in chain.said(), 'no message')
             expect(once(chain.port, '/a/b')[0] == 200, 'after a refused change')
             until(lambda: len([p for l in chain.filters().values() for p in l]) == 3,
                   f'old filters are left: {chain.filters()}')

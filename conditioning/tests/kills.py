@@ -113,7 +113,7 @@ def passed_before_death():
         until(lambda: chain.metrics()['held', 'pass'] == 5, 'not there')
         os.kill(chain.filters()['request'][0], signal.SIGKILL)
         expect(all(c.answer()[0] == 200 for c in [client, *clients]), 'lost')
-        expect('was killed by signal 9; it is started again' in chain.said(), chain.said())
+        expect('was killed by signal 9; it is restarted' in chain.said(), chain.said())
 
 
 def chain_dies():

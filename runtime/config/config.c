@@ -73,8 +73,8 @@ static void config_unknown(const char *place, const char *name) {
     size_t n = strlen(name);
     config_faults++;
     if (n > 6 && strcmp(name + n - 6, "Server") == 0) {
-        nest__say("%s: '%.60s' stands in the specification, for the server is compiled for it; the "
-                  "most clients are maxClients",
+        nest__say("%s: '%.60s' can only be set in the specification; the number of clients is "
+                  "maxClients",
                   place, name);
     } else if (meant != NULL) {
         nest__say("%s: there is no option '%.60s'; did you mean '%s'?", place, name, meant);
@@ -120,7 +120,7 @@ static void config_line(const char *place, char *line) {
     const char *behind = value + strspn(value, " \t");
     if (strncmp(line, "%option", name) == 0 && name == 7) { /* a line copied from a specification */
         config_faults++;
-        nest__say("%s: write '%.60s'; %%option stands in specifications", place, behind);
+        nest__say("%s: write '%.60s'; %%option is only for specifications", place, behind);
         return;
     }
     if (*behind == '=') { /* "name = value", as in other configuration files */
@@ -171,7 +171,7 @@ static void config_file(void) {
         snprintf(place, sizeof place, "%.80s:%u", path, ++number);
         if (n == CONFIG_LINE || memchr(line, '\0', (size_t)n) != NULL) {
             config_faults++;
-            nest__say("%s: %s; this is no file of settings", place,
+            nest__say("%s: %s; this is not a configuration file", place,
                       n == CONFIG_LINE ? "a line of more than 4,095 bytes" : "a NUL byte");
             break;
         }
@@ -311,7 +311,7 @@ static void config_exclude(void) {
         }
     }
     config_faults++;
-    nest__say("%s: serverPort has no place beside listen, which is '%.200s' (%s); give one of them",
+    nest__say("%s: serverPort cannot be combined with listen, which is '%.200s' (%s); set only one",
               port->origin, listen->value.text,
               listen->origin[0] != '\0' ? listen->origin : "built in");
 }
@@ -332,7 +332,7 @@ struct nest__setting *nest__settings_read(void) {
     enum nest__request request; /* reported at the start */
     struct nest__setting *read = calloc(nest__option_count, sizeof *read);
     if (read == NULL) {
-        nest__say("no memory is left");
+        nest__say("out of memory");
         return NULL;
     }
     config_next = read;
@@ -401,7 +401,7 @@ int nest__config_read(int argc, char **argv, enum nest__request *request) {
         error = nest__value_keep(&nest__options[i], &nest__settings[i].value);
     }
     if (error != 0) {
-        nest__say("no memory is left");
+        nest__say("out of memory");
         return error;
     }
     for (unsigned i = 0; i < nest__option_count; i++) {

@@ -15,7 +15,7 @@ static void reload_show(struct nest__line *line, const struct nest__option *opti
     const char *text = nest__value_text(option, now, room);
     nest__line_add(line, option->name);
     nest__line_char(line, ' ');
-    nest__line_add(line, text[0] != '\0' ? text : "as built");
+    nest__line_add(line, text[0] != '\0' ? text : "default");
     text = nest__value_text(option, before, room);
     nest__line_add(line, " (was ");
     nest__line_add(line, text[0] != '\0' ? text : "not set");
@@ -49,7 +49,7 @@ static void reload_use(struct nest__setting *read, struct nest__line *line) {
         read[i] = before; /* freed by the caller */
     }
     if (changed == 0) {
-        nest__line_add(line, ": nothing has changed");
+        nest__line_add(line, ": no changes");
     }
 }
 
@@ -59,7 +59,7 @@ static void reload_postponed(const struct nest__setting *read, struct nest__line
         const struct nest__option *option = &nest__options[i];
         const struct nest__value *now = &nest__settings[i].value;
         if (!option->reload && !nest__value_same(option, &read[i].value, now)) {
-            nest__line_add(line, postponed++ == 0 ? "; only after a restart: " : ", ");
+            nest__line_add(line, postponed++ == 0 ? "; after a restart: " : ", ");
             reload_show(line, option, &read[i].value, now);
         }
     }
@@ -89,10 +89,9 @@ void nest__config_reload(void) {
     nest__notify(state);
     struct nest__setting *read = nest__settings_read();
     if (read == NULL) {
-        nest__say("the configuration was read again, and has mistakes: everything stays as it was");
+        nest__say("the configuration was read again and has errors: nothing was changed");
     } else if (reload_prepare(read) != 0) {
-        nest__say("the configuration was read again, and no memory is left: everything stays as it "
-                  "was");
+        nest__say("the configuration was read again, but memory is short: nothing was changed");
         nest__settings_free(read);
     } else {
         nest__line_add(&line, "the configuration was read again");

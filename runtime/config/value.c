@@ -106,12 +106,12 @@ static int value_number(const struct nest__option *option, const char *text, uin
     if (!digits || *p != '\0') {
         snprintf(reason, NEST__VALUE_REASON, "'%.40s' is not a %s; write %s", text,
                  size ? "size" : "number",
-                 size ? "bytes, or with K, M or G behind them, as in 8K" : "digits only");
+                 size ? "a number of bytes, or a number with K, M or G such as 8K" : "digits only");
         return -EINVAL;
     }
     if (huge || number < option->least || number > option->most) {
-        snprintf(reason, NEST__VALUE_REASON, "%.40s is out of range; the least is %s, the most %s",
-                 text, least, most);
+        snprintf(reason, NEST__VALUE_REASON,
+                 "%.40s is out of range; the minimum is %s, the maximum %s", text, least, most);
         return -EINVAL;
     }
     *to = (uint32_t)number;
@@ -149,7 +149,8 @@ static int value_duration(const struct nest__option *option, const char *text, u
         nest__duration_text(option->least, least);
         nest__duration_text(option->most, most);
         snprintf(reason, NEST__VALUE_REASON,
-                 "%.40s is out of range; the least is %s, the most %s, or none", text, least, most);
+                 "%.40s is out of range; the minimum is %s, the maximum %s, or none", text, least,
+                 most);
         return -EINVAL;
     }
     *to = (uint32_t)ms;
@@ -171,14 +172,14 @@ int nest__value_read(const struct nest__option *option, const char *text, struct
             return count;
         }
     } else if (option->most > 0 && strlen(text) > option->most) {
-        snprintf(reason, NEST__VALUE_REASON, "the text is too long; %u bytes are the most",
+        snprintf(reason, NEST__VALUE_REASON, "the text is too long; the maximum is %u bytes",
                  (unsigned)option->most);
         return -EINVAL;
     }
     bool none = text[0] == '\0' && option->kind == NEST__ADDRESSES;
     char *copy = none ? NULL : strdup(text);
     if (copy == NULL && !none) {
-        nest_strlcpy(reason, "no memory is left", NEST__VALUE_REASON);
+        nest_strlcpy(reason, "out of memory", NEST__VALUE_REASON);
         return -ENOMEM;
     }
     free(to->text);

@@ -71,7 +71,7 @@ int nest__file_root_open(void) {
     int probe = nest__open_beneath(root_fd, ".", nest__directory_flags(), false);
     root_beneath = probe >= 0;
     if (!root_beneath) {
-        nest__say("files: no openat2 here (%s): links beneath fileRoot are not followed",
+        nest__say("openat2 is not available (%s): links below fileRoot are not followed",
                   strerror(-probe));
         return 0;
     }

@@ -59,7 +59,7 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     int port = colon == NULL ? -1 : endpoint_port(colon + 1);
     if (port == -1) {
         return endpoint_refuse(reason, to->name,
-                               "is no address: write 127.0.0.1:8080, [::1]:8080, *:8080, "
+                               "is not an address: write 127.0.0.1:8080, [::1]:8080, *:8080, "
                                "unix:/path or systemd, with a port of 0 to 65535");
     }
     nest_strlcpy(host, to->name, (size_t)(colon - to->name) + 1);
@@ -70,7 +70,7 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     } else if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
         host[length - 1] = '\0';
         if (inet_pton(AF_INET6, host + 1, &to->socket.six.sin6_addr) != 1) {
-            return endpoint_refuse(reason, to->name, "has no IPv6 address between its brackets");
+            return endpoint_refuse(reason, to->name, "has no IPv6 address between the brackets");
         }
     } else if (inet_pton(AF_INET, host, &to->socket.four.sin_addr) == 1) {
         to->kind = NEST__TCP4;
@@ -80,7 +80,7 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
         return 0;
     } else {
         return endpoint_refuse(reason, to->name,
-                               "is no numeric address: names are not looked up; write "
+                               "is not a numeric address, and names are not looked up; write "
                                "127.0.0.1:8080, [::1]:8080, *:8080 or unix:/path");
     }
     to->kind = NEST__TCP6;
@@ -103,7 +103,7 @@ int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NE
     for (text += strspn(text, " \t"); *text != '\0'; text += strspn(text, " \t")) {
         size_t n = strcspn(text, " \t");
         if (count == NEST__LISTEN_MAX) {
-            return endpoint_refuse(reason, text, "is one address too many: 16 is the most");
+            return endpoint_refuse(reason, text, "is one address too many: the maximum is 16");
         }
         int error = nest__endpoint_parse(text, n, &to[count], reason);
         if (error != 0) {
@@ -111,7 +111,8 @@ int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NE
         }
         for (int i = 0; i < count; i++) {
             if (to[i].systemd && to[count].systemd) {
-                return endpoint_refuse(reason, "systemd", "is there twice: it means all sockets");
+                return endpoint_refuse(reason, "systemd",
+                                       "is given twice; once means all its sockets");
             }
         }
         count++;

@@ -33,19 +33,21 @@ static int listener_complain(const char *name, int error) {
     const char *advice = strerror(error);
     switch (error) {
     case EADDRINUSE:
-        advice = "somebody listens there already; stop it, or choose another address with --port "
-                 "or --set listen=...";
+        advice =
+            "another program already listens there; stop it, or choose another address with --port "
+            "or --set listen=...";
         break;
     case EACCES:
     case EPERM:
         advice =
-            "not permitted; ports below 1024 need privileges, a Unix socket a writable directory";
+            "not permitted; ports below 1024 need privileges, and a Unix socket needs a writable "
+            "directory";
         break;
     case EADDRNOTAVAIL:
         advice = "this machine has no such address";
         break;
     case ENOTSOCK:
-        advice = "a file that is no socket is there; remove it, or choose another path";
+        advice = "the path is a file, not a socket; remove it, or choose another path";
         break;
     default:
         break;

@@ -13,7 +13,7 @@ void nest__scarce(_Atomic uint32_t *said, int error) {
     uint32_t now = nest__now(), before = atomic_load(said);
     if ((before == 0 || nest__reached(nest__after(before, SCARCE_SILENCE_MS), now)) &&
         atomic_compare_exchange_strong(said, &before, nest__after(now, 0))) {
-        nest__say("new clients wait until something is freed: %s; lower maxClients, or raise the "
+        nest__say("new clients must wait: %s; lower maxClients, or raise the "
                   "limit",
                   strerror(-error));
     }

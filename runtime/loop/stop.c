@@ -30,7 +30,7 @@ void nest__stop_over(void) {
 void nest__stop_abandon(void) {
     uint32_t left = nest__slots_taken();
     nest__loop.abandoned = true;
-    nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
+    nest__say("%u %s did not end in time; the server ends anyway", (unsigned)left,
               left == 1 ? "action" : "actions");
 }
 

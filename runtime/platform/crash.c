@@ -110,7 +110,8 @@ void nest__crash_leave(void) {
 }
 
 void nest__unforeseen(void) {
-    nest__say("a fault of nest, please report it: rules are active that it took for impossible; "
-              "meanwhile build with %%option matching apart");
+    nest__say(
+        "internal error of nest, please report it: rules are active together that it considered "
+        "impossible; until it is fixed, build with %%option matching apart");
     abort();
 }

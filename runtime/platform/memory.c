@@ -108,12 +108,12 @@ int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes) {
     fits = alone <= limit;
     nest__memory_text(fits ? most : alone, needed);
     nest__memory_text(limit, allowed);
-    nest__say("%u %s %s %s of memory %s, and %s are allowed; lower maxClients, inputBuffer "
+    nest__say("%u %s %s %s of memory %s, but the limit is %s; lower maxClients, inputBuffer "
               "or outputBuffer, or raise the limit (%s)%s",
               (unsigned)nest__config.max_clients,
-              nest__config.max_clients == 1 ? "client" : "clients", fits ? "can need" : "can fill",
-              needed, fits ? "by what actions do" : "by sending much and reading nothing", allowed,
-              raise, fits ? ", lest some be kept waiting or cut" : "");
+              nest__config.max_clients == 1 ? "client" : "clients", fits ? "may need" : "can use",
+              needed, fits ? "for actions" : "if they send much and read nothing", allowed, raise,
+              fits ? "; otherwise some may have to wait or be cut off" : "");
     return fits ? 0 : -ENOMEM;
 }
 

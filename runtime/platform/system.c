@@ -102,11 +102,10 @@ int nest__descriptors_budget(uint64_t need, uint64_t most) {
         return -errno;
     }
     if (need > have.rlim_max) {
-        nest__say(
-            "%u clients need %llu descriptors, and at most %llu are allowed; lower maxClients, "
-            "or raise the limit (ulimit -Hn)",
-            (unsigned)nest__config.max_clients, (unsigned long long)need,
-            (unsigned long long)have.rlim_max);
+        nest__say("%u clients need %llu descriptors, but the limit is %llu; lower maxClients, "
+                  "or raise the limit (ulimit -Hn)",
+                  (unsigned)nest__config.max_clients, (unsigned long long)need,
+                  (unsigned long long)have.rlim_max);
         return -EMFILE;
     }
     if (most > have.rlim_cur && have.rlim_cur < have.rlim_max) {
@@ -129,7 +128,7 @@ int nest__processes_budget(void) {
         have.rlim_cur > nest__config.max_clients) {
         return 0; /* root has no such limit */
     }
-    nest__say("%u clients need a process each, and this user may have at most %llu; lower "
+    nest__say("%u clients need one process each, but the limit of this user is %llu; lower "
               "maxClients, or raise the limit (ulimit -u)",
               (unsigned)nest__config.max_clients, (unsigned long long)have.rlim_cur);
     return -EAGAIN;

@@ -95,7 +95,7 @@ int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t room,
 static void script_print(const struct nest__chan *chan, struct script_client *client, const void *p,
                          size_t n) {
     if (nest__command_out((uint32_t)chan->fd, p, n) < 0) {
-        nest__say("no memory to print what conversation %d got", (int)chan->fd);
+        nest__say("no memory to print the output of conversation %d", (int)chan->fd);
         script_status = 1;
     }
     client->room -= client->room == UINT64_MAX ? 0 : n;

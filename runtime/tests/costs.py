@@ -1,4 +1,4 @@
-"""What a warm request costs an eventServer: system calls, allocations; and an idle one: nothing."""
+"""Counts system calls and allocations of warm requests to an eventServer, and checks that an idle one makes none."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""However input is cut and output stalls, a conversation's trace and output are the same."""
+"""Checks that trace and output of a conversation are the same however input is split and output stalls."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""Every allocation fails once: nothing crashes, nothing leaks, every conversation ends once."""
+"""Lets every allocation fail once, and checks that nothing crashes or leaks, and every conversation ends once."""
 
 import re
 import sys

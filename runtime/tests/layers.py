@@ -1,4 +1,4 @@
-"""What each part of the runtime asks of others, against layers.txt.
+"""Compares the symbols that each part of the runtime needs from others with layers.txt.
 
 Parts and their files come from the list of the runtime's files (../embed.rs). Each part is compiled
 alone, in every form that a server has of it: with each model, with all features and with none. What

@@ -1,4 +1,5 @@
-"""Random input against an oracle: language.md's matching, step by step, on the sample's patterns.
+"""Compares matching of random input with an oracle: the definition in language.md, step by step, with the
+patterns of the sample.
 
 The oracle keeps every rule's ordered threads side by side, as the definition says; parts come from
 Python's own backtracking over exactly the consumed bytes.

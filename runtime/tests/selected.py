@@ -1,4 +1,4 @@
-"""A service that is not selected leaves nothing in a server: none of its symbols is in the object.
+"""Checks that a service that is not selected leaves no symbol in a server.
 
 The sample server is compiled in every model with no feature and with all. Symbols of a service are
 those that its files define, without those that its none.c or a part that is no service defines as well.

@@ -1,4 +1,4 @@
-"""The service process of the sample: it is killed, and nobody notices; without tasks there is none.
+"""Checks the service process of the sample: clients do not notice when it is killed, and without tasks there is none.
 
 Used by workers.py. Must not know: how clients are served.
 """
@@ -71,8 +71,8 @@ class Tasks:
         _, status, out, err = self.server.stop()
         assert status == 0 and f"stopped after {self.served} clients: {self.served} closed\n" in out, out
         assert not alive(pid), "the service process ends with the server"
-        found = re.findall(r"the service process \d+ was ended by signal 9 \(Killed\); another takes its "
-                           r"place in (\d+) ms\n", err)
+        found = re.findall(r"the service process \d+ was killed by signal 9 \(Killed\); it is "
+                           r"replaced in (\d+) ms\n", err)
         assert found == ["100", "200", "400", "800", "1600", "3200", *["5000"] * 4][:times], err
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Simulation: drawn conversations against the whole runtime in virtual time.
+"""Simulates random conversations with the whole runtime in virtual time.
 
-    runtime/tests/simulate.py                       a tenth of a million conversations, some of them
-                                                    sanitized; CHECK_ALL=1: a million
-    runtime/tests/simulate.py --from 77             others (default: from CHECK_SEED on)
-    runtime/tests/simulate.py --seed 5 [-v]         one server's life again; -v prints its commands
+    runtime/tests/simulate.py                       100,000 conversations, some of them with
+                                                    sanitizers; CHECK_ALL=1: a million
+    runtime/tests/simulate.py --from 77             other seeds (default: from CHECK_SEED)
+    runtime/tests/simulate.py --seed 5 [-v]         repeats one run of a server; -v prints its commands
     runtime/tests/simulate.py --mutations [NAME …]  plants each bug of simulate/mutations.py, which
                                                     must be found; --few: some of them, drawn by
                                                     CHECK_SEED; CHECK_ALL=1: all

@@ -1,4 +1,4 @@
-"""eventServer over loopback: what a client sees, in good times and bad."""
+"""Tests eventServer over loopback, in normal operation and with failures."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Time passes: limits, TIMEOUT rules, pauses and stops come when they are due, and not before."""
+"""Checks that limits, TIMEOUT rules, pauses and stops happen when they are due, and not before."""
 
 import sys
 

@@ -104,7 +104,7 @@ def listeners(exe, model, folder):
     path = folder / "socket"
     server = Server(exe, f"listen=unix:{path}", "maxClients=5", port=False)
     again = subprocess.run([exe, "--set", f"listen=unix:{path}"], capture_output=True, timeout=10)
-    assert again.returncode == 1 and b"somebody listens there already" in again.stderr, again
+    assert again.returncode == 1 and b"another program already listens there" in again.stderr, again
     server.process.kill()
     server.process.wait()
     assert path.exists()
@@ -115,7 +115,7 @@ def listeners(exe, model, folder):
         assert ask(server.connect(), b"QUIT\r\n").endswith(BYE)
     taken = subprocess.run([exe, "--set", f"listen=127.0.0.1:{server.port}"], capture_output=True,
                            timeout=10)
-    assert taken.returncode == 1 and b"somebody listens there already" in taken.stderr, taken
+    assert taken.returncode == 1 and b"another program already listens there" in taken.stderr, taken
     _, status, _, _ = server.stop()
     assert status == 0 and not path.exists()
     path.write_text("no socket")
@@ -201,9 +201,9 @@ def crashes(exe, model):
         assert status == 0 and "stopped after 9 clients: 8 crash, 1 shutdown" in out, (status, out)
         for _, name, place in crashing:
             assert re.search(rf"sample: server \d+ crashed: {name} in {place}, client 127.0.0.1:\d+; "
-                             r"the server goes on, without its other clients\n", err), err
-        lines = re.findall(r"process \d+, which serves, was ended by signal \d+ \([A-Z][a-z ]+\), and 2 "
-                           r"clients with it; another takes its place in (\d+) ms\n", err)
+                             r"the server continues, but its other clients are disconnected\n", err), err
+        lines = re.findall(r"worker \d+ was killed by signal \d+ \([A-Z][a-z ]+\), and 2 "
+                           r"clients were lost; it is replaced in (\d+) ms\n", err)
         assert lines == ["100", "200", "400", "800"], err
         outlived(exe)
         return
@@ -367,7 +367,7 @@ def configuration(exe, folder):
 
     refused("argument --set inputbuffer=1K: there is no option 'inputbuffer'; did you mean "
             "'inputBuffer'?", "--set", "inputbuffer=1K")
-    refused("argument --set maxClients=0: maxClients: 0 is out of range; the least is 1",
+    refused("argument --set maxClients=0: maxClients: 0 is out of range; the minimum is 1",
             "--set", "maxClients=0")
     refused("environment variable NEST_SERVERPORT: serverPort: 'x' is not a number",
             NEST_SERVERPORT="x")
@@ -377,8 +377,8 @@ def configuration(exe, folder):
     refused("argument --prot: unknown; did you mean --port?", "--prot", "9")
     refused("cannot read nowhere: No such file", "--config", "nowhere")
     refused("/dev/zero:1: a line of more than 4,095 bytes", "--config", "/dev/zero")
-    refused("is no numeric address", "--set", "listen=localhost:80")
-    refused("serverPort has no place beside listen", "--port", "9", "--set", "listen=127.0.0.1:8")
+    refused("is not a numeric address", "--set", "listen=localhost:80")
+    refused("serverPort cannot be combined with listen", "--port", "9", "--set", "listen=127.0.0.1:8")
     assert run("--check-config", "--port", "9", "--set", "listen=127.0.0.1:9").returncode == 0
     (folder / "bad").write_text("maxClients 3\nserverName\nkeepLimit 4Q\nserverprot 1\n")
     refused("bad:2: 'serverName' has no value", "--config", "bad")
@@ -387,9 +387,9 @@ def configuration(exe, folder):
     (folder / "bad").write_text("serverPort = 1\nkeepLimit=4K\n%option maxClients 3\n")
     refused("bad:1: write 'serverPort 1'; a line is a name, a blank and a value", "--config", "bad")
     refused("bad:2: write 'keepLimit 4K'", "--config", "bad")
-    refused("bad:3: write 'maxClients 3'; %option stands in specifications", "--config", "bad")
-    refused("argument --set eventServer=5: 'eventServer' stands in the specification, for the "
-            "server is compiled for it; the most clients are maxClients", "--set", "eventServer=5")
+    refused("bad:3: write 'maxClients 3'; %option is only for specifications", "--config", "bad")
+    refused("argument --set eventServer=5: 'eventServer' can only be set in the specification; the "
+            "number of clients is maxClients", "--set", "eventServer=5")
     (folder / "config.nest").write_text("# all\n maxClients 3 # few\r\n\nserverName a b\n"
                                         "inputBuffer 16K\noutputBuffer 4M\n")
     shown = run("--check-config", "--set", "outputBuffer=2048", NEST_INPUTBUFFER="1M")

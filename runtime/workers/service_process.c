@@ -99,7 +99,7 @@ static int service_process_run(void) {
     for (unsigned task = 0; task < nest__task_count; task++) {
         int error = nest__tasks[task]->begin();
         if (error != 0) {
-            nest__say("%s cannot begin: %s", nest__tasks[task]->name, strerror(-error));
+            nest__say("cannot start %s: %s", nest__tasks[task]->name, strerror(-error));
             return EXIT_FAILURE;
         }
         service_process_step(task, &turns[task]);
@@ -162,7 +162,7 @@ bool nest__service_process_reaped(pid_t pid, int status) {
     }
     service_process.pid = 0;
     nest__exit_text(status, end);
-    nest__say("the service process %ld %s; another takes its place in %u ms", (long)pid, end,
+    nest__say("the service process %ld %s; it is replaced in %u ms", (long)pid, end,
               (unsigned)nest__backoff_more(&service_process.backoff));
     return true;
 }

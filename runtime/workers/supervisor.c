@@ -69,7 +69,7 @@ void nest__supervisor_wake(void) {
 
 const char *nest__crash_consequence(void) {
     return supervisor.pid == 0 ? "the server ends"
-                               : "the server goes on, without its other clients";
+                               : "the server continues, but its other clients are disconnected";
 }
 
 /* -- in a worker ---------------------------------------------------------------------------------

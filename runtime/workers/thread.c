@@ -291,7 +291,7 @@ int nest__workers_prepare(void) {
     }
     error = thread_reserve();
     if (error != 0) {
-        nest__say("no room for %u clients: %s; lower maxClients",
+        nest__say("cannot prepare %u clients: %s; lower maxClients",
                   (unsigned)nest__config.max_clients, strerror(-error));
     }
     return error;
@@ -439,7 +439,7 @@ static void thread_abandon(void) {
         pthread_mutex_unlock(&slot->lock);
     }
     nest__cut_add(left); /* and they stay counted among the open */
-    nest__say("%u %s did not end in time; the server ends without", (unsigned)left,
+    nest__say("%u %s did not end in time; the server ends anyway", (unsigned)left,
               left == 1 ? "action" : "actions");
 }
 

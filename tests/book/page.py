@@ -1,4 +1,4 @@
-"""A page of the documentation as what can be carried out: its fenced blocks, in order.
+"""The fenced blocks of a page of the documentation, in order.
 
 Must not know: how anything is run.
 """

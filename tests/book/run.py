@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
-"""The documentation is carried out: every command in it is run, every file written, every conversation
-held, in the order of the page, in a folder of the page's own.
+"""Tests the documentation: writes every file, runs every command and every conversation of a page, in
+order, in a folder of its own.
 
-    tests/book/run.py                 all pages of docs/SUMMARY.md, the README and the examples'
-    tests/book/run.py tutorial        those whose path contains the word
-    tests/book/run.py --write         puts what nest says now into the pages that show its messages
+    tests/book/run.py                 all pages of docs/SUMMARY.md, the README and those of examples/
+    tests/book/run.py tutorial        the pages whose path contains the word
+    tests/book/run.py --write         updates the pages that show messages of nest
 
 What a fence does, by its first word:
 
     nest NAME, c NAME, conf NAME …    becomes the file NAME
     nest                              (without a name) becomes example.nest, and must compile
     sh                                runs, and must succeed
-    console                           `$ ` is a command, what follows is what it says; a command that
-                                      says "listening on" is a server and stays, one that begins with
-                                      nc is a conversation, in which `> ` is typed. `console fails`:
-                                      its last command fails
+    console                           `$ ` begins a command, and its output follows. A command that
+                                      prints "listening on" is a server and keeps running. One that
+                                      begins with nc is a conversation, in which lines after `> ` are
+                                      typed. `console fails`: the last command fails
     conversation                      the same with the server of the last `nest` without a name
-    output                            what the server has said meanwhile; `^C` in front: ends it before
-    text, or none                     is only looked at; no command may stand in it
+    output                            the output of the server so far; `^C` first: stops the server
+    text, or none                     is not run; it must not contain a command
 
-`…` in an output is anything within the line, and alone in a line any lines. Ports 8080 and 9000 are
-replaced by free ones. A server ends, by Ctrl-C, when the next one starts, at a line `^C`, and at the end. `$PID` is
-its process, `~/nest` the project; a page of examples/ has that folder beside it.
+`…` in an output matches any text within the line; alone in a line, any number of lines. Ports 8080 and
+9000 are replaced by free ones. A server is stopped by Ctrl-C when the next one starts, at a line `^C`,
+and at the end. `$PID` is its process, `~/nest` the project. A page of examples/ runs with a copy of its
+folder.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The reader of one page: a folder, a shell, a server that runs in another window, and netcat.
+"""The environment of one page: a folder, a shell, a server in another terminal, and netcat.
 
 Must not know: what a page looks like in Markdown.
 """

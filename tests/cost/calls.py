@@ -1,7 +1,6 @@
 """System calls of a server, counted by strace.
 
-Counted is what begins between two moments at which the server rests: its start and its end are
-outside. Must not know: allocations, instructions.
+Counts the calls between two moments at which the server is idle, without those of its start and end. Must not know: allocations, instructions.
 """
 
 import collections

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a request costs: counted, never timed, so that noise cannot hide a regression.
+"""The cost of a request. It is counted, never timed, so that noise cannot hide a regression.
 
 Must not know: how anything is counted.
 """

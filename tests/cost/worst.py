@@ -1,4 +1,4 @@
-"""What a connection takes at worst, against what the server says that it can.
+"""The most memory and descriptors that a connection uses, compared with what the server reports.
 
 A client fills whatever there is: what it may send and not read, what its action keeps, copies and has
 open, its stack. Must not know: system calls, allocations, how the figures come about.

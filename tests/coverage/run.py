@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`nest test` with the examples: their conversations go as written, and those that it makes go so, too,
-cover what was promised, and are the same each time.
+"""Runs `nest test` with the examples: their conversations pass, and so do generated ones, which cover what
+was reported and are the same each time.
 
     tests/coverage/run.py             all
     tests/coverage/run.py login       examples of that name

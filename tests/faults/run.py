@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real faults: what other clients notice of an attack, and what is left when it is over.
+"""Attacks on servers: what other clients notice, and whether anything remains afterwards.
 
 For each model and each attack: the slowest 1 % of other clients' requests may take twice what they
 take undisturbed, measured in the same run by turns; the server keeps within the memory that it

@@ -1,4 +1,4 @@
-"""Actions write over the memory that the server's processes share, and the supervisor does not mind.
+"""Actions overwrite the memory that the processes of a server share, and the supervisor continues to work.
 
 In each model, with ones and with random bytes, over what the action's process may write to and over
 all: the supervisor lives, new clients are served, a reload is done, TERM ends the server, and the
@@ -15,7 +15,7 @@ from support.server import Client, Server
 
 CLIENTS = 24            # of scribble.nest
 TIMEOUT = 20
-SPOILED = 'has written over memory that is not its own'
+SPOILED = 'has overwritten memory of the server'
 
 
 def ask(client, line):

@@ -1,4 +1,4 @@
-"""What is looked at while a server is attacked: other clients' times, memory, descriptors.
+"""Measures a server during an attack: response times of other clients, memory, descriptors.
 
 Must not know: which attack.
 """

@@ -1,4 +1,4 @@
-"""`$block`: on helpers in event servers, in place elsewhere, the same to clients.
+"""Tests `$block`: it runs on helpers in event servers and in place elsewhere, with the same result.
 
 Must not know: how an action moves.
 """

@@ -1,4 +1,4 @@
-"""What the checks of files and blocks share: a folder to serve, questions, comparisons.
+"""Code that the tests of files and blocks share: a folder to serve, requests, comparisons.
 
 Must not know: what is checked.
 """

@@ -1,4 +1,4 @@
-"""Files to clients: what is beneath the root and what is not, all sizes, files that change.
+"""Tests files that are sent to clients: inside and outside of the root, all sizes, files that change.
 
 Must not know: how the server reads them.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files and blocks: what a helper thread does in event servers, and everybody for himself elsewhere.
+"""Tests files and blocks, which helper threads serve in event servers, and each worker itself elsewhere.
 
 usage: run.py [--plain] [MODEL ...]
 

@@ -1,4 +1,4 @@
-"""Uploads and lists in a script, where each allocation, and each operation on a file, fails once.
+"""Tests uploads and lists in a script in which each allocation and each operation on a file fails once.
 
 Must not know: which they are.
 """

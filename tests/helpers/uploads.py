@@ -1,4 +1,4 @@
-"""Files from clients: whole or not at all, on disk when that is said.
+"""Tests files received from clients: stored completely or not at all, and on disk when the server says so.
 
 Must not know: how the server writes them.
 """

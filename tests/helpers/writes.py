@@ -1,4 +1,4 @@
-"""Files that actions write piece by piece, over many of them; lists, and what deletes.
+"""Tests files that actions write piece by piece, lists of directories, and deletion.
 
 Must not know: how the server gathers what is written.
 """

@@ -1,4 +1,4 @@
-"""Servers as their starters see them: a process, its lines, clients, and a waiting that is bounded.
+"""A server process, its output, its clients, and waits with time limits.
 
 Must not know: what is checked.
 """

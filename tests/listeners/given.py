@@ -74,8 +74,8 @@ def refusals(folder, exe):
     with tcp, udp, silent:
         for sockets, pid, names, message in (
                 ([], '$$', '', "LISTEN_FDS is '0'"),
-                ([tcp], '1', '', 'it has passed on no socket to this process'),
-                ([tcp, udp], '$$', 'web:dns', 'socket dns (descriptor 4): it is no stream socket'),
+                ([tcp], '1', '', 'it has passed no socket to this process'),
+                ([tcp, udp], '$$', 'web:dns', 'socket dns (descriptor 4): it is not a stream socket'),
                 ([silent], '$$', '', 'without a name (descriptor 3): it does not listen')):
             with passed_on(folder, exe, sockets, pid=pid, names=names) as server:
                 same(f'exit status where {message}', server.end(), 1)

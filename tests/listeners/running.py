@@ -1,4 +1,4 @@
-"""A server that runs: its settings change, it stops, it tells systemd, it logs, it counts memory.
+"""Tests of a running server: changes of settings, stops, systemd notifications, the log, memory limits.
 
 Must not know: how a server is built.
 """
@@ -144,19 +144,19 @@ def reload(folder, exe):
                 same('the greeting', late.line(), 'hello')
                 return late.ask('name')
         said('serverName two\nmaxClients 7\nkeepLimit 2K\n',
-             ': serverName two (was one), idleTimeout 5m (was 1m); only after a restart: '
+             ': serverName two (was one), idleTimeout 5m (was 1m); after a restart: '
              'maxClients 7 (was 200)\n')
         until('its new name', lambda: name() == 'two')  # who was forked before may still take one
         said('serverName three\nreadTimeout 40h\n',
-             'config.nest:2: readTimeout: 40h is out of range; the least is 1ms, the most 24h, or '
+             'config.nest:2: readTimeout: 40h is out of range; the minimum is 1ms, the maximum 24h, or '
              'none\n')
-        until('the end of it', lambda: 'everything stays as it was' in server.said())
+        until('the end of it', lambda: 'nothing was changed' in server.said())
         same('its name', name(), 'two')
         os.unlink(os.path.join(folder, 'config.nest'))
         server.tell(signal.SIGHUP)
         until('what was built in', lambda: 'serverName server (was two)' in server.said())
         server.tell(signal.SIGHUP)
-        until('no change', lambda: 'again: nothing has changed' in server.said())
+        until('no change', lambda: 'again: no changes' in server.said())
         same('exit status', server.stop(), 0)
 
 
@@ -249,8 +249,8 @@ def memory(folder, exe):
     with Started(folder, [exe, '--check-config']) as server:
         same('exit status', server.end(), 0)
         said = server.said(0)
-        need = re.search(r'^# 200 clients need at most \d+[KMG] of memory, beside what actions allocate\n'
-                         r'# in bytes, each of them:\n(#   \d+ [^\n]+\n)+\Z', said, re.M)
+        need = re.search(r'^# 200 clients need at most \d+[KMG] of memory, without what actions allocate\n'
+                         r'# in bytes, for each client:\n(#   \d+ [^\n]+\n)+\Z', said, re.M)
         same(f'the need in {said!r}', need is not None, True)
 
     def allowed(megabytes):
@@ -262,16 +262,16 @@ def memory(folder, exe):
             same('exit status', server.stop(), 0)
             return
         same('exit status', server.end(), 1)
-        found = re.search(r'1000 clients can fill (\d+)M of memory by sending much and reading nothing, '
-                          r'and 400M are allowed; lower maxClients, inputBuffer or outputBuffer, or '
+        found = re.search(r'1000 clients can use (\d+)M of memory if they send much and read nothing, '
+                          r'but the limit is 400M; lower maxClients, inputBuffer or outputBuffer, or '
                           r'raise the limit \(ulimit -v\)', server.said())
         same(f'its message: {server.said()}', found is not None, True)
     most = int(re.search(r'at most (\d+)M', said)[1])
     server, _ = begun(folder, exe, preexec_fn=allowed(most - 1))
     with server:
         same('exit status', server.stop(), 0)
-        within('what it said', f'200 clients can need {most}M of memory by what actions do, and '
-               f'{most - 1}M are allowed; ', server.said())
+        within('what it said', f'200 clients may need {most}M of memory for actions, but the limit '
+               f'is {most - 1}M; ', server.said())
     server, address = begun(folder, exe, 'maxClients=400', preexec_fn=allowed(2 * most + 256))
     with server:
         for _ in range(40):                             # the more threads, the more space they take
@@ -330,7 +330,7 @@ def dropped(folder, exe):
             return 'dropped' in before
         until('the lost lines', told)
         lost = sum(int(n) for n in re.findall(
-            '^' + STAMP + r' warn (\d+) lines? w(?:as|ere) dropped: who reads the log was too slow$',
+            '^' + STAMP + r' warn (\d+) lines? w(?:as|ere) dropped: the reader of the log was too slow$',
             before, re.M))
         with Talk(address) as client:
             client.line()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Bugs that are planted in the engine are found: a match that is begun anew, bytes that are looked at
-twice, a length that is wrong.
+"""Plants bugs in the engine, which the tests must find: a match that is started again, bytes that are read
+twice, a wrong length.
 
 Must not know: how they are found.
 """

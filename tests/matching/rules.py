@@ -1,4 +1,4 @@
-"""Random sets of rules: a specification of them all, and conversations that tend to match.
+"""Random sets of rules: a specification of them all, and conversations that are likely to match.
 
 A set has a place of its own, which the line `#N` chooses; its rules hold there, alone or together
 with the turn: P, Q, both or none, and pass on to another. All else that a conversation does is

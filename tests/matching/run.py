@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Emitted matchers decide as libpcre2 does: the same rule, length and parts, at the same byte.
+"""Compares generated matchers with libpcre2: they must select the same rule, length and parts, at the same byte.
 
 Must not know: what patterns look like, how libpcre2 and a server are asked.
 """

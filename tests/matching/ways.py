@@ -1,4 +1,4 @@
-"""The ways in which a round's rules are matched, and how its sets are told apart.
+"""The methods by which the rules of a round are matched, and how its sets are distinguished.
 
 Each round takes the next of WAYS, so that as many rounds as there are ways take each once. Must not
 know: rules, what is expected.

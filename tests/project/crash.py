@@ -1,4 +1,4 @@
-"""Actions that crash: who is lost, and what the report says.
+"""Tests actions that crash: which clients are lost, and what the report says.
 
 Must not know: how crashes are noticed.
 """
@@ -23,7 +23,7 @@ def reported(server, spec, rule):
     wanted = (rf'crashed: {SIGNALS[rule]} in rule {rule} '
               rf'\((?:[^() ]*/)?{os.path.basename(spec)}:{line_of(spec, rule)}\), client 127\.0\.0\.1:\d+; ')
     wanted += ('only this client is lost' if server.model == 'process' else
-               'the server goes on, without its other clients')
+               'the server continues, but its other clients are disconnected')
     end = time.monotonic() + 20
     while re.search(wanted, server.said()) is None:
         if time.monotonic() > end:

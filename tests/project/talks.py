@@ -1,4 +1,4 @@
-"""A real conversation with wide.nest, its door included, however the server was built.
+"""A conversation with wide.nest that includes waits of actions, however the server was built.
 
 Must not know: how the server was built.
 """

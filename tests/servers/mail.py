@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/mail beside real clients, in every model: what they send lies in the Maildir, whole and once.
+"""Tests examples/mail with real clients in every model: the Maildir contains each message once and complete.
 
 `mail.py [MODEL ...]`; `mail.py --measure` says what waiting for the disk costs. `run(report)` is for the
 driver of all servers. Must not know: the runtime.

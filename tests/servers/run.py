@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The servers among the examples, beside the clients that people use.
+"""Tests the servers among the examples with common clients.
 
 usage: run.py [--only MODULE] [MODEL ...]
 

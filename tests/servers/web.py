@@ -1,4 +1,4 @@
-"""examples/web beside the clients that people use: curl, netcat, Python, load generators, a browser.
+"""Tests examples/web with common clients: curl, netcat, Python, load generators, a browser.
 
 Must not know: how the server is made.
 """

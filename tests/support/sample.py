@@ -1,4 +1,4 @@
-"""How much of its work a check does. `cargo xtask check` says it by three variables:
+"""How much of its work a test does. `cargo xtask check` sets three variables:
 
     CHECK_SEED=N      the first seed of all that is drawn (default: 1)
     CHECK_ALL=1       everything, in place of a sample

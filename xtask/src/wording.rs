@@ -22,18 +22,6 @@ const PRIVATE: &[(&str, &str)] = &[
     ("whoever", "the client, the session, the process, …"),
 ];
 
-/// Where a word is allowed: the beginning of a path, the word.
-const ALLOWED: &[(&str, &str)] = &[
-    ("crates/nest-check", "sought"),
-    ("crates/nest-check", "untold"),
-    ("crates/nest-machine", "sought"),
-    // The name of a field of `nest check --format json`, and of the type behind it.
-    ("crates/nest-cli/src/compile.rs", "untold"),
-    ("crates/nest-cli/src/findings.rs", "untold"),
-    ("crates/nest-cli/tests/check.rs", "untold"),
-    ("docs/language.md", "untold"),
-];
-
 /// Files that are not checked: records of the past, and the list of words itself.
 const SKIPPED: &[&str] = &["benches/record", "xtask/src/wording.rs"];
 
@@ -50,16 +38,11 @@ pub fn words(path: &Path, text: &str, found: &mut Vec<String>) {
     }
     for (i, line) in text.lines().enumerate() {
         for (word, term) in private(line) {
-            let allowed = ALLOWED
-                .iter()
-                .any(|(place, name)| path.starts_with(place) && *name == word);
-            if !allowed {
-                let line = i + 1;
-                found.push(format!(
-                    "{}:{line}: '{word}' is a word of this project only; write: {term}",
-                    path.display()
-                ));
-            }
+            let line = i + 1;
+            found.push(format!(
+                "{}:{line}: '{word}' is a word of this project only; write: {term}",
+                path.display()
+            ));
         }
     }
 }

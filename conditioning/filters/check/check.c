@@ -16,13 +16,14 @@ static long target_most = 2048, headers_most = 100, line_most = 8192, slashes, s
 
 static const struct ccf_option options[] = {
     {"methods", CCF_TEXT, &methods, 0, 0, NULL,
-     "allowed ones, with '+' between; default GET+HEAD+POST+PUT+DELETE+OPTIONS+PATCH"},
+     "allowed methods, separated by '+'; default GET+HEAD+POST+PUT+DELETE+OPTIONS+PATCH"},
     {"target", CCF_SIZE, &target_most, 1, 32000, NULL, "longest target, default 2048"},
     {"line", CCF_SIZE, &line_most, 16, 32000, NULL, "longest line, default 8k"},
-    {"headers", CCF_NUMBER, &headers_most, 1, 1000, NULL, "most header lines, default 100"},
+    {"headers", CCF_NUMBER, &headers_most, 1, 1000, NULL,
+     "maximum number of header lines, default 100"},
     {"slashes", CCF_CHOICE, &slashes, 0, 0, "fold|refuse|allow",
      "repeated slashes become one, or eight in a row are refused; default fold"},
-    {"strip", CCF_NUMBER, &strip, 0, 64, NULL, "parts taken from the front of a path, default 0"},
+    {"strip", CCF_NUMBER, &strip, 0, 64, NULL, "leading parts removed from a path, default 0"},
     {"host", CCF_CHOICE, &host, 0, 0, "any|one", "HTTP/1.1 needs one Host header; default one"},
     {"paths", CCF_CHOICE, &paths, 0, 0, "any|safe",
      "refuse paths that lead above the root, or have \\ or %00; default safe"},
@@ -31,7 +32,7 @@ static const struct ccf_option options[] = {
 static const char *check_options(void) {
     for (const char *p = methods; *p != '\0'; p++)
         if (!((*p >= 'A' && *p <= 'Z') || *p == '+' || *p == '-'))
-            return "methods must be names in capitals with '+' between, such as GET+HEAD";
+            return "methods must be names in capitals, separated by '+', such as GET+HEAD";
     return NULL;
 }
 

@@ -24,12 +24,13 @@ static struct ccf_packing packing = {.framer = &ccf_http_framer,
                                      .done = present};
 
 static const struct ccf_option options[] = {
-    {"idle", CCF_TIME, &packing.idle, 1, 86400000, NULL, "between two requests, default 15s"},
-    {"timeout", CCF_TIME, &packing.timeout, 1, 86400000, NULL, "for a whole request, default 10s"},
+    {"idle", CCF_TIME, &packing.idle, 1, 86400000, NULL, "time between two requests, default 15s"},
+    {"timeout", CCF_TIME, &packing.timeout, 1, 86400000, NULL,
+     "time for a whole request, default 10s"},
     {"head", CCF_SIZE, &ccf_http_most_head, 64, 32000, NULL, "longest head, default 16k"},
     {"body", CCF_SIZE, &ccf_http_most_body, 0, 1073741824, NULL, "longest body, default 1m"},
     {"memory", CCF_SIZE, &packing.memory, 65536, 1099511627776, NULL,
-     "for incomplete bodies of all clients, default 64m"},
+     "memory for incomplete bodies of all clients, default 64m"},
     {"limit", CCF_NUMBER, &persist.limit, 1, 1000000, NULL,
      "connections kept, default: as many as descriptors allow"},
     {0}};

@@ -15,7 +15,7 @@ static const struct ccf_option options[] = {
     {"limit", CCF_NUMBER, &priority.limit, 1, 1000000, NULL,
      "requests held, default: as many as descriptors allow"},
     {"remember", CCF_NUMBER, &remember, 0, 10000000, NULL,
-     "addresses without requests that are remembered, default 65536"},
+     "addresses remembered without a request, default 65536"},
     {0}};
 
 static bool start(void) {

@@ -32,9 +32,10 @@ struct waiting {
 static const struct ccf_option options[] = {
     {"mode", CCF_CHOICE, &mode, 0, 0, "in|out", "read a header, or write one; default in"},
     {"trust", CCF_TEXT, &trust, 0, 0, NULL,
-     "networks whose headers are believed, with '+' between; default 127.0.0.0/8+::1/128"},
-    {"timeout", CCF_TIME, &timeout, 1, 60000, NULL, "for a header to arrive, default 3s"},
-    {"version", CCF_CHOICE, &version, 0, 0, "1|2", "of the header that is written; default 2"},
+     "trusted networks, separated by '+'; default 127.0.0.0/8+::1/128"},
+    {"timeout", CCF_TIME, &timeout, 1, 60000, NULL, "time for a header to arrive, default 3s"},
+    {"version", CCF_CHOICE, &version, 0, 0, "1|2",
+     "version of the header that is written; default 2"},
     {"limit", CCF_NUMBER, &proxy.limit, 1, 1000000, NULL,
      "connections held, default: as many as descriptors allow"},
     {0}};

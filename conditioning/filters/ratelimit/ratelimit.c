@@ -16,13 +16,13 @@ struct delayed {
 };
 
 static const struct ccf_option options[] = {
-    {"rate", CCF_NUMBER, &rate, 1, 1000000, NULL, "arrivals in each `per`, default 20"},
-    {"per", CCF_TIME, &per, 1, 86400000, NULL, "default 1s"},
-    {"burst", CCF_NUMBER, &burst, 1, 1000000, NULL, "at once after a pause, default 40"},
-    {"wait", CCF_TIME, &wait_most, 0, 60000, NULL, "delays up to this, then refuses; default 0s"},
+    {"rate", CCF_NUMBER, &rate, 1, 1000000, NULL, "arrivals in the period `per`, default 20"},
+    {"per", CCF_TIME, &per, 1, 86400000, NULL, "the period of `rate`, default 1s"},
+    {"burst", CCF_NUMBER, &burst, 1, 1000000, NULL, "arrivals at once after a pause, default 40"},
+    {"wait", CCF_TIME, &wait_most, 0, 60000, NULL, "longest delay before a refusal, default 0s"},
     {"prefix", CCF_NUMBER, &bits4, 0, 32, NULL, "bits of an IPv4 network, default 32"},
     {"prefix6", CCF_NUMBER, &bits6, 0, 128, NULL, "bits of an IPv6 network, default 64"},
-    {"networks", CCF_NUMBER, &networks, 1, 10000000, NULL, "remembered, default 100000"},
+    {"networks", CCF_NUMBER, &networks, 1, 10000000, NULL, "networks remembered, default 100000"},
     {"limit", CCF_NUMBER, &ratelimit.limit, 1, 1000000, NULL,
      "connections delayed, default: as many as descriptors allow"},
     {0}};

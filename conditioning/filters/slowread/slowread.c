@@ -24,18 +24,18 @@ struct busy {
 };
 
 static const struct ccf_option options[] = {
-    {"of", CCF_NUMBER, &of, 1, 1000000, NULL, "connections that the server can take, default 256"},
+    {"of", CCF_NUMBER, &of, 1, 1000000, NULL, "connections that the server can serve, default 256"},
     {"net8", CCF_NUMBER, &share[0], 1, 100, NULL, "percent for a /8, or IPv6 /32, default 25"},
     {"net16", CCF_NUMBER, &share[1], 1, 100, NULL, "percent for a /16, or IPv6 /48, default 15"},
     {"net24", CCF_NUMBER, &share[2], 1, 100, NULL, "percent for a /24, or IPv6 /64, default 10"},
-    {"mode", CCF_CHOICE, &mode, 0, 0, "delay|reject", "what happens beyond, default delay"},
+    {"mode", CCF_CHOICE, &mode, 0, 0, "delay|reject", "what happens above a share, default delay"},
     {"limit", CCF_NUMBER, &slowread.limit, 1, 1000000, NULL,
      "requests held, default: as many as descriptors allow"},
     {0}};
 
 static const char *check(void) {
     if (share[0] < share[1] || share[1] < share[2])
-        return "net8, net16 and net24 must not grow: a network lies within the larger one";
+        return "net16 must not exceed net8, nor net24 net16";
     return NULL;
 }
 

@@ -1,30 +1,30 @@
 //! The control flow of C: statements in the order in which they run, branches, loops and jumps.
 //!
-//! The one walker of statements. What is known at a place is a domain's: [`Domain`] says how an
-//! expression changes it, what a condition finds out, and how two states are joined where two paths
+//! The only walker of statements. A [`Domain`] defines what is known at a place: how an
+//! expression changes it, what a condition tells, and how two states are joined where two paths
 //! meet. Must not know: expressions, what a domain looks for.
 
 use crate::library::children;
 use std::collections::BTreeMap;
 use tree_sitter::Node;
 
-/// Where the jumps of a body lead: the states that come to each target so far.
+/// The targets of jumps in a body, each with the joined state of the jumps found so far.
 #[derive(Clone, Debug)]
 pub struct Jumps<S> {
-    /// Of each loop and switch around a place: what leaves it.
+    /// For each enclosing loop and switch: the state of its breaks.
     breaks: Vec<S>,
-    /// Of each loop: what goes on with its next turn.
+    /// For each enclosing loop: the state of its continues.
     continues: Vec<S>,
-    /// Of each switch: what comes to its labels, and whether it has a default.
+    /// For each enclosing switch: the state at its labels, and whether it has a default.
     cases: Vec<(S, bool)>,
     /// By label.
     pub labels: BTreeMap<String, S>,
-    /// What returns.
+    /// The state of its returns.
     pub returns: S,
 }
 
 impl<S> Jumps<S> {
-    /// Nothing has jumped; `nowhere`: the state of a place to which no path leads.
+    /// No jumps yet; `nowhere`: the state of a place that no path reaches.
     pub fn new(nowhere: S) -> Jumps<S> {
         Jumps {
             breaks: Vec::new(),
@@ -36,35 +36,35 @@ impl<S> Jumps<S> {
     }
 }
 
-/// What is followed along the control flow.
+/// An analysis that follows the control flow.
 pub trait Domain<'t> {
     /// What is known at a place.
     type State: Clone;
-    /// What a condition finds out.
+    /// What a condition tells about the state.
     type Test;
-    /// Why a body is given up.
+    /// Why the analysis of a body was abandoned.
     type Stop;
 
-    /// What is known at a place to which no path leads.
+    /// The state at a place that no path reaches.
     fn nowhere() -> Self::State;
 
-    /// What is known where `to` and `from` meet, into `to`.
+    /// Joins `from` into `to`, where two paths meet.
     fn join(to: &mut Self::State, from: Self::State);
 
-    /// What is known at the place that is being walked.
+    /// The state at the current place.
     fn state(&mut self) -> &mut Self::State;
 
-    /// The jumps of the body that is being walked.
+    /// The jumps of the current body.
     fn jumps(&mut self) -> &mut Jumps<Self::State>;
 
     /// The text of a node.
     fn text(&self, node: Node<'t>) -> &str;
 
-    /// Goes one level deeper; whether the statement is followed. Each call is undone by
+    /// Enters a nested statement. Returns whether to follow it. Each call is undone by
     /// [`Domain::ascend`].
     fn descend(&mut self, node: Node<'t>) -> Result<bool, Self::Stop>;
 
-    /// Goes one level up.
+    /// Leaves a nested statement.
     fn ascend(&mut self);
 
     /// A declaration, an expression statement or an expression.
@@ -76,28 +76,29 @@ pub trait Domain<'t> {
     /// Evaluates a condition; none: `for (;;)`. `turn`: a loop's.
     fn test(&mut self, condition: Option<Node<'t>>, turn: bool) -> Result<Self::Test, Self::Stop>;
 
-    /// The state behind a condition that holds, or does not.
+    /// The state after a condition that is true, or false.
     fn assume(&mut self, test: &Self::Test, holds: bool);
 
-    /// Evaluates what a switch decides by. Its labels are in `body`.
+    /// Evaluates the expression of a switch. Its labels are in `body`.
     fn select(
         &mut self,
         condition: Option<Node<'t>>,
         body: Option<Node<'t>>,
     ) -> Result<Self::Test, Self::Stop>;
 
-    /// A turn of a loop is over, before which `entry` was known: sets the state of the next turn, or
-    /// says that there is nothing new to be found in one. `turns`: how many there were before.
+    /// An iteration of a loop has ended, and `entry` was the state before it. Sets the state of the
+    /// next iteration, or returns that another one would find nothing new. `turns`: the number of
+    /// iterations before.
     fn settled(&mut self, entry: Self::State, turns: usize) -> bool;
 
-    /// The state behind a loop that is left by its condition, whose last outcome was `test`.
+    /// The state after a loop that ends by its condition, whose last outcome was `test`.
     fn leave_loop(
         &mut self,
         condition: Option<Node<'t>>,
         test: Self::Test,
     ) -> Result<(), Self::Stop>;
 
-    /// What cannot be followed: text that is no C to the parser, a jump without a target.
+    /// Called for code that cannot be followed: text that is not C, a jump without a target.
     fn unclear(&mut self) -> Result<(), Self::Stop>;
 
     /// Joins `other` into the current state.
@@ -105,24 +106,24 @@ pub trait Domain<'t> {
         Self::join(self.state(), other);
     }
 
-    /// The state behind an `if` with the state `before`, whose consequence ends with `yes`.
+    /// The state after an `if` with the state `before`, whose consequence ends with `yes`.
     fn behind_choice(&mut self, _before: Self::State, yes: Self::State) {
         self.meet(yes);
     }
 
-    /// What follows is decided by a condition, until [`Domain::leave_test`].
+    /// A condition decides whether the following code runs, until [`Domain::leave_test`].
     fn enter_test(&mut self, _test: &Self::Test) {}
 
-    /// What follows is no longer decided by it.
+    /// The end of that code.
     fn leave_test(&mut self) {}
 
     /// The body of a loop follows, until [`Domain::leave_body`].
     fn enter_body(&mut self) {}
 
-    /// The body is over.
+    /// The end of the body.
     fn leave_body(&mut self) {}
 
-    /// Names that are declared from here on belong to an inner scope.
+    /// An inner scope begins.
     fn open_scope(&mut self) {}
 
     /// The inner scope ends.
@@ -138,7 +139,7 @@ pub fn run<'t, D: Domain<'t>>(d: &mut D, node: Node<'t>) -> Result<(), D::Stop> 
     Ok(())
 }
 
-/// The current state leaves the body.
+/// Records a jump from the current place.
 pub fn leave<'t, D: Domain<'t>>(d: &mut D) {
     let state = taken(d);
     D::join(&mut d.jumps().returns, state);
@@ -155,7 +156,7 @@ fn optional<'t, D: Domain<'t>>(d: &mut D, node: Option<Node<'t>>) -> Result<(), 
     node.map_or(Ok(()), |node| run(d, node))
 }
 
-/// The current state; nothing comes to this place any more.
+/// Takes the current state; afterwards no path reaches this place.
 fn taken<'t, D: Domain<'t>>(d: &mut D) -> D::State {
     std::mem::replace(d.state(), D::nowhere())
 }
@@ -269,7 +270,7 @@ fn switch<'t, D: Domain<'t>>(d: &mut D, node: Node<'t>) -> Result<(), D::Stop> {
     d.jumps().cases.push((entry, false));
     d.jumps().breaks.push(D::nowhere());
     if let Some(body) = body {
-        // Nothing comes to its beginning, only to its labels.
+        // No path reaches its beginning, only its labels.
         statement(d, body)?;
     }
     d.leave_test();
@@ -297,7 +298,7 @@ fn case<'t, D: Domain<'t>>(d: &mut D, node: Node<'t>) -> Result<(), D::Stop> {
     all(d, rest.filter(|c| value.is_none_or(|v| v.id() != c.id())))
 }
 
-/// A loop, until its turns bring nothing new. `first`: its condition stands before its body.
+/// Walks a loop until an iteration finds nothing new. `first`: its condition precedes its body.
 fn repeat<'t, D: Domain<'t>>(d: &mut D, node: Node<'t>, first: bool) -> Result<(), D::Stop> {
     let field = |name| node.child_by_field_name(name);
     let condition = field("condition");

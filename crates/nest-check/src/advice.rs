@@ -70,21 +70,21 @@ impl Checker<'_> {
 
     pub(crate) fn path(&self, flow: &Flow) -> (String, String) {
         let (text, by) = (self.named(flow), Checker::by(flow));
-        let what = format!("{text} may lead {by} out of any folder");
+        let what = format!("{text} may lead {by} out of any directory");
         let by = flow.by.as_str();
         let same = DIRECTIVES.iter().filter(|d| d.instead_of.contains(&by));
         let mut same: Vec<&str> = same.map(Directive::word).collect();
         same.sort_unstable();
         let name = match flow.held {
-            Held::Part | Held::Within | Held::Copy => "no `/` and is not `..`",
-            Held::Among { .. } => "no `/` or no `..`",
+            Held::Part | Held::Within | Held::Copy => "a text without `/` that is not `..`",
+            Held::Among { .. } => "a text without `/` or without `..`",
         };
-        let element = format!("let the element hold {name}, as in `[A-Za-z0-9_-]+`");
+        let element = format!("let the element match only {name}, as in `[A-Za-z0-9_-]+`");
         let help = if same.is_empty() {
             element
         } else {
             let same = same.join(" or ");
-            format!("{same} reaches nothing outside fileRoot; else {element}")
+            format!("{same} cannot leave fileRoot; otherwise {element}")
         };
         (what, help)
     }
@@ -116,12 +116,12 @@ impl Checker<'_> {
             .map_or(most, |cap| most.min(cap));
         let fits = capacity.saturating_sub(beside);
         if taints > 1 {
-            let what = format!("{by} may put more into `{array}` than its {capacity} bytes");
-            let help = "write bounds into the pattern, or use snprintf, which is told the room";
+            let what = format!("{by} may write more than the {capacity} bytes of `{array}`");
+            let help = "limit the repetitions in the pattern, or use snprintf, which takes the size of the array";
             return (what, help.to_string());
         }
         let what = format!(
-            "{text} may have {most} bytes, but {by} copies it into `{array}`, where {fits} fit"
+            "{text} may have {most} bytes, but {by} copies it into `{array}`, which has space for {fits}"
         );
         let example = match flow.by.as_str() {
             "sprintf" => format!("write snprintf({array}, sizeof {array}, …)"),
@@ -135,8 +135,8 @@ impl Checker<'_> {
         let written = written.and_then(|n| self.m.rules[rule].elements.get(n));
         let bounded = written.and_then(|e| bounded(e, least, fits));
         let help = match bounded {
-            Some(element) => format!("put the bound into the pattern, `{element}`, or {example}"),
-            None => format!("let the pattern admit {fits} bytes at most, or {example}"),
+            Some(element) => format!("write the limit in the pattern, `{element}`, or {example}"),
+            None => format!("let the pattern match at most {fits} bytes, or {example}"),
         };
         (what, help)
     }

@@ -226,12 +226,13 @@ impl Checker<'_> {
             _ => String::new(),
         };
         let shown = literal(&ambiguous_input.input);
-        let what = "between this rule and one that is written before it only their order decides";
+        let what = "only the order of this rule and an earlier one decides which of them matches";
         let alone = shortened(&ambiguous_input.alone);
-        let label =
-            format!("both match {shown}{behind}, and this rule takes it; it alone matches {alone}");
-        let help = "each also matches what the other does not: let the patterns differ, or states \
-                    choose between them; if the order is meant, allow it with a reason";
+        let label = format!(
+            "both rules match {shown}{behind}, and this one is selected; only this one matches {alone}"
+        );
+        let help = "each also matches input that the other does not: change a pattern, or select a rule \
+                    by states; if the order is intended, allow the warning with a reason";
         let diagnostic = Diagnostic::new(Code::W0205, later.span, what)
             .label(earlier.span, label)
             .help(help);

@@ -1,35 +1,35 @@
-//! What of all that conversations can do has been done: rules, states, sets of states, and the steps
-//! that rules and TIMEOUT rules can take in them.
+//! Coverage: which rules, states, sets of states, and steps from set to set have occurred in
+//! conversations, of all that can occur.
 //!
-//! What was done is heard from the traces of servers; what can be done is what the checker has found.
-//! Must not know: who held the conversations.
+//! The traces of servers say what has occurred. The checker has found what can occur.
+//! Must not know: how the conversations were run.
 
 use nest_machine::reach::{Reach, Step};
 use nest_machine::{Cond, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A line of a trace, as far as it counts.
+/// A line of a trace that matters for coverage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The states at a read point, and the one that was marked last.
+    /// The states at a read point, and the one that was set last.
     States(Vec<String>, String),
-    /// The rule of that name took something.
+    /// The rule of this name matched.
     Take(String),
     /// The TIMEOUT rule of that name fired.
     Timeout(String),
 }
 
-/// So many of so many.
+/// A number of elements out of a total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Those that were met.
+    /// The elements that occurred.
     pub met: usize,
-    /// Those that there are.
+    /// All elements.
     pub all: usize,
 }
 
 impl Share {
-    /// In percent, rounded down, so that 100 are all; of nothing all is met.
+    /// In percent, rounded down, so that 100 means all. An empty total is 100 percent.
     #[must_use]
     pub fn percent(self) -> usize {
         (self.met * 100).checked_div(self.all).unwrap_or(100)
@@ -43,26 +43,26 @@ impl Share {
     }
 }
 
-/// What was done, and what can be.
+/// What has occurred, and what can occur.
 pub struct Coverage<'m> {
     m: &'m Machine,
     reach: &'m Reach,
-    /// Sets by states and the state marked last.
+    /// Sets, by their states and the state set last.
     numbers: BTreeMap<(u64, Option<u32>), usize>,
-    /// States that were marked at a read point.
+    /// States that were set at a read point.
     marked: u64,
-    /// Sets that were met.
+    /// Sets that occurred.
     sets: BTreeSet<usize>,
     /// Rules and TIMEOUT rules that ran.
     steps: BTreeSet<Step>,
-    /// The same, each in its set.
+    /// The same with the set in which they ran.
     transitions: BTreeSet<(usize, Step)>,
     /// Sets that the checker does not know.
     strange: BTreeSet<(u64, Option<u32>)>,
 }
 
 impl<'m> Coverage<'m> {
-    /// Of a machine of which nothing was heard so far.
+    /// For a machine, without any traces.
     #[must_use]
     pub fn new(m: &'m Machine, reach: &'m Reach) -> Coverage<'m> {
         let sets = reach.sets.iter().enumerate();
@@ -89,7 +89,7 @@ impl<'m> Coverage<'m> {
                 self.sets.extend(at);
                 node = Some(here);
             } else if at.is_none() {
-                // Behind START's action there are states even where it has closed.
+                // After START's action there are states even if it has closed the connection.
                 self.strange.extend(node);
             }
             for step in self.ran(at, line) {
@@ -134,7 +134,7 @@ impl<'m> Coverage<'m> {
         self.numbers.get(&self.node(names, last)).copied()
     }
 
-    /// What can run.
+    /// All rules that can run.
     #[must_use]
     pub fn all_steps(&self) -> BTreeSet<Step> {
         if self.reach.is_complete() {
@@ -149,7 +149,7 @@ impl<'m> Coverage<'m> {
         rules.chain(timers.map(|(n, _)| Step::Timer(n))).collect()
     }
 
-    /// What can run, each in its set; nothing if not all sets are known.
+    /// All rules that can run, with their sets; `None` if not all sets are known.
     #[must_use]
     pub fn all_transitions(&self) -> BTreeSet<(usize, Step)> {
         if !self.reach.is_complete() {
@@ -163,7 +163,7 @@ impl<'m> Coverage<'m> {
         self.reach.sets.iter().enumerate().flat_map(of).collect()
     }
 
-    /// What ran, each in its set.
+    /// The rules that ran, with their sets.
     #[must_use]
     pub fn met(&self) -> &BTreeSet<(usize, Step)> {
         &self.transitions
@@ -175,13 +175,13 @@ impl<'m> Coverage<'m> {
         self.reach.is_complete()
     }
 
-    /// Rules and TIMEOUT rules that ran, of those that can.
+    /// Rules and TIMEOUT rules that ran, out of those that can run.
     #[must_use]
     pub fn rules(&self) -> Share {
         Share::of(&self.all_steps(), &self.steps)
     }
 
-    /// States that were marked, START apart, of those that can be.
+    /// States that were set, out of those that can be set, without START.
     #[must_use]
     pub fn states(&self) -> Share {
         let all = self.reach.bounds.marked & !1;
@@ -192,7 +192,7 @@ impl<'m> Coverage<'m> {
         }
     }
 
-    /// Sets of states that were met, of those that can be; nothing if they are not known.
+    /// Sets of states that occurred, out of those that can occur; `None` if these are not known.
     #[must_use]
     pub fn sets(&self) -> Option<Share> {
         self.is_complete().then_some(Share {
@@ -201,20 +201,21 @@ impl<'m> Coverage<'m> {
         })
     }
 
-    /// Rules that ran in a set, of those that can; nothing if they are not known.
+    /// Rules that ran in a set, out of those that can; `None` if these are not known.
     #[must_use]
     pub fn transitions(&self) -> Option<Share> {
         let share = || Share::of(&self.all_transitions(), &self.transitions);
         self.is_complete().then(share)
     }
 
-    /// The share that counts: of the transitions, or of the rules where these are not known.
+    /// The coverage that counts: of the transitions, or of the rules if the transitions are not
+    /// known.
     #[must_use]
     pub fn whole(&self) -> Share {
         self.transitions().unwrap_or_else(|| self.rules())
     }
 
-    /// In how many of its sets a rule ran; where sets are not known, whether it did.
+    /// In how many of its sets a rule ran; if sets are not known, whether it ran.
     #[must_use]
     pub fn of_step(&self, step: Step) -> Share {
         if !self.is_complete() {
@@ -230,7 +231,7 @@ impl<'m> Coverage<'m> {
         }
     }
 
-    /// The states that can be marked at a read point and were not, by name.
+    /// The names of the states that can be set at a read point and were not.
     #[must_use]
     pub fn missing_states(&self) -> Vec<&'m str> {
         let left = self.reach.bounds.marked & !self.marked & !1;
@@ -241,14 +242,14 @@ impl<'m> Coverage<'m> {
             .collect()
     }
 
-    /// The transitions that were not met, in order.
+    /// The transitions that did not occur, in order.
     #[must_use]
     pub fn missing(&self) -> Vec<(usize, Step)> {
         let all = self.all_transitions();
         all.difference(&self.transitions).copied().collect()
     }
 
-    /// How many sets were met of which the checker knows nothing.
+    /// The number of sets that occurred and that the checker does not know.
     #[must_use]
     pub fn strange(&self) -> usize {
         if self.is_complete() {
@@ -258,7 +259,7 @@ impl<'m> Coverage<'m> {
         }
     }
 
-    /// A set's name: its states without START, and the one marked last where that is asked for.
+    /// A set's name: its states without START, and the one set last if a condition tests it.
     #[must_use]
     pub fn name(&self, set: usize) -> String {
         let set = &self.reach.sets[set];
@@ -274,7 +275,7 @@ impl<'m> Coverage<'m> {
         text.join(" ")
     }
 
-    /// A rule's name and the line on which it stands.
+    /// A rule's name and its line.
     #[must_use]
     pub fn label(&self, step: Step) -> (String, usize) {
         match step {

@@ -41,7 +41,7 @@ impl Checker<'_> {
         if self.m.states.len() > 2
             && let Some(name) = self.first_unclear()
         {
-            let why = format!("what {name} does to states is not clear");
+            let why = format!("the effect of {name} on states is not known exactly");
             all.push(Incomplete::resting_on(Basis::Effects, why));
         }
         let large = |r: &&Rule| r.dfa.is_none();
@@ -65,7 +65,7 @@ impl Checker<'_> {
         }
         if !late.is_empty() {
             let codes: Vec<Code> = late.into_keys().collect();
-            let why = "what the rules have in common takes too long to look at".to_string();
+            let why = "comparing the rules would take too long".to_string();
             all.push(Incomplete { codes, why });
         }
         all
@@ -83,7 +83,7 @@ impl Checker<'_> {
         let first = unclear.next()?;
         Some(match unclear.count() {
             0 => format!("the action of {first}"),
-            n => format!("the action of {first}, as of {n} more,"),
+            n => format!("the action of {first}, and of {n} more,"),
         })
     }
 }

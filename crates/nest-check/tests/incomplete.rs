@@ -32,11 +32,11 @@ fn what_is_exact_says_nothing() {
 #[test]
 fn actions_that_are_not_clear() {
     let text = "%{\nvoid f(nest_session *);\n%}\n%state A\n%%\na = \"a\\n\" { f($self); }\nA: b = \"b\\n\" { }\n";
-    let one = "what the action of `a` does to states is not clear";
+    let one = "the effect of the action of `a` on states is not known exactly";
     let all = incomplete(text, &[one]);
     assert_eq!(all.incomplete[0].codes, [Code::W0202, Code::W0204]);
     assert!(!all.is_whole(Code::W0202) && all.is_whole(Code::W0203));
-    let two = "what the action of START, as of 1 more, does to states is not clear";
+    let two = "the effect of the action of START, and of 1 more, on states is not known exactly";
     incomplete(&text.replace("%%\n", "%%\nSTART { f($self); }\n"), &[two]);
 }
 
@@ -70,7 +70,7 @@ fn automata_that_are_too_large() {
 fn rules_that_have_too_much_in_common() {
     let text = |n| format!("%%\n(a{{97}})+ \"\\n\" {{ }}\n(a{{{n}}})+ \"\\n\" {{ }}\n");
     // Of 97 times 101 bytes.
-    let why = "what the rules have in common takes too long to look at";
+    let why = "comparing the rules would take too long";
     let all = incomplete(&text(101), &[why]);
     assert!(!all.is_whole(Code::W0205));
     incomplete(&text(2 * 97), &[]);

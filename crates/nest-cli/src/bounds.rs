@@ -36,7 +36,7 @@ pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     };
     let mut memory = Vec::new();
     if requested.bounds || most.is_some() {
-        let _progress = Progress::start("building the server to ask it for its sizes");
+        let _progress = Progress::start("building the server to determine its sizes");
         for model in MODELS.iter().filter(wanted) {
             memory.push(ask(machine, args, model)?);
         }
@@ -110,7 +110,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
         .collect();
     if !output.status.success() || items.is_empty() {
         return Err(Failure::new(format!(
-            "the {} server does not say its sizes: {}",
+            "the {} server does not report its sizes: {}",
             model.name, output.status
         )));
     }
@@ -147,8 +147,8 @@ fn too_much(memory: &Memory, most: u64) -> Option<String> {
         None => format!("{} {}", i.what, size(i.bytes)),
     });
     Some(format!(
-        "a connection of the {} server can take {}, and --max-connection-memory allows {}; most of \
-         it are: {}",
+        "a connection of the {} server can use {}, but --max-connection-memory allows {}; the \
+         largest items: {}",
         memory.model,
         size(memory.bytes),
         size(most),
@@ -163,14 +163,14 @@ fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
         if let Silence::Stays(timers) = &reading.silence {
             let why = if timers.is_empty() && !bounds.unlimited.is_empty() {
                 format!(
-                    "there is no TIMEOUT rule, and $timeout takes idleTimeout away ({})",
+                    "there is no TIMEOUT rule, and $timeout disables idleTimeout ({})",
                     bounds.unlimited.join(", ")
                 )
             } else if timers.is_empty() {
                 "there is no idleTimeout and no TIMEOUT rule".to_owned()
             } else {
                 format!(
-                    "while TIMEOUT rules are active idleTimeout rests, and no action of {} closes",
+                    "idleTimeout does not apply while TIMEOUT rules are active, and no action of {} closes",
                     table::timers(m, timers)
                 )
             };
@@ -193,7 +193,7 @@ fn without_deadline(m: &Machine, bounds: &Bounds) -> Vec<String> {
         };
         let why = if option == "idleTimeout" && !bounds.unlimited.is_empty() {
             format!(
-                "$timeout takes idleTimeout away ({})",
+                "$timeout disables idleTimeout ({})",
                 bounds.unlimited.join(", ")
             )
         } else {

@@ -22,7 +22,7 @@ pub fn check(args: &Check) -> Result<ExitCode, Failure> {
             return Err(findings::none(n, witnesses.len()));
         };
         let Some(witness) = witness else {
-            let what = format!("finding {n} is about no conversation: there is nothing to see");
+            let what = format!("finding {n} has no conversation");
             return Err(Failure::new(what));
         };
         let machine = outcome.machine.as_ref().ok_or(Failure::Reported)?;

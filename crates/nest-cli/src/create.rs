@@ -27,7 +27,7 @@ pub fn new(args: &New) -> Result<ExitCode, Failure> {
         .open(&file);
     let mut opened = opened.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::new(format!(
-            "{file} is there already and stays as it is; choose another name, or remove it"
+            "{file} exists already; choose another name, or remove it"
         )),
         _ => Failure::io(format!("cannot write {file}"), &error),
     })?;

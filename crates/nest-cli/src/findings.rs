@@ -103,7 +103,6 @@ pub fn incomplete_json(all: &[Incomplete]) -> String {
 #[derive(Serialize)]
 struct Missing<'a> {
     /// Why.
-    #[serde(rename = "untold")]
     incomplete: &'a str,
     /// Of which codes findings may be missing.
     codes: Vec<&'a str>,

@@ -31,7 +31,7 @@ pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
     let ours = ours(dir)?;
     if !ours && !args.force {
         return Err(Failure::new(format!(
-            "{} holds files that nest did not generate; choose another directory, or add --force",
+            "{} contains files that nest did not generate; choose another directory, or add --force",
             dir.display()
         )));
     }

@@ -36,13 +36,13 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
                 return Err(findings::none(n, all.len()));
             };
             let Some(witness) = &finding.witness else {
-                let what = format!("finding {n} is about no conversation: there is nothing to see");
+                let what = format!("finding {n} has no conversation");
                 return Err(Failure::new(what));
             };
             if !talk.show(witness) {
                 let what = format!(
-                    "the way of finding {n} cannot be drawn: there are too many sets of states to \
-                     follow it; nest check --replay {n} plays it"
+                    "the conversation of finding {n} cannot be drawn, because there are too many \
+                     sets of states; nest check --replay {n} plays it"
                 );
                 return Err(Failure::new(what));
             }
@@ -81,7 +81,7 @@ fn format(args: &Args) -> Result<&'static Format, Failure> {
         let all: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
         let (last, others) = all.split_last().expect("there are formats");
         Failure::Usage(format!(
-            "{}: no picture has that ending; it may be {} or {last}, or say --format",
+            "{}: unknown file name extension; use {} or {last}, or add --format",
             path.display(),
             others.join(", ")
         ))
@@ -92,13 +92,13 @@ fn automaton(m: &Machine, name: &str, format: &Format) -> Result<String, Failure
     let number = rule(m, name)?;
     let Some(found) = nest_graph::automaton(m, number) else {
         return Err(Failure::new(format!(
-            "the rule {name} has no automaton of its own, for it would be too large; \
-             nest check --explain-matching tells more"
+            "the rule {name} has no automaton of its own, because it would be too large; \
+             nest check --explain-matching shows more"
         )));
     };
     if !format.large && found.drawn() > MOST_STATES {
         return Err(Failure::new(format!(
-            "the automaton of {name} has {} states, too many to be seen in a picture; \
+            "the automaton of {name} has {} states, too many for a picture; \
              --format dot has them for Graphviz, --format json for programs",
             words::number(found.states.len())
         )));

@@ -46,7 +46,7 @@ pub fn text(m: &Machine, width: Option<usize>) -> String {
         }
     }
     for (lines, rules) in reported {
-        page.head("Apart", &lines[0]);
+        page.head("Matched separately", &lines[0]);
         for line in &lines[1..] {
             page.wrapped("  ", line);
         }
@@ -244,7 +244,10 @@ mod tests {
         let m = compiled.machine.expect("nothing is wrong");
         for width in [1, 40, 60, 79, 200] {
             let text = anstream::adapter::strip_str(&text(&m, Some(width))).to_string();
-            assert!(text.contains("first") && text.contains("Apart"), "{text}");
+            assert!(
+                text.contains("first") && text.contains("Matched separately"),
+                "{text}"
+            );
             let longest = text.lines().map(|l| l.chars().count()).max();
             assert!(longest <= Some(width.max(LEAST)), "{width}:\n{text}");
         }

@@ -80,7 +80,7 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
         };
         let Some(step) = steps.get(n) else {
             return Some(format!(
-                "the server went another way: {name} takes nothing there; C code in {before} decides"
+                "the server took another course: {name} does not match there; C code in {before} decides"
             ));
         };
         if step.what.strip_prefix(what).map(label) != Some(name) {
@@ -90,7 +90,7 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
                 _ => "it".to_owned(),
             };
             return Some(format!(
-                "the server went another way: {took} takes {sent}, not {name}; C code in {before} \
+                "the server took another course: {took} matches {sent}, not {name}; C code in {before} \
                  decides"
             ));
         }
@@ -111,8 +111,9 @@ fn went_another_way(m: &Machine, witness: &Witness, trace: &str) -> Option<Strin
         Then::Ends if ended(trace) => None,
         Then::Ends => Some("does not end there"),
     };
-    other
-        .map(|other| format!("the server went another way: it {other}; C code in {before} decides"))
+    other.map(|other| {
+        format!("the server took another course: it {other}; C code in {before} decides")
+    })
 }
 
 /// A step of the first conversation, as in a trace.

@@ -86,8 +86,8 @@ fn not_utf8(bytes: &[u8], at: usize) -> (String, &'static str) {
     let message = format!("byte 0x{:02x} is not UTF-8", bytes[at]);
     if bytes.contains(&0) {
         return (
-            format!("this is no text file: {message}, and others are NUL"),
-            "name the specification, not what was made from it",
+            format!("this is not a text file: {message}, and other bytes are NUL"),
+            "name the specification, not a file that was generated from it",
         );
     }
     let help = "save the file as UTF-8; inside a string write \\xHH for a byte";

@@ -120,7 +120,7 @@ pub fn until_end(mut server: Server, events: &Receiver<Caught>) -> Result<ExitCo
             return Ok(exit_code(status));
         }
         let Ok(caught) = events.recv() else {
-            return Err(Failure::new("signals can no longer be heard"));
+            return Err(Failure::new("signals can no longer be received"));
         };
         pass_on(&server, caught);
     }

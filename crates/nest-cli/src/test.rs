@@ -41,7 +41,7 @@ const SCRIPT: &str = "script";
 pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     if source::is_stdin(&args.file) {
         return Err(Failure::Usage(
-            "nest test needs a file, beside which its conversations stand".into(),
+            "nest test needs a file; its test pages are in the same directory".into(),
         ));
     }
     let (named, more) = pages::divided(&args.more)?;
@@ -104,7 +104,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     }
     if let Some(place) = place {
         if report.failed() {
-            term::note("nothing is proposed before what is there goes as written");
+            term::note("no tests are generated while existing ones fail");
             return Err(Failure::Reported);
         }
         let hold = Hold::new()?;
@@ -129,7 +129,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         .filter(|least| percent < usize::from(*least));
     if let Some(least) = too_little {
         term::note(format!(
-            "{percent}% are covered, --min-coverage asks for {least}%"
+            "the coverage is {percent}%, but --min-coverage requires {least}%"
         ));
     }
     if report.failed() || too_little.is_some() {
@@ -143,7 +143,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
 fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
     if let Some(name) = named.iter().find(|name| inetd && *name != SCRIPT) {
         return Err(Failure::Usage(format!(
-            "inetd listens in this server's place: it is not tested as {name}, only as {SCRIPT}, \
+            "this server is started by inetd: it is not tested as {name}, only as {SCRIPT}, \
              without sockets"
         )));
     }
@@ -153,7 +153,7 @@ fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
         return Ok(first.cloned().collect());
     }
     if inetd {
-        term::note("inetd listens in this server's place: it is tested only without sockets");
+        term::note("this server is started by inetd: it is tested only without sockets");
         return Ok(vec![SCRIPT.to_owned()]);
     }
     let others = nest_machine::MODELS.iter().map(|m| m.name.to_owned());

@@ -41,7 +41,7 @@ pub fn watch(args: &Run) -> Result<ExitCode, Failure> {
             Err(failure) => {
                 failure.report();
                 term::note(match server {
-                    Some(_) => "the old server goes on; waiting for a change",
+                    Some(_) => "the old server continues; waiting for a change",
                     None => "waiting for a change",
                 });
             }

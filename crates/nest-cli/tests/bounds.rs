@@ -48,7 +48,7 @@ fn messages_times_and_memory_are_said() {
         "per-connection variables 64 64 64",
         "queued output (outputBuffer) 128K 128K 128K",
         "stack of an action - 256K 256K",
-        "not among it:",
+        "not included:",
     ] {
         assert!(said.contains(part), "{part}\n{}", ended.out);
     }
@@ -109,7 +109,7 @@ fn what_is_not_allowed_fails_and_is_named() {
     assert_eq!(memory("1M").with_status(0).out, "");
     memory("100K")
         .with_status(1)
-        .err_has("a connection of the event server can take ")
+        .err_has("a connection of the event server can use ")
         .err_has("--max-connection-memory allows 100K")
         .err_has("stack of an action 256K; queued output 128K (lower outputBuffer)");
     memory("0").with_status(2).err_has("write bytes, as in 512");
@@ -126,7 +126,7 @@ fn what_is_not_allowed_fails_and_is_named() {
     );
     deadlines("own.nest")
         .with_status(1)
-        .err_has("no TIMEOUT rule, and $timeout takes idleTimeout away (START)");
+        .err_has("no TIMEOUT rule, and $timeout disables idleTimeout (START)");
     place.write("bad.nest", "%%\n\"A\" { $9; }\n");
     place
         .nest(&["check", "--bounds", "bad.nest"])

@@ -102,7 +102,7 @@ fn what_cannot_be_read_is_a_finding() {
     place
         .nest(&["check", "program"])
         .with_status(1)
-        .out_has("this is no text file");
+        .out_has("this is not a text file");
     place.write(
         "long.nest",
         [&[b'a'; 100_000][..], b"\n%%\n\"A\" { }\n"].concat(),
@@ -193,7 +193,7 @@ fn witnesses_are_played() {
         "{}",
         third.out
     );
-    played("4").with_status(1).err_has("about no conversation");
+    played("4").with_status(1).err_has("has no conversation");
     played("5").with_status(2).err_has("there is no finding 5");
     let lines = "%%\n\"hello\" { $reply(\"hello\\n\"); }\n\"bye\\n\" { $close(); }\n";
     place.write("b.nest", lines);
@@ -316,7 +316,7 @@ fn what_may_be_missing_is_said() {
     );
     let shown = place.nest(&["check", "a.nest"]).with_status(0);
     assert_eq!(shown.out, "");
-    let why = "what the action of `a` does to states is not clear";
+    let why = "the effect of the action of `a` on states is not known exactly";
     shown
         .err_has(&format!("a.nest: W0202 and W0204 may be missing: {why}\n"))
         .err_has("a.nest: no errors\n");
@@ -326,6 +326,6 @@ fn what_may_be_missing_is_said() {
     let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
     assert_eq!(
         found,
-        serde_json::json!({"untold": why, "codes": ["W0202", "W0204"]})
+        serde_json::json!({"incomplete": why, "codes": ["W0202", "W0204"]})
     );
 }

@@ -51,7 +51,7 @@ fn the_ending_says_the_format() {
     place
         .nest(&["graph", "known.nest", "-o", "y.png"])
         .with_status(2)
-        .err_has("y.png: no picture has that ending; it may be .svg, .dot, .mmd or .json");
+        .err_has("y.png: unknown file name extension; use .svg, .dot, .mmd or .json");
     assert!(!common::there(&place.path("y.png")));
 }
 
@@ -194,7 +194,7 @@ fn the_way_to_a_finding() {
     place
         .nest(&["graph", "never.nest", "--replay", "1"])
         .with_status(1)
-        .err_has("finding 1 is about no conversation");
+        .err_has("finding 1 has no conversation");
     // 2^13 sets are too many to be followed one by one.
     let mut text = String::from("%state");
     (0..13).for_each(|n| text += &format!(" F{n}"));

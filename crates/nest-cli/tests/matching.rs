@@ -33,13 +33,13 @@ fn the_whole_is_said() {
     assert_eq!(
         ended.out,
         concat!(
-            "Automaton 1: code, for one choice of what can be active\n",
+            "Automaton 1: code, for one combination of active rules\n",
             "  22 states, 13 byte classes, 1 register, 1 condition, about 6K of C\n",
             "  line 5    greet            $2 in the same pass, 1 end kept\n",
             "  line 7                     $2 at fixed distances\n",
             "  line 8    quit\n",
             "\n",
-            "Automaton 2: code, for one choice of what can be active\n",
+            "Automaton 2: code, for one combination of active rules\n",
             "  29 states, 16 byte classes, 3 registers, 2 conditions, about 8K of C\n",
             "  line 5    greet            $2 in the same pass, 1 end kept\n",
             "  line 6    set              $2 $4 in the same pass, 2 ends kept\n",
@@ -64,17 +64,17 @@ fn what_does_not_fit_is_named_with_its_limit() {
             "  4 states, 4 byte classes, 0 registers, 1 condition, about 1,020 bytes of C\n",
             "  line 5    both\n",
             "\n",
-            "Apart: its own automaton would have more than 100 states\n",
+            "Matched separately: its own automaton would have more than 100 states\n",
             "  without its element 3, (\"a\"|\"b\"){9}, it would have 4 states\n",
             "  %option matchingStates raises the limit\n",
-            "  by a table of its own, 1,026 states\n",
+            "  by its own table, 1,026 states\n",
             "  line 3    count            $1 at fixed distances\n",
             "\n",
-            "Apart: with it the automaton would have more than 100 states\n",
-            "  alone it has 63 states, and as it may begin with 256 different bytes they multiply with the\n",
-            "  others'\n",
+            "Matched separately: with it the automaton would have more than 100 states\n",
+            "  alone it has 63 states, which multiply with those of other rules, because it may begin with 256\n",
+            "  different bytes\n",
             "  %option matchingStates raises the limit\n",
-            "  by a table of its own, 63 states\n",
+            "  by its own table, 63 states\n",
             "  line 4    line             $1 at fixed distances\n",
         )
     );
@@ -86,15 +86,15 @@ fn options_are_named_as_reasons() {
     let cases = [
         (
             "matching table",
-            "Automaton 1: a table, as %option matching asks, for one choice ",
+            "Automaton 1: a table, as required by %option matching, for one combination ",
         ),
         (
             "matching code",
-            "Automaton 1: code, as %option matching asks, for one choice ",
+            "Automaton 1: code, as required by %option matching, for one combination ",
         ),
         (
             "matching apart",
-            "Apart: %option matching apart asks for it\n",
+            "Matched separately: required by %option matching apart\n",
         ),
         (
             "matchingCode 4200",
@@ -102,7 +102,7 @@ fn options_are_named_as_reasons() {
         ),
         (
             "matchingCode 500",
-            "Apart: with it the automaton would take ",
+            "Matched separately: with it the automaton would take ",
         ),
         ("matchingCode 500", "%option matchingCode raises the limit"),
         (
@@ -182,7 +182,10 @@ fn what_is_generated_says_the_same_and_agrees() {
             if object["matching"] == "apart" {
                 standalone += 1;
                 let why = object["why"].as_str().unwrap();
-                assert!(server.contains(&format!("apart: {why}; ")), "no {why}");
+                assert!(
+                    server.contains(&format!("matched separately: {why}; ")),
+                    "no {why}"
+                );
                 continue;
             }
             registers = registers.max(object["registers"].as_u64().unwrap());

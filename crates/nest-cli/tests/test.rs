@@ -115,7 +115,7 @@ fn a_server_that_hangs_is_noticed() {
     place
         .nest(&quick(&["--timeout", "1s", "greet.nest"]))
         .with_status(1)
-        .err_has("a pattern takes for ever to compare, in known.md: ");
+        .err_has("a pattern takes too long to compare, in known.md: ");
     place
         .nest(&quick(&["--timeout", "0s", "greet.nest"]))
         .with_status(2)
@@ -308,7 +308,7 @@ fn what_is_not_reached_is_said() {
     place
         .nest(&quick(&["--generate", "odd.nest"]))
         .with_status(0)
-        .out_has("late in DEFAULT ODD: nothing that was tried leads to these states")
+        .out_has("late in DEFAULT ODD: no conversation that was tried leads to these states")
         .out_has("crash in DEFAULT: the server ends there, with signal");
     let page = place.read("odd-cases.md");
     assert!(

@@ -10,7 +10,7 @@ use nest_machine::matching::{Matching, words};
 /// A line for each automaton, and for each rule whose parts or separate matching need an
 /// explanation.
 pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
-    w.line("\n/* How rules are matched; nest check --explain-matching tells more.");
+    w.line("\n/* How rules are matched; nest check --explain-matching shows more.");
     for (n, automaton) in (1..).zip(&matching.automata) {
         line(
             w,
@@ -23,8 +23,13 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
     }
     for (i, rule) in m.rules.iter().enumerate() {
         let standalone = matching.standalone.get(&i);
-        let standalone =
-            standalone.map(|why| format!("apart: {}; {}", why.text(m), words::alone(m, i)));
+        let standalone = standalone.map(|why| {
+            format!(
+                "matched separately: {}; {}",
+                why.text(m),
+                words::alone(m, i)
+            )
+        });
         let parts = words::parts(m, matching, i);
         let parts = Some(parts).filter(|text| !text.is_empty());
         let said: Vec<String> = standalone.into_iter().chain(parts).collect();

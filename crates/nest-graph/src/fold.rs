@@ -1,6 +1,7 @@
-//! From conversations to a picture that can be read.
+//! Simplifies the graph of conversations to a readable picture.
 //!
-//! What a rule does alike in many sets is drawn once, at a node that stands for all of these.
+//! A rule that does the same in many sets is drawn once, at a node that represents all of these
+//! sets.
 
 use crate::by::By;
 use crate::condition::condition;
@@ -9,22 +10,23 @@ use crate::graph::{Edge, Graph, Kind, Label, Node, Note};
 use crate::text::{cells, plain, short, title};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// As many sets at least share what is drawn once.
+/// The minimum number of sets for a shared node.
 const MANY: usize = 3;
-/// And where it leads from one set to another: the way through a few is better seen.
+/// The same for rules that lead from one set to another: for a few sets, separate arrows are
+/// clearer.
 const MANY_LEAD: usize = 5;
-/// Lines beneath a picture that tell findings.
+/// The maximum number of findings listed below a picture.
 const MOST_FINDINGS: usize = 20;
-/// More nodes that stand for several are no help.
+/// The maximum number of nodes that represent several sets.
 const MOST_SEVERAL: usize = 4;
-/// With more arrows than this nobody sees where one leads.
+/// The maximum number of arrows: with more, it is not visible where one leads.
 const MOST_EDGES: usize = 120;
-/// Names that stand in one line are not longer together.
+/// The maximum length of a line of names.
 const LINE: usize = 24;
-/// More lines of names are not written.
+/// The maximum number of lines of names.
 const MOST_LINES: usize = 5;
 
-/// What a rule does, seen from where it does it.
+/// What a rule does, relative to the set in which it does it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Does {
     Stays,
@@ -40,7 +42,7 @@ impl Conversation<'_> {
             .unwrap_or_else(|| self.by_states())
     }
 
-    /// The picture with these sets joined; nothing if it would be all lines.
+    /// The picture with these sets joined; `None` if it would have too many lines.
     fn of_groups(&self, groups: &[Vec<usize>]) -> Option<Graph> {
         let mut steps = self.steps(groups);
         let path = self.path(groups);
@@ -91,7 +93,7 @@ impl Conversation<'_> {
                 edges.push(Edge {
                     from: a,
                     to: b,
-                    // What connects begins with START, or without it.
+                    // A conversation begins with START's action, or without one.
                     labels: if self.m.start.is_none() && a == 0 {
                         Vec::new()
                     } else {
@@ -139,7 +141,7 @@ impl Conversation<'_> {
         text
     }
 
-    /// What stands beneath.
+    /// The text below the picture.
     fn notes(&self, groups: usize) -> Vec<Note> {
         let mut notes = Vec::new();
         let mut say = |text: String, finding: bool| notes.push(Note { text, finding });
@@ -161,7 +163,7 @@ impl Conversation<'_> {
         notes
     }
 
-    /// The findings, a line each; of very many the first.
+    /// The findings, one per line; only the first if there are very many.
     pub(crate) fn findings(&self) -> Vec<Note> {
         let line = |mark: &crate::marks::Mark| Note {
             text: format!(
@@ -268,7 +270,7 @@ impl Conversation<'_> {
         node
     }
 
-    /// Where it is, in words; nothing if that takes a list.
+    /// The description of a group of sets; `None` if it would be a list.
     fn several_name(&self, one: &Several, groups: &[Vec<usize>]) -> Option<String> {
         if one.sets.len() == groups.len() {
             return Some("everywhere".into());
@@ -282,7 +284,7 @@ impl Conversation<'_> {
         {
             return Some(format!("all but {}", self.set_name(*set).join(" ")));
         }
-        // A rule's condition, if it holds in exactly these.
+        // A rule's condition, if it is true in exactly these sets.
         let rules = one.leads.values().flat_map(|by| by.keys());
         rules.chain(one.stays.keys()).find_map(|by| {
             let cond = match by {
@@ -299,14 +301,14 @@ impl Conversation<'_> {
         })
     }
 
-    /// Takes out of `steps` what is alike in many groups. The way that is shown stays.
+    /// Removes from `steps` those that are the same in many groups. The highlighted path stays.
     fn several(
         &self,
         groups: &[Vec<usize>],
         steps: &mut Steps,
         path: &BTreeSet<(Place, Place, By)>,
     ) -> Vec<Several> {
-        // What each rule does, and where.
+        // What each rule does, and in which sets.
         let mut does: BTreeMap<By, BTreeMap<Does, BTreeMap<usize, bool>>> = BTreeMap::new();
         let mut runs: BTreeMap<By, BTreeSet<usize>> = BTreeMap::new();
         for ((from, to), by) in steps.iter() {
@@ -372,7 +374,8 @@ impl Conversation<'_> {
     }
 }
 
-/// Where it cannot be told what an action does, and so it may lead to all groups, one arrow says so.
+/// If the effect of an action is unknown, so that it may lead to all groups, one arrow represents
+/// this.
 fn join_vague(groups: usize, steps: &mut Steps, path: &BTreeSet<(Place, Place, By)>) {
     let mut leads: BTreeMap<(Place, By), usize> = BTreeMap::new();
     for ((from, to), by) in steps.iter().filter(|((_, to), _)| *to != Place::Exit) {
@@ -397,7 +400,7 @@ fn join_vague(groups: usize, steps: &mut Steps, path: &BTreeSet<(Place, Place, B
     }
 }
 
-/// What rules do alike in several groups.
+/// What rules do in the same way in several groups.
 #[derive(Default)]
 struct Several {
     sets: BTreeSet<usize>,
@@ -406,7 +409,7 @@ struct Several {
 }
 
 impl Several {
-    /// Labels that need not be written.
+    /// Labels that can be omitted.
     fn saves(&self) -> usize {
         let all = self.stays.len() + self.leads.values().map(BTreeMap::len).sum::<usize>();
         all * (self.sets.len() - 1)
@@ -421,7 +424,7 @@ pub(crate) fn count(n: usize, what: &str) -> String {
     }
 }
 
-/// Names, a few in a line.
+/// Names, several per line.
 pub(crate) fn lines(names: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for name in names {
@@ -442,7 +445,7 @@ pub(crate) fn lines(names: &[String]) -> Vec<String> {
     lines
 }
 
-/// Words, a few in a line.
+/// Words, several per line.
 fn wrapped(text: &str) -> Vec<String> {
     let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
     lines(&words)

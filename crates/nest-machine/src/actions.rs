@@ -89,7 +89,7 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
                 "call {}(self, …) of nest.h in a function that an action gave $self",
                 d.c
             )),
-            _ => reported.help("directives belong into actions"),
+            _ => reported.help("directives belong in actions"),
         });
     }
 }
@@ -210,7 +210,7 @@ impl Scan<'_, '_> {
                 if self.broken_literal(i) {
                     return;
                 }
-                let what = format!("{word} lacks its arguments in parentheses");
+                let what = format!("{word} needs its arguments in parentheses");
                 return self.report(Diag::E0403, &at, what, &usage);
             }
             (form, Some(call)) => match self.arguments(directive, form, &call, &at) {
@@ -233,7 +233,7 @@ impl Scan<'_, '_> {
             .braces
             .get_or_insert_with(|| lexer::pairs(self.tokens, b'{', b'}').0);
         let Some(close) = braces.get(i + 1).copied().flatten() else {
-            let what = "$block lacks its braces".to_string();
+            let what = "$block needs braces".to_string();
             let help = "it is written $block { … }";
             return self.report(Diag::E0403, at, what, help);
         };
@@ -245,7 +245,7 @@ impl Scan<'_, '_> {
         });
         if value {
             let what = "$block gives no value".to_string();
-            let help = "it is a statement: let it set a variable, and use that behind it";
+            let help = "it is a statement: set a variable in it, and use the variable after it";
             return self.report(Diag::E0403, at, what, help);
         }
         self.uses.push(Use {
@@ -261,13 +261,14 @@ impl Scan<'_, '_> {
         let n: u32 = digits.parse().unwrap_or(u32::MAX);
         match self.owner {
             Owner::Special(name) => {
-                let what = format!("{name} matches nothing, so there is no part {digits}");
+                let what = format!("{name} has no pattern, so there is no part {digits}");
                 self.report(Diag::E0402, at, what, "");
                 None
             }
             Owner::Rule(parts) if n as usize > parts => {
-                let what = format!("there is no part {digits}: the pattern has {parts}");
-                let help = "blanks separate the parts; $0 is the whole match";
+                let s = if parts == 1 { "" } else { "s" };
+                let what = format!("there is no part {digits}: the pattern has {parts} element{s}");
+                let help = "blanks separate the elements; $0 is the whole match";
                 self.report(Diag::E0402, at, what, help);
                 None
             }
@@ -316,7 +317,7 @@ impl Scan<'_, '_> {
             && rest.len() > 1
         {
             // To C it is 1, as a length.
-            let what = format!("{SYNC} stands where the length stands");
+            let what = format!("{SYNC} is in the place of the length");
             let help = format!(
                 "write {}; NEST_WHOLE as the length is what comes until the client stops sending",
                 directive.usage

@@ -72,9 +72,9 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                 Diagnostic::new(Code::E0410, inner(text.span, &token.at), what)
                     .label(
                         inner(text.span, &block.head),
-                        "the block ends only at its brace",
+                        "a block must not be left before its closing brace",
                     )
-                    .help("store in a variable what shall happen, and do it after the block"),
+                    .help("store the decision in a variable, and act on it after the block"),
             );
         }
     }

@@ -178,7 +178,7 @@ impl Reader<'_> {
                 }
                 _ if is_type_only(node) => self.no_variable(text, node),
                 _ => {
-                    let what = "this is no declaration".to_string();
+                    let what = "this is not a declaration".to_string();
                     let help = "before the first rule stand per-connection declarations; \
                                 statements belong into START's action";
                     self.report(Diag::E0502, text, at, what, help);

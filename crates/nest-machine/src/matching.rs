@@ -1,7 +1,7 @@
-//! How the rules of a machine are matched: which of them side by side in one automaton, which apart.
+//! How the rules of a machine are matched: which of them in a product automaton, which separately.
 //!
-//! The result is the same in every case (`docs/language.md`, Matching), only the cost differs. Must
-//! not know: the C that comes of it.
+//! The selected rule is the same in every case (`docs/language.md`, Matching); only the cost differs.
+//! Must not know: the generated C.
 
 mod size;
 pub mod words;
@@ -12,7 +12,7 @@ use nest_pattern::{Cuts, Member, Product, Tagged};
 use size::Size;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Automata of more states become tables: compilers take long for a function of so many labels.
+/// Larger automata become tables, because C compilers are slow for a function with so many labels.
 const DIRECT: usize = 400;
 
 /// How a machine's rules are matched.
@@ -22,57 +22,57 @@ pub struct Matching {
     pub conditions: Vec<Cond>,
     /// The condition of each rule.
     pub condition_of: Vec<usize>,
-    /// Whether all choices of conditions that can hold together are known, and no others have an
+    /// Whether all combinations of true conditions are known. Other combinations then have no
     /// automaton.
     pub foreseen: bool,
-    /// Rules side by side. Two automata never run together.
+    /// The product automata. Two of them never run together.
     pub automata: Vec<Automaton>,
-    /// Rules apart, and why.
+    /// The rules that are matched separately, and why.
     pub standalone: BTreeMap<usize, Reason>,
-    /// Rules whose parts take a second pass though they are in an automaton, and why.
+    /// The rules of an automaton whose parts need a second pass, and why.
     pub untagged: BTreeMap<usize, Reason>,
-    /// Where the elements of each rule end, as far as it is known when it is decided.
+    /// Where the elements of each rule end, if that is known when the rule is selected.
     pub cuts: Vec<Option<Cuts>>,
 }
 
-/// Why a rule is matched apart.
+/// Why a rule is matched separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// `%option matching apart`.
     Requested,
     /// Its own automaton has too many states.
     Rule,
-    /// With the others there are more than `matchingStates`.
+    /// With the other rules there are more states than `matchingStates`.
     States,
-    /// With the others it is more than `matchingCode`: so many bytes.
+    /// With the other rules the C code exceeds `matchingCode`; it has this many bytes.
     Code(usize),
 }
 
 /// Rules that may be active together, and their product.
 #[derive(Clone, Debug)]
 pub struct Automaton {
-    /// The rules, ascending: members of the product.
+    /// The rules in ascending order, which are the members of the product.
     pub rules: Vec<usize>,
-    /// Their conditions, and no others: it runs while one of these holds.
+    /// The conditions of these rules. The automaton runs while one of them is true.
     pub conditions: BTreeSet<usize>,
-    /// Exactly these of its group hold whenever it runs; nothing if that differs, and is asked for.
+    /// The conditions that are true whenever it runs. `None`: they vary and are tested at run time.
     pub active: Option<Active>,
-    /// The one of them that always holds, if any does.
+    /// The condition that is always true, if there is one.
     always: Option<usize>,
     /// The product.
     pub product: Product,
-    /// As code rather than as a table.
+    /// Whether it becomes code rather than a table.
     pub direct: bool,
 }
 
 /// The conditions of a group while an automaton runs.
 #[derive(Clone, Debug)]
 pub struct Active {
-    /// Those that hold.
+    /// The conditions that are true.
     pub hold: BTreeSet<usize>,
-    /// The others of the group: they do not.
+    /// The other conditions of the group, which are false.
     pub others: BTreeSet<usize>,
-    /// Nothing else of the group ever holds.
+    /// Whether no other combination of the group ever occurs.
     pub alone: bool,
 }
 
@@ -85,7 +85,7 @@ impl Automaton {
             || (self.conditions.len() == 1 && self.conditions.contains(&condition))
     }
 
-    /// About how many bytes of C it takes.
+    /// The estimated number of bytes of C.
     #[must_use]
     pub fn size(&self) -> usize {
         if self.direct {
@@ -109,7 +109,7 @@ impl Automaton {
 }
 
 impl Matching {
-    /// Decides for `m`. The same machine, the same answer.
+    /// Decides for `m`. The result depends only on `m`.
     #[must_use]
     pub fn of(m: &Machine) -> Matching {
         let mut conditions: Vec<Cond> = Vec::new();
@@ -126,7 +126,7 @@ impl Matching {
                     })
             })
             .collect();
-        // Actions that are understood say which conditions ever hold together.
+        // If all actions are understood, it is known which conditions can be true together.
         let reach = (m.settings.strategy != Strategy::Standalone).then(|| Reach::of(m));
         let together = reach.filter(|reach| reach.exact).and_then(|reach| {
             let sets = reach.together(&conditions)?.into_iter();
@@ -167,8 +167,8 @@ impl Matching {
         matching
     }
 
-    /// One group: side by side as many as can be, the others apart. `active`: what can hold of it,
-    /// if that is known.
+    /// Adds a group: as many rules as possible in one automaton, the others separately. `active`:
+    /// the combinations that occur, if they are known.
     fn add(&mut self, m: &Machine, rules: &[usize], active: &[Active]) {
         if m.settings.strategy == Strategy::Standalone {
             let reasons = rules.iter().map(|rule| (*rule, Reason::Requested));
@@ -249,7 +249,7 @@ impl Matching {
         self.automata.push(automaton);
     }
 
-    /// An automaton for each choice of conditions that can hold, if they are few and small.
+    /// One automaton for each combination of conditions, if the automata are few and small.
     fn specialised(
         &self,
         m: &Machine,
@@ -277,7 +277,7 @@ impl Matching {
         small.then_some(automata)
     }
 
-    /// The automaton of some rules, if it keeps to the limits.
+    /// The automaton of some rules, if it is within the limits.
     fn merge(
         m: &Machine,
         condition_of: &[usize],
@@ -324,14 +324,14 @@ impl Matching {
         Ok(automaton)
     }
 
-    /// Most tags of a rule.
+    /// The largest number of tags of a rule.
     #[must_use]
     pub fn tags(&self) -> usize {
         let tags = self.cuts.iter().flatten().map(|c| c.tags.len());
         tags.max().unwrap_or(0)
     }
 
-    /// Most registers of an automaton.
+    /// The largest number of registers of an automaton.
     #[must_use]
     pub fn registers(&self) -> usize {
         let registers = self.automata.iter().map(|a| a.product.registers);
@@ -339,15 +339,15 @@ impl Matching {
     }
 }
 
-/// So many automata at most for the conditions of one group that can hold together.
+/// The maximum number of automata for the combinations of one group.
 const SPECIALISED: usize = 8;
 
-/// Some of the candidates, by their places.
+/// Indices of some of the candidates.
 type Chosen = BTreeSet<usize>;
 const NONE: Chosen = BTreeSet::new();
 
 /// Chooses as many of `all` as fit, or almost as many, the smallest first. Returns their automaton,
-/// which they are, and why there are no more. `known`: all together do not fit. The search goes from
+/// their indices, and why there are no more. `known`: the reason why all together do not fit. The search goes from
 /// small to large, because an automaton that does not fit costs most; if its size is known, the next
 /// step is in proportion to it. `used` bytes of `capacity` are already used.
 fn most(
@@ -405,21 +405,21 @@ fn most(
     (best, order[..fits].iter().copied().collect(), why)
 }
 
-/// The search ends this near to what fits: one part in so many.
+/// The search ends when it is this close to the limit: one part in so many.
 const WITHIN: usize = 24;
 
-/// A rule on its way into an automaton.
+/// A rule that may become part of an automaton.
 struct Candidate {
     rule: usize,
     cuts: Cuts,
-    /// Without tags.
+    /// Its automaton without tags.
     plain: Tagged,
-    /// With them, if there are any and they fit.
+    /// Its automaton with tags, if there are any and it is small enough.
     tagged: Option<Tagged>,
 }
 
 impl Candidate {
-    /// Nothing if it does not fit at all.
+    /// `None` if it is too large even without tags.
     fn of(rule: &Rule, number: usize, budget: usize) -> Option<Candidate> {
         let cuts = Cuts::of(&rule.nfa, &rule.requested);
         let plain = plain(rule, budget)?;
@@ -442,7 +442,7 @@ impl Candidate {
     }
 }
 
-/// The automaton of a rule that keeps no boundary.
+/// The automaton of a rule without tags.
 fn plain(rule: &Rule, budget: usize) -> Option<Tagged> {
     let built = match &rule.dfa {
         Some(dfa) => Tagged::plain(dfa),
@@ -451,8 +451,8 @@ fn plain(rule: &Rule, budget: usize) -> Option<Tagged> {
     (built.accepts.len() <= budget).then_some(built)
 }
 
-/// Conditions that hold together in one of the sets are in one group, and so are those that they
-/// meet.
+/// Groups conditions: two conditions that are true together in one of the sets are in the same
+/// group, transitively.
 fn meeting(sets: &[BTreeSet<usize>]) -> Vec<BTreeSet<usize>> {
     let mut groups: Vec<BTreeSet<usize>> = Vec::new();
     for set in sets.iter().filter(|set| !set.is_empty()) {
@@ -471,7 +471,7 @@ fn meeting(sets: &[BTreeSet<usize>]) -> Vec<BTreeSet<usize>> {
     groups
 }
 
-/// Conditions that may hold together are in one group, and so are those that they meet.
+/// Groups conditions: two conditions that may be true together are in the same group, transitively.
 fn groups(conditions: &[Cond]) -> Vec<BTreeSet<usize>> {
     let mut of: Vec<usize> = (0..conditions.len()).collect();
     let mut steps = STEPS;
@@ -492,17 +492,17 @@ fn groups(conditions: &[Cond]) -> Vec<BTreeSet<usize>> {
     roots.into_iter().map(members).collect()
 }
 
-/// Most steps of a search, over all pairs: an answer of yes beyond it costs speed, nothing else.
+/// The maximum number of steps for all pairs. Beyond it the answer is yes, which costs only speed.
 const STEPS: usize = 200_000;
 
-/// Whether some set of states makes both hold; yes if it would take too long to tell.
+/// Whether some set of states makes both true; yes if the search would take too long.
 fn may_hold_together(a: &Cond, b: &Cond, steps: &mut usize) -> bool {
     let (mut states, mut lasts) = (BTreeSet::new(), BTreeSet::new());
     for cond in [a, b] {
         atoms(cond, &mut states, &mut lasts);
     }
     let states: Vec<u32> = states.into_iter().collect();
-    // Another one than all that are named stands for the rest.
+    // One state that no condition names represents all others.
     let mut others = lasts.into_iter().map(Some).chain([None]);
     others.any(|last| {
         let known = Known {
@@ -514,7 +514,7 @@ fn may_hold_together(a: &Cond, b: &Cond, steps: &mut usize) -> bool {
     })
 }
 
-/// What is assumed of the states: which are known, and those of them that hold.
+/// The assumptions about states: which are known, and which of those are set.
 #[derive(Clone, Copy)]
 struct Known {
     states: u64,
@@ -523,7 +523,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether all may hold; `unknown` are the states of which nothing is assumed yet.
+    /// Whether all may be true; nothing is assumed yet of the states in `unknown`.
     fn allows(self, all: [&Cond; 2], unknown: &[u32], steps: &mut usize) -> bool {
         if *steps == 0 {
             return true;
@@ -546,7 +546,7 @@ impl Known {
         }
     }
 
-    /// Whether it holds, as far as that can be told.
+    /// Whether it is true, if that is known.
     fn value(self, cond: &Cond) -> Option<bool> {
         match cond {
             Cond::True => Some(true),
@@ -558,7 +558,7 @@ impl Known {
         }
     }
 
-    /// One that is `decides` decides; all others must be known.
+    /// One operand with the value `decides` decides; otherwise all must be known.
     fn joined(self, all: &[Cond], decides: bool) -> Option<bool> {
         let mut value = Some(!decides);
         for cond in all {

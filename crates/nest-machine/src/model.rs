@@ -1,12 +1,13 @@
-//! The machine as data: a small language of its own, all names resolved, all values settled.
+//! The machine as data: all names are resolved and all values are known.
 //!
-//! **States** are numbers: 0 is START, 1 is DEFAULT, then as declared; a set of states is a
-//! 64-bit mask. **Rules** are pattern rules in matching order (of equals the lower number wins);
-//! START and END are actions apart. A rule is active when its [`Cond`] holds over the states and
-//! the state marked last. Its **matcher** is the [`Dfa`] if the pattern fits the budget, else the
-//! ordered [`Nfa`]; both decide alike. **Timers** are TIMEOUT rules, in a list of their own; of
-//! those whose condition holds the shortest fires first, of equals the lower number. **Actions** are C text plus the places ([`Use`]) where
-//! something else must stand; an emitter replaces exactly those and leaves the rest untouched.
+//! **States** are numbers: 0 is START, 1 is DEFAULT, then as declared. A set of states is a 64-bit
+//! mask. **Rules** are pattern rules in matching order: among equal matches the lower number wins.
+//! The actions of START and END are separate. A rule is active if its [`Cond`] is true for the
+//! states and the state that was set last. Its **matcher** is the [`Dfa`] if that is within the
+//! limit, otherwise the ordered [`Nfa`]; both give the same result. **Timers** are TIMEOUT rules,
+//! in a list of their own: among the active ones the one with the shortest time fires first, among
+//! equal times the one with the lower number. **Actions** are C text with a list of places
+//! ([`Use`]). An emitter replaces these places and leaves the rest unchanged.
 
 pub use crate::models::{Globals, Kept, MODELS, Model, ModelKind};
 use crate::options::row::OptionInfo;
@@ -37,7 +38,7 @@ pub struct Machine {
     pub end: Option<Action>,
     /// `%{ %}` of the declarations.
     pub prologue: Vec<Code>,
-    /// Per-connection variables and what else stood among them.
+    /// Per-connection variables, and the other C code among them.
     pub locals: Locals,
     /// The start-up section.
     pub startup: Startup,
@@ -92,15 +93,15 @@ pub struct Rule {
     pub parts: usize,
     /// The elements as they are written, for messages.
     pub elements: Vec<String>,
-    /// The elements (from 0) whose places its action needs.
+    /// The elements (from 0) whose positions its action needs.
     pub requested: BTreeSet<u32>,
-    /// Whether others may ask for any: functions that the action hands `$self`.
+    /// Whether functions that the action gives `$self` may use any other element.
     pub open: bool,
     /// The ordered NFA.
     pub nfa: Nfa,
-    /// The DFA, if it fits the budget.
+    /// The DFA, if it is within the limit.
     pub dfa: Option<Dfa>,
-    /// What runs.
+    /// The action.
     pub action: Action,
 }
 
@@ -119,7 +120,7 @@ pub struct Timer {
     pub cond: Cond,
     /// Milliseconds of silence.
     pub after: u32,
-    /// What runs.
+    /// The action.
     pub action: Action,
 }
 
@@ -128,9 +129,9 @@ pub struct Timer {
 pub enum Cond {
     /// Always.
     True,
-    /// The state holds.
+    /// The state is set.
     State(u32),
-    /// The state was marked last.
+    /// The state was the last one set.
     Last(u32),
     /// Not.
     Not(Box<Cond>),
@@ -140,7 +141,7 @@ pub enum Cond {
     Or(Vec<Cond>),
 }
 
-/// What stands before the first rule.
+/// The C code before the first rule.
 #[derive(Clone, Debug, Default)]
 pub struct Locals {
     /// One group for each C declaration, type or preprocessor line, in order.
@@ -151,7 +152,7 @@ pub struct Locals {
     pub macros: Vec<MacroFix>,
 }
 
-/// A C declaration of per-connection variables; of none: all of it is in `specifiers`.
+/// A C declaration of per-connection variables. If it declares none, all of it is in `specifiers`.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Its specifiers (`const struct {…}`), without storage class.
@@ -169,88 +170,89 @@ pub struct Variable {
     pub name: String,
     /// The declarator; `hole` is the name in it.
     pub declarator: Code,
-    /// The name's place in the declarator.
+    /// The position of the name in the declarator.
     pub hole: Range<usize>,
     /// Uses of variables in the declarator (array sizes).
     pub uses: Vec<Use>,
     /// `T x[] = …`: the size comes from the initialiser.
     pub unsized_array: bool,
-    /// Copied as a compound literal (arrays, lists, const) rather than assigned.
+    /// Initialised by copying a compound literal (arrays, lists, const) instead of by assignment.
     pub aggregate: bool,
     /// The initialiser with its uses.
     pub initialiser: Option<Action>,
 }
 
-/// A `#define` of the specification to be written again.
+/// A `#define` of the specification that is emitted again.
 #[derive(Clone, Debug)]
 pub struct MacroFix {
     /// The macro.
     pub name: String,
-    /// From behind the name to the end: parameters and body, the uses in it.
+    /// Everything after its name: parameters and body, with the uses in them.
     pub rest: Action,
 }
 
-/// The start-up section, sorted.
+/// The start-up section, divided by destination.
 #[derive(Clone, Debug, Default)]
 pub struct Startup {
-    /// Before the actions: preprocessor lines, types, static and extern declarations, prototypes.
+    /// Emitted before the actions: preprocessor lines, types, static and extern declarations,
+    /// prototypes.
     pub file_scope: Vec<Code>,
-    /// Function definitions, behind the actions.
+    /// Function definitions, emitted after the actions.
     pub functions: Vec<Code>,
-    /// main's.
+    /// Statements of main.
     pub main: Vec<Code>,
 }
 
 /// `%option framing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Matching goes on until it is decided.
+    /// Matching continues until a rule is selected.
     Stream,
-    /// What one receive delivered is a message.
+    /// The bytes of one receive call are a message.
     Message,
 }
 
-/// `%option matching`: what becomes of the rules' automata.
+/// `%option matching`: how rules are matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// What is fastest within the limits.
+    /// The fastest method within the limits.
     #[default]
     Auto,
-    /// Side by side, each state as C code.
+    /// One product automaton as C code.
     Code,
-    /// Side by side, as a table.
+    /// One product automaton as a table.
     Table,
-    /// Each rule by itself.
+    /// Each rule separately.
     Standalone,
 }
 
-/// All options, settled.
+/// The values of all options.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The model.
     pub model: ModelKind,
-    /// Most simultaneous clients.
+    /// The maximum number of clients.
     pub max_clients: u32,
     /// stream or message.
     pub framing: Framing,
-    /// What becomes of the rules' automata.
+    /// How rules are matched.
     pub strategy: Strategy,
-    /// Most states of an automaton.
+    /// The maximum number of states of an automaton.
     pub matching_states: usize,
-    /// Most bytes of C of an automaton.
+    /// The maximum number of bytes of C of an automaton.
     pub matching_code: usize,
     /// Patterns ignore case.
     pub caseless: bool,
     /// Features that options select.
     pub features: Features,
-    /// The server's name unless an option says another.
+    /// The default name of the server.
     pub name: String,
-    /// What a running server may be told, and with what it starts.
+    /// The options of the running server and their initial values.
     pub run: Vec<RunOption>,
 }
 
 impl Settings {
-    /// Everything as when nobody says anything.
+    /// All defaults.
     #[must_use]
     pub fn new(name: &str) -> Settings {
         Settings {
@@ -273,6 +275,6 @@ impl Settings {
 pub struct RunOption {
     /// Its row in the table.
     pub info: &'static OptionInfo,
-    /// The specification's value, or the default, as text.
+    /// The value from the specification, or the default, as text.
     pub initial: String,
 }

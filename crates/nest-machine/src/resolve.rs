@@ -339,7 +339,7 @@ impl Resolver<'_> {
         let line = self.sources.line(rule.span.file, rule.span.start);
         let Some(ms) = options::duration(&after.text).filter(|ms| *ms > 0) else {
             let what = match after.text.as_str() {
-                "" => "TIMEOUT lacks its time".to_string(),
+                "" => "TIMEOUT needs a time".to_string(),
                 text => format!("`{text}` is not a valid time"),
             };
             cx.out.push(

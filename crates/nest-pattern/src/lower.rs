@@ -102,11 +102,10 @@ fn explain(stop: &Stop, pattern: &Pattern) -> Diagnostic {
         }
         Stop::TooDeep => {
             let message = format!(
-                "this pattern is too large: groups and macros stand inside each other more than \
-                 {DEPTH_LIMIT} deep"
+                "this pattern is too large: groups and macros are nested more than {DEPTH_LIMIT} \
+                 levels deep"
             );
-            Diagnostic::new(Code::E0311, pattern.span, message)
-                .help("write it with fewer groups inside groups")
+            Diagnostic::new(Code::E0311, pattern.span, message).help("nest fewer groups")
         }
         Stop::Undeclared(name) => {
             let message = format!("there is no pattern macro `{}`", name.text);

@@ -494,7 +494,7 @@ impl Section<'_, '_, '_, '_> {
                 Code::E0101,
                 start,
                 stop,
-                "C stands among the declarations",
+                "C code among the declarations",
                 "write it into `%{ %}`",
             );
         } else {
@@ -580,7 +580,7 @@ impl Section<'_, '_, '_, '_> {
             (
                 "not a declaration",
                 "declarations are %option, %state, %include, %{ %} and macros (`NAME text`); rules \
-                 stand behind the first `%%`",
+                 follow the first `%%`",
             )
         };
         self.r.report(Code::E0101, start, end, message, help);

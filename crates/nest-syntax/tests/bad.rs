@@ -177,8 +177,8 @@ struct s {
             &[
                 "W0101 1:1 `int n;` the variable is ignored: it is among the declarations",
                 "W0101 2:1 `FILE *log;` the variable is ignored: it is among the declarations",
-                "E0101 3:1 `int f(void);` C stands among the declarations",
-                "E0101 4:1 `typedef int t;` C stands among the declarations",
+                "E0101 3:1 `int f(void);` C code among the declarations",
+                "E0101 4:1 `typedef int t;` C code among the declarations",
                 "W0101 5:1 `struct s {\n int a;\n} b;` the variable is ignored: it is among the \
                  declarations",
             ],

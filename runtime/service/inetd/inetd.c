@@ -66,7 +66,7 @@ static int inetd_socket(void) {
     int type = 0, listening = 0, on = 1;
     socklen_t length = sizeof type;
     if (getsockopt(0, SOL_SOCKET, SO_TYPE, &type, &length) == -1 || type != SOCK_STREAM) {
-        return inetd_refuse("descriptor 0 is no stream socket; write 'stream' and 'tcp' into "
+        return inetd_refuse("descriptor 0 is not a stream socket; write 'stream' and 'tcp' in "
                             "inetd's configuration");
     }
     length = sizeof listening;
@@ -79,7 +79,7 @@ static int inetd_socket(void) {
         (void)setsockopt(0, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
     if (listening != 0 && inetd.kind == NEST__PIPE) {
-        return inetd_refuse("descriptor 0 listens, but neither for TCP nor on a Unix socket");
+        return inetd_refuse("descriptor 0 listens, but is neither a TCP nor a Unix socket");
     }
     return 0;
 }

@@ -89,7 +89,7 @@ static void logging_end(struct nest__line *line) {
         logging_begin(&told, text, "warn");
         nest__line_number(&told, dropped);
         nest__line_add(&told, dropped == 1 ? " line was" : " lines were");
-        nest__line_add(&told, " dropped: who reads the log was too slow\n");
+        nest__line_add(&told, " dropped: the reader of the log was too slow\n");
         if (logging_put(told.p, told.n)) {
             dropped = 0;
         }

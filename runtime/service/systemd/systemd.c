@@ -49,8 +49,7 @@ int nest__systemd_prepare(void) {
     }
     long n = systemd_number(count);
     if (n < 1 || n > NEST__LISTEN_MAX) {
-        nest__say("cannot listen: LISTEN_FDS is '%.20s'; from 1 to 16 sockets can be passed on",
-                  count);
+        nest__say("cannot listen: LISTEN_FDS is '%.20s'; it must be a number from 1 to 16", count);
         return -EINVAL;
     }
     systemd_count = (unsigned)n;
@@ -60,9 +59,9 @@ int nest__systemd_prepare(void) {
     unsetenv("LISTEN_FDNAMES");
     for (unsigned i = 0; i < systemd_count; i++) {
         if (fcntl(SYSTEMD_FIRST + (int)i, F_SETFD, FD_CLOEXEC) == -1) {
-            nest__say("cannot listen: systemd says that it has passed on %u sockets, and "
-                      "descriptor %u is closed",
-                      systemd_count, SYSTEMD_FIRST + i);
+            nest__say(
+                "cannot listen: systemd has announced %u sockets, but descriptor %u is closed",
+                systemd_count, SYSTEMD_FIRST + i);
             return -EBADF;
         }
     }
@@ -80,22 +79,22 @@ static int systemd_adopt(unsigned index) {
     int fd = SYSTEMD_FIRST + (int)index, type = 0, listening = 0, on = 1;
     socklen_t length = sizeof type;
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == -1) {
-        return systemd_refuse(index, "it is no socket");
+        return systemd_refuse(index, "it is not a socket");
     }
     if (type != SOCK_STREAM) {
-        return systemd_refuse(index, "it is no stream socket; write ListenStream= in its unit");
+        return systemd_refuse(index, "it is not a stream socket; write ListenStream= in its unit");
     }
     length = sizeof listening;
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) == -1 || listening == 0) {
         return systemd_refuse(index, "it does not listen; write Accept=no in its unit");
     }
     if (nest__listener_count == NEST__LISTEN_MAX) {
-        return systemd_refuse(index, "it is one address too many: 16 is the most");
+        return systemd_refuse(index, "it is one address too many: the maximum is 16");
     }
     struct nest__listener *l = &nest__listeners[nest__listener_count];
     l->kind = nest__socket_kind(fd, l->name, sizeof l->name);
     if (l->kind == NEST__PIPE) {
-        return systemd_refuse(index, "it is neither TCP nor Unix");
+        return systemd_refuse(index, "it is neither a TCP nor a Unix socket");
     }
     l->fd = fd;
     l->given = true;
@@ -108,7 +107,7 @@ static int systemd_adopt(unsigned index) {
 
 int nest__systemd_listen(void) {
     if (systemd_count == 0) {
-        nest__say("cannot listen on systemd: it has passed on no socket to this process; start the "
+        nest__say("cannot listen on systemd: it has passed no socket to this process; start the "
                   "server by its unit, or write an address in place of 'systemd'");
         return -EINVAL;
     }

@@ -38,7 +38,8 @@ static int trace_open(void) {
         if (end != number && *end == '\0' && value >= 0 && fcntl((int)value, F_GETFD) != -1) {
             fd = (int)value;
         } else {
-            nest__say("NEST_TRACE_FD: '%.20s' is no open descriptor; tracing to stderr", number);
+            nest__say("NEST_TRACE_FD: '%.20s' is not an open descriptor; tracing to stderr",
+                      number);
         }
     } else if (path != NULL) {
         fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -4,32 +4,32 @@ use nest_feature::Feature;
 
 use super::roles::Role;
 
-/// How a directive is written and what it becomes.
+/// How a directive is written and which C replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `$1`, `$0`: not in the table by name.
+    /// `$1`, `$0`: these are not rows of the table.
     Part,
-    /// `$self`: no parentheses.
+    /// `$self`: without parentheses.
     Plain,
     /// `$return`: a statement without parentheses.
     Return,
     /// A call of the C function with the session and the arguments, `least..=most` of them.
     Call {
-        /// Fewest arguments.
+        /// The minimum number of arguments.
         least: usize,
-        /// Most arguments.
+        /// The maximum number of arguments.
         most: usize,
     },
-    /// The same; arguments that may be left out, and what stands for them then.
+    /// The same with optional arguments, and their default values.
     Filled {
-        /// Fewest arguments.
+        /// The minimum number of arguments.
         least: usize,
-        /// For each further one.
+        /// The default of each further argument.
         rest: &'static [&'static str],
     },
-    /// One argument: a duration, or C's milliseconds.
+    /// One argument: a duration, or a C expression in milliseconds.
     Duration {
-        /// Whether `none` may stand in its place.
+        /// Whether `none` is allowed.
         none: bool,
     },
     /// `$block { … }`.
@@ -45,81 +45,81 @@ pub enum Form {
     },
     /// Exactly one state.
     OneState,
-    /// `$reply`: a format with arguments, or strings one behind the other.
+    /// `$reply`: a format with arguments, or several strings.
     Reply {
         /// The function for one string.
         one: &'static str,
-        /// The function for several.
+        /// The function for several strings.
         list: &'static str,
     },
     /// `$log(level, format, …)`.
     Log,
-    /// Known to the language, not in this version.
+    /// Part of the language, but not of this version.
     Later,
 }
 
-/// The generated code's name of the session.
+/// The name of the session in generated code.
 pub const SELF: &str = "nest_self";
 
-/// What a directive gives of a part.
+/// What a directive returns of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartAs {
-    /// How many bytes it has.
+    /// Its length.
     Length,
-    /// Its bytes where they are, without a NUL behind them.
+    /// Its bytes in place, without a NUL after them.
     Bytes,
-    /// The number that its bytes are.
+    /// The number that its bytes represent.
     Number,
 }
 
-/// What something waits for.
+/// What a directive waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// A message: idleTimeout and readTimeout hold.
+    /// A message: idleTimeout and readTimeout apply.
     Message,
-    /// Bytes, as many as come: idleTimeout holds.
+    /// Any number of bytes: idleTimeout applies.
     Bytes,
-    /// A client that reads: writeTimeout holds.
+    /// A client that reads: writeTimeout applies.
     Output,
-    /// The time.
+    /// A time.
     Time,
     /// Code that blocks: it is never cut short.
     Block,
 }
 
-/// How something takes more of what the client sends: the message is not over where its match ends.
+/// How a directive consumes input after the match of its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// It takes nothing.
+    /// It consumes nothing.
     Nothing,
-    /// The action gets none of it.
+    /// The action does not get the bytes.
     Dropped,
     /// It returns bytes.
     Bytes,
     /// It returns a line.
     Line,
-    /// It puts bytes into this argument.
+    /// It writes bytes to this argument.
     Into(usize),
 }
 
-/// What something does with the states of the conversation.
+/// What a directive does with the states of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum States {
     /// Nothing.
     Untouched,
-    /// Marks those that it names.
+    /// Sets the named states.
     Marks,
-    /// Clears those that it names, or all for `*`.
+    /// Clears the named states, or all for `*`.
     Clears,
-    /// Clears all, then marks those that it names.
+    /// Clears all states, then sets the named ones.
     Only,
-    /// Clears all.
+    /// Clears all states.
     ClearsAll,
-    /// Tests whether one is marked.
+    /// Tests whether a state is set.
     Tests,
-    /// Tests whether one was marked last.
+    /// Tests whether a state was the last one set.
     TestsLast,
-    /// Hands the session to C, which may do anything with it.
+    /// Passes the session to C code, which may do anything with it.
     HandsOn,
 }
 
@@ -139,16 +139,16 @@ pub struct Does {
     /// What its arguments are to text from the client, the session left out; the last one stands for
     /// all behind it. Empty: nothing that matters.
     pub text: &'static [Role],
-    /// Whether it may stand inside `$block`.
+    /// Whether it is allowed in `$block`.
     pub in_block: bool,
-    /// Whether it sets this connection's limit of silence.
+    /// Whether it sets the idle limit of this connection.
     pub limits_idle: bool,
-    /// The part of the runtime that it needs.
+    /// The feature that it needs.
     pub needs: Option<Feature>,
 }
 
 impl Does {
-    /// Nothing of all this.
+    /// None of these effects.
     pub const NOTHING: Does = Does {
         waits: None,
         reads: Reads::Nothing,
@@ -177,17 +177,17 @@ impl Does {
 pub struct Directive {
     /// Without the `$`.
     pub name: &'static str,
-    /// Its shape.
+    /// How it is written.
     pub form: Form,
     /// Its C counterpart in nest.h.
     pub c: &'static str,
-    /// As the reference shows it.
+    /// Its form in the language reference.
     pub usage: &'static str,
-    /// One line.
+    /// One line of description.
     pub doc: &'static str,
     /// What it does.
     pub does: Does,
-    /// Names that other languages have for it.
+    /// Names of other languages for it.
     pub known_as: &'static [&'static str],
     /// Functions of C's library that reach files outside fileRoot; it does the same inside.
     pub instead_of: &'static [&'static str],

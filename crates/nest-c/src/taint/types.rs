@@ -1,10 +1,11 @@
-//! What is reported: a text from the client, where it comes from, and what it is used as. Must not know:
+//! The results of the taint analysis: a text from the client, its origin, and its use. Must not
+//! know:
 //! how flows are found.
 
 use crate::source::Owner;
 use nest_diag::Span;
 
-/// Where a text comes from.
+/// The origin of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// `$part` of a rule's match.
@@ -14,73 +15,73 @@ pub enum Origin {
         /// 0 is the whole match.
         part: u32,
     },
-    /// What this directive or function has read.
+    /// The result of this directive or function, which reads input.
     Input(&'static str),
 }
 
-/// How a text stands in a string.
+/// How a text is contained in a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
-    /// The string is the part, which may hold a NUL.
+    /// The string is the part, which may contain a NUL.
     Part,
     /// The string begins within the part.
     Within,
-    /// A copy, with nothing beside it, that ends at its first NUL.
+    /// A copy without other text, which ends at its first NUL.
     Copy,
-    /// It stands among other text.
+    /// Part of a longer string.
     Among {
-        /// Nothing stands before it.
+        /// Whether nothing is before it.
         begins: bool,
-        /// On both sides there is a slash, or nothing.
+        /// Whether a slash, or nothing, is on both sides.
         alone: bool,
-        /// It stands between single quotes.
+        /// Whether it is between single quotes.
         quoted: bool,
     },
 }
 
-/// What is done with a text.
+/// The use of a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
-    /// It is used as a string, where its NUL would end it.
+    /// It is used as a string, which ends at its first NUL.
     Text,
     /// It names a file, as a string.
     Name,
     /// It is a format.
     Format,
-    /// A shell reads it.
+    /// It is part of a shell command.
     Command,
-    /// It names a program that is run.
+    /// It is the name of a program that is run.
     Program,
-    /// It names a file, wherever that is.
+    /// It is a path that is not limited to fileRoot.
     Path,
-    /// It is put into an array.
+    /// It is copied into an array.
     Buffer {
         /// The array.
         array: String,
-        /// Its bytes.
+        /// The size of the array.
         capacity: u64,
-        /// Bytes that are put there beside the texts.
+        /// Bytes that are copied in addition to the texts.
         beside: u64,
-        /// All texts that are put there, each with the most bytes that are left of it.
+        /// All texts that are copied, each with the maximum length to which it was cut.
         taints: Vec<(Origin, Option<u64>)>,
     },
 }
 
-/// A text that comes to a use.
+/// A text that reaches a use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Whose action does it.
+    /// The owner of the action.
     pub owner: Owner,
-    /// The argument, in the action.
+    /// The position of the argument in the action.
     pub span: Span,
     /// The text.
     pub origin: Origin,
-    /// How it stands in what is used.
+    /// How it is contained in the used string.
     pub held: Held,
-    /// What it is used as.
+    /// Its use.
     pub to: Use,
-    /// By which function or directive.
+    /// The function or directive that uses it.
     pub by: String,
-    /// The function of the specification in which that happens.
+    /// The function of the specification that contains the use.
     pub inside: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! What is known of a value, and of all variables at one place. Must not know: statements,
+//! What is known about a value, and about all variables at a place. Must not know: statements,
 //! functions.
 
 use super::types::{Held, Origin};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// A client's text, and how it stands in a string.
+/// A text from the client, and how it is contained in a string.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text {
     pub origin: Origin,
@@ -13,7 +13,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Some of it, with nothing beside it.
+    /// A piece of it without other text.
     pub fn among(self) -> Text {
         Text {
             held: Held::Among {
@@ -26,39 +26,39 @@ impl Text {
     }
 }
 
-/// What was found out about a text.
+/// What a value tells about a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
-    /// How long it is.
+    /// Its length.
     Length,
-    /// How long C takes it for.
+    /// Its length as a C string.
     StringLength,
-    /// Whether it has more bytes than this.
+    /// Whether it is longer than this.
     Fits(u64),
-    /// One of its bytes, which was compared to nothing yet.
+    /// One of its bytes, not compared yet.
     Byte,
-    /// Whether a byte is this one, or where that stands.
+    /// Whether a byte is this one, or its position.
     Sees(u8),
-    /// Whether it is a text of the server's; it is known where it is.
+    /// Whether it equals a text of the server; on equality it is harmless.
     Equal,
     /// Something else.
     Content,
 }
 
-/// What was looked for in a text.
+/// What a text was searched for.
 pub type Looks = u8;
 
-/// Something that may be anything.
+/// Anything.
 pub const ANYTHING: Looks = 1;
-/// What means something to formats.
+/// Characters with a meaning in formats.
 pub const FORMATS: Looks = 2;
-/// The same, to paths.
+/// The same for paths.
 pub const PATHS: Looks = 4;
-/// The same, to a shell.
+/// The same for a shell.
 pub const SHELLS: Looks = 8;
 
 impl About {
-    /// What it looks for.
+    /// What it searches for.
     pub fn looks(self) -> Looks {
         match self {
             About::Content | About::Equal => ANYTHING,
@@ -71,7 +71,7 @@ impl About {
         }
     }
 
-    /// What a function finds out that gets it.
+    /// What the result of a function that gets it tells.
     fn used(self) -> About {
         match self {
             About::Byte => About::Content,
@@ -80,11 +80,11 @@ impl About {
     }
 }
 
-/// A number, where it is known.
+/// A number, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     Is(u64),
-    /// The length of a text, and so many more.
+    /// The length of a text plus a constant.
     Length(Origin, u64),
 }
 
@@ -93,11 +93,11 @@ pub enum Number {
 pub struct Value {
     /// The texts in the string that it points to.
     pub taints: BTreeSet<Text>,
-    /// What it was found out from.
+    /// The text that it was computed from.
     pub about: BTreeSet<(Origin, About)>,
-    /// The variable that it points to, or is.
+    /// The variable that it is or points to.
     pub place: Option<String>,
-    /// Whether it points behind the beginning of that.
+    /// Whether it points to a place after the beginning of that variable.
     pub behind: bool,
     pub number: Option<Number>,
 }
@@ -110,7 +110,7 @@ impl Value {
         }
     }
 
-    /// Whichever of both it is.
+    /// The value of either of two paths.
     pub fn join(mut self, other: Value) -> Value {
         self.taints.extend(other.taints);
         self.about.extend(other.about);
@@ -124,7 +124,7 @@ impl Value {
         self
     }
 
-    /// Something that was found out from it.
+    /// A value computed from it.
     pub fn verdict(&self) -> impl Iterator<Item = (Origin, About)> {
         let taints = self.taints.iter().map(|t| (t.origin, About::Content));
         let about = self.about.iter().map(|(o, a)| (*o, a.used()));
@@ -138,7 +138,7 @@ impl Value {
         taints.chain(about).collect()
     }
 
-    /// A place in the string that it points to.
+    /// A pointer into the string that it points to.
     pub fn inside(mut self) -> Value {
         let within = |held| match held {
             Held::Part | Held::Within => Held::Within,
@@ -162,21 +162,21 @@ impl Value {
     }
 }
 
-/// All variables, and what was found out on the path to a place.
+/// All variables, and what is known on the paths to a place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Env {
     /// By their keys. `$n` are parts that were changed, `#` per-connection variables, `@` C's
     /// globals; others belong to a call.
     pub vars: Rc<BTreeMap<String, Value>>,
-    /// What was looked for in texts.
+    /// What texts were searched for.
     pub looked: BTreeMap<Origin, Looks>,
-    /// Texts whose length was looked at: what it may be then, 0 where that is not known.
+    /// Texts whose length was tested, with their maximum length, or 0 if it is not known.
     pub measured: BTreeMap<Origin, u64>,
-    /// Texts that were cut off there.
+    /// Texts that were cut to this length.
     pub cut: BTreeMap<Origin, u64>,
     /// Texts of which a byte may have been replaced.
     pub mended: BTreeSet<Origin>,
-    /// Nothing comes here.
+    /// Whether no path reaches the place.
     pub dead: bool,
 }
 
@@ -188,7 +188,7 @@ impl Env {
         }
     }
 
-    /// What is known where two paths meet.
+    /// Joins two paths.
     pub fn join(self, other: Env) -> Env {
         let (mut to, from) = match (self.dead, other.dead) {
             (true, _) => return other,
@@ -222,7 +222,7 @@ impl Env {
             let vars = Rc::make_mut(&mut self.vars);
             let value = value.clone();
             let both = match vars.remove(key) {
-                // Nothing is known of a part that was changed on one path.
+                // A part that was changed on one path is unknown.
                 Some(known) if key.starts_with('$') => Value {
                     taints: known.taints.intersection(&value.taints).cloned().collect(),
                     ..known
@@ -236,7 +236,7 @@ impl Env {
 
     /// A condition on a value holds, or does not; whether it is where a text equals another one.
     pub fn tested(&mut self, value: &Value, equal: bool) {
-        // Whether there is any is no look at how much there is.
+        // A test for an empty text does not limit its length.
         let length = matches!(value.number, Some(Number::Length(..)));
         for (origin, about) in &value.about {
             match about {
@@ -246,7 +246,7 @@ impl Env {
                 About::Equal if !equal => {}
                 about => self.look(*origin, about.looks()),
             }
-            // Who counts the bytes may have measured it.
+            // A loop that counts the bytes may have measured the text.
             if *about == About::Content {
                 self.measure(*origin, 0);
             }
@@ -259,7 +259,7 @@ impl Env {
         }
     }
 
-    /// It has no more than these, as far as is known.
+    /// Its maximum length, if it is known.
     pub fn measure(&mut self, origin: Origin, most: u64) {
         let known = self.measured.entry(origin).or_insert(most);
         *known = most.min(*known);

@@ -158,13 +158,10 @@ fn reading(m: &Machine, bounds: &Bounds, text: &mut String) {
     }
     table.show(text, usize::MAX);
     if bounds.limits.own_idle {
-        let _ = writeln!(
-            text,
-            "  {FAINT}idleTimeout is what $timeout makes of it{FAINT:#}"
-        );
+        let _ = writeln!(text, "  {FAINT}$timeout may change idleTimeout{FAINT:#}");
     }
     if !bounds.complete {
-        let why = "more sets of states than are looked at: what is said holds for all of them";
+        let why = "there are too many sets of states to analyse; these bounds hold for all of them";
         let _ = writeln!(text, "  {FAINT}{why}{FAINT:#}");
     }
 }
@@ -247,17 +244,17 @@ fn left_out(bounds: &Bounds, memory: &[Memory], text: &mut String) {
         "what the system keeps for a connection, and what the allocator adds to a block".to_owned(),
     ];
     for (function, places) in &bounds.allocates {
-        lines.push(format!("what {function} gives in {}", list(places)));
+        lines.push(format!("memory from {function} in {}", list(places)));
     }
     if bounds.formats {
-        let what = "the text of a $reply with a format, if it is longer than outputBuffer has room";
+        let what = "the text of a $reply with a format, if it does not fit into outputBuffer";
         lines.push(what.to_owned());
     }
     if memory.iter().any(|m| m.model == "process") {
         let what = "more stack than usual: a process may have as much as the system allows";
         lines.push(what.to_owned());
     }
-    let _ = writeln!(text, "  {FAINT}not among it:{FAINT:#}");
+    let _ = writeln!(text, "  {FAINT}not included:{FAINT:#}");
     for line in lines {
         let _ = writeln!(text, "  {FAINT}- {line}{FAINT:#}");
     }

@@ -33,8 +33,8 @@ const MOST_SPELT: usize = 40;
 /// How often a target is tried.
 const TRIES: usize = 3;
 
-const OTHERWISE: &str = "another rule takes what is sent there";
-const READ: &str = "an action that has not ended reads what is sent there";
+const OTHERWISE: &str = "another rule matches the input there";
+const READ: &str = "an action that has not ended reads the input there";
 
 /// A rule in a set of states in which it may run.
 pub type Target = (usize, Step);
@@ -203,12 +203,12 @@ impl<'m> Explorer<'m> {
             return why.clone();
         }
         if !self.paths.contains_key(&target.0) {
-            return "nothing that was tried leads to these states".to_owned();
+            return "no conversation that was tried leads to these states".to_owned();
         }
         if self.next_act(target).is_none() {
-            return "no input is known that it takes there".to_owned();
+            return "no input is known that it matches there".to_owned();
         }
-        "enough is proposed at once: keep it, and ask again".to_owned()
+        "the limit for one run is reached: keep the page, and run the command again".to_owned()
     }
 
     /// The first uncovered target in a set: among the rules that continue the conversation, or

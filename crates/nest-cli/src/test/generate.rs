@@ -51,7 +51,7 @@ pub fn output(args: &Test) -> Result<PathBuf, Failure> {
     });
     if place.extension().is_none_or(|e| e != "md") {
         return Err(Failure::Usage(format!(
-            "{} is no page; its name must end in .md",
+            "{} is not a page; its name must end in .md",
             place.display()
         )));
     }
@@ -99,12 +99,12 @@ impl Maker<'_> {
     ) -> Result<(), Failure> {
         let before = coverage.missing().len();
         if before == 0 && coverage.is_complete() {
-            term::print("all is covered: nothing is proposed\n");
+            term::print("everything is covered: no tests are generated\n");
             return Ok(());
         }
         if !coverage.is_complete() {
             return Err(Failure::new(
-                "the sets of states are too many: no conversation can be proposed",
+                "there are too many sets of states: no tests can be generated",
             ));
         }
         let mut explorer = Explorer::new(self.machine, self.reach, coverage, &self.script);
@@ -231,10 +231,7 @@ impl Maker<'_> {
                 if let Some(cell) = page.cells.iter().find(|c| c.outcome == "failed") {
                     let reason = cell.reason.as_deref().unwrap_or_default();
                     let line = reason.lines().next().unwrap_or_default();
-                    failed.insert(
-                        page.page,
-                        format!("it goes another way in {}: {line}", cell.cell),
-                    );
+                    failed.insert(page.page, format!("it differs in {}: {line}", cell.cell));
                 }
             })?;
         }
@@ -358,8 +355,8 @@ struct Pages {
     held: Vec<Proposal>,
 }
 
-const UNSTABLE: &str = "the conversation goes another way when it is held again";
-const VARIES: &str = "its reply has no end that a client could tell, for it is another each time";
+const UNSTABLE: &str = "the conversation differs when it is repeated";
+const VARIES: &str = "its reply differs each time, so a client cannot know where it ends";
 
 /// Groups conversations into pages: those in which time passes are separate; one that leaves files
 /// is alone.
@@ -397,7 +394,7 @@ fn relative(file: &Path, folder: &Path) -> Result<String, Failure> {
     let text = path.to_string_lossy().into_owned();
     if text.contains(char::is_whitespace) {
         return Err(Failure::new(format!(
-            "a page cannot name {text}, for there is a blank in it"
+            "a page cannot name {text}, because it contains a blank"
         )));
     }
     Ok(text)

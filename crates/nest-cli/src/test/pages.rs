@@ -38,7 +38,7 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
         for page in named {
             let path = real(page)?;
             if !path.is_file() {
-                return Err(Failure::new(format!("{} is no file", page.display())));
+                return Err(Failure::new(format!("{} is not a file", page.display())));
             }
             if let Some((line, other)) = specification(&path).filter(|(_, other)| *other != own) {
                 return Err(Failure::Usage(format!(
@@ -92,7 +92,7 @@ pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Fa
     }
     if pages.is_empty() && !made {
         return Err(Failure::new(format!(
-            "there is no conversation with {}, a page in Markdown with a line `spec: {}`; to begin: \
+            "there is no test page for {}: a page in Markdown with a line `spec: {}`; to begin: \
              nest test --generate {}",
             spec.display(),
             spec.file_name().unwrap_or_default().display(),

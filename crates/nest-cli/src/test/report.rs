@@ -133,7 +133,10 @@ impl Report {
             }
         }
         if let Some(kept) = kept {
-            term::note(format!("what the servers wrote is in {}", kept.display()));
+            term::note(format!(
+                "the output of the servers is in {}",
+                kept.display()
+            ));
         }
     }
 }
@@ -192,14 +195,14 @@ fn reported(name: &str, page: &Page) -> String {
     let held = page.cells.iter().filter(|c| c.outcome != "skipped").count();
     let took = format!("{:.1} s", page.seconds);
     if bad.is_empty() {
-        let paths = if held == 1 { "way" } else { "ways" };
+        let variants = if held == 1 { "variant" } else { "variants" };
         let _ = writeln!(
             text,
-            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {paths}, {took}{FAINT:#}"
+            "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {variants}, {took}{FAINT:#}"
         );
         return text;
     }
-    let of = format!("{} of {held} ways, {took}", bad.len());
+    let of = format!("{} of {held} variants, {took}", bad.len());
     let _ = writeln!(text, "{ERROR}FAILED{ERROR:#}  {name}  {FAINT}{of}{FAINT:#}");
     let mut alike: Vec<(Option<usize>, &str, Vec<&str>)> = Vec::new();
     for cell in bad {
@@ -229,7 +232,7 @@ fn reported(name: &str, page: &Page) -> String {
         let more = alike.len() - DIFFERENT;
         let _ = writeln!(
             text,
-            "    {FAINT}and {more} more failures, of other ways{FAINT:#}"
+            "    {FAINT}and {more} more failures in other variants{FAINT:#}"
         );
     }
     let both = |reason: &str| ["- ", "+ "].map(|sign| reason.contains(&format!("\n  {sign}")));
@@ -282,7 +285,7 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
         text.push_str("  START's action ends every conversation: there is nothing to cover.\n");
     }
     if !coverage.is_complete() {
-        text.push_str("  The sets of states are too many to count: rules and states alone are.\n");
+        text.push_str("  There are too many sets of states: only rules and states are counted.\n");
     }
     let steps = listed(m, coverage);
     let few = steps.len() <= LISTED;
@@ -337,7 +340,7 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
     if coverage.strange() > 0 {
         let _ = writeln!(
             text,
-            "  {} sets of states were met that no action of the text leads to: C elsewhere marks them",
+            "  {} sets of states occurred to which no visible action leads: other C code sets them",
             coverage.strange()
         );
     }

@@ -107,8 +107,8 @@ impl Runner {
             .status();
         if !found.is_ok_and(|status| status.success()) {
             return Err(Failure::new(
-                "there is no python3, version 3.8 or newer, which holds the conversations: install \
-                 it, or put it into PATH",
+                "python3, version 3.8 or newer, is needed to run the conversations: install it, or \
+                 put it into PATH",
             ));
         }
         let failed = |e: &std::io::Error| Failure::io("cannot make a temporary directory", e);
@@ -166,7 +166,7 @@ impl Runner {
                 let status = status.map_err(|e| Failure::io("cannot wait for python3", &e))?;
                 if !matches!(status.code(), Some(0 | 1)) || kept.is_none() {
                     return Err(Failure::new(format!(
-                        "the program that holds the conversations ended with {status}"
+                        "the program that runs the conversations ended with {status}"
                     )));
                 }
                 if kept.as_ref().is_some_and(Option::is_some) {
@@ -233,7 +233,7 @@ fn follow(
     let mut left: Vec<&PathBuf> = pages.iter().collect();
     loop {
         let (done, all) = (pages.len() - left.len(), pages.len());
-        let progress = Progress::start(format!("holding conversations, {done} of {all} pages"));
+        let progress = Progress::start(format!("running conversations, {done} of {all} pages"));
         let event = events.recv();
         drop(progress);
         match event {
@@ -247,8 +247,8 @@ fn follow(
                 Err(_) if line.starts_with(STUCK) => {
                     let left: Vec<String> = left.into_iter().map(|page| shown(page)).collect();
                     return Err(Failure::new(format!(
-                        "a pattern takes for ever to compare, in {}: write one that can match in \
-                         fewer ways, such as a* for (a*)*",
+                        "a pattern takes too long to compare, in {}: write one with fewer possible \
+                         matches, such as a* for (a*)*",
                         left.join(" or ")
                     )));
                 }

@@ -119,7 +119,7 @@ impl Script {
                 if interrupted {
                     return Err(Failure::Reported);
                 }
-                return Ok(Err("the server does not come to an end there".to_owned()));
+                return Ok(Err("the server does not end there".to_owned()));
             }
             std::thread::sleep(Duration::from_millis(1));
         };

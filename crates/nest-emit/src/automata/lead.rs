@@ -7,7 +7,7 @@
 //! such as the blanks before a value. Must not know: tables.
 
 use super::emitter::Emitter;
-use super::state::{RUN, Ways, literal, scan};
+use super::state::{RUN, Transitions, literal, scan};
 use crate::writer::Writer;
 use nest_pattern::ByteSet;
 use std::collections::BTreeSet;
@@ -35,10 +35,13 @@ impl Emitter<'_> {
             if to == product.start || in_chain(to) || in_chain(*state) {
                 continue;
             }
-            let Some((edge, run)) = self.passed_over(to, &self.ways(to)) else {
+            let Some((edge, run)) = self.passed_over(to, &self.transitions(to)) else {
                 continue;
             };
-            let first = self.ways(*state).remove(&edge).unwrap_or(ByteSet::EMPTY);
+            let first = self
+                .transitions(*state)
+                .remove(&edge)
+                .unwrap_or(ByteSet::EMPTY);
             let size = first.iter().filter(|byte| run.contains(*byte)).count();
             let others = run.iter().filter(|byte| !first.contains(*byte)).count();
             if size >= RUN
@@ -58,35 +61,38 @@ impl Emitter<'_> {
     }
 
     /// The run of such a state, for input that resumes within it.
-    pub(super) fn led(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
-        if let Some((edge, _)) = self.passed_over(state, ways) {
-            ways.remove(&edge);
+    pub(super) fn led(&self, state: u32, transitions: &mut Transitions, w: &mut Writer) {
+        if let Some((edge, _)) = self.passed_over(state, transitions) {
+            transitions.remove(&edge);
         }
         w.line("    begun = NULL;");
         w.line(&format!("    goto r{state};"));
         w.line(&format!("b{state}:"));
     }
 
-    /// Scans the run that the state leads to; `ways` are the transitions that remain afterwards.
-    pub(super) fn lead(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
+    /// Scans the run that the state leads to; `transitions` keeps those that remain afterwards.
+    pub(super) fn lead(&self, state: u32, transitions: &mut Transitions, w: &mut Writer) {
         let Some(to) = self.leads[state as usize] else {
             return;
         };
-        let Some((edge, run)) = self.passed_over(to, &self.ways(to)) else {
+        let Some((edge, run)) = self.passed_over(to, &self.transitions(to)) else {
             return;
         };
-        let mut others = Ways::new();
-        for (way, set) in std::mem::take(ways) {
+        let mut others = Transitions::new();
+        for (transition, set) in std::mem::take(transitions) {
             for byte in set.iter() {
-                if way == edge && run.contains(byte) {
+                if transition == edge && run.contains(byte) {
                     continue;
                 }
                 let which = if run.contains(byte) {
                     &mut others
                 } else {
-                    &mut *ways
+                    &mut *transitions
                 };
-                which.entry(way).or_insert(ByteSet::EMPTY).insert(byte);
+                which
+                    .entry(transition)
+                    .or_insert(ByteSet::EMPTY)
+                    .insert(byte);
             }
         }
         if !others.is_empty() {

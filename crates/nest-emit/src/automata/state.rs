@@ -17,7 +17,7 @@ const TEXT: usize = 2;
 const LABELS: usize = 24;
 
 /// The bytes that lead to each (state, effect).
-pub(super) type Ways = BTreeMap<(u32, u32), ByteSet>;
+pub(super) type Transitions = BTreeMap<(u32, u32), ByteSet>;
 
 impl Emitter<'_> {
     /// A function with a label for each state.
@@ -177,42 +177,48 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    pub(super) fn ways(&self, state: u32) -> Ways {
+    pub(super) fn transitions(&self, state: u32) -> Transitions {
         let row = self.product.row(state as usize);
-        let mut ways = Ways::new();
+        let mut transitions = Transitions::new();
         for byte in 0..=255u8 {
             let edge = row[usize::from(self.product.classes[usize::from(byte)])];
-            ways.entry(edge).or_insert(ByteSet::EMPTY).insert(byte);
+            transitions
+                .entry(edge)
+                .or_insert(ByteSet::EMPTY)
+                .insert(byte);
         }
-        ways
+        transitions
     }
 
     fn state(&self, state: u32, w: &mut Writer) {
-        let mut ways = self.ways(state);
+        let mut transitions = self.transitions(state);
         if let Some((n, chain)) = self.product.chain_of(state) {
             w.line(&format!("c{n}:"));
-            self.count_down(chain, &mut ways, w);
+            self.count_down(chain, &mut transitions, w);
         } else {
             w.line(&format!("s{state}:"));
             if self.is_led(state) {
-                self.led(state, &mut ways, w);
+                self.led(state, &mut transitions, w);
             } else {
-                self.run_of(state, &mut ways, w);
+                self.run_of(state, &mut transitions, w);
             }
-            self.text(state, &ways, w);
+            self.text(state, &transitions, w);
             self.words(state, w);
-            self.lead(state, &mut ways, w);
+            self.lead(state, &mut transitions, w);
         }
         self.suspend(state, w);
         // The largest set is what remains when the others are excluded.
-        let most = ways
+        let most = transitions
             .iter()
             .max_by_key(|(edge, set)| (set.iter().count(), **edge));
         let Some(most) = most.map(|(edge, _)| *edge) else {
             w.line("    return (struct nest__step){0, best_n}; /* no byte gets here */");
             return;
         };
-        let others: Vec<_> = ways.iter().filter(|(edge, _)| **edge != most).collect();
+        let others: Vec<_> = transitions
+            .iter()
+            .filter(|(edge, _)| **edge != most)
+            .collect();
         let (listed, tested): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|(_, set)| set.iter().count() <= LABELS);
@@ -257,8 +263,12 @@ impl Emitter<'_> {
     }
 
     /// The bytes that lead back, if there are many and their effects can be done once.
-    pub(super) fn passed_over(&self, state: u32, ways: &Ways) -> Option<((u32, u32), ByteSet)> {
-        let mut back = ways.iter().filter(|((to, effect), set)| {
+    pub(super) fn passed_over(
+        &self,
+        state: u32,
+        transitions: &Transitions,
+    ) -> Option<((u32, u32), ByteSet)> {
+        let mut back = transitions.iter().filter(|((to, effect), set)| {
             *to == state
                 && set.iter().count() >= RUN
                 && self.product.effects[*effect as usize].at_once()
@@ -267,11 +277,11 @@ impl Emitter<'_> {
     }
 
     /// Skips them.
-    fn run_of(&self, state: u32, ways: &mut Ways, w: &mut Writer) {
-        let Some((edge, set)) = self.passed_over(state, ways) else {
+    fn run_of(&self, state: u32, transitions: &mut Transitions, w: &mut Writer) {
+        let Some((edge, set)) = self.passed_over(state, transitions) else {
             return;
         };
-        ways.remove(&edge);
+        transitions.remove(&edge);
         let (named, scan) = scan(&set, "end");
         if edge.1 == 0 && named.is_none() {
             w.line(&format!("    {scan}"));
@@ -296,8 +306,8 @@ impl Emitter<'_> {
     }
 
     /// The only byte that continues, with the bit in which its case differs, and its transition.
-    fn letter(&self, state: u32, ways: &Ways) -> Option<(u8, u8, (u32, u32))> {
-        let mut on = ways.iter().filter(|(edge, _)| **edge != (0, 0));
+    fn letter(&self, state: u32, transitions: &Transitions) -> Option<(u8, u8, (u32, u32))> {
+        let mut on = transitions.iter().filter(|(edge, _)| **edge != (0, 0));
         let (Some((edge, set)), None) = (on.next(), on.next()) else {
             return None;
         };
@@ -316,13 +326,18 @@ impl Emitter<'_> {
             .filter(|(_, (to, _))| *to == state)
             .map(|(at, _)| u32::try_from(at / classes).unwrap_or(0));
         state != self.product.start
-            && from.all(|from| matches!(self.letter(from, &self.ways(from)), Some((_, _, (_, 0)))))
+            && from.all(|from| {
+                matches!(
+                    self.letter(from, &self.transitions(from)),
+                    Some((_, _, (_, 0)))
+                )
+            })
     }
 
     /// Advances along a chain as many steps as there are bytes.
-    fn count_down(&self, chain: &Chain, ways: &mut Ways, w: &mut Writer) {
+    fn count_down(&self, chain: &Chain, transitions: &mut Transitions, w: &mut Writer) {
         let edge = (chain.next(chain.first), chain.effect);
-        let Some(set) = ways.remove(&edge) else {
+        let Some(set) = transitions.remove(&edge) else {
             return;
         };
         let (named, scan) = scan(&set, "stop");
@@ -348,12 +363,12 @@ impl Emitter<'_> {
         w.line("    }");
     }
 
-    /// Compares a literal text if all of it has arrived; `ways` are the transitions of its first
+    /// Compares a literal text if all of it has arrived; `transitions` are those of its first
     /// byte.
-    fn text(&self, state: u32, ways: &Ways, w: &mut Writer) {
+    fn text(&self, state: u32, transitions: &Transitions, w: &mut Writer) {
         let (mut text, mut fold) = (Vec::new(), Vec::new());
         let (mut at, mut effect) = (state, 0);
-        let mut letter = self.letter(state, ways);
+        let mut letter = self.letter(state, transitions);
         while let Some((byte, bit, (to, does))) = letter {
             text.push(byte);
             fold.push(bit);
@@ -361,7 +376,7 @@ impl Emitter<'_> {
             if effect != 0 || text.len() == 64 {
                 break;
             }
-            letter = self.letter(at, &self.ways(at));
+            letter = self.letter(at, &self.transitions(at));
         }
         if text.len() < TEXT || self.within_text(state) {
             return;

@@ -25,7 +25,10 @@ impl Scan<'_, '_> {
         if matches!(tokens.as_slice(), [n, apart] if number(n) && unit(apart)) {
             let what = format!("`{}` is not a time", self.word(at));
             let words: Vec<String> = tokens.iter().map(|t| self.word(&t.at)).collect();
-            let help = format!("write the unit at the number: {}", words.concat());
+            let help = format!(
+                "write the unit directly after the number: {}",
+                words.concat()
+            );
             self.report(Diag::E0408, at, what, &help);
             return false;
         }
@@ -151,7 +154,7 @@ fn no_time(
         if is_whole {
             let mut help = "a time is from 1ms to 24h".to_string();
             if directive.form == (Form::Duration { none: true }) {
-                help += &format!("; {}(none) takes the limit away", directive.word());
+                help += &format!("; {}(none) disables the limit", directive.word());
             }
             return Some((format!("`{word}` is out of range"), help));
         }
@@ -165,7 +168,7 @@ fn no_time(
     let is_suffix = unit.bytes().all(|b| b"uUlLfF".contains(&b));
     if !is_suffix && is_whole {
         let help = "the units are ms, s, m and h, as in 500ms, 30s, 5m, 1h";
-        return Some((format!("`{unit}` is no unit of time"), help.to_string()));
+        return Some((format!("`{unit}` is not a unit of time"), help.to_string()));
     }
     let help = "write the unit, as in 500ms, 30s, 5m, 1h".to_string();
     let what = format!("${}({written}): {word} has no unit", directive.name);

@@ -54,7 +54,7 @@ impl Parts {
     #[must_use]
     pub fn text(self, m: &Machine) -> String {
         match self {
-            Parts::None => "no part is asked for".to_string(),
+            Parts::None => "no part is used".to_string(),
             Parts::Fixed => "at fixed distances".to_string(),
             Parts::Kept(ends) => format!("in the same pass, {} kept", count(ends, "end")),
             Parts::Again(why) => format!("by a second pass: {}", why.text(m)),
@@ -65,7 +65,7 @@ impl Parts {
 impl Again {
     fn text(self, m: &Machine) -> String {
         match self {
-            Again::Standalone => "the rule is apart".to_string(),
+            Again::Standalone => "the rule is matched separately".to_string(),
             Again::Tags(Reason::Rule) => format!(
                 "with the ends of parts its own automaton would have more than {} states",
                 number(m.settings.matching_states)
@@ -80,7 +80,7 @@ impl Reason {
     #[must_use]
     pub fn text(self, m: &Machine) -> String {
         match self {
-            Reason::Requested => "%option matching apart asks for it".to_string(),
+            Reason::Requested => "required by %option matching apart".to_string(),
             Reason::Rule => format!(
                 "its own automaton would have more than {} states",
                 number(m.settings.matching_states)
@@ -121,20 +121,23 @@ impl Automaton {
     pub fn form(&self, m: &Machine) -> String {
         let chosen = self.active.as_ref().is_some_and(|active| !active.alone);
         let form = match m.settings.strategy {
-            Strategy::Code => "code, as %option matching asks".to_string(),
-            Strategy::Table => "a table, as %option matching asks".to_string(),
+            Strategy::Code => "code, as required by %option matching".to_string(),
+            Strategy::Table => "a table, as required by %option matching".to_string(),
             _ if self.direct => "code".to_string(),
             _ if self.product.blocks().count() > DIRECT => {
-                format!("a table, for it has more than {} states", number(DIRECT))
+                format!(
+                    "a table, because it has more than {} states",
+                    number(DIRECT)
+                )
             }
             _ => format!(
-                "a table, for code would take {}, more than {}",
+                "a table, because code would take {}, more than {}",
                 size(self.sizes().code()),
                 size(m.settings.matching_code)
             ),
         };
         if chosen {
-            format!("{form}, for one choice of what can be active")
+            format!("{form}, for one combination of active rules")
         } else {
             form
         }
@@ -166,7 +169,7 @@ pub fn parts(m: &Machine, matching: &Matching, rule: usize) -> String {
     };
     if it.open && it.parts > it.requested.len() {
         text.push_str(if text.is_empty() { "" } else { "; " });
-        text.push_str("for functions that are given $self, a second pass");
+        text.push_str("for functions that use $self, a second pass");
     }
     text
 }
@@ -175,12 +178,9 @@ pub fn parts(m: &Machine, matching: &Matching, rule: usize) -> String {
 #[must_use]
 pub fn alone(m: &Machine, rule: usize) -> String {
     match &m.rules[rule].dfa {
-        Some(dfa) => format!(
-            "by a table of its own, {} states",
-            number(dfa.count as usize)
-        ),
+        Some(dfa) => format!("by its own table, {} states", number(dfa.count as usize)),
         None => format!(
-            "by its list of ways, for a table of its own would have more than {} states",
+            "by NFA simulation, because a table would have more than {} states",
             number(crate::STATE_BUDGET)
         ),
     }
@@ -199,7 +199,7 @@ pub fn cause(m: &Machine, rule: usize, reason: Reason) -> Vec<String> {
     lines.extend(alone.map(|states| {
         let wide = begins.filter(|bytes| *bytes >= WIDE).map(|bytes| {
             format!(
-                ", and as it may begin with {bytes} different bytes they multiply with the others'"
+                ", which multiply with those of other rules, because it may begin with {bytes} different bytes"
             )
         });
         format!(

@@ -19,7 +19,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     if n < least {
         return bad(
             decl.name.span,
-            format!("%option {} lacks its value", info.name),
+            format!("%option {} needs a value", info.name),
             usage(info),
         );
     }
@@ -28,8 +28,8 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
             decl.values[most].span,
             match most {
                 0 => format!("%option {} takes no value", info.name),
-                1 => format!("%option {} takes one value, here are {n}", info.name),
-                _ => format!("%option {} takes {most} values, here are {n}", info.name),
+                1 => format!("%option {} takes one value, not {n}", info.name),
+                _ => format!("%option {} takes at most {most} values, not {n}", info.name),
             },
             superfluous(info, decl),
         );

@@ -1,5 +1,5 @@
-//! The search for sets of states, and what holds of all of them where they are too many. Must not
-//! know: the C of actions, automata.
+//! Searches for sets of states, and computes bounds if there are too many. Must not know: the C of
+//! actions, automata.
 
 use crate::model::{Cond, Machine};
 use nest_c::effects::{Closes, Effect, Effects, Path, bits};
@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::win::{Winners, Wins};
 
-/// Sets beyond which only bounds are known.
+/// The maximum number of sets. If there are more, only bounds are known.
 pub const MOST_SETS: usize = 4096;
 
 /// START, as a mask.
@@ -15,10 +15,10 @@ pub(super) const START: u64 = 1;
 /// DEFAULT, as a mask.
 const DEFAULT: u64 = 2;
 
-/// What moves a conversation on.
+/// A step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// A rule takes input.
+    /// A rule matches input.
     Rule(usize),
     /// A TIMEOUT rule fires.
     Timer(usize),
@@ -27,38 +27,38 @@ pub enum Step {
 /// A set of states at a read point.
 #[derive(Clone, Debug)]
 pub struct Reached {
-    /// The states that are marked, as a mask.
+    /// The states that are set, as a mask.
     pub states: u64,
-    /// The state that was marked last; none before the first, and where no condition asks for it.
+    /// The state that was set last; `None` before the first, and if no condition tests it.
     pub last: Option<u32>,
-    /// The set before, and what led here; none: START's action did.
+    /// The previous set and the step from it; `None`: START's action led here.
     pub from: Option<(usize, Step)>,
-    /// Whether it is reached for certain: no action on the way had a choice.
+    /// Whether it is certainly reached: no action on the path had several results.
     pub certain: bool,
-    /// The rules that can take anything here, ascending.
+    /// The rules that can match some input here, in ascending order.
     pub rules: Vec<usize>,
-    /// Of these, those of which it would take too long to tell.
+    /// Those of them for which the search would take too long.
     pub perhaps: Vec<usize>,
     /// The TIMEOUT rule that fires here.
     pub timer: Option<usize>,
-    /// How many rules are active, those that can take nothing, too.
+    /// The number of active rules, including those that cannot match.
     active: usize,
-    /// How many steps lead here.
+    /// The number of steps that lead here.
     steps: usize,
 }
 
 /// Bounds of all sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// States that are marked in all of them.
+    /// States that are set in all sets.
     pub held: u64,
-    /// States that are marked in some.
+    /// States that are set in some sets.
     pub marked: u64,
-    /// States that were marked last in some.
+    /// States that were set last in some sets.
     pub last: u64,
 }
 
-/// What can be reached.
+/// The sets that can be reached.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// The sets, in the order of the steps that they take; not all of them unless
@@ -66,7 +66,7 @@ pub struct Reach {
     pub sets: Vec<Reached>,
     /// Bounds of all sets.
     pub bounds: Bounds,
-    /// Whether the effects of all actions are those of their text.
+    /// Whether the effects of all actions are exact.
     pub exact: bool,
     pub(super) complete: bool,
 }
@@ -74,13 +74,13 @@ pub struct Reach {
 pub(super) type Node = (u64, Option<u32>);
 
 impl Reach {
-    /// Of a machine. The same machine, the same answer.
+    /// Computes the sets of a machine. The result depends only on the machine.
     #[must_use]
     pub fn of(m: &Machine) -> Reach {
         Reach::by(m, &Effects::of(&m.source()), &mut Winners::new(m))
     }
 
-    /// The same, by what is known of it.
+    /// The same with known effects.
     #[must_use]
     pub fn by(m: &Machine, effects: &Effects, winners: &mut Winners<'_>) -> Reach {
         let mut search = Finder::new(m, effects, winners);
@@ -99,13 +99,13 @@ impl Reach {
         }
     }
 
-    /// Whether every set that can be is among [`Reach::sets`].
+    /// Whether [`Reach::sets`] contains every set that can be reached.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Whether a condition may hold at some read point.
+    /// Whether a condition may be true at some read point.
     #[must_use]
     pub fn may_hold(&self, cond: &Cond) -> bool {
         if self.complete {
@@ -141,7 +141,7 @@ impl Reach {
 }
 
 impl Reached {
-    /// Whether a condition holds in it.
+    /// Whether a condition is true in this set.
     #[must_use]
     pub fn holds(&self, cond: &Cond) -> bool {
         cond.holds(&|n| self.states >> n & 1 == 1, self.last)
@@ -168,7 +168,7 @@ impl Bounds {
         })
     }
 
-    /// Whether a condition holds: nothing if that differs, or cannot be told.
+    /// Whether a condition is true; `None` if that varies or is not known.
     #[must_use]
     pub fn holds(&self, cond: &Cond) -> Option<bool> {
         let one = |decided: bool, mut all: std::slice::Iter<'_, Cond>| {
@@ -191,7 +191,7 @@ impl Bounds {
     }
 }
 
-/// Whether a condition asks which state was marked last.
+/// Whether a condition tests which state was set last.
 pub(super) fn tests_last(cond: &Cond) -> bool {
     match cond {
         Cond::True | Cond::State(_) => false,
@@ -201,7 +201,7 @@ pub(super) fn tests_last(cond: &Cond) -> bool {
     }
 }
 
-/// A set at the first read point: DEFAULT is marked where nothing else is.
+/// A set at the first read point: DEFAULT is set if no other state is.
 pub(super) fn begun((states, last): Node, lasts: bool) -> Node {
     if states == START {
         (START | DEFAULT, lasts.then_some(1))
@@ -210,8 +210,8 @@ pub(super) fn begun((states, last): Node, lasts: bool) -> Node {
     }
 }
 
-/// Where a way through an action may lead; nothing if too far. `lasts`: whether anybody asks which
-/// state was marked last.
+/// The sets to which a path through an action may lead; `None` if there are too many. `lasts`:
+/// whether any condition tests which state was set last.
 pub(super) fn outcomes(path: &Path, (states, last): Node, lasts: bool) -> Option<Vec<Node>> {
     let (to, varies) = path.outcome(states);
     if varies.count_ones() > MOST_SETS.ilog2() {
@@ -224,7 +224,7 @@ pub(super) fn outcomes(path: &Path, (states, last): Node, lasts: bool) -> Option
     if lasts {
         named.extend(bits(path.last.of).map(|s| Some(s.trailing_zeros())));
     }
-    // Every choice of what varies, as in counting with these digits.
+    // Enumerates every combination of the states that vary, like a counter with these bits.
     let mut found = Vec::new();
     let mut some = 0u64;
     loop {
@@ -240,7 +240,7 @@ struct Finder<'a, 'm> {
     m: &'a Machine,
     effects: &'a Effects,
     winners: &'a mut Winners<'m>,
-    /// Whether anybody asks which state was marked last.
+    /// Whether any condition tests which state was set last.
     lasts: bool,
     sets: Vec<Reached>,
     numbers: HashMap<Node, usize>,
@@ -263,7 +263,7 @@ impl<'a, 'm> Finder<'a, 'm> {
     /// Finds all sets; false if they are too many.
     fn run(&mut self) -> bool {
         let first = self.first();
-        // What is certain first, so that it is reached by what is certain.
+        // Certain steps first, so that certain sets are reached by certain steps.
         let mut known = true;
         for only_certain in [true, false] {
             for (node, certain) in first.clone().unwrap_or_default() {
@@ -286,7 +286,8 @@ impl<'a, 'm> Finder<'a, 'm> {
         Some(found.into_iter().map(begun).collect())
     }
 
-    /// Where an action may lead from a set, and whether that is certain; nothing if too far.
+    /// The sets to which an action may lead from a set, and whether that is certain; `None` if
+    /// there are too many.
     fn after(&self, effect: &Effect, (states, last): Node) -> Option<(BTreeSet<Node>, bool)> {
         let fitting = |p: &&Path| p.fits(states);
         let paths: Vec<&Path> = effect.paths.iter().filter(fitting).collect();
@@ -298,7 +299,7 @@ impl<'a, 'm> Finder<'a, 'm> {
         Some((found, certain))
     }
 
-    /// Notes a set; false if they are too many.
+    /// Records a set. Returns false if there are too many.
     fn add(&mut self, node: Node, from: Option<(usize, Step)>, certain: bool) -> bool {
         if self.numbers.contains_key(&node) {
             return true;
@@ -372,7 +373,7 @@ impl<'a, 'm> Finder<'a, 'm> {
     }
 }
 
-/// Bounds without counting the sets: the least that no action leads out of.
+/// Bounds without enumerating the sets: the smallest that no action leaves.
 fn bounds(m: &Machine, effects: &Effects) -> Bounds {
     let mut now: Option<Bounds> = None;
     let begin = Bounds {
@@ -380,7 +381,7 @@ fn bounds(m: &Machine, effects: &Effects) -> Bounds {
         marked: START,
         last: 0,
     };
-    // DEFAULT is marked where START's action has marked nothing else.
+    // DEFAULT is set if START's action has set no other state.
     let begun = |b: Bounds| {
         let none = b.held & !START == 0 && b.marked & START != 0;
         let default = if none { DEFAULT } else { 0 };
@@ -409,7 +410,7 @@ fn bounds(m: &Machine, effects: &Effects) -> Bounds {
     }
 }
 
-/// `all`, and what an action may lead to from `from`.
+/// `all` together with the states that an action may reach from `from`.
 fn join_all(all: Option<Bounds>, effect: &Effect, from: Bounds) -> Option<Bounds> {
     let fits = |p: &&Path| {
         p.closes != Closes::Yes && p.held & !from.marked == 0 && p.lacked & from.held == 0
@@ -430,7 +431,7 @@ fn join_all(all: Option<Bounds>, effect: &Effect, from: Bounds) -> Option<Bounds
 }
 
 impl Cond {
-    /// Whether it holds while the states for which `set` is true are, and `last` was marked last.
+    /// Whether it is true if the states for which `set` is true are set, and `last` was set last.
     #[must_use]
     pub fn holds(&self, set: &impl Fn(u32) -> bool, last: Option<u32>) -> bool {
         match self {

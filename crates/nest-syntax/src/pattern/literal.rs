@@ -128,7 +128,7 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 "the escape is more than one byte",
-                "`\\x` takes all hexadecimal digits that follow: begin a new string behind it, \
+                "`\\x` takes all hexadecimal digits that follow: begin a new string after it, \
                  \"\\x41\"\"B\"",
             ),
             None => self.r.report(

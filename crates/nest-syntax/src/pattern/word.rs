@@ -86,7 +86,7 @@ impl Parser<'_, '_> {
                 start,
                 end,
                 format!("the state `{word}` appears in a pattern"),
-                "if a new rule starts here, the rule above has no action: write `{ }` behind its \
+                "if a new rule starts here, the rule above has no action: write `{ }` after its \
                  pattern; if text is meant, quote it",
             );
             return Err(Abort);
