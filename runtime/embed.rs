@@ -219,6 +219,10 @@ parts! {
         "poller/script_later.c" Poller("script");
         "poller/script_steps.c" Poller("script");
     }
+    "stop" {
+        "workers/stop.h" All;
+        "workers/stop.c" All;
+    }
     "blocking" {
         "blocking/blocking.h" Poller("blocking");
         "blocking/watch.h" Poller("blocking");
@@ -244,7 +248,6 @@ parts! {
         "workers/service_process_none.c" Both(&Sockets, &Without(Feature::Tasks));
     }
     "supervisor" {
-        "workers/stop.h" All;
         "workers/shared.h" All;
         "workers/supervisor.h" All;
         "workers/children.h" Sockets;

@@ -27,11 +27,11 @@ uint32_t nest__clock(void) {
 }
 
 bool nest__stopping(void) {
-    return atomic_load(&nest__stop) != NEST__GO_ON;
+    return atomic_load(&nest__stop) != NEST__SERVING;
 }
 
 static bool blocking_cut(void) {
-    return atomic_load(&nest__stop) == NEST__CUT_OFF;
+    return atomic_load(&nest__stop) >= NEST__CUTTING;
 }
 
 /* -- waiting -------------------------------------------------------------------------------------
@@ -347,9 +347,11 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
     }
 }
 
-/* The stop is told once the session is between two calls: what came before it is answered, which a
- * last look finds out if the session was waiting; what stands behind a message that it found begun
- * is not. */
+static enum nest__stop_order blocking_order(struct nest__stop_session stop) {
+    return nest__stop_order((enum nest__stop_phase)atomic_load(&nest__stop), stop);
+}
+
+/* Input that has been received and belongs to later messages is kept, but not answered. */
 static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
     if (window->lent && window->n > 0 && nest__own(s, window) != 0) {
         return nest__event(s, NEST__EVENT_RESET);
@@ -359,19 +361,21 @@ static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
 
 bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
-    bool answered = false, told = false; /* bytes came since the last wait; of the stop */
+    struct nest__stop_session stop = {.rests = true};
     blocking_was_cut = false;
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
-        bool queued = nest__out_queued(s, &s->c0) > 0;
-        int error = blocking_cut() && (told || queued) ? -ECANCELED /* else it may be at rest */
-                    : queued                           ? blocking_drain(s, &s->c0, 0, NULL)
-                                                       : 0;
+        stop.owes = nest__out_queued(s, &s->c0) > 0;
+        int error = blocking_order(stop) == NEST__STOP_CUT ? -ECANCELED
+                    : stop.owes                            ? blocking_drain(s, &s->c0, 0, NULL)
+                                                           : 0;
+        stop.owes = false;
+        enum nest__stop_order order = blocking_order(stop); /* a stop may have begun meanwhile */
         if (error != 0) {
             window = (struct nest__window){0};
             want = blocking_told(s, error);
-        } else if (nest__stopping() && answered && !told) {
-            told = true;
+        } else if (order == NEST__STOP_DRAIN) {
+            stop.told = true;
             want = blocking_stop(s, &window);
             window = (struct nest__window){0};
         } else if ((want & NEST__WANT_AGAIN) != 0) {
@@ -380,10 +384,10 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             window = (struct nest__window){0};
             want = nest__event(s, NEST__EVENT_RESET);
         } else {
-            bool look = nest__stopping() && !told;
+            bool look = order == NEST__STOP_LOOK, received;
             want =
-                blocking_next(s, &window, buffer, look ? BLOCKING_LOOK : BLOCKING_WAIT, &answered);
-            answered = answered || look;
+                blocking_next(s, &window, buffer, look ? BLOCKING_LOOK : BLOCKING_WAIT, &received);
+            stop.rests = !received && !look;
         }
     }
     blocking_finish(s, buffer);

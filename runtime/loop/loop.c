@@ -133,14 +133,13 @@ nest_session *nest__loop_step(void) {
 }
 
 bool nest__loop_done(void) {
-    return nest__loop.abandoned || nest__poller_over(nest__slots_taken() == 0 && nest__accept.done);
+    return nest__loop.phase == NEST__FINISHED ||
+           nest__poller_over(nest__slots_taken() == 0 && nest__accept.done);
 }
 
 int nest__loop_status(void) {
-    if (nest__loop.abandoned) {
-        return NEST__ABANDONED;
-    }
-    return nest__poller_status() != 0 ? nest__poller_status() : nest__cut() > 0;
+    int status = nest__stop_status(nest__loop.phase);
+    return status == NEST__ABANDONED || nest__poller_status() == 0 ? status : nest__poller_status();
 }
 
 /* -- the beginning */
