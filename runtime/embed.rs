@@ -67,7 +67,7 @@ pub(crate) const BLOCKS_MOVE: For = Both(&Poller("epoll"), &With(Feature::Blocks
 pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Blocks));
 
 /// Workers send each other messages.
-const MAILED: For = Both(&Sockets, &With(Feature::Mailbox));
+pub(crate) const MAILED: For = Both(&Sockets, &With(Feature::Mailbox));
 
 /// Connections may come from inetd.
 pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));

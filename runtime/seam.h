@@ -339,6 +339,7 @@ enum nest__event {
     NEST__EVENT_DRAIN, /* the server stops: ends now if it is between messages, else after this one
                         */
     NEST__EVENT_CUT,   /* drainTimeout is over: ends now; what is queued is dropped */
+    NEST__EVENT_MAIL,  /* a message from another worker was handed over, and may have changed it */
     NEST__EVENT_EXPIRED, /* s->deadline has come: a TIMEOUT rule, or the end. May come early or
                             late; the engine looks at the time itself */
 };

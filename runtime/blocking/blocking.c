@@ -52,17 +52,18 @@ static void blocking_settle(int fd) {
     }
 }
 
+/* The ms until a deadline, as poll takes them. */
+static int blocking_left(uint32_t deadline) {
+    uint32_t now = nest__now();
+    return deadline == 0 ? -1 : nest__reached(deadline, now) ? 0 : (int)(deadline - now);
+}
+
 /* Waits until the descriptor has one of `events` (errors always count), at most until the deadline;
  * 0: none. What it has; 0: the time is over; -EINTR: woken, or for no reason. */
 static int blocking_poll(int fd, short events, uint32_t deadline) {
     struct pollfd ready[2] = {{.fd = fd, .events = events},
                               {.fd = nest__wake_fd, .events = POLLIN}};
-    int timeout = -1;
-    if (deadline != 0) {
-        uint32_t now = nest__now();
-        timeout = nest__reached(deadline, now) ? 0 : (int)(deadline - now);
-    }
-    int n = poll(ready, nest__wake_fd == -1 ? 1 : 2, timeout);
+    int n = poll(ready, nest__wake_fd == -1 ? 1 : 2, blocking_left(deadline));
     if (n == 0) {
         return 0;
     }
@@ -359,6 +360,22 @@ static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
     return nest__event(s, NEST__EVENT_DRAIN);
 }
 
+/* Where workers have mailboxes: waits until input or mail comes, or until the session's deadline.
+ * True: a message was handed over. */
+static bool blocking_mail(nest_session *s, unsigned *want) {
+    nest_session *to = NULL;
+    s->deadline = nest__deadline(s);
+    struct pollfd ready[] = {{.fd = nest__on_mailbox(), .events = POLLIN},
+                             {.fd = s->c0.fd, .events = POLLIN},
+                             {.fd = nest__wake_fd, .events = POLLIN}}; /* -1 is ignored */
+    (void)poll(ready, 3, blocking_left(s->deadline));
+    if (ready[0].revents == 0 || !nest__on_letter(&to)) {
+        return false;
+    }
+    *want = nest__event(s, NEST__EVENT_MAIL);
+    return true;
+}
+
 bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
     struct nest__stop_session stop = {.rests = true};
@@ -384,9 +401,13 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             window = (struct nest__window){0};
             want = nest__event(s, NEST__EVENT_RESET);
         } else {
-            bool look = order == NEST__STOP_LOOK, received;
-            want =
-                blocking_next(s, &window, buffer, look ? BLOCKING_LOOK : BLOCKING_WAIT, &received);
+            bool look = order == NEST__STOP_LOOK, polls = nest__on_mailbox() != 0, received;
+            if (!look && polls && blocking_mail(s, &want)) {
+                window = (struct nest__window){0};
+                continue;
+            }
+            want = blocking_next(s, &window, buffer, look || polls ? BLOCKING_LOOK : BLOCKING_WAIT,
+                                 &received);
             stop.rests = !received && !look;
         }
     }

@@ -35,6 +35,8 @@ struct nest__loop {
     uint32_t accepting;       /* 0: none is asked again */
     bool helped;              /* jobs may have to be looked at, */
     bool expired;             /* deadlines may */
+    bool mailed;              /* so may the mailbox, */
+    uint32_t letters;         /* for so many messages, before the poller is asked again */
     _Atomic bool stopping;    /* a stop has begun; helpers look at it */
     bool again;               /* a second one came before all were told of the first */
     bool cut;                 /* the stop has come to the cut */

@@ -45,6 +45,8 @@ bool nest__mailbox_take(struct nest__mail *);
 /* Before the worker waits: true: it may, and the descriptor becomes readable when mail comes.
  * False: some has come already. */
 bool nest__mailbox_sleep(void);
+/* Sockets: makes the descriptor of a worker readable, without a message. Async-signal-safe. */
+void nest__mailbox_nudge(uint32_t worker);
 int nest__mailbox_fd(void);
 
 #endif

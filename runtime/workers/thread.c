@@ -300,6 +300,7 @@ int nest__workers_prepare(void) {
 static void thread_wake(struct thread_slot *slot) {
     if (slot->fd != -1 && slot->kind != NEST__PIPE) {
         nest__wake_receiver(slot->fd);
+        nest__on_nudge(slot->session.self.slot);
         pthread_kill(slot->thread, SIGURG);
     }
 }

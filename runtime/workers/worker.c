@@ -63,6 +63,7 @@ static void worker_wake(void) {
         nest__write(nest__wake_fd, &one, sizeof one);
     } else if (worker_fd != -1) {
         nest__wake_receiver(worker_fd);
+        nest__on_nudge(worker_session.self.slot);
     }
 }
 
