@@ -34,6 +34,8 @@ pub enum Point {
     Letter,
     /// A message for a session has come, which is between two actions.
     Mail,
+    /// A script sends a message to a session. Nonzero: the mailbox is full.
+    Post,
     /// Wakes a worker that blocks while it waits for mail. Async-signal-safe.
     Nudge,
     /// A need of memory for each client, for the budget.
@@ -156,6 +158,16 @@ pub const POINTS: &[Row] = &[
             Joined::Nothing,
             "nest_session *s, uint32_t kind, const uint8_t *bytes, uint32_t n",
             "s, kind, bytes, n",
+        )
+    },
+    Row {
+        called: Poller("script"),
+        ..row(
+            Point::Post,
+            "post",
+            Joined::Error,
+            "nest__ref to, const uint8_t *bytes, uint32_t n",
+            "to, bytes, n",
         )
     },
     Row {

@@ -8,7 +8,8 @@
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
     self, Acted, Begin, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave, Letter,
-    Lost, Mailbox, Need, Nudge, Open, Prepare, Reply, Spare, Start, States, Take, Tick, Timer,
+    Lost, Mailbox, Need, Nudge, Open, Post, Prepare, Reply, Spare, Start, States, Take, Tick,
+    Timer,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, MAILED, Part, Server};
 
@@ -120,7 +121,7 @@ services! {
         "timeout.c" With(Feature::Timeout);
         "none.c" Without(Feature::Timeout);
     }
-    mail MAILED, [Start, Need, Mailbox, Letter, Nudge, Open, Acted, End] {
+    mail MAILED, [Start, Need, Mailbox, Letter, Post, Nudge, Open, Acted, End] {
         "mail.h" MAILED;
         "loop.c" Both(&Workers("loops"), &MAILED);
         "blocking.c" Both(&Not(&Workers("loops")), &MAILED);

@@ -5,8 +5,9 @@
  * becomes of the message is the sender's business. Workers may die at any instruction, and may
  * write over what they share: nobody waits for them, and what they send is checked.
  *
- * mailbox_rings.c: for workers that are loops. mailbox_sockets.c: for workers that block, of which
- * each has one session, and which poll the descriptor beside their connection's. */
+ * mailbox_script.c: for scripts. mailbox_rings.c: for workers that are loops. mailbox_sockets.c:
+ * for workers that block, of which each has one session, and which poll the descriptor beside their
+ * connection's. */
 #ifndef NEST_WORKERS_MAILBOX_H
 #define NEST_WORKERS_MAILBOX_H
 

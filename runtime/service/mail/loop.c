@@ -55,6 +55,10 @@ void nest__mail_open(nest_session *s) {
     (void)s;
 }
 
+int nest__mail_post(nest__ref to, const uint8_t *bytes, uint32_t n) {
+    return nest__mail_send(nest__serial, to, 0, bytes, n);
+}
+
 bool nest__mail_alive(nest__ref ref) {
     if (ref.slot >= nest__slots_ever()) {
         return false;

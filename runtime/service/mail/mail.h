@@ -22,6 +22,8 @@ bool nest__mail_letter(nest_session **s);
 void nest__mail_end(nest_session *);
 
 void nest__mail_nudge(uint32_t worker); /* blocking.c */
+/* Scripts: a message of kind 0. 0 or -errno. */
+int nest__mail_post(nest__ref to, const uint8_t *bytes, uint32_t n);
 struct nest__need nest__mail_need(void);
 void nest__mail_open(nest_session *);
 void nest__mail_acted(nest_session *, uint64_t taken);

@@ -4,7 +4,8 @@
  *     ECHO to SLOT GEN N    sends this session the messages 0 to N - 1 until its mailbox is full,
  *                           and says how many were sent: "sent N"
  *
- * A session that gets message number i says "mail KIND i". */
+ * A session that gets message number i says "mail KIND i". A message of kind 0 comes from a script:
+ * the session says it, "mail 0 TEXT". */
 #include "../../engine/engine.h"
 #include "../../workers/mailbox.h"
 #include "post.h"
@@ -49,6 +50,10 @@ void nest__post_mail(nest_session *s, uint32_t kind, const uint8_t *bytes, uint3
     unsigned number = 0;
     char text[64];
     memcpy(&number, bytes, n < sizeof number ? n : sizeof number);
-    (void)snprintf(text, sizeof text, "mail %u %u\r\n", (unsigned)kind, number);
+    if (kind == POST_KIND) {
+        (void)snprintf(text, sizeof text, "mail %u %u\r\n", (unsigned)kind, number);
+    } else {
+        (void)snprintf(text, sizeof text, "mail 0 %.*s\r\n", (int)n, (const char *)bytes);
+    }
     post_say(s, text);
 }

@@ -1,4 +1,4 @@
-/* post.h: mail that clients of the sample send each other; see post.c. */
+/* post.h: mail that clients of the sample send each other, and what it says; see post.c. */
 #ifndef SAMPLE_POST_H
 #define SAMPLE_POST_H
 
