@@ -66,8 +66,8 @@ pub(crate) const BLOCKS_MOVE: For = Both(&Poller("epoll"), &With(Feature::Blocks
 /// In a script they wait for steps in place of threads.
 pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Blocks));
 
-/// Workers send each other messages.
-const MAILED: For = Both(&Sockets, &With(Feature::Mailbox));
+/// Workers send each other messages; in a script, commands do.
+pub(crate) const MAILED: For = With(Feature::Mailbox);
 
 /// Connections may come from inetd.
 pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
@@ -219,6 +219,10 @@ parts! {
         "poller/script_later.c" Poller("script");
         "poller/script_steps.c" Poller("script");
     }
+    "stop" {
+        "workers/stop.h" All;
+        "workers/stop.c" All;
+    }
     "blocking" {
         "blocking/blocking.h" Poller("blocking");
         "blocking/watch.h" Poller("blocking");
@@ -235,8 +239,9 @@ parts! {
     }
     "mailbox" {
         "workers/mailbox.h" MAILED;
-        "workers/mailbox_rings.c" Both(&Workers("loops"), &MAILED);
+        "workers/mailbox_rings.c" Both(&Poller("epoll"), &MAILED);
         "workers/mailbox_sockets.c" Both(&Poller("blocking"), &MAILED);
+        "workers/mailbox_script.c" Both(&Poller("script"), &MAILED);
     }
     "service process" { // service_process_none.c stands for its header
         "workers/service_process.h" Sockets;
@@ -244,7 +249,6 @@ parts! {
         "workers/service_process_none.c" Both(&Sockets, &Without(Feature::Tasks));
     }
     "supervisor" {
-        "workers/stop.h" All;
         "workers/shared.h" All;
         "workers/supervisor.h" All;
         "workers/children.h" Sockets;

@@ -4,8 +4,8 @@
 //! call `nest__on_POINT`, which is generated (unit.rs) and calls the services in the order of their
 //! list. Must not know what the services do.
 
-use crate::Feature;
-use crate::For::{self, All, Sockets, With, Workers};
+use crate::For::{self, All, Poller, Sockets, With, Workers};
+use crate::{Feature, MAILED};
 
 const LOOPS: For = Workers("loops");
 
@@ -28,6 +28,16 @@ pub enum Point {
     Due,
     /// Called by a loop when the time of any service has come, not necessarily of this one.
     Tick,
+    /// The descriptor that tells a worker of messages from other workers; 0: it gets none.
+    Mailbox,
+    /// A worker hands one such message to its session. Whether there may be more.
+    Letter,
+    /// A message for a session has come, which is between two actions.
+    Mail,
+    /// A script sends a message to a session. Nonzero: the mailbox is full.
+    Post,
+    /// Wakes a worker that blocks while it waits for mail. Async-signal-safe.
+    Nudge,
     /// A need of memory for each client, for the budget.
     Need,
     /// Descriptors that a client needs besides its connection, for the budget.
@@ -133,6 +143,44 @@ pub const POINTS: &[Row] = &[
     Row {
         called: LOOPS,
         ..row(Point::Tick, "tick", Joined::Nothing, "void", "")
+    },
+    row(Point::Mailbox, "mailbox", Joined::Error, "void", ""),
+    row(
+        Point::Letter,
+        "letter",
+        Joined::Any,
+        "nest_session **s",
+        "s",
+    ),
+    Row {
+        called: MAILED,
+        ..row(
+            Point::Mail,
+            "mail",
+            Joined::Nothing,
+            "nest_session *s, uint32_t kind, const uint8_t *bytes, uint32_t n",
+            "s, kind, bytes, n",
+        )
+    },
+    Row {
+        called: Poller("script"),
+        ..row(
+            Point::Post,
+            "post",
+            Joined::Error,
+            "nest__ref to, const uint8_t *bytes, uint32_t n",
+            "to, bytes, n",
+        )
+    },
+    Row {
+        called: Poller("blocking"),
+        ..row(
+            Point::Nudge,
+            "nudge",
+            Joined::Nothing,
+            "uint32_t worker",
+            "worker",
+        )
     },
     row(
         Point::Need,

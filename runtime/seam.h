@@ -338,6 +338,8 @@ enum nest__event {
     NEST__EVENT_DRAIN,   /* the server stops: the session ends now if it is between messages,
                             otherwise after the current one */
     NEST__EVENT_CUT,     /* drainTimeout is over: ends now; queued output is dropped */
+    NEST__EVENT_MAIL,    /* a message from another worker was handed over; it may have changed
+                            the session */
     NEST__EVENT_EXPIRED, /* s->deadline may have been reached; the engine compares the times */
 };
 /* The most that a client may send while its connection lingers. It is more than the buffers of both

@@ -7,10 +7,11 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Acted, Begin, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave, Lost, Need,
-    Open, Prepare, Reply, Spare, Start, States, Take, Tick, Timer,
+    self, Acted, Begin, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave, Letter,
+    Lost, Mailbox, Need, Nudge, Open, Post, Prepare, Reply, Spare, Start, States, Take, Tick,
+    Timer,
 };
-use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, Part, Server};
+use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, MAILED, Part, Server};
 
 /// Files stay open for later actions.
 const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
@@ -119,6 +120,11 @@ services! {
         "timeout.h" With(Feature::Timeout);
         "timeout.c" With(Feature::Timeout);
         "none.c" Without(Feature::Timeout);
+    }
+    mail MAILED, [Start, Need, Mailbox, Letter, Post, Nudge, Open, Acted, End] {
+        "mail.h" MAILED;
+        "loop.c" Both(&Workers("loops"), &MAILED);
+        "blocking.c" Both(&Not(&Workers("loops")), &MAILED);
     }
     log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Reply, Sent, Acted, End] {
         "log.h" With(Feature::Log);

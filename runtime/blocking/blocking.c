@@ -27,11 +27,11 @@ uint32_t nest__clock(void) {
 }
 
 bool nest__stopping(void) {
-    return atomic_load(&nest__stop) != NEST__GO_ON;
+    return atomic_load(&nest__stop) != NEST__SERVING;
 }
 
 static bool blocking_cut(void) {
-    return atomic_load(&nest__stop) == NEST__CUT_OFF;
+    return atomic_load(&nest__stop) >= NEST__CUTTING;
 }
 
 /* -- waiting -------------------------------------------------------------------------------------
@@ -52,17 +52,18 @@ static void blocking_settle(int fd) {
     }
 }
 
+/* The ms until a deadline, as poll takes them. */
+static int blocking_left(uint32_t deadline) {
+    uint32_t now = nest__now();
+    return deadline == 0 ? -1 : nest__reached(deadline, now) ? 0 : (int)(deadline - now);
+}
+
 /* Waits until the descriptor has one of `events` (errors always count), at most until the deadline;
  * 0: none. What it has; 0: the time is over; -EINTR: woken, or for no reason. */
 static int blocking_poll(int fd, short events, uint32_t deadline) {
     struct pollfd ready[2] = {{.fd = fd, .events = events},
                               {.fd = nest__wake_fd, .events = POLLIN}};
-    int timeout = -1;
-    if (deadline != 0) {
-        uint32_t now = nest__now();
-        timeout = nest__reached(deadline, now) ? 0 : (int)(deadline - now);
-    }
-    int n = poll(ready, nest__wake_fd == -1 ? 1 : 2, timeout);
+    int n = poll(ready, nest__wake_fd == -1 ? 1 : 2, blocking_left(deadline));
     if (n == 0) {
         return 0;
     }
@@ -347,9 +348,11 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
     }
 }
 
-/* The stop is told once the session is between two calls: what came before it is answered, which a
- * last look finds out if the session was waiting; what stands behind a message that it found begun
- * is not. */
+static enum nest__stop_order blocking_order(struct nest__stop_session stop) {
+    return nest__stop_order((enum nest__stop_phase)atomic_load(&nest__stop), stop);
+}
+
+/* Input that has been received and belongs to later messages is kept, but not answered. */
 static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
     if (window->lent && window->n > 0 && nest__own(s, window) != 0) {
         return nest__event(s, NEST__EVENT_RESET);
@@ -357,21 +360,39 @@ static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
     return nest__event(s, NEST__EVENT_DRAIN);
 }
 
+/* Where workers have mailboxes: waits until input or mail comes, or until the session's deadline.
+ * True: a message was handed over. */
+static bool blocking_mail(nest_session *s, unsigned *want) {
+    nest_session *to = NULL;
+    s->deadline = nest__deadline(s);
+    struct pollfd ready[] = {{.fd = nest__on_mailbox(), .events = POLLIN},
+                             {.fd = s->c0.fd, .events = POLLIN},
+                             {.fd = nest__wake_fd, .events = POLLIN}}; /* -1 is ignored */
+    (void)poll(ready, 3, blocking_left(s->deadline));
+    if (ready[0].revents == 0 || !nest__on_letter(&to)) {
+        return false;
+    }
+    *want = nest__event(s, NEST__EVENT_MAIL);
+    return true;
+}
+
 bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
-    bool answered = false, told = false; /* bytes came since the last wait; of the stop */
+    struct nest__stop_session stop = {.rests = true};
     blocking_was_cut = false;
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
-        bool queued = nest__out_queued(s, &s->c0) > 0;
-        int error = blocking_cut() && (told || queued) ? -ECANCELED /* else it may be at rest */
-                    : queued                           ? blocking_drain(s, &s->c0, 0, NULL)
-                                                       : 0;
+        stop.owes = nest__out_queued(s, &s->c0) > 0;
+        int error = blocking_order(stop) == NEST__STOP_CUT ? -ECANCELED
+                    : stop.owes                            ? blocking_drain(s, &s->c0, 0, NULL)
+                                                           : 0;
+        stop.owes = false;
+        enum nest__stop_order order = blocking_order(stop); /* a stop may have begun meanwhile */
         if (error != 0) {
             window = (struct nest__window){0};
             want = blocking_told(s, error);
-        } else if (nest__stopping() && answered && !told) {
-            told = true;
+        } else if (order == NEST__STOP_DRAIN) {
+            stop.told = true;
             want = blocking_stop(s, &window);
             window = (struct nest__window){0};
         } else if ((want & NEST__WANT_AGAIN) != 0) {
@@ -380,10 +401,14 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             window = (struct nest__window){0};
             want = nest__event(s, NEST__EVENT_RESET);
         } else {
-            bool look = nest__stopping() && !told;
-            want =
-                blocking_next(s, &window, buffer, look ? BLOCKING_LOOK : BLOCKING_WAIT, &answered);
-            answered = answered || look;
+            bool look = order == NEST__STOP_LOOK, polls = nest__on_mailbox() != 0, received;
+            if (!look && polls && blocking_mail(s, &want)) {
+                window = (struct nest__window){0};
+                continue;
+            }
+            want = blocking_next(s, &window, buffer, look || polls ? BLOCKING_LOOK : BLOCKING_WAIT,
+                                 &received);
+            stop.rests = !received && !look;
         }
     }
     blocking_finish(s, buffer);

@@ -9,9 +9,9 @@
 
 #include <stdatomic.h>
 
-/* What a stop asks of every connection that is served: an enum nest__stop_phase. The worker model
- * raises it, never lowers it, and then wakes every worker that has a connection. */
-extern _Atomic int nest__stop; /* lock-free: also set by signal handlers */
+/* The phase of the stop of every connection that is served: an enum nest__stop_phase. The worker
+ * model raises it, never lowers it, and then wakes every worker that has a connection. */
+extern _Atomic int nest__stop; /* lock-free: signal handlers set it, too */
 
 /* Serves the connection to its end, but does not close its descriptors: that, and nest__released,
  * is the caller's. `buffer` has nest__receive_capacity() bytes and may be used by others
@@ -21,10 +21,9 @@ bool nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
 /* How a worker is woken from its receive, so that it looks at the stop and at its deadline:
  * nest__wake_receiver on its connection's socket, and after that a signal to its thread whose
  * handler restarts calls (SA_RESTART). Nothing is lost before the receive, and nothing is cut off
- * by it. Async-signal-safe; may come late. For CUT_OFF also from its polls, which a signal just
- * before them misses: the workers wakes it every NEST__NUDGE_MS until it has ended. */
+ * by it. Async-signal-safe; may come late. In the cut also from its polls, which a signal just
+ * before them misses: the worker model wakes it every NEST__NUDGE_MS until it has ended. */
 void nest__wake_receiver(int fd);
-enum { NEST__NUDGE_MS = 20 };
 
 /* A worker that nobody watches (nest__deadline_slot() is NULL) minds its time itself, a call more
  * for each receive. An eventfd wakes it, pipes included; -1 in all others. */

@@ -384,6 +384,7 @@ unsigned nest__event(nest_session *s, enum nest__event event) {
         s->flags |= NEST__STOPPING;
         s->c0.state |= NEST__CHAN_CUT;
         break;
+    case NEST__EVENT_MAIL:
     case NEST__EVENT_EXPIRED:
         break;
     }

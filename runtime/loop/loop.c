@@ -47,6 +47,11 @@ static nest_session *loop_of_session(nest_session *s, const struct nest__complet
     }
 }
 
+static void loop_mailed(void) {
+    nest__loop.mailed = true;
+    nest__loop.letters = NEST__VISIT_MESSAGES;
+}
+
 static nest_session *loop_completed(const struct nest__completion *done) {
     if (nest__name_slot(done->name) != NEST__NAME_SLOTS) {
         return loop_of_session(nest__slot_at(nest__name_slot(done->name)), done);
@@ -60,6 +65,9 @@ static nest_session *loop_completed(const struct nest__completion *done) {
         break;
     case NEST__OP_WAKE:
         nest__loop.helped = true;
+        break;
+    case NEST__OP_MAIL:
+        loop_mailed();
         break;
     default: /* NEST__OP_ALARM */
         nest__loop.planned = 0;
@@ -81,6 +89,17 @@ static nest_session *loop_helped(void) {
         return NULL;
     }
     return nest__wait_over(job->session, job->result);
+}
+
+/* Hands over a message from another worker. A session that does not wait for input has a turn or
+ * an event coming, and goes on then. */
+static void loop_letter(void) {
+    nest_session *s = NULL;
+    nest__loop.mailed = nest__on_letter(&s);
+    nest__loop.letters = nest__loop.mailed ? nest__loop.letters - 1 : 0;
+    if (s != NULL && (s->flags & NEST__READY) == 0 && s->c0.awaits == NEST__AWAIT_INPUT) {
+        nest__visit_tell(s, &s->c0, NEST__EVENT_MAIL);
+    }
 }
 
 static nest_session *loop_turn(void) {
@@ -120,6 +139,10 @@ nest_session *nest__loop_step(void) {
     if (loop->helped) {
         return loop_helped();
     }
+    if (loop->letters > 0) {
+        loop_letter();
+        return NULL;
+    }
     if (loop->turns > 0) {
         return loop_turn();
     }
@@ -127,20 +150,22 @@ nest_session *nest__loop_step(void) {
         return nest__timers_expire();
     }
     nest__timers_sleep();
-    nest__poller_sleep(nest__ready_count() > 0);
+    nest__poller_sleep(nest__ready_count() > 0 || loop->mailed);
     loop->turns = nest__ready_count();
+    if (loop->mailed) {
+        loop_mailed();
+    }
     return NULL;
 }
 
 bool nest__loop_done(void) {
-    return nest__loop.abandoned || nest__poller_over(nest__slots_taken() == 0 && nest__accept.done);
+    return nest__loop.phase == NEST__FINISHED ||
+           nest__poller_over(nest__slots_taken() == 0 && nest__accept.done);
 }
 
 int nest__loop_status(void) {
-    if (nest__loop.abandoned) {
-        return NEST__ABANDONED;
-    }
-    return nest__poller_status() != 0 ? nest__poller_status() : nest__cut() > 0;
+    int status = nest__stop_status(nest__loop.phase);
+    return status == NEST__ABANDONED || nest__poller_status() == 0 ? status : nest__poller_status();
 }
 
 /* -- the beginning */
@@ -151,6 +176,7 @@ int nest__loop_start(void) {
         nest__say("cannot start: %s", strerror(-error));
         return error;
     }
+    nest__loop.mailed = nest__on_mailbox() != 0; /* nobody was told yet to wake this loop */
     nest__due_after(NEST__DUE_WATCHDOG, nest__watchdog());
     if (nest__poller_listens()) {
         nest__due_after(NEST__DUE_IDLE_EXIT, nest__listen_idle_exit());

@@ -7,6 +7,7 @@
 
 #include "../platform/context.h"
 #include "../poller/poller.h"
+#include "../workers/stop.h"
 #include "helpers.h"
 
 struct nest__waiter { /* of an action in a wait; on its stack, and while it waits s->waiter */
@@ -19,8 +20,7 @@ struct nest__waiter { /* of an action in a wait; on its stack, and while it wait
 /* What the loop itself has a time for. */
 enum nest__due {
     NEST__DUE_RETRY,     /* accepting again: something was short */
-    NEST__DUE_CUT,       /* drainTimeout is over */
-    NEST__DUE_GRACE,     /* and helpers still work for clients that were cut */
+    NEST__DUE_STOP,      /* the phase of the stop is over */
     NEST__DUE_WATCHDOG,  /* systemd hears of us */
     NEST__DUE_IDLE_EXIT, /* no client has come for long */
     NEST__DUE_SERVICES,  /* the time of a service has come */
@@ -35,10 +35,12 @@ struct nest__loop {
     uint32_t accepting;       /* 0: none is asked again */
     bool helped;              /* jobs may have to be looked at, */
     bool expired;             /* deadlines may */
+    bool mailed;              /* so may the mailbox, */
+    uint32_t letters;         /* for so many messages, before the poller is asked again */
     _Atomic bool stopping;    /* a stop has begun; helpers look at it */
     bool again;               /* a second one came before all were told of the first */
-    bool cut;                 /* the time to stop is over */
-    bool abandoned;           /* helpers still work, and the loop does not wait for them */
+    bool cut;                 /* the stop has come to the cut */
+    uint8_t phase;            /* of the stop: an enum nest__stop_phase; stop.c alone writes it */
     uint32_t drain, cutting;  /* next slot to be told */
     uint32_t due[NEST__DUES]; /* 0: never */
     uint32_t planned; /* when the poller's alarm rings: no later than anything is due; 0: not */
@@ -99,9 +101,7 @@ void nest__accept_only(void);                  /* the one that was passed on */
 
 /* -- stop.c */
 void nest__stop_requested(int64_t count); /* NEST__OP_SIGNAL */
-void nest__stop_begin(void);
-void nest__stop_over(void);    /* drainTimeout is over */
-void nest__stop_abandon(void); /* ends without the actions that are left */
+void nest__loop_stop(enum nest__stop_event);
 /* Tells one session of the stop, if there is one left to tell. False: there is none. */
 bool nest__stop_sweep(nest_session **resumed);
 

@@ -1,58 +1,54 @@
-/* stop.c: how a loop comes to its end.
+/* stop.c: a loop follows the policy of a stop (workers/stop.h): it tells its sessions.
  *
  * Called by the other files of loop/. State: in nest__loop. Must not know the language, nor where a
- * request to stop comes from. No new client is accepted but those that wait in queues of ours;
- * every session is told, one a step; one at rest after a last look at what it has been sent. When
- * drainTimeout is over, or at a second request, those that are left are cut. */
+ * request to stop comes from. Each session is told in a step of its own. A cut waits until every
+ * session was told to drain: one that is at rest then ends without being cut, and one that is cut
+ * is counted. */
 #include "loop.h"
-#include "../platform/platform.h"
 #include "accept.h"
-
-enum { STOP_GRACE_MS = 1000 }; /* after the cut, for helpers to finish */
 
 bool nest__stopping(void) {
     return nest__loop.stopping;
 }
 
-void nest__stop_over(void) {
+static void stop_accepting(void) {
+    nest__accept_open(false);
+    nest__accept.done = true;
+}
+
+/* A phase has begun. */
+static void stop_enter(enum nest__stop_phase phase) {
     struct nest__loop *loop = &nest__loop;
-    if (!loop->cut) {
-        nest__accept_open(false);
-        nest__accept.done = true;
-        loop->due[NEST__DUE_CUT] = 0;
+    loop->phase = phase;
+    nest__due_after(NEST__DUE_STOP, nest__stop_lasts(NEST__STOP_LOOP, phase));
+    if (phase == NEST__DRAINING) {
+        loop->stopping = true;
+        loop->drain = 0;
+        loop->due[NEST__DUE_IDLE_EXIT] = 0;
+        if (nest__listen_stop()) {
+            stop_accepting();
+        }
+    } else if (phase == NEST__CUTTING) {
+        stop_accepting();
         loop->cut = true;
         loop->cutting = 0;
-        nest__due_after(NEST__DUE_GRACE, STOP_GRACE_MS);
+    } else { /* blocks and file calls are not cut, and may go on for ever */
+        nest__stop_abandon(nest__slots_taken());
     }
 }
 
-/* Blocks and file calls are not cut, and may go on for ever. */
-void nest__stop_abandon(void) {
-    uint32_t left = nest__slots_taken();
-    nest__loop.abandoned = true;
-    nest__say("%u %s did not end in time; the server ends anyway", (unsigned)left,
-              left == 1 ? "action" : "actions");
-}
-
-void nest__stop_begin(void) {
+void nest__loop_stop(enum nest__stop_event event) {
     struct nest__loop *loop = &nest__loop;
-    if (loop->stopping && loop->drain < nest__slots_ever()) {
-        loop->again = true; /* a session at rest is not cut, and one that is cut is counted */
+    enum nest__stop_phase next = nest__stop_next(NEST__STOP_LOOP, loop->phase, event);
+    if (next == loop->phase) {
         return;
     }
-    if (loop->stopping) {
-        nest__stop_over();
+    if (event == NEST__STOP_REQUESTED && next == NEST__CUTTING &&
+        loop->drain < nest__slots_ever()) {
+        loop->again = true;
         return;
     }
-    nest__notify("STOPPING=1");
-    loop->stopping = true;
-    loop->drain = 0;
-    loop->due[NEST__DUE_IDLE_EXIT] = 0;
-    nest__due_after(NEST__DUE_CUT, nest__config.drain_timeout);
-    if (nest__listen_stop()) {
-        nest__accept_open(false);
-        nest__accept.done = true;
-    }
+    stop_enter(next);
 }
 
 void nest__stop_requested(int64_t count) {
@@ -60,19 +56,20 @@ void nest__stop_requested(int64_t count) {
         nest__config_reload();
     }
     for (uint32_t stops = (uint32_t)count; stops > 0; stops--) {
-        nest__stop_begin();
+        nest__loop_stop(NEST__STOP_REQUESTED);
     }
 }
 
 static void stop_drain(nest_session *s) {
+    struct nest__stop_session state = {.rests =
+                                           s->work == NULL && s->c0.awaits == NEST__AWAIT_INPUT};
     if (s->phase == NEST__ACTING) {
         nest__event(s, NEST__EVENT_DRAIN);
     } else if (s->phase != NEST__READING) {
         return;
     } else if ((s->flags & NEST__READY) != 0) {
         s->flags |= NEST__STOPPING; /* seen at its turn */
-    } else if (s->work == NULL && s->c0.awaits == NEST__AWAIT_INPUT) {
-        /* A message that is there was in time; told when it would wait. */
+    } else if (nest__stop_order(NEST__DRAINING, state) == NEST__STOP_LOOK) {
         nest__visit_receive(s, &s->c0);
     } else {
         nest__visit_tell(s, &s->c0, NEST__EVENT_DRAIN);
@@ -106,7 +103,7 @@ bool nest__stop_sweep(nest_session **resumed) {
     }
     if (loop->again) {
         loop->again = false;
-        nest__stop_over();
+        nest__loop_stop(NEST__STOP_REQUESTED);
     }
     if (loop->cut && loop->cutting < nest__slots_ever()) {
         *resumed = stop_cut(nest__slot_at(loop->cutting++));

@@ -58,18 +58,15 @@ static bool timers_due(uint32_t now) {
     case NEST__DUE_RETRY:
         nest__accept_resume();
         return true;
-    case NEST__DUE_CUT:
-        nest__stop_over();
-        return true;
-    case NEST__DUE_GRACE:
-        nest__stop_abandon();
+    case NEST__DUE_STOP:
+        nest__loop_stop(NEST__STOP_LATE);
         return true;
     case NEST__DUE_WATCHDOG:
         nest__notify("WATCHDOG=1");
         nest__due_after(NEST__DUE_WATCHDOG, nest__watchdog());
         return true;
     case NEST__DUE_IDLE_EXIT:
-        nest__stop_begin();
+        nest__loop_stop(NEST__STOP_REQUESTED);
         return true;
     case NEST__DUE_SERVICES:
         nest__on_tick();

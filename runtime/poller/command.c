@@ -157,9 +157,9 @@ static char *command_complete(char *p, struct nest__command *command) {
 }
 
 struct nest__command nest__command_read(void) {
-    static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
-                                        "drain",  "pass", "clients", "helpers", "fail",
-                                        "reload", "disk", "short",   "linger",  "complete"};
+    static const char *const verbs[] = {"open",  "in",    "eof",     "reset",   "mail", "room",
+                                        "drain", "pass",  "clients", "helpers", "fail", "reload",
+                                        "disk",  "short", "linger",  "complete"};
     struct nest__command command = {.verb = NEST__COMMAND_NOTHING};
     uint64_t who = 0;
     if (getline(&command_line, &command_size, stdin) == -1) {
@@ -180,8 +180,9 @@ struct nest__command nest__command_read(void) {
         }
     }
     if (command.verb == NEST__COMMAND_NOTHING) {
-        return command_wrong("unknown command; open, in, eof, reset, room, drain, pass, clients, "
-                             "helpers, fail, reload, disk, short, linger and complete exist");
+        return command_wrong(
+            "unknown command; open, in, eof, reset, mail, room, drain, pass, clients, "
+            "helpers, fail, reload, disk, short, linger and complete exist");
     }
     p += n;
     if (command.verb <= NEST__COMMAND_ROOM) {
@@ -192,7 +193,8 @@ struct nest__command nest__command_read(void) {
         command.who = (uint32_t)who;
     }
     p += strspn(p, " \t");
-    if (command.verb == NEST__COMMAND_IN && (p = command_string(p, &command)) == NULL) {
+    bool bytes = command.verb == NEST__COMMAND_IN || command.verb == NEST__COMMAND_MAIL;
+    if (bytes && (p = command_string(p, &command)) == NULL) {
         return command_wrong("a string must follow: \"...\" with \\r \\n \\t \\\\ \\\" \\xHH");
     }
     if (command.verb == NEST__COMMAND_ROOM) {

@@ -10,7 +10,8 @@ enum nest__verb {
     NEST__COMMAND_IN,
     NEST__COMMAND_EOF,
     NEST__COMMAND_RESET,
-    NEST__COMMAND_ROOM,
+    NEST__COMMAND_MAIL,
+    NEST__COMMAND_ROOM, /* the last that is about one conversation */
     NEST__COMMAND_DRAIN,
     NEST__COMMAND_PASS,
     NEST__COMMAND_CLIENTS,
@@ -37,7 +38,7 @@ enum nest__complete { NEST__COMPLETE_NOW, NEST__COMPLETE_LATER, NEST__COMPLETE_O
 struct nest__command {
     enum nest__verb verb;
     uint32_t who;   /* from 1 */
-    uint8_t *bytes; /* in: until the next command is read */
+    uint8_t *bytes; /* in, mail: until the next command is read */
     size_t n;
     uint64_t room; /* UINT64_MAX: unlimited */
     /* pass, helpers: ms; clients: how many; fail: which one from now on, or how many */

@@ -282,8 +282,12 @@ int nest__poller_start(void) {
                            nest__name_of_loop(NEST__OP_ALARM, 0))) < 0) {
         return error;
     }
-    int helpers = nest__helpers_fd();
-    return helpers == -1
+    int helpers = nest__helpers_fd(), mailbox = nest__on_mailbox();
+    if (helpers != -1 && (error = epoll_set(EPOLL_CTL_ADD, helpers, EPOLLIN,
+                                            nest__name_of_loop(NEST__OP_WAKE, 0))) < 0) {
+        return error;
+    }
+    return mailbox == 0
                ? 0
-               : epoll_set(EPOLL_CTL_ADD, helpers, EPOLLIN, nest__name_of_loop(NEST__OP_WAKE, 0));
+               : epoll_set(EPOLL_CTL_ADD, mailbox, EPOLLIN, nest__name_of_loop(NEST__OP_MAIL, 0));
 }

@@ -38,7 +38,8 @@ enum nest__operation {
                       * reload
                       */
     NEST__OP_WAKE,   /* a helper has finished a job */
-    NEST__OP_ALARM   /* the time of nest__poller_alarm has come */
+    NEST__OP_ALARM,  /* the time of nest__poller_alarm has come */
+    NEST__OP_MAIL    /* messages from other workers have come, if the server has mailboxes */
 };
 enum { NEST__NAME_SLOT_BITS = 24, NEST__NAME_CHANNEL_BITS = 4, NEST__NAME_OPERATION_BITS = 4 };
 #define NEST__NAME_SLOTS                                                                           \
@@ -46,7 +47,7 @@ enum { NEST__NAME_SLOT_BITS = 24, NEST__NAME_CHANNEL_BITS = 4, NEST__NAME_OPERAT
 _Static_assert(32 + NEST__NAME_SLOT_BITS + NEST__NAME_CHANNEL_BITS + NEST__NAME_OPERATION_BITS ==
                    64,
                "a name has 64 bits");
-_Static_assert((int)NEST__OP_ALARM < 1 << NEST__NAME_OPERATION_BITS, "a name holds any operation");
+_Static_assert((int)NEST__OP_MAIL < 1 << NEST__NAME_OPERATION_BITS, "a name holds any operation");
 _Static_assert((int)NEST__CLIENTS_MOST < (int)NEST__NAME_SLOTS, "a name holds any slot");
 
 static inline uint64_t nest__name(uint32_t gen, uint32_t slot, unsigned channel,

@@ -47,6 +47,7 @@ void script_touch(struct script_client *);   /* what its channel awaits may have
 void script_untouch(const struct script_client *);
 nest_session *script_session(uint32_t who); /* NULL: it was not yet taken, or is closed */
 void script_request(int64_t count);         /* NEST__OP_SIGNAL */
+void script_mailed(void);                   /* NEST__OP_MAIL */
 uint32_t script_next_time(void);            /* when something is due; 0: nothing is */
 
 bool script_accepts(void); /* a client can be taken, or the stop is to hear that none can */

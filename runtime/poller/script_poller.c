@@ -23,6 +23,7 @@ static struct {
     uint32_t lent;                        /* bytes of the buffer in use */
     bool armed, stopped, retired;
     bool wake, ring; /* a job is done, the alarm rings: told once */
+    bool mailed;     /* mail has come: told once */
     bool asked;      /* for a delayed operation: */
     uint32_t which;
     uint64_t most;
@@ -227,6 +228,10 @@ void script_request(int64_t count) {
     poll_state.request += count;
 }
 
+void script_mailed(void) {
+    poll_state.mailed = true;
+}
+
 void script_ask(uint32_t which, uint64_t most) {
     poll_state.asked = true;
     poll_state.which = which;
@@ -245,6 +250,11 @@ bool nest__poller_next(struct nest__completion *done) {
         done->name = nest__name_of_loop(NEST__OP_SIGNAL, 0);
         done->result = poll_state.request;
         poll_state.request = 0;
+        return true;
+    }
+    if (poll_state.mailed) {
+        done->name = nest__name_of_loop(NEST__OP_MAIL, 0);
+        poll_state.mailed = false;
         return true;
     }
     if (poll_state.asked) {

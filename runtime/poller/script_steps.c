@@ -4,7 +4,7 @@
  * not know the language. What a command leads to is done completely before the next one is read; an
  * action that waits is left waiting, and the next commands are read meanwhile.
  *
- *     open C | in C "bytes" | eof C | reset C | room C N | room C - | drain
+ *     open C | in C "bytes" | eof C | reset C | mail C "bytes" | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
  *     fail memory N | fail scarce N | fail stack N | fail watch N | fail file ERROR N
  *     disk cold | disk warm
@@ -15,6 +15,8 @@
  * C counts from 1 in the order of open, and is nest_id unless `clients` stands first: then at most
  * N are served at once, the others wait until one has ended. The client takes all output unless
  * `room`, also just before its open, says how many bytes more. `cut`: reset by the server.
+ *
+ * `mail` sends these bytes to C as another worker would; the server must have mailboxes.
  *
  * Time stands still but in `pass`; what is due on the way happens at its moment. Work that may
  * block is done before the next command, unless `helpers` lets each piece take MS, or has no
@@ -151,6 +153,18 @@ static void steps_reset(struct script_client *client) {
     script_touch(client);
 }
 
+/* What is sent to a conversation that the server has closed reaches nobody. */
+static void steps_mail(const struct nest__command *command) {
+    const nest_session *s = script_session(command->who);
+    if (nest__on_mailbox() == 0) {
+        steps_refuse("this server has no mailboxes");
+    } else if (s != NULL && nest__on_post(s->self, command->bytes, (uint32_t)command->n) != 0) {
+        steps_refuse("the mailbox is full, or the message too long");
+    } else {
+        script_mailed();
+    }
+}
+
 static void steps_of_client(const struct nest__command *command) {
     uint32_t who = command->who;
     bool next = command->verb == NEST__COMMAND_ROOM && who == script_opened + 1 &&
@@ -167,6 +181,9 @@ static void steps_of_client(const struct nest__command *command) {
         return; /* the server has closed it: nobody hears its client */
     }
     switch (command->verb) {
+    case NEST__COMMAND_MAIL:
+        steps_mail(command);
+        return;
     case NEST__COMMAND_IN:
         if (client->eof || client->reset) {
             return;

@@ -17,15 +17,19 @@ HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
 
 
-def build(folder, model, options, tasks=False):
-    """The sample; with `tasks`, work of its own."""
+def build(folder, model, options, more=None):
+    """The sample; more: with work of its own ("tasks"), or with mail between its workers ("mailbox")."""
     tables = folder / "tables.h"
     tables.write_bytes(subprocess.check_output([sys.executable, HERE / "tables.py"]))
-    exe = folder / f"sample-{model}{'-tasks' if tasks else ''}"
+    exe = folder / f"sample-{model}{'-' + more if more else ''}"
     server = ["epoll", "loops"] if model == "epoll" else ["blocking", model]
-    features = ["keep", "timeout", *(["tasks"] if tasks else [])]
-    text = runtime_list("unit", *server, *[word for name in features for word in ("--with", name)])
-    (folder / f"{exe.name}.h").write_text(text + ('#include "tests/sample/tasks.c"\n' if tasks else ""))
+    features = ["keep", "timeout", *([more] if more else [])]
+    words = [word for name in features for word in ("--with", name)]
+    if more == "mailbox":
+        words += ["--listen", "post:tests/sample/post.h:take,mail"]
+    text = runtime_list("unit", *server, *words)
+    file = {"tasks": "tasks.c", "mailbox": "post.c"}.get(more)
+    (folder / f"{exe.name}.h").write_text(text + (f'#include "tests/sample/{file}"\n' if file else ""))
     flags = ["-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
     flags += [f"-fsanitize={options.sanitize}"] if options.sanitize else []
     name = {"epoll": "event"}.get(model, model)

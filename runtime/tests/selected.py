@@ -1,4 +1,4 @@
-"""Checks that a service that is not selected leaves no symbol in a server.
+"""Checks that a service that is not selected leaves no symbol in a server, and neither do mailboxes.
 
 The sample server is compiled in every model with no feature and with all. Symbols of a service are
 those that its files define, without those that its none.c or a part that is no service defines as well.
@@ -11,6 +11,7 @@ import sys
 from harness import check, finish, runtime_list
 
 MODELS = [("blocking", "process"), ("blocking", "thread"), ("epoll", "loops"), ("script", "loops")]
+OPTIONAL = ("service/", "mailbox")  # parts that only some servers have, beginnings of their names
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [f"-DNEST__{name}=1" for name in ("RULES", "CONDITIONS", "TAGS", "REGISTERS", "PARTS", "THREAD_WORDS",
                                           "NFA_STATES", "LOG_REQUESTS", "PIPES", "TIMERS")]
@@ -42,13 +43,13 @@ def main():
         servers = {key: defined(build, compiler, f"{workers}-{poller}-{key}",
                                 runtime_list("unit", *model, *features))
                    for key, features in (("all", ["--with", "all"]), ("none", []))}
-        files = [file for part, forms in parts.items() if part.startswith("service/")
+        files = [file for part, forms in parts.items() if part.startswith(OPTIONAL)
                  for names, features in forms if not features for file in names.split()]
         others = defined(build, compiler, f"{workers}-{poller}-others",
                          runtime_list("unit", *model, *[word for file in files for word in ("--without", file)]))
         for part, forms in parts.items():
             always = len(forms) == 2 and forms[0][0] == forms[1][0]
-            if always or not part.startswith("service/"):
+            if always or not part.startswith(OPTIONAL):
                 continue
             own = {}
             for files, features in forms:

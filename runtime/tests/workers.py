@@ -21,6 +21,7 @@ import time
 
 from harness import settled
 from sample_server import BYE, Server, alive, ask, build, line, rest, unix
+from mail import mail, no_mail
 from service_process import no_service_process, service_processes
 
 
@@ -410,11 +411,13 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        service_processes({model: build(folder, model, options, True) for model in options.model}, folder)
+        service_processes({model: build(folder, model, options, "tasks") for model in options.model}, folder)
         print("worker models: service process: all is well", flush=True)
         for model in options.model:
             exe = build(folder, model, options)
             no_service_process(exe, model)
+            no_mail(exe)
+            mail(build(folder, model, options, "mailbox"), model)
             conversations(exe, model)
             counts(exe, model)
             listeners(exe, model, folder)

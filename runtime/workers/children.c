@@ -128,7 +128,7 @@ int nest__children_replenish(void) {
 static void children_died_many(const struct nest__child *child, const struct nest__told *told,
                                int status) {
     uint64_t lost = told->ended[NEST_OPEN];
-    bool stopping = nest__phase() != NEST__GO_ON;
+    bool stopping = nest__phase() != NEST__SERVING;
     if (nest__clock_ms() - child->begun >= CHILDREN_WELL_MS) {
         children.backoff.failures = 0;
     }
@@ -193,7 +193,7 @@ static bool children_account(uint32_t worker, int status) {
         children_account_one(child, &told, status);
         return false;
     }
-    return status != 0 && nest__phase() == NEST__GO_ON;
+    return status != 0 && nest__phase() == NEST__SERVING;
 }
 
 void nest__children_reap(void) {

@@ -5,8 +5,9 @@
  * becomes of the message is the sender's business. Workers may die at any instruction, and may
  * write over what they share: nobody waits for them, and what they send is checked.
  *
- * mailbox_rings.c: for workers that are loops. mailbox_sockets.c: for workers that block, of which
- * each has one session, and which poll the descriptor beside their connection's. */
+ * mailbox_script.c: for scripts. mailbox_rings.c: for workers that are loops. mailbox_sockets.c:
+ * for workers that block, of which each has one session, and which poll the descriptor beside their
+ * connection's. */
 #ifndef NEST_WORKERS_MAILBOX_H
 #define NEST_WORKERS_MAILBOX_H
 
@@ -45,6 +46,8 @@ bool nest__mailbox_take(struct nest__mail *);
 /* Before the worker waits: true: it may, and the descriptor becomes readable when mail comes.
  * False: some has come already. */
 bool nest__mailbox_sleep(void);
+/* Sockets: makes the descriptor of a worker readable, without a message. Async-signal-safe. */
+void nest__mailbox_nudge(uint32_t worker);
 int nest__mailbox_fd(void);
 
 #endif

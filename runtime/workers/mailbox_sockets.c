@@ -47,7 +47,7 @@ int nest__mailbox_prepare(uint32_t workers) {
 void nest__mailbox_begin(uint32_t worker) {
     struct nest__mail mail;
     sockets_own = worker;
-    while (recv(sockets_all[worker].receive, &mail, sizeof mail, MSG_DONTWAIT) > 0) {
+    while (recv(sockets_all[worker].receive, &mail, sizeof mail, MSG_DONTWAIT) >= 0) {
     }
 }
 
@@ -57,6 +57,11 @@ int nest__mailbox_fd(void) {
 
 bool nest__mailbox_sleep(void) {
     return true; /* the descriptor is readable as long as mail is there */
+}
+
+/* A full socket is readable as well. */
+void nest__mailbox_nudge(uint32_t worker) {
+    (void)send(sockets_all[worker].send, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 int nest__mail_send(uint16_t serial, nest__ref to, uint32_t kind, const void *bytes, uint32_t n) {

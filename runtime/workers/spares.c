@@ -57,7 +57,7 @@ static uint32_t spares_count(void) {
 
 uint32_t nest__policy_wanted(void) {
     struct nest__process_orders *orders = nest__process_orders();
-    if (nest__phase() == NEST__CUT_OFF || (nest__phase() == NEST__DRAIN && !spares.queued)) {
+    if (nest__phase() >= NEST__CUTTING || (nest__phase() == NEST__DRAINING && !spares.queued)) {
         return 0;
     }
     for (unsigned place = 0; place < NEST__SPARES; place++) {
@@ -140,11 +140,11 @@ static int spares_refresh(void) {
 
 int nest__policy_mind(bool woken) {
     int timeout = spares_look(woken);
-    spares.queued = nest__phase() == NEST__DRAIN && !nest__listen_stop();
+    spares.queued = nest__phase() == NEST__DRAINING && !nest__listen_stop();
     if (spares.leaving) {
         timeout = nest__sooner(timeout, spares_refresh());
     }
-    if (nest__phase() == NEST__GO_ON && nest__listen_idle_exit() > 0) {
+    if (nest__phase() == NEST__SERVING && nest__listen_idle_exit() > 0) {
         bool busy = nest__children_live() > spares_count();
         if (nest__idle_exit_due(&spares.idle, nest__listen_idle_exit(), busy, nest__ended_all(),
                                 &timeout)) {
@@ -164,7 +164,7 @@ void nest__policy_reload(void) {
 /* Workers forked from here on have the phase from the beginning. */
 void nest__policy_stop(enum nest__stop_phase phase) {
     atomic_store(&nest__stop, (int)phase);
-    if (phase == NEST__DRAIN) {
+    if (phase == NEST__DRAINING) {
         (void)nest__listen_stop();
     }
 }

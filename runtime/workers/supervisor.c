@@ -199,7 +199,7 @@ static bool supervisor_done(void) {
     if (nest__children_live() > 0) {
         return false;
     }
-    return (nest__children_over() != -1 || nest__phase() != NEST__GO_ON) &&
+    return (nest__children_over() != -1 || nest__phase() != NEST__SERVING) &&
            nest__policy_wanted() == 0;
 }
 

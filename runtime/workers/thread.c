@@ -28,7 +28,6 @@
 
 enum {
     THREAD_STACK = 256 * 1024, /* beside thread-local storage; a guard page is below */
-    THREAD_GRACE_MS = 2000,    /* after the cut; threads that go on end with the process */
     THREAD_RETRY_MS = 100,
     THREAD_DESCRIPTORS = 16, /* beside connections and listeners */
 };
@@ -143,7 +142,7 @@ static void *thread_main(void *argument) {
         thread_serve(slot, &thread_pool.only);
         error = -EINVAL;
     }
-    while (error != -EINVAL && atomic_load(&nest__stop) != NEST__CUT_OFF) {
+    while (error != -EINVAL && atomic_load(&nest__stop) < NEST__CUTTING) {
         error = nest__take_any(&arrival);
         if (error == 0) {
             thread_serve(slot, &arrival);
@@ -301,6 +300,7 @@ int nest__workers_prepare(void) {
 static void thread_wake(struct thread_slot *slot) {
     if (slot->fd != -1 && slot->kind != NEST__PIPE) {
         nest__wake_receiver(slot->fd);
+        nest__on_nudge(slot->session.self.slot);
         pthread_kill(slot->thread, SIGURG);
     }
 }
@@ -316,13 +316,6 @@ static void thread_wake_all(void) {
         thread_wake(slot);
         pthread_mutex_unlock(&slot->lock);
     }
-}
-
-/* Every thread with a connection learns of the phase. It is raised first: a thread that takes its
- * connection after the look at its slot finds it raised. */
-static void thread_raise(enum nest__stop_phase phase) {
-    atomic_store(&nest__stop, (int)phase);
-    thread_wake_all();
 }
 
 /* The watcher: wakes whose time has come. ms until the next, -1: none. */
@@ -405,30 +398,7 @@ static void thread_work(void) {
     }
 }
 
-/* Until all threads have ended, at most `ms` (0: no limit) and until the next TERM. Behind a cut
- * they are woken until they have: a signal may come just before a poll. */
-static void thread_await(uint32_t ms) {
-    uint64_t begin = nest__clock_ms();
-    while (atomic_load(&thread_pool.live) > 0) {
-        int timeout = thread_look();
-        if (atomic_load(&nest__stop) == NEST__CUT_OFF) {
-            thread_wake_all();
-            timeout = nest__sooner(timeout, NEST__NUDGE_MS);
-        }
-        if (ms > 0) {
-            uint64_t spent = nest__clock_ms() - begin;
-            if (spent >= ms) {
-                return;
-            }
-            timeout = nest__sooner(timeout, (int)(ms - spent));
-        }
-        if (thread_sleep(timeout) == THREAD_STOP) {
-            return;
-        }
-    }
-}
-
-/* Threads whose actions go on take the process with them; main would wait for ever otherwise. */
+/* Threads whose actions go on end with the process; main would wait for ever otherwise. */
 static void thread_abandon(void) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < thread_pool.count; i++) {
@@ -439,8 +409,43 @@ static void thread_abandon(void) {
         pthread_mutex_unlock(&slot->lock);
     }
     nest__cut_add(left); /* and they stay counted among the open */
-    nest__say("%u %s did not end in time; the server ends anyway", (unsigned)left,
-              left == 1 ? "action" : "actions");
+    nest__stop_abandon(left);
+}
+
+/* Every thread with a connection learns of a new phase. It is stored first: a thread that takes its
+ * connection after the look at its slot finds it. */
+static void thread_stop(struct nest__stop_state *stop, enum nest__stop_event event) {
+    if (nest__stop_move(stop, event, nest__clock_ms())) {
+        if (stop->phase == NEST__FINISHED) {
+            thread_abandon();
+        } else {
+            atomic_store(&nest__stop, (int)stop->phase);
+            thread_wake_all();
+        }
+    }
+}
+
+/* From the first request until all threads have ended, or the rest is abandoned: the phase in which
+ * that was. In the cut, threads are woken again and again: a signal may come just before a poll. */
+static enum nest__stop_phase thread_end(void) {
+    struct nest__stop_state stop = {.role = NEST__STOP_THREADS};
+    (void)nest__listen_stop();
+    thread_stop(&stop, NEST__STOP_REQUESTED);
+    while (atomic_load(&thread_pool.live) > 0 && stop.phase != NEST__FINISHED) {
+        int timeout = thread_look(), left = nest__stop_left(&stop, nest__clock_ms());
+        if (left == 0) {
+            thread_stop(&stop, NEST__STOP_LATE);
+            continue;
+        }
+        if (stop.phase == NEST__CUTTING) {
+            thread_wake_all();
+            timeout = nest__sooner(timeout, NEST__NUDGE_MS);
+        }
+        if (thread_sleep(nest__sooner(timeout, left)) == THREAD_STOP) {
+            thread_stop(&stop, NEST__STOP_REQUESTED);
+        }
+    }
+    return stop.phase;
 }
 
 /* In the process that serves. */
@@ -458,22 +463,15 @@ static int thread_run(void) {
         return EXIT_FAILURE;
     }
     thread_work();
-    (void)nest__listen_stop();
-    thread_raise(NEST__DRAIN);
-    thread_await(nest__config.drain_timeout);
-    if (atomic_load(&thread_pool.live) > 0) {
-        thread_raise(NEST__CUT_OFF);
-        thread_await(THREAD_GRACE_MS);
-    }
-    if (atomic_load(&thread_pool.live) > 0) {
-        thread_abandon();
-        return NEST__ABANDONED;
+    enum nest__stop_phase phase = thread_end();
+    if (phase == NEST__FINISHED) {
+        return nest__stop_status(phase);
     }
     for (uint32_t i = 0; i < thread_pool.count; i++) {
         pthread_join(thread_pool.slots[i].thread, NULL);
         nest__worker_clear(thread_pool.slots[i].worker);
     }
-    return nest__cut() > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return nest__stop_status(phase);
 }
 
 int nest__serve_alone(void) {

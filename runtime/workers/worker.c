@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORKER_RETRY_MS = 100, WORKER_REPORT_RESTS = 600, WORKER_GRACE_S = 2 };
+enum { WORKER_RETRY_MS = 100, WORKER_REPORT_RESTS = 600 };
 
 static nest_session worker_session;
 static struct nest__worker *worker_own;
@@ -63,6 +63,7 @@ static void worker_wake(void) {
         nest__write(nest__wake_fd, &one, sizeof one);
     } else if (worker_fd != -1) {
         nest__wake_receiver(worker_fd);
+        nest__on_nudge(worker_session.self.slot);
     }
 }
 
@@ -70,35 +71,43 @@ static bool worker_alone(void) {
     return getppid() != nest__supervisor();
 }
 
+/* Follows the policy of a stop where no supervisor does, with an alarm for the time. */
+static void worker_moves(enum nest__stop_event event) {
+    enum nest__stop_phase before = (enum nest__stop_phase)atomic_load(&nest__stop);
+    enum nest__stop_phase phase = nest__stop_next(NEST__STOP_ALONE, before, event);
+    if (phase == NEST__FINISHED) {
+        _exit(EXIT_FAILURE);
+    }
+    if (phase != before) {
+        atomic_store(&nest__stop, (int)phase);
+        alarm((nest__stop_lasts(NEST__STOP_ALONE, phase) + 999) / 1000);
+        worker_wake();
+    }
+}
+
 static void worker_on_alarm(int signal) {
     int saved = errno;
     (void)signal;
-    atomic_store(&nest__stop, NEST__CUT_OFF);
-    worker_wake();
-    alarm(WORKER_GRACE_S); /* SA_RESETHAND: the next one ends the process */
+    worker_moves(NEST__STOP_LATE);
     errno = saved;
 }
 
-/* What the supervisor's stop has come to; a TERM from elsewhere means this worker alone. When the
- * supervisor has died, so has the server: the clock and a second TERM are minded here. */
+/* The supervisor follows the policy, and says how far it has come. A supervisor that has died took
+ * the server with it: its worker is told by the same signal, and then stops by itself. */
 static void worker_on_stop(int signal) {
-    int saved = errno, phase = NEST__DRAIN, now = atomic_load(&nest__stop);
+    int saved = errno;
     (void)signal;
-    if (atomic_load(&nest__process_orders()->common.stops) > 1) {
-        phase = NEST__CUT_OFF;
-    }
     if (worker_alone()) {
-        phase = now == NEST__GO_ON ? NEST__DRAIN : NEST__CUT_OFF;
         if (worker_fd == -1) {
             (void)nest__listen_stop(); /* wakes from accept, even one not yet begun */
         }
-        if (now == NEST__GO_ON && nest__config.drain_timeout > 0) {
-            alarm(nest__config.drain_timeout / 1000 + 1);
+        worker_moves(NEST__STOP_REQUESTED);
+    } else {
+        int phase = (int)nest__stop_passed(atomic_load(&nest__process_orders()->common.stops));
+        if (phase >= atomic_load(&nest__stop)) { /* again: the last may have come before a poll */
+            atomic_store(&nest__stop, phase);
+            worker_wake();
         }
-    }
-    if (phase >= now) { /* again: the last one may have come just before a poll */
-        atomic_store(&nest__stop, phase);
-        worker_wake();
     }
     errno = saved;
 }
@@ -120,12 +129,12 @@ static void worker_signals(void) {
     struct sigaction stop = {.sa_handler = worker_on_stop};
     struct sigaction reload = {.sa_handler = worker_on_reload};
     struct sigaction watch = {.sa_handler = worker_on_watch, .sa_flags = (int)SA_RESTART};
-    struct sigaction cut = {.sa_handler = worker_on_alarm, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction late = {.sa_handler = worker_on_alarm};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGHUP, &reload, NULL);
     sigaction(SIGURG, &watch, NULL);
-    sigaction(SIGALRM, &cut, NULL);
+    sigaction(SIGALRM, &late, NULL);
     sigaction(SIGINT, &ignore, NULL); /* of a terminal: the supervisor has it too, and says TERM */
 }
 
@@ -178,7 +187,7 @@ static void worker_take(struct nest__arrival *arrival) {
     int error;
     while ((error = nest__take_any(arrival)) != 0) {
         bool stops = atomic_load(&nest__process_orders()->common.stops) > 0;
-        if (error == -EINVAL || atomic_load(&nest__stop) == NEST__CUT_OFF) {
+        if (error == -EINVAL || atomic_load(&nest__stop) >= NEST__CUTTING) {
             _exit(EXIT_SUCCESS);
         }
         if (error != -EAGAIN && error != -EINTR) {
@@ -223,22 +232,14 @@ int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
 static void worker_on_only_stop(int signal) {
     int saved = errno;
     (void)signal;
-    if (atomic_load(&nest__stop) != NEST__GO_ON) {
-        worker_on_alarm(SIGALRM);
-    } else {
-        atomic_store(&nest__stop, NEST__DRAIN);
-        if (nest__config.drain_timeout > 0) {
-            alarm((nest__config.drain_timeout + 999) / 1000);
-        }
-        worker_wake();
-    }
+    worker_moves(NEST__STOP_REQUESTED);
     errno = saved;
 }
 
 /* inetd's nowait: no other process. */
 int nest__serve_alone(void) {
     struct sigaction stop = {.sa_handler = worker_on_only_stop, .sa_flags = (int)SA_RESTART};
-    struct sigaction cut = {.sa_handler = worker_on_alarm, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction late = {.sa_handler = worker_on_alarm};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct nest__arrival arrival;
     sigset_t heard;
@@ -249,7 +250,7 @@ int nest__serve_alone(void) {
     nest__crash_install("server", nest__crash_consequence());
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGINT, &stop, NULL);
-    sigaction(SIGALRM, &cut, NULL);
+    sigaction(SIGALRM, &late, NULL);
     sigaction(SIGHUP, &ignore, NULL); /* a connection keeps its configuration */
     sigemptyset(&heard);
     sigaddset(&heard, SIGTERM);
@@ -261,5 +262,5 @@ int nest__serve_alone(void) {
     worker_fd = arrival.fd;
     nest__cut_add(worker_serve(&arrival));
     nest__worker_clear(worker_own);
-    return nest__cut() > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return nest__stop_status((enum nest__stop_phase)atomic_load(&nest__stop));
 }

@@ -57,7 +57,7 @@ features! {
     Keep "keep" [];
     /// Actions move to helper threads (`$block`).
     Blocks "blocks" [Helpers];
-    /// Workers send each other messages. Nothing selects it yet but tests of the runtime.
+    /// Workers send each other messages, which their sessions get. Only tests of the runtime select it.
     Mailbox "mailbox" [];
     /// A process of its own does a server's own work. Nothing selects it yet but tests of the runtime.
     Tasks "tasks" [];

@@ -400,7 +400,7 @@ static struct nest__command draw_pass(void) {
         uint32_t next = moment_next(talk);
         least = least == 0 || (next != 0 && (int32_t)(next - least) < 0) ? next : least;
     }
-    uint32_t others[] = {script_job_next(), nest__loop.due[NEST__DUE_CUT], newcomers_next()};
+    uint32_t others[] = {script_job_next(), nest__loop.due[NEST__DUE_STOP], newcomers_next()};
     for (unsigned i = 0; i < 3; i++) {
         bool ahead = others[i] != 0 && (int32_t)(others[i] - now) > 0;
         least = ahead && (least == 0 || (int32_t)(others[i] - least) < 0) ? others[i] : least;

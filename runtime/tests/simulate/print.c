@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 void print_command(const struct nest__command *command) {
-    static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
-                                        "drain",  "pass", "clients", "helpers", "fail",
-                                        "reload", "disk", "short",   "linger",  "complete"};
+    static const char *const verbs[] = {"open",  "in",    "eof",     "reset",   "mail", "room",
+                                        "drain", "pass",  "clients", "helpers", "fail", "reload",
+                                        "disk",  "short", "linger",  "complete"};
     if (command->verb == NEST__COMMAND_END) {
         return;
     }

@@ -92,7 +92,7 @@ static int run(uint64_t seed) {
         return 1;
     }
     int status = nest__workers_run();
-    if (nest__loop.abandoned) {
+    if (nest__loop.phase == NEST__FINISHED) {
         return run_abandoned(status);
     }
     bool cut = nest__cut() > 0;

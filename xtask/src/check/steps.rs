@@ -216,6 +216,8 @@ pub const STEPS: &[Step] = &[
             "-C",
             "runtime/tests",
             "wheel",
+            "mailbox",
+            "mails",
             "cuts",
             "times",
             "oracle",
