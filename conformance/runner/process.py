@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from . import files, scratch, timeouts, trace
+from .literal import readable
 
 _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
                      rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
@@ -32,7 +33,7 @@ def sanitizer_report(errors):
     if found is None:
         return None
     start = errors.rfind(b'\n', 0, found.start()) + 1
-    return 'sanitizer report\n' + errors[start:start + 3000].decode(errors='replace')
+    return 'sanitizer report\n' + readable(errors[start:start + 3000])
 
 
 def must_exit(case, binary):
@@ -137,7 +138,7 @@ class Server:
                     raise ServerError(f'the server ended before it listened: {self.said()}')
                 raise Silent(f'the server did not listen within {timeouts.shown()}: {self.said()}')
             line += chunk
-        text = line.decode(errors='replace')
+        text = readable(line)
         shapes = {'tcp4': r'127\.0\.0\.1:(\d+)', 'tcp6': r'\[::1\]:(\d+)', 'unix': r'unix:()'}
         for kind in listen:
             found = re.search(shapes[kind], text)
@@ -148,7 +149,7 @@ class Server:
     def said(self, most=3000):
         """The last part of its stderr output, or all of it."""
         with open(self.errors.name, 'rb') as file:
-            text = file.read().decode(errors='replace')
+            text = readable(file.read())
         return text if most is None else text[-most:]
 
     def alive(self):
@@ -220,7 +221,7 @@ class Server:
         if report:
             return report
         if wrong:
-            return type(wrong)(wrong + '\n' + errors[-2000:].decode(errors='replace'))
+            return type(wrong)(wrong + '\n' + readable(errors[-2000:]))
         return None
 
     def kill(self):

@@ -208,6 +208,7 @@ pub const STEPS: &[Step] = &[
             "-C",
             "runtime/tests",
             "wheel",
+            "text",
             "cuts",
             "times",
             "oracle",
