@@ -7,8 +7,8 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Acted, Begin, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave, Lost, Need,
-    Open, Prepare, Reply, Spare, Start, States, Take, Tick, Timer,
+    self, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
+    Lost, Need, Open, Prepare, Reply, Serve, Spare, Start, States, Take, Tick, Timer,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, Part, Server};
 
@@ -83,6 +83,10 @@ services! {
         "inetd.h" All;
         "inetd.c" INETD;
         "none.c" Not(&INETD);
+    }
+    user Sockets, [Check, Prepare, Serve] {
+        "user.h" Sockets;
+        "user.c" Sockets;
     }
     keep With(Feature::Keep), [Need, Holds, Drop] + state {
         "keep.h" With(Feature::Keep);

@@ -18,8 +18,10 @@ _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: 
 
 
 def clean_environment(trace_path):
-    """The environment for a server under test, with only the trace set by us."""
+    """The environment for a server under test. Only the trace is set by us, and that the server
+    stays who it is, because not only root runs tests."""
     env = {k: v for k, v in os.environ.items() if not k.startswith('NEST_')}
+    env['NEST_USER'], env['NEST_CHROOT'] = 'root' if os.geteuid() == 0 else '', ''
     env['NEST_TRACE'] = trace_path
     env['ASAN_OPTIONS'] = 'detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0'
     env['UBSAN_OPTIONS'] = 'print_stacktrace=1:halt_on_error=1'

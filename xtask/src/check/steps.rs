@@ -318,6 +318,12 @@ pub const STEPS: &[Step] = &[
         Program(&["python3", "tests/listeners/run.py"]),
     ),
     Step::new(
+        "user",
+        "processes that serve clients leave root for good, and lack nothing then",
+        Paths(&["tests/user", "tests/support", GENERATED]),
+        Program(&["python3", "tests/user/run.py"]),
+    ),
+    Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
         Paths(&[
