@@ -12,49 +12,61 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-enum { COPY_MOST = 256 * 1024, COPY_TRIES = 1000 };
+enum { COPY_WORDS = 32 * 1024, COPY_MOST = COPY_WORDS * 8, COPY_TRIES = 1000 };
 
-static struct copy {
-    _Atomic uint32_t turn; /* odd: it is being written */
-    int32_t error;         /* errno of the last attempt to read the file; 0: it is this text */
+static struct copy_shared { /* NULL: the file itself is read */
+    _Atomic uint32_t turn;  /* odd: it is being written */
+    _Atomic int error;      /* errno of the last attempt to read the file; 0: it is this text */
+    _Atomic uint32_t n;     /* bytes */
+    _Atomic uint64_t words[COPY_WORDS];
+} * copy;
+static struct copy_own { /* what is parsed */
+    int error;
     uint32_t n;
-    char text[COPY_MOST];
-} * copy, *copy_own; /* shared; a private one, which is parsed. NULL: the file itself is read */
+    uint64_t words[COPY_WORDS];
+} * copy_own;
 static bool copy_left;
 
 static void copy_read(const char *path) {
     FILE *file = fopen(path, "re");
+    char *text = (char *)copy_own->words;
     copy_own->n = 0;
     copy_own->error = errno;
     if (file != NULL) {
-        copy_own->n = (uint32_t)fread(copy_own->text, 1, COPY_MOST - 1, file);
+        copy_own->n = (uint32_t)fread(text, 1, COPY_MOST - 1, file);
         copy_own->error = ferror(file) ? errno : getc(file) != EOF ? EFBIG : 0;
         fclose(file);
     }
-    copy_own->text[copy_own->n++] = '\n'; /* streams in memory cannot be empty everywhere */
+    text[copy_own->n++] = '\n'; /* streams in memory cannot be empty everywhere */
 }
 
+static uint32_t copy_words(uint32_t n) {
+    return (n + 7) / 8;
+}
+
+/* Each store is a release, so none is seen before `turn` is odd; each load in copy_fetch is an
+ * acquire, so `turn` is looked at last. */
 static void copy_publish(void) {
     atomic_fetch_add(&copy->turn, 1);
-    atomic_thread_fence(memory_order_seq_cst);
-    copy->error = copy_own->error;
-    copy->n = copy_own->n;
-    memcpy(copy->text, copy_own->text, copy_own->n);
-    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store(&copy->error, copy_own->error);
+    atomic_store(&copy->n, copy_own->n);
+    for (uint32_t i = 0; i < copy_words(copy_own->n); i++) {
+        atomic_store_explicit(&copy->words[i], copy_own->words[i], memory_order_release);
+    }
     atomic_fetch_add(&copy->turn, 1);
 }
 
 /* The supervisor may be writing, and may even have died meanwhile. */
 static void copy_fetch(void) {
     for (int tries = 0; tries < COPY_TRIES; tries++) {
-        uint32_t turn = atomic_load(&copy->turn);
-        copy_own->error = copy->error;
-        copy_own->n = copy->n <= COPY_MOST ? copy->n : 0;
-        memcpy(copy_own->text, copy->text, copy_own->n);
-        atomic_thread_fence(memory_order_seq_cst);
+        uint32_t turn = atomic_load(&copy->turn), n = atomic_load(&copy->n);
+        copy_own->error = atomic_load(&copy->error);
+        copy_own->n = n <= COPY_MOST ? n : 0;
+        for (uint32_t i = 0; i < copy_words(copy_own->n); i++) {
+            copy_own->words[i] = atomic_load_explicit(&copy->words[i], memory_order_acquire);
+        }
         if (turn % 2 == 0 && atomic_load(&copy->turn) == turn) {
             return;
         }
@@ -65,7 +77,7 @@ static void copy_fetch(void) {
 
 int nest__copy_begin(const char *path) {
     copy = mmap(NULL, sizeof *copy, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    copy_own = malloc(sizeof *copy_own);
+    copy_own = calloc(1, sizeof *copy_own);
     if (copy == MAP_FAILED || copy_own == NULL) {
         return -ENOMEM;
     }
@@ -90,5 +102,5 @@ FILE *nest__copy_open(const char *path) {
         copy_publish();
     }
     errno = copy_own->error;
-    return copy_own->error != 0 ? NULL : fmemopen(copy_own->text, copy_own->n, "r");
+    return copy_own->error != 0 ? NULL : fmemopen(copy_own->words, copy_own->n, "r");
 }
