@@ -289,6 +289,7 @@ parts! {
         "config/config.h" All;
         "config/value.h" All;
         "config/value.c" All;
+        "config/copy.c" All;
         "config/config.c" All;
         "config/reload.c" All;
     }

@@ -61,7 +61,7 @@ static void main_help(void) {
         "  --port N           the same as --set serverPort=N\n"
         "  --set NAME=VALUE   sets an option; repeatable\n"
         "  --config FILE      reads FILE instead of config.nest in the working directory\n"
-        "  --check-config     prints the effective settings and their sources\n"
+        "  --check-config     checks and prints the effective settings and their sources\n"
         "  --help, --version\n"
         "  -- ARGUMENTS       passes ARGUMENTS to the server's own start-up code\n\n"
         "Settings come from four sources, of which later ones override earlier ones: the\n"
@@ -207,9 +207,10 @@ int main(int argc, char **argv) {
     }
     if (request == NEST__CHECK) {
         main_check();
-        return EXIT_SUCCESS;
+        fflush(NULL);
+        return nest__on_check() != 0 ? MAIN_FAILED : EXIT_SUCCESS;
     }
-    if (nest__on_prepare() != 0) {
+    if (nest__on_check() != 0 || nest__on_prepare() != 0) {
         return MAIN_FAILED;
     }
     int status = main_startup(argc, argv);

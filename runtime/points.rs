@@ -14,10 +14,15 @@ const LOOPS: For = Workers("loops");
 pub enum Point {
     /// Called first in main, before anything is printed.
     Begin,
-    /// The configuration has been read; start-up code has not run. Nonzero ends the server.
+    /// The configuration has been read, to serve or to be checked. Nonzero ends the server.
+    Check,
+    /// The server is to serve; start-up code has not run. Nonzero ends the server.
     Prepare,
     /// Start-up code has run; workers do not exist yet. Nonzero ends the server.
     Start,
+    /// A process of the server is about to serve clients, or to do the server's own work. Nonzero ends
+    /// the process.
+    Serve,
     /// The server ends, and no client is left.
     Close,
     /// A process of the server has died.
@@ -119,8 +124,13 @@ const fn row(
 /// All join points.
 pub const POINTS: &[Row] = &[
     row(Point::Begin, "begin", Joined::Nothing, "void", ""),
+    row(Point::Check, "check", Joined::Error, "void", ""),
     row(Point::Prepare, "prepare", Joined::Error, "void", ""),
     row(Point::Start, "start", Joined::Error, "void", ""),
+    Row {
+        called: Sockets,
+        ..row(Point::Serve, "serve", Joined::Error, "void", "")
+    },
     row(Point::Close, "close", Joined::Nothing, "void", ""),
     Row {
         called: Sockets,

@@ -173,6 +173,8 @@ struct nest__config {
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
     uint32_t helpers;      /* maximum number of helper threads of a loop, >= 1 */
     const char *file_root; /* "": the working directory */
+    const char *user;      /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
+    const char *chroot;    /* their root directory; NULL or "": no other */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
 enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */

@@ -7,9 +7,9 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Acted, Begin, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave, Letter,
-    Lost, Mailbox, Need, Nudge, Open, Post, Prepare, Reply, Spare, Start, States, Take, Tick,
-    Timer,
+    self, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
+    Letter, Lost, Mailbox, Need, Nudge, Open, Post, Prepare, Reply, Serve, Spare, Start, States,
+    Take, Tick, Timer,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, MAILED, Part, Server};
 
@@ -84,6 +84,10 @@ services! {
         "inetd.h" All;
         "inetd.c" INETD;
         "none.c" Not(&INETD);
+    }
+    user Sockets, [Check, Prepare, Serve] {
+        "user.h" Sockets;
+        "user.c" Sockets;
     }
     keep With(Feature::Keep), [Need, Holds, Drop] + state {
         "keep.h" With(Feature::Keep);

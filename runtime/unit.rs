@@ -236,7 +236,15 @@ mod tests {
     #[test]
     fn services_that_are_not_selected_are_not_called() {
         let unit = Unit::new(event(Features::default()), "");
-        assert_eq!(unit.joined(), ["nest__systemd_prepare"]);
+        assert_eq!(
+            unit.joined(),
+            [
+                "nest__user_check",
+                "nest__systemd_prepare",
+                "nest__user_prepare",
+                "nest__user_serve"
+            ]
+        );
         let text = unit.join_points();
         assert!(text.contains("static inline bool nest__on_holds(const struct nest__work *work) {\n    (void)work;\n    return false;\n}\n"), "{text}");
         assert!(!unit.includes(None).contains("service/keep/"));

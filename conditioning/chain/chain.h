@@ -88,6 +88,9 @@ void state_events(const struct pollfd *polls, size_t count);
 void state_close(void);
 int state_ask(const char *path, const char *command); /* for --status; an exit status */
 
+/* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
+void shown(char *to, size_t room, const char *text, size_t n);
+
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t now_ms(void);
 char *libexec(const char *name); /* where a program of this package is; malloc */

@@ -34,12 +34,13 @@ static int exit_status;
 static uint64_t drain_end;
 
 void say(const char *format, ...) {
-    char line[1024];
+    char line[1024], text[4 * sizeof line];
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    fprintf(stderr, "cc-chain: %s\n", line);
+    shown(text, sizeof text, line, sizeof line);
+    fprintf(stderr, "cc-chain: %s\n", text);
 }
 
 uint64_t now_ms(void) {

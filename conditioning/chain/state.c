@@ -40,9 +40,12 @@ static void table(FILE *out) {
                         (unsigned long long)refused, (unsigned long long)n->held,
                         oldest != 0 && oldest < now ? (double)(now - oldest) / 1000 : 0.0,
                         s->deaths);
-                for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++)
-                    fprintf(out, "    %-23.*s %10llu\n", CCF__REASON_NAME, n->refused[r].name,
+                for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++) {
+                    char reason[4 * CCF__REASON_NAME + 1];
+                    shown(reason, sizeof reason, n->refused[r].name, CCF__REASON_NAME);
+                    fprintf(out, "    %-23s %10llu\n", reason,
                             (unsigned long long)n->refused[r].count);
+                }
             }
         }
     }
@@ -118,14 +121,15 @@ static void metrics(FILE *out) {
 }
 
 static void change(FILE *out, char *texts) {
-    char *text[MOST_FILTERS + 1], why[512];
+    char *text[MOST_FILTERS + 1], why[512], reason[4 * sizeof why];
     int count = 0;
     for (char *piece; count <= MOST_FILTERS && (piece = strsep(&texts, " ")) != NULL;)
         if (*piece != '\0')
             text[count++] = piece;
     struct plan *plan = plan_new(text, count, why, sizeof why);
+    shown(reason, sizeof reason, why, sizeof why);
     if (plan == NULL)
-        fprintf(out, "refused: %s\n", *why != '\0' ? why : "a filter has refused its options");
+        fprintf(out, "refused: %s\n", *why != '\0' ? reason : "a filter has refused its options");
     else
         fprintf(out, "%s\n",
                 reload(plan) ? "changed" : "refused: too few descriptors or too little memory");

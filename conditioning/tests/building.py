@@ -41,10 +41,10 @@ def other_compiler():
 
 
 def units():
-    """Trees, tables, timers, parsers and leases are right."""
+    """Trees, tables, timers, parsers, leases and escapes are right."""
     sources = [os.path.relpath(f, TOP) for f in sorted(glob.glob(f'{TOP}/frame/*.c'))]
-    run('cc', *C, '-O1', *SANITIZE.split(), 'tests/unit.c', *sources, *PARSERS[2:], '-o',
-        f'{BUILD}/unit')
+    run('cc', *C, '-O1', *SANITIZE.split(), 'tests/unit.c', 'chain/text.c', *sources,
+        *PARSERS[2:], '-o', f'{BUILD}/unit')
     said = run(f'{BUILD}/unit', env=environment(ASAN_OPTIONS='detect_leaks=1'))
     expect(' checks, 0 wrong' in said, f'it did not come to its end: {said}')
 

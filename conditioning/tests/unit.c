@@ -1,11 +1,12 @@
-/* Unit tests of what needs no process: trees, tables, timers, parsers, leases. Prints what is
- * wrong; exit status 1 if anything is. */
+/* Unit tests of what needs no process: trees, tables, timers, parsers, leases, escapes. Prints what
+ * is wrong; exit status 1 if anything is. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "../chain/chain.h"
 #include "../filters/check/path.h"
 #include "../filters/proxy/header.h"
 #include "ccfhttp.h"
@@ -334,7 +335,48 @@ static void acknowledged(void) {
     CHECK(ccf__down_ready() == 1 && counters.held == 1 && ccf__down_wanted() == 0);
 }
 
+/* What `shown` has made of some bytes; -1: no escape of it. */
+static long unshown(const char *text, unsigned char *to) {
+    static const char letters[] = "nrt\\", plain[] = "\n\r\t\\";
+    long n = 0;
+    for (; *text != '\0'; text++) {
+        unsigned byte = (unsigned char)*text;
+        if (byte == '\\' && text[1] == 'x') {
+            if (sscanf(text + 2, "%2x", &byte) != 1)
+                return -1;
+            text += 3;
+        } else if (byte == '\\') {
+            const char *letter = *++text == '\0' ? NULL : strchr(letters, *text);
+            if (letter == NULL)
+                return -1;
+            byte = (unsigned char)plain[letter - letters];
+        } else if (byte < ' ' || byte > '~') {
+            return -1;
+        }
+        to[n++] = (unsigned char)byte;
+    }
+    return n;
+}
+
+/* Any bytes can be read back, and none is a control. */
+static void texts(void) {
+    unsigned char bytes[40], back[200];
+    char text[4 * sizeof bytes + 1], small[6];
+    srandom(1);
+    for (int round = 0; round < 20000; round++) {
+        size_t n = (size_t)random() % sizeof bytes;
+        for (size_t i = 0; i < n; i++)
+            bytes[i] =
+                (unsigned char)(random() % 4 == 0 ? "\\x1n"[random() % 4] : 1 + random() % 255);
+        shown(text, sizeof text, (const char *)bytes, n);
+        CHECK(unshown(text, back) == (long)n && memcmp(back, bytes, n) == 0);
+    }
+    shown(small, sizeof small, "ab\x1b", 3);
+    CHECK(strcmp(small, "ab") == 0);
+}
+
 int main(void) {
+    texts();
     acknowledged();
     heaviest();
     recency();

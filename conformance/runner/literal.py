@@ -1,5 +1,5 @@
 """String literals of case files: "text" with C's escapes, `* N` for repetition, several side by
-side.
+side; and text of servers as a terminal may show it.
 
 Must not know: what the bytes are for.
 """
@@ -54,3 +54,15 @@ def parse(text):
 def escape(data):
     """The literal for some bytes, as `script` reads it and traces show it."""
     return '"' + data.decode('latin-1').translate(_ESCAPED) + '"'
+
+
+# What a terminal does not show, or shows elsewhere: controls but the end of a line, and
+# bidirectional ones.
+_CONTROL = re.compile('[\0-\t\v-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]')
+
+
+def readable(data):
+    """What a server wrote, for a report: lines stay lines, and no control reaches a terminal. A
+    backslash is not doubled, because a log has escaped what clients sent."""
+    text = data.decode(errors='backslashreplace')
+    return _CONTROL.sub(lambda found: ''.join(f'\\x{byte:02x}' for byte in found[0].encode()), text)

@@ -11,14 +11,17 @@ import signal
 import subprocess
 import time
 from . import files, scratch, timeouts, trace
+from .literal import readable
 
 _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
                      rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
 
 
 def clean_environment(trace_path):
-    """The environment for a server under test, with only the trace set by us."""
+    """The environment for a server under test. Only the trace is set by us, and that the server
+    stays who it is, because not only root runs tests."""
     env = {k: v for k, v in os.environ.items() if not k.startswith('NEST_')}
+    env['NEST_USER'], env['NEST_CHROOT'] = 'root' if os.geteuid() == 0 else '', ''
     env['NEST_TRACE'] = trace_path
     env['ASAN_OPTIONS'] = 'detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0'
     env['UBSAN_OPTIONS'] = 'print_stacktrace=1:halt_on_error=1'
@@ -32,7 +35,7 @@ def sanitizer_report(errors):
     if found is None:
         return None
     start = errors.rfind(b'\n', 0, found.start()) + 1
-    return 'sanitizer report\n' + errors[start:start + 3000].decode(errors='replace')
+    return 'sanitizer report\n' + readable(errors[start:start + 3000])
 
 
 def must_exit(case, binary):
@@ -137,7 +140,7 @@ class Server:
                     raise ServerError(f'the server ended before it listened: {self.said()}')
                 raise Silent(f'the server did not listen within {timeouts.shown()}: {self.said()}')
             line += chunk
-        text = line.decode(errors='replace')
+        text = readable(line)
         shapes = {'tcp4': r'127\.0\.0\.1:(\d+)', 'tcp6': r'\[::1\]:(\d+)', 'unix': r'unix:()'}
         for kind in listen:
             found = re.search(shapes[kind], text)
@@ -148,7 +151,7 @@ class Server:
     def said(self, most=3000):
         """The last part of its stderr output, or all of it."""
         with open(self.errors.name, 'rb') as file:
-            text = file.read().decode(errors='replace')
+            text = readable(file.read())
         return text if most is None else text[-most:]
 
     def alive(self):
@@ -220,7 +223,7 @@ class Server:
         if report:
             return report
         if wrong:
-            return type(wrong)(wrong + '\n' + errors[-2000:].decode(errors='replace'))
+            return type(wrong)(wrong + '\n' + readable(errors[-2000:]))
         return None
 
     def kill(self):

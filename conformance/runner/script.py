@@ -170,7 +170,7 @@ def _run(case, server, cuts):
         report = sanitizer_report(errors)
         if report:
             return report
-        said = errors.decode(errors='replace')[-2000:]
+        said = literal.readable(errors)[-2000:]
         if process.returncode != status:
             return f'exit status {process.returncode}{f", not {status}" if status else ""}\n{said}'
         wrong = unsaid(case, errors) or files.wrong(case, folder)

@@ -158,7 +158,7 @@ static void config_file(void) {
     char line[CONFIG_LINE];
     unsigned number = 0;
     int n;
-    FILE *file = fopen(config_from.file, "re");
+    FILE *file = nest__copy_open(config_from.file);
     if (file == NULL) {
         if (config_from.required || errno != ENOENT) {
             config_faults++;
@@ -408,6 +408,14 @@ int nest__config_read(int argc, char **argv, enum nest__request *request) {
         nest__value_use(&nest__options[i], &nest__settings[i].value);
     }
     return 0;
+}
+
+int nest__config_share(void) {
+    int error = nest__copy_begin(config_from.file);
+    if (error != 0) {
+        nest__say("cannot start: out of memory");
+    }
+    return error;
 }
 
 void nest__config_print(void) {

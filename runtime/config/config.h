@@ -4,6 +4,8 @@
 
 #include "value.h"
 
+#include <stdio.h>
+
 enum nest__request { NEST__SERVE, NEST__CHECK, NEST__HELP, NEST__VERSION };
 
 /* Fills nest__config from the table, config.nest, the environment and the arguments, in increasing
@@ -12,8 +14,19 @@ enum nest__request { NEST__SERVE, NEST__CHECK, NEST__HELP, NEST__VERSION };
 int nest__config_read(int argc, char **argv, enum nest__request *);
 /* Prints the effective settings and their origins to stdout. */
 void nest__config_print(void);
+/* Before workers are made: keeps the text of the configuration file for processes that will not be
+ * able to open it. 0, or -ENOMEM with a message. */
+int nest__config_share(void);
+/* In such a process: from now on, what the supervisor has read last is the file. */
+void nest__config_leave(void);
 void nest__size_text(uint32_t value, char to[32]);     /* "8K", "64M", "1000" */
 void nest__duration_text(uint32_t value, char to[32]); /* "30s", "5m", "none" */
+
+/* -- copy.c ----------------------------------------------------------------------------------- */
+/* From now on, other processes read what this one has read last. 0 or -ENOMEM. */
+int nest__copy_begin(const char *path);
+/* The text of the file, to read once. NULL and errno: it cannot be read. */
+FILE *nest__copy_open(const char *path);
 
 /* -- between config.c and reload.c ------------------------------------------------------------ */
 struct nest__setting {

@@ -59,6 +59,22 @@ const char *nest_file_root(void) {
     return path == NULL || path[0] == '\0' ? "." : path;
 }
 
+/* Whether a directory lies beneath the one that becomes the root directory of workers. Its
+ * descriptor would be a way out of there. */
+static bool root_is_confined(const char *name) {
+    const char *chroot = nest__config.chroot;
+    if (chroot == NULL || chroot[0] == '\0') {
+        return true;
+    }
+    char *inner = realpath(name, NULL), *outer = realpath(chroot, NULL);
+    size_t n = outer == NULL ? 0 : strcmp(outer, "/") == 0 ? 0 : strlen(outer);
+    bool confined = inner != NULL && outer != NULL && strncmp(inner, outer, n) == 0 &&
+                    (inner[n] == '/' || inner[n] == '\0');
+    free(inner);
+    free(outer);
+    return confined;
+}
+
 int nest__file_root_open(void) {
     const char *name = nest_file_root();
     root_fd = open(name, nest__directory_flags());
@@ -66,6 +82,10 @@ int nest__file_root_open(void) {
         int error = errno;
         nest__say("cannot start: fileRoot %s: %s", name, strerror(error));
         return -error;
+    }
+    if (!root_is_confined(name)) {
+        nest__say("cannot start: fileRoot %s is not beneath chroot %s", name, nest__config.chroot);
+        return -EXDEV;
     }
     nest__home_begin(root_fd);
     int probe = nest__open_beneath(root_fd, ".", nest__directory_flags(), false);

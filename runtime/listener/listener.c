@@ -6,6 +6,7 @@
 #include "../platform/platform.h"
 #include "../service/inetd/inetd.h"
 #include "../service/systemd/systemd.h"
+#include "../service/user/user.h"
 #include "endpoint.h"
 #include "listener.h"
 
@@ -125,6 +126,9 @@ static int listener_unix(const struct sockaddr_un *address, unsigned index) {
     }
     if (error == 0 && (listen(fd, SOMAXCONN) == -1 || lstat(address->sun_path, &file) == -1)) {
         error = -errno;
+    }
+    if (error == 0) {
+        error = nest__user_own(address->sun_path);
     }
     if (error != 0) {
         close(fd);

@@ -1,8 +1,8 @@
 /* log.c: log lines on stderr, one write per line.
  *
  * Called by every part that reports something, and by actions ($log). State, per process: whether
- * the lines go to the system log instead. Control bytes are escaped, so that text from clients
- * cannot forge a line. A stderr that is closed or full never stops the server. */
+ * the lines go to the system log instead. Texts are escaped, so that a client can neither forge a
+ * line nor control a terminal. A stderr that is closed or full never stops the server. */
 #include "platform.h"
 
 #include <errno.h>
@@ -84,25 +84,14 @@ bool nest__tell(int fd, const void *bytes, size_t n) {
     return told;
 }
 
-/* Appends formatted text with control bytes escaped. A text that is too long ends in "...". */
+/* Appends formatted text, escaped. A text that is too long ends in "...". */
 static void log_format(struct nest__line *line, const char *format, va_list arguments) {
     char text[LOG_TEXT];
     int n = vsnprintf(text, sizeof text, format, arguments);
     if (n < 0) {
         nest_strlcpy(text, "(a text that cannot be formatted)", sizeof text);
     }
-    for (const char *p = text; *p != '\0'; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '\n') {
-            nest__line_add(line, "\\n");
-        } else if (c < ' ' || c == 127) {
-            nest__line_add(line, "\\x");
-            nest__line_char(line, "0123456789abcdef"[c >> 4]);
-            nest__line_char(line, "0123456789abcdef"[c & 15]);
-        } else {
-            nest__line_char(line, (char)c);
-        }
-    }
+    nest__line_text(line, text, strlen(text));
     if (n >= (int)sizeof text) {
         nest__line_add(line, "...");
     }

@@ -65,6 +65,14 @@ struct nest__line { /* text beyond `size` is omitted; no NUL is written */
 void nest__line_add(struct nest__line *, const char *text);
 void nest__line_char(struct nest__line *, char);
 void nest__line_number(struct nest__line *, uint64_t);
+/* Text from a client, at most NEST__ESCAPED characters a byte. A backslash becomes "\\", CR, LF and
+ * TAB become "\r", "\n" and "\t"; other controls, also those of C1 and of bidirectional text, line
+ * separators and bytes that are not UTF-8 become "\xhh", a byte each. So the line shows which bytes
+ * came, and none of them reaches a terminal as a control. */
+enum { NEST__ESCAPED = 4 };
+void nest__line_text(struct nest__line *, const void *, size_t);
+/* The same in quotes, in ASCII alone, as traces and scripts have it. */
+void nest__line_quote(struct nest__line *, const void *, size_t);
 /* The reason in one word: "closed", "eof", …; "crash" for NEST_OPEN, because only a crash ends a
  * connection without a reason. */
 const char *nest__reason_word(enum nest_reason);

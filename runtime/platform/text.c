@@ -1,4 +1,5 @@
-/* text.c: bounded text: strlcpy, strlcat, and lines built without stdio.
+/* text.c: bounded text: strlcpy, strlcat, lines built without stdio, and the escaping of text from
+ * clients.
  *
  * Called by actions (nest_strl*), by code that writes lines, and by signal handlers. Nothing here
  * allocates, locks or keeps state. */
@@ -46,6 +47,82 @@ void nest__line_number(struct nest__line *line, uint64_t number) {
     while (n > 0) {
         nest__line_char(line, digits[--n]);
     }
+}
+
+/* -- text from clients ------------------------------------------------------------------------- */
+
+/* The code point of the UTF-8 sequence at `p`, and its length; 0 and 0 if there is no valid one:
+ * overlong forms, surrogates and numbers above U+10FFFF are not valid. */
+static uint32_t text_decode(const uint8_t *p, size_t n, size_t *length) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t all = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    *length = 0;
+    if (all == 0 || all > n || p[0] > 0xf4) {
+        return 0;
+    }
+    uint32_t point = all == 1 ? p[0] : p[0] & (0x7fu >> all);
+    for (size_t i = 1; i < all; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        point = point << 6 | (p[i] & 0x3fu);
+    }
+    if (point < least[all] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) {
+        return 0;
+    }
+    *length = all;
+    return point;
+}
+
+/* Whether a terminal or a log viewer shows the code point, and shows it where it stands. It does
+ * not show C0 and C1 controls; the separators end a line; bidirectional controls reorder text. */
+static bool text_plain(uint32_t point) {
+    return point >= ' ' && (point < 0x7f || point > 0x9f) && point != 0x61c && point != 0x200e &&
+           point != 0x200f && (point < 0x2028 || point > 0x202e) &&
+           (point < 0x2066 || point > 0x2069);
+}
+
+static void text_escape(struct nest__line *line, uint8_t byte) {
+    static const char plain[] = "\r\n\t\\\"", letters[] = "rnt\\\"";
+    const char *special = byte == 0 ? NULL : strchr(plain, byte);
+    nest__line_char(line, '\\');
+    if (special != NULL) {
+        nest__line_char(line, letters[special - plain]);
+    } else {
+        nest__line_char(line, 'x');
+        nest__line_char(line, "0123456789abcdef"[byte >> 4]);
+        nest__line_char(line, "0123456789abcdef"[byte & 15]);
+    }
+}
+
+void nest__line_text(struct nest__line *line, const void *bytes, size_t n) {
+    const uint8_t *p = bytes, *end = p + n;
+    while (p < end) {
+        size_t length;
+        uint32_t point = text_decode(p, (size_t)(end - p), &length);
+        if (length == 0 || !text_plain(point) || point == '\\') {
+            for (const uint8_t *next = p + (length > 0 ? length : 1); p < next; p++) {
+                text_escape(line, *p);
+            }
+        } else {
+            for (; length > 0; length--) {
+                nest__line_char(line, (char)*p++);
+            }
+        }
+    }
+}
+
+void nest__line_quote(struct nest__line *line, const void *bytes, size_t n) {
+    const uint8_t *p = bytes;
+    nest__line_char(line, '"');
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < ' ' || p[i] > '~' || p[i] == '\\' || p[i] == '"') {
+            text_escape(line, p[i]);
+        } else {
+            nest__line_char(line, (char)p[i]);
+        }
+    }
+    nest__line_char(line, '"');
 }
 
 const char *nest__reason_word(enum nest_reason reason) {

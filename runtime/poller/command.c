@@ -247,50 +247,22 @@ struct nest__command nest__command_read(void) {
                                            : command_wrong("nothing more may follow on this line");
 }
 
-/* Writes bytes down as a script has them, behind `to`, which has room for 4 characters a byte and 2
- * more; where the text ends. */
-static char *command_quote(char *to, const uint8_t *bytes, size_t n) {
-    *to++ = '"';
-    for (size_t i = 0; i < n; i++) {
-        uint8_t c = bytes[i];
-        const char *plain = c == '\r'   ? "\\r"
-                            : c == '\n' ? "\\n"
-                            : c == '\t' ? "\\t"
-                            : c == '\\' ? "\\\\"
-                            : c == '"'  ? "\\\""
-                                        : NULL;
-        if (plain != NULL) {
-            *to++ = plain[0];
-            *to++ = plain[1];
-        } else if (c >= ' ' && c < 127) {
-            *to++ = (char)c;
-        } else {
-            *to++ = '\\';
-            *to++ = 'x';
-            *to++ = "0123456789abcdef"[c >> 4];
-            *to++ = "0123456789abcdef"[c & 15];
-        }
-    }
-    *to++ = '"';
-    return to;
-}
-
 static int command_print(uint32_t who, const char *what, const uint8_t *bytes, size_t n) {
-    char *text = (malloc)(4 * n + 64); /* no fault of the script's own */
+    size_t size = NEST__ESCAPED * n + 64;
+    char *text = (malloc)(size); /* no fault of the script's own */
     if (text == NULL) {
         return -ENOMEM;
     }
-    struct nest__line line = {text, 0, 60};
+    struct nest__line line = {text, 0, size};
     nest__line_number(&line, who);
     nest__line_char(&line, ' ');
     nest__line_add(&line, what);
-    char *end = text + line.n;
     if (bytes != NULL) {
-        *end++ = ' ';
-        end = command_quote(end, bytes, n);
+        nest__line_char(&line, ' ');
+        nest__line_quote(&line, bytes, n);
     }
-    *end++ = '\n';
-    nest__write(1, text, (size_t)(end - text));
+    nest__line_char(&line, '\n');
+    nest__write(1, line.p, line.n);
     (free)(text);
     return 0;
 }

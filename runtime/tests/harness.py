@@ -10,6 +10,8 @@ import time
 
 ESCAPES = {ord("\r"): "\\r", ord("\n"): "\\n", ord("\t"): "\\t", ord("\\"): "\\\\", ord('"'): '\\"'}
 failures = 0
+if os.geteuid() == 0:
+    os.environ.setdefault("NEST_USER", "root")  # else servers would warn that they are root
 
 
 @functools.cache

@@ -21,7 +21,9 @@ SIZES = {"RULES": 19, "CONDITIONS": 2, "STANDALONE": 19, "TAGS": 1, "REGISTERS":
 COMPILERS = {"_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail", "__tls_get_addr", "memcpy", "memset",
              "memmove", "memcmp", "bcmp", "strlen"}
 # what a libc's headers make of names
-ALIASES = {"__getdelim": "getline", "__sysconf": "sysconf", "__ctype_toupper_loc": "toupper"}
+ALIASES = {"__getdelim": "getline", "__sysconf": "sysconf", "__ctype_toupper_loc": "toupper",
+           "__pthread_register_cancel": "pthread_cleanup_push", "__pthread_unwind_next": "pthread_cleanup_push",
+           "__sigsetjmp": "pthread_cleanup_push", "__pthread_unregister_cancel": "pthread_cleanup_pop"}
 VERSIONS = re.compile(r"^__isoc\d+_")
 
 
@@ -49,7 +51,7 @@ def asked(part, words, unit, compiler):
                     "-o", f"{unit}.o"], check=True)
     found = subprocess.run(["nm", "-u", f"{unit}.o"], check=True, capture_output=True, text=True).stdout.split()
     joined = set(runtime_list("joined", *words).split())
-    names = {VERSIONS.sub("", name.split("@")[0]) for name in found if name != "U"} - COMPILERS - joined
+    names = {VERSIONS.sub("", name.split("@")[0]) for name in found if name not in ("U", "w")} - COMPILERS - joined
     return {ALIASES.get(name, name) for name in names}
 
 

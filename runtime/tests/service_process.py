@@ -3,6 +3,7 @@
 Used by workers.py. Must not know: how clients are served.
 """
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -110,3 +111,29 @@ def service_processes(exes, folder, times=10):
         while any(alive(pid) for pid in pids):
             assert time.monotonic() < end, "a child outlives the supervisor"
             time.sleep(0.05)
+
+
+def leave_root(exes, folder):
+    """With option user the service process and the workers leave root, and the supervisor does not."""
+    if os.geteuid() != 0:
+        print("worker models: service process as another user: NOT RUN, this needs root", flush=True)
+        return
+    of_user = folder / "of-user"
+    of_user.mkdir()
+    os.chown(of_user, 54321, 54322)
+    folder.chmod(0o711)
+    for model, exe in exes.items():
+        path = of_user / f"tasks-{model}"
+        server = Server(exe, "maxClients=5", "user=54321:54322", SAMPLE_TASKS=str(path))
+        end = time.monotonic() + 10
+        while not path.exists() or not path.read_text().endswith("\n"):
+            assert time.monotonic() < end, "no service process begins"
+            time.sleep(0.01)
+        service = int(path.read_text().split()[1])
+        about = pathlib.Path(f"/proc/{service}/status").read_text()
+        for field in ("Uid:" + "\t54321" * 4, "Gid:" + "\t54322" * 4, "CapPrm:\t" + "0" * 16):
+            assert field + "\n" in about, (model, field, about)
+        assert path.stat().st_uid == 54321, "it writes as the user"
+        line(server.connect())
+        assert service in server.children()
+        assert server.stop()[1] == 0

@@ -22,7 +22,7 @@ import time
 from harness import settled
 from sample_server import BYE, Server, alive, ask, build, line, rest, unix
 from mail import mail, no_mail
-from service_process import no_service_process, service_processes
+from service_process import leave_root, no_service_process, service_processes
 
 
 def conversations(exe, model):
@@ -411,7 +411,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        service_processes({model: build(folder, model, options, "tasks") for model in options.model}, folder)
+        with_tasks = {model: build(folder, model, options, "tasks") for model in options.model}
+        service_processes(with_tasks, folder)
+        leave_root(with_tasks, folder)
         print("worker models: service process: all is well", flush=True)
         for model in options.model:
             exe = build(folder, model, options)

@@ -145,6 +145,7 @@ static void children_account_many(const struct nest__child *child, const struct 
     for (int reason = 0; reason < NEST_REASONS; reason++) {
         nest__count((enum nest_reason)reason, told->ended[reason]);
     }
+    nest__count(NEST_OPEN, told->lost);
     nest__cut_add(told->cut);
     if (told->over && WIFEXITED(status)) {
         children.over = WEXITSTATUS(status) > children.over ? WEXITSTATUS(status) : children.over;

@@ -121,7 +121,7 @@ static _Noreturn void service_process_main(void) {
     nest__child_release();
     nest__listen_close(); /* only the process that made a Unix socket removes its file */
     nest__crash_install("service process", "another takes its place");
-    if (nest__parent_watch(SIGTERM, nest__supervisor()) != 0) {
+    if (nest__on_serve() != 0 || nest__parent_watch(SIGTERM, nest__supervisor()) != 0) {
         _exit(EXIT_FAILURE);
     }
     int status = service_process_run();

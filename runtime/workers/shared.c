@@ -19,7 +19,7 @@ static struct {
 void *nest__orders_page;
 
 static _Atomic uint64_t shared_ended[NEST_REASONS], shared_unread[NEST_REASONS];
-static _Atomic uint64_t shared_cut;
+static _Atomic uint64_t shared_cut, shared_lost;
 _Atomic uint64_t *nest__ended = shared_ended;
 _Atomic uint64_t *nest__reported = shared_unread;
 uint16_t nest__serial;
@@ -32,6 +32,14 @@ void nest__cut_add(uint64_t clients) {
     atomic_fetch_add(&shared_cut, clients);
     if (shared.own != NULL) {
         atomic_fetch_add(&shared.own->cut, clients);
+    }
+}
+
+void nest__lost_add(void) {
+    nest__count(NEST_OPEN, UINT64_MAX); /* one less */
+    atomic_fetch_add(&shared_lost, 1);
+    if (shared.own != NULL) {
+        atomic_fetch_add(&shared.own->lost, 1);
     }
 }
 
@@ -70,6 +78,7 @@ void nest__report_open(uint32_t worker) {
         atomic_store(&shared_ended[reason], 0);
     }
     atomic_store(&shared_cut, 0);
+    atomic_store(&shared_lost, 0);
     nest__reported = shared.own->ended;
 }
 
@@ -82,6 +91,7 @@ void nest__report_close(bool settled) {
             atomic_store(&report->ended[reason], atomic_load(&shared_ended[reason]));
         }
         atomic_store(&report->cut, atomic_load(&shared_cut));
+        atomic_store(&report->lost, atomic_load(&shared_lost));
     }
     atomic_store(&report->over, NEST__OVER);
 }
@@ -93,9 +103,9 @@ static bool shared_sane(uint64_t count) {
 
 struct nest__told nest__report_read(uint32_t worker) {
     const struct nest__report *report = nest__report_page(worker);
-    struct nest__told told = {.cut = atomic_load(&report->cut)};
+    struct nest__told told = {.cut = atomic_load(&report->cut), .lost = atomic_load(&report->lost)};
     bool sane = report->guard == NEST__GUARD && report->guard_behind == NEST__GUARD &&
-                shared_sane(told.cut);
+                shared_sane(told.cut) && shared_sane(told.lost);
     for (int reason = 0; reason < NEST_REASONS; reason++) {
         told.ended[reason] = atomic_load(&report->ended[reason]);
         sane = sane && shared_sane(told.ended[reason]);

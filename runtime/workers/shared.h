@@ -25,6 +25,7 @@ struct nest__report {
     uint64_t guard; /* NEST__GUARD: nothing has written over the report since it was made */
     _Atomic uint64_t ended[NEST_REASONS]; /* of this worker; as nest__ended */
     _Atomic uint64_t cut;
+    _Atomic uint64_t lost; /* connections whose threads ended; not among `ended` */
     _Atomic uint64_t over; /* NEST__OVER: the worker has served to the end, and meant to exit */
     uint64_t guard_behind;
 };
@@ -34,7 +35,7 @@ enum { NEST__ORDERS_MOST = 1024, NEST__REPORT_MOST = 1024 }; /* bytes; a page ha
 
 /* What a report says, checked. */
 struct nest__told {
-    uint64_t ended[NEST_REASONS], cut;
+    uint64_t ended[NEST_REASONS], cut, lost;
     bool over;
     bool spoiled; /* the report was written over: all else is zero */
 };
@@ -45,6 +46,7 @@ void nest__report_clear(uint32_t worker);   /* before the worker is forked */
 struct nest__told nest__report_read(uint32_t worker);
 /* -- everybody */
 extern void *nest__orders_page;           /* NULL without a supervisor */
+void nest__lost_add(void);                /* a connection is lost, and its worker serves others */
 void *nest__report_page(uint32_t worker); /* others may read it, and must expect anything */
 /* -- a child of the supervisor */
 void nest__shared_seal(void); /* first thing in its process: it cannot write to what is shared */

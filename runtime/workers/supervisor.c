@@ -112,7 +112,8 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     sigprocmask(SIG_UNBLOCK, &children, NULL);
-    if (nest__parent_watch(SIGTERM, supervisor.pid) != 0) {
+    /* In this order: the system forgets the signal for a parent's death when the user changes. */
+    if (nest__on_serve() != 0 || nest__parent_watch(SIGTERM, supervisor.pid) != 0) {
         _exit(EXIT_FAILURE);
     }
     int status = nest__serve_worker(worker, life, &supervisor.before);
@@ -205,7 +206,7 @@ static bool supervisor_done(void) {
 
 int nest__supervise(void) {
     if (nest__listener_count == 0) {
-        return nest__serve_alone();
+        return nest__on_serve() != 0 ? EXIT_FAILURE : nest__serve_alone();
     }
     supervisor.pid = getpid();
     for (;;) {

@@ -39,6 +39,7 @@ struct thread_slot {
     int fd;       /* under lock; -1: no connection */
     uint8_t kind; /* of it */
     bool left;    /* under lock: counted among those that are cut, whatever it still does */
+    bool gone;    /* its thread ended itself, and there is no other */
     pthread_t thread;
     struct nest__worker *worker;
     void *vars;
@@ -105,23 +106,28 @@ static void thread_rest(int error) {
     atomic_fetch_sub(&thread_pool.resting, 1);
 }
 
-static void thread_serve(struct thread_slot *slot, const struct nest__arrival *arrival) {
-    thread_slot_fd(slot, arrival->fd, arrival->kind); /* a stop from here on sees it, one before
-                                                         is seen */
-    bool cut = nest__serve(&slot->session, arrival, slot->buffer);
+/* The connection is over. */
+static void thread_leave(struct thread_slot *slot, bool cut) {
     pthread_mutex_lock(&slot->lock);
+    int fd = slot->fd;
     slot->fd = -1;
     if (cut && !slot->left) {
         nest__cut_add(1);
     }
     pthread_mutex_unlock(&slot->lock);
-    close(arrival->fd);
+    close(fd);
     nest__released(&slot->session);
     nest__worker_rests(slot->worker);
     slot->session.self.gen++;
     if (atomic_load(&thread_pool.resting) > 0) {
         pthread_cond_signal(&thread_pool.rest);
     }
+}
+
+static void thread_serve(struct thread_slot *slot, const struct nest__arrival *arrival) {
+    thread_slot_fd(slot, arrival->fd, arrival->kind); /* a stop from here on sees it, one before
+                                                         is seen */
+    thread_leave(slot, nest__serve(&slot->session, arrival, slot->buffer));
 }
 
 /* The C library gives a thread its part of the heap at its first allocation: now, ahead of the
@@ -131,13 +137,63 @@ static void thread_warm(void) {
     free(first);
 }
 
-static void *thread_main(void *argument) {
+static void *thread_main(void *argument);
+
+/* A thread of the pool, which is counted before it can end. 0 or -errno. */
+static int thread_create(struct thread_slot *slot) {
+    size_t stack = THREAD_STACK > PTHREAD_STACK_MIN ? THREAD_STACK : (size_t)PTHREAD_STACK_MIN;
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0) {
+        return -error;
+    }
+    atomic_fetch_add(&thread_pool.live, 1);
+    error = pthread_attr_setstacksize(&attributes, stack);
+    if (error == 0) {
+        error = pthread_create(&slot->thread, &attributes, thread_main, slot);
+    }
+    if (error != 0) {
+        atomic_fetch_sub(&thread_pool.live, 1);
+    }
+    pthread_attr_destroy(&attributes);
+    return -error;
+}
+
+static void thread_ended(void) {
+    nest__crash_leave();
+    if (atomic_fetch_sub(&thread_pool.live, 1) == 1) {
+        nest__watch_wake();
+    }
+}
+
+/* The client's action has called pthread_exit. It has left its stack, so that END cannot run: the
+ * connection is closed, and counted as if the action had crashed. */
+static void thread_lost(void *argument) {
     struct thread_slot *slot = argument;
+    char peer[NEST__ADDRESS_TEXT];
+    int error = 0;
+    nest__peer_text(&slot->session.c0, peer, sizeof peer);
+    nest__lost_add();
+    (void)nest__action_take();
+    slot->session.phase = NEST__ENDED; /* no memory of it is an action's any more */
+    nest__watch_end(&slot->limit);
+    thread_leave(slot, false);
+    if (!thread_pool.has_only) {
+        pthread_detach(pthread_self());
+        pthread_mutex_lock(&slot->lock); /* of `thread` */
+        error = thread_create(slot);
+        slot->gone = error != 0;
+        pthread_mutex_unlock(&slot->lock);
+    }
+    nest__say("an action ended its thread (pthread_exit), client %s; only this client is lost%s%s",
+              peer, error != 0 ? ", but there is no other thread: " : "",
+              error != 0 ? strerror(-error) : "");
+    thread_ended();
+}
+
+static void thread_clients(struct thread_slot *slot) {
     struct nest__arrival arrival;
     int error = 0;
-    thread_self = slot;
-    nest__crash_enter();
-    thread_warm();
     if (thread_pool.has_only) {
         thread_serve(slot, &thread_pool.only);
         error = -EINVAL;
@@ -150,10 +206,16 @@ static void *thread_main(void *argument) {
             thread_rest(error); /* descriptors or memory of the system are short */
         }
     }
-    nest__crash_leave();
-    if (atomic_fetch_sub(&thread_pool.live, 1) == 1) {
-        nest__watch_wake();
-    }
+}
+
+static void *thread_main(void *argument) {
+    thread_self = argument;
+    nest__crash_enter();
+    thread_warm();
+    pthread_cleanup_push(thread_lost, argument);
+    thread_clients(argument);
+    pthread_cleanup_pop(0);
+    thread_ended();
     return NULL;
 }
 
@@ -219,30 +281,17 @@ static void thread_forked(void) {
 }
 
 static int thread_spawn(void) {
-    pthread_attr_t attributes;
-    size_t stack = THREAD_STACK > PTHREAD_STACK_MIN ? THREAD_STACK : (size_t)PTHREAD_STACK_MIN;
-    int error = pthread_atfork(NULL, NULL, thread_forked);
-    if (error == 0) {
-        error = pthread_attr_init(&attributes);
-    }
-    if (error != 0) {
-        return -error;
-    }
-    error = pthread_attr_setstacksize(&attributes, stack);
+    int error = -pthread_atfork(NULL, NULL, thread_forked);
     for (uint32_t i = 0; i < nest__config.max_clients && error == 0; i++) {
-        struct thread_slot *slot = &thread_pool.slots[i];
-        atomic_fetch_add(&thread_pool.live, 1); /* before it can end */
-        error = pthread_create(&slot->thread, &attributes, thread_main, slot);
+        error = thread_create(&thread_pool.slots[i]);
         if (error != 0) {
-            atomic_fetch_sub(&thread_pool.live, 1);
             nest__say("cannot start thread %u of %u: %s; lower maxClients", (unsigned)i + 1,
-                      (unsigned)nest__config.max_clients, strerror(error));
+                      (unsigned)nest__config.max_clients, strerror(-error));
         } else {
             thread_pool.count++;
         }
     }
-    pthread_attr_destroy(&attributes);
-    return -error;
+    return error;
 }
 
 /* For nest__wake_receiver: interrupts what restarts. */
@@ -468,7 +517,9 @@ static int thread_run(void) {
         return nest__stop_status(phase);
     }
     for (uint32_t i = 0; i < thread_pool.count; i++) {
-        pthread_join(thread_pool.slots[i].thread, NULL);
+        if (!thread_pool.slots[i].gone) {
+            pthread_join(thread_pool.slots[i].thread, NULL);
+        }
         nest__worker_clear(thread_pool.slots[i].worker);
     }
     return nest__stop_status(phase);

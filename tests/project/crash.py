@@ -3,6 +3,7 @@
 Must not know: how crashes are noticed.
 """
 
+import contextlib
 import os
 import re
 import time
@@ -54,8 +55,42 @@ def crash(server, spec, rule):
             ping(later)
 
 
+def leaves(server):
+    """Actions of a thread server end their threads: their clients see the end at once, other clients
+    notice nothing, each is counted, and there are as many threads as before."""
+    tasks = f'/proc/{server.family()[-1]}/task'
+    with contextlib.ExitStack() as clients:
+        for _ in range(8):
+            ping(clients.enter_context(Client(server)))
+        before = len(os.listdir(tasks))     # all threads are there, since each serves a client
+    with Client(server) as other:
+        ping(other)
+        for _ in range(40):       # five times as many as there are threads
+            with Client(server) as client:
+                ping(client)
+                client.send(b'LEAVE\nPING\n')
+                if b'pong' in client.rest():
+                    raise Failed('a message behind the one that ended the thread was answered')
+        ping(other)
+    for _ in range(20):
+        with Client(server) as client:
+            ping(client)
+    end = time.monotonic() + 20
+    while len(os.listdir(tasks)) != before:
+        if time.monotonic() > end:
+            raise Failed(f'{len(os.listdir(tasks))} threads in place of {before}')
+        time.sleep(0.05)
+    said = re.findall(r'an action ended its thread \(pthread_exit\), client 127\.0\.0\.1:\d+; '
+                      r'only this client is lost\n', server.said())
+    if len(said) != 40:
+        raise Failed(f'{len(said)} of 40 are reported\n{server.said()}')
+    status, rest = server.stop(), server.rest()
+    if status != 0 or 'stopped after 69 clients: 40 crash, 29 eof\n' not in rest:
+        raise Failed(f'status {status}: {rest}')
+
+
 def check(report, servers, spec):
-    """Every crash in every model with sockets."""
+    """Every crash in every model with sockets, and threads that end themselves."""
     report.heading('A crash in an action')
     for model in SOCKET_MODELS:
         for rule, name in SIGNALS.items():
@@ -71,3 +106,9 @@ def check(report, servers, spec):
                 report.line(True, model, what)
             except Failed as error:
                 report.line(False, model, what, '', error)
+    try:
+        with Server([servers['thread']], 8) as server:
+            leaves(server)
+        report.line(True, 'thread', 'pthread_exit: its client is told and counted, threads are replaced')
+    except Failed as error:
+        report.line(False, 'thread', 'pthread_exit', '', error)

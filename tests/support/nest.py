@@ -31,9 +31,11 @@ def program():
 
 
 def environment(**more):
-    """The environment without variables that would configure a server or a C compiler by accident."""
+    """The environment without variables that would configure a server or a C compiler by accident.
+    Servers that root starts here are told to stay root, so that they do not warn of it."""
     dropped = ('CC', 'CFLAGS', 'CPPFLAGS', 'LDFLAGS', 'LDLIBS')
     kept = {k: v for k, v in os.environ.items() if not k.startswith('NEST') and k not in dropped}
+    kept.update({'NEST_USER': 'root'} if os.geteuid() == 0 else {})
     kept.update(LC_ALL='C.UTF-8', **more)
     return kept
 

@@ -102,6 +102,8 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
             command.env_remove(name);
         }
     }
+    // Only root can become another user, and no client will be served.
+    command.env("NEST_USER", "").env("NEST_CHROOT", "");
     let output = command.output();
     let output = output.map_err(|e| Failure::io("cannot run the server", &e))?;
     let items: Vec<Item> = String::from_utf8_lossy(&output.stdout)

@@ -20,6 +20,46 @@ fn rules() -> &'static str {
 }
 
 #[test]
+fn units_and_images_change_the_user_in_place_of_the_server() {
+    let place = Place::new();
+    let generate = ["gen", "a.nest", "-o", "out", "--with", "systemd,docker"];
+    for (options, unit, image) in [
+        (
+            "",
+            [
+                "DynamicUser=yes",
+                "ExecStart=/usr/local/bin/a --set listen=systemd",
+            ]
+            .as_slice(),
+            "",
+        ),
+        (
+            "%option user www:web\n%option chroot /srv\n",
+            &[
+                "User=www",
+                "Group=web",
+                "ExecStart=/usr/local/bin/a --set listen=systemd --set chroot=",
+            ],
+            "ENV NEST_USER=\"\" NEST_CHROOT=\"\"",
+        ),
+        ("%option user www\n", &["User=www"], "ENV NEST_USER=\"\""),
+    ] {
+        place.write("a.nest", options.to_owned() + rules());
+        place.nest(&generate).with_status(0);
+        let service = place.read("out/a.service");
+        for line in unit {
+            assert!(service.lines().any(|l| l == *line), "{line} in:\n{service}");
+        }
+        assert_eq!(service.contains("DynamicUser"), options.is_empty());
+        let found = lines(&place.read("out/Dockerfile"), "ENV");
+        assert_eq!(found.concat(), image);
+    }
+    // A user of the option is no reason for `nest check --bounds` to need root.
+    let ended = place.nest(&["check", "--bounds", "a.nest"]).with_status(0);
+    ended.out_has("a connection");
+}
+
+#[test]
 fn units_have_the_specification_s_values() {
     let place = Place::new();
     place.write("a.nest", WEB.to_owned() + rules());

@@ -85,6 +85,29 @@ fn what_differs_is_shown_with_its_line() {
 }
 
 #[test]
+fn what_a_client_sent_does_not_reach_the_terminal_as_a_control() {
+    let place = greet();
+    let say = "fprintf(stderr, \"\\x1b[31m\\xc2\\x9b\\xe2\\x80\\xae\\xff\\\\x\\ncaf\\xc3\\xa9\\n\"); abort();";
+    place.write(
+        "greet.nest",
+        GREET
+            .replacen(
+                "%%",
+                "%{\n#include <stdio.h>\n#include <stdlib.h>\n%}\n%%",
+                1,
+            )
+            .replace("$reply(\"You are %s.\\n\", name);", say),
+    );
+    let ended = place
+        .nest(&quick(&["greet.nest"]))
+        .with_status(1)
+        .out_has("\\x1b[31m\\xc2\\x9b\\xe2\\x80\\xae\\xff\\x\n")
+        .out_has("caf\u{e9}\n");
+    let control = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!ended.out.contains(control), "{:?}", ended.out);
+}
+
+#[test]
 fn a_server_that_hangs_is_noticed() {
     let place = greet();
     place.write(

@@ -137,6 +137,7 @@ fn service(m: &Machine) -> String {
             "WatchdogSec=30\n",
         )
     };
+    let start = start + without_chroot(m);
     let again = if m.features.contains(Feature::Inetd) {
         ""
     } else {
@@ -184,8 +185,8 @@ fn service(m: &Machine) -> String {
          TasksMax={tasks}\n\
          {place}\
          \n\
-         # No user account, and access only to what is listed here.\n\
-         DynamicUser=yes\n\
+         # {account}, and access only to what is listed here.\n\
+         {user}\
          UMask=0077\n\
          CapabilityBoundingSet=\n\
          NoNewPrivileges=yes\n\
@@ -223,7 +224,32 @@ fn service(m: &Machine) -> String {
         },
         files = (each * clients + DESCRIPTORS).min(MOST_DESCRIPTORS),
         place = place(m),
+        account = if initial(m, "user").is_empty() {
+            "No user account"
+        } else {
+            "The account of option user"
+        },
+        user = user(m),
     )
+}
+
+/// Who the server is. systemd changes the user; the server sees that it is this one already.
+fn user(m: &Machine) -> String {
+    let option = plain(initial(m, "user")).replace('%', "%%");
+    match option.split_once(':') {
+        _ if option.is_empty() => "DynamicUser=yes\n".to_owned(),
+        Some((user, group)) => format!("User={user}\nGroup={group}\n"),
+        None => format!("User={option}\n"),
+    }
+}
+
+/// Only root can change the root directory, and systemd's restrictions take its place.
+fn without_chroot(m: &Machine) -> &'static str {
+    if initial(m, "chroot").is_empty() {
+        ""
+    } else {
+        " --set chroot="
+    }
 }
 
 /// The working directory and what the server may write: a directory of its own, and `fileRoot`.
@@ -267,6 +293,19 @@ fn everywhere(addresses: &[String]) -> String {
         return String::new();
     }
     format!(" --set 'listen={}'", wider.join(" "))
+}
+
+/// A container has a user and a root directory of its own, so the options have none to change.
+fn stays(m: &Machine) -> String {
+    let variable = |option: &str| format!(" NEST_{}=\"\"", option.to_uppercase());
+    let set = ["user", "chroot"]
+        .into_iter()
+        .filter(|option| !initial(m, option).is_empty());
+    let empty: String = set.map(variable).collect();
+    if empty.is_empty() {
+        return String::new();
+    }
+    format!("# The container has a user and a root directory of its own.\nENV{empty}\n")
 }
 
 /// `Dockerfile` and `.dockerignore`: the project is built in one image, and the server is copied
@@ -324,6 +363,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          COPY --from=build --chown=65534:65534 /build/data /data\n\
          WORKDIR /data\n\
          USER 65534:65534\n\
+         {stays}\
          {expose}\
          # Clients have drainTimeout, {drain}, to finish. docker stop waits 10s; -t changes that.\n\
          STOPSIGNAL SIGTERM\n\
@@ -333,6 +373,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         file = plain(&m.file),
         model = m.settings.model.row().name,
         drain = plain(initial(m, "drainTimeout")),
+        stays = stays(m),
     );
     let ignore = format!(
         "# {} ({}): files that are not used to build the image.\n\

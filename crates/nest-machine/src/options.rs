@@ -244,6 +244,20 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "the directory that contains all files; \"\": the working directory",
     ),
+    o(
+        "user",
+        Value::Text,
+        "",
+        true,
+        "the user, NAME or NAME:GROUP, as which a server that root starts serves clients",
+    ),
+    o(
+        "chroot",
+        Value::Text,
+        "",
+        true,
+        "the directory that is the root directory of the processes that serve clients",
+    ),
     selecting(
         "logging",
         Value::Word(&["errors", "connections", "requests"]),
@@ -268,8 +282,6 @@ pub const OPTIONS: &[OptionInfo] = &[
     o("profiling", Value::Later, "", false, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("tls", Value::Later, "", false, ""),
-    o("user", Value::Later, "", false, ""),
-    o("chroot", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
     o("backtracking", Value::Later, "", false, ""),
 ];

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRACE_HEAD = 512, TRACE_ESCAPE = 4 };
+enum { TRACE_HEAD = 512 };
 
 /* scope: process, shared by its threads; set once. */
 static _Atomic int trace_fd = -1;
@@ -58,30 +58,11 @@ static int trace_open(void) {
     return fd;
 }
 
-static void trace_quote(struct nest__line *line, const unsigned char *bytes, size_t n) {
-    static const char plain[] = "\r\n\t\\\"", letters[] = "rnt\\\"";
-    nest__line_char(line, '"');
-    for (size_t i = 0; i < n; i++) {
-        const char *special = bytes[i] == 0 ? NULL : strchr(plain, bytes[i]);
-        if (special != NULL) {
-            nest__line_char(line, '\\');
-            nest__line_char(line, letters[special - plain]);
-        } else if (bytes[i] < ' ' || bytes[i] > '~') {
-            nest__line_add(line, "\\x");
-            nest__line_char(line, "0123456789abcdef"[bytes[i] >> 4]);
-            nest__line_char(line, "0123456789abcdef"[bytes[i] & 15]);
-        } else {
-            nest__line_char(line, (char)bytes[i]);
-        }
-    }
-    nest__line_char(line, '"');
-}
-
 /* "ID what", and the bytes if there are any (NULL: none are meant). */
 static void trace_line(nest_session *s, const char *what, const char *name, const void *bytes,
                        size_t n) {
     char head[TRACE_HEAD];
-    size_t room = TRACE_HEAD + (name != NULL ? strlen(name) : 0) + n * TRACE_ESCAPE;
+    size_t room = TRACE_HEAD + (name != NULL ? strlen(name) : 0) + n * NEST__ESCAPED;
     char *whole = room > TRACE_HEAD ? malloc(room) : NULL;
     struct nest__line line = {head, 0, sizeof head - 1};
     if (whole != NULL) {
@@ -99,7 +80,7 @@ static void trace_line(nest_session *s, const char *what, const char *name, cons
         nest__line_add(&line, " (no memory to show it)");
     } else if (bytes != NULL) {
         nest__line_char(&line, ' ');
-        trace_quote(&line, bytes, n);
+        nest__line_quote(&line, bytes, n);
     }
     line.p[line.n] = '\n';
     nest__write(trace_open(), line.p, line.n + 1);

@@ -216,6 +216,7 @@ pub const STEPS: &[Step] = &[
             "-C",
             "runtime/tests",
             "wheel",
+            "text",
             "mailbox",
             "mails",
             "cuts",
@@ -325,6 +326,12 @@ pub const STEPS: &[Step] = &[
         "systemd's and inetd's clients are served; stops, settings, the log, memory",
         Paths(&["tests/listeners", "tests/support", GENERATED]),
         Program(&["python3", "tests/listeners/run.py"]),
+    ),
+    Step::new(
+        "user",
+        "processes that serve clients leave root for good, and lack nothing then",
+        Paths(&["tests/user", "tests/support", GENERATED]),
+        Program(&["python3", "tests/user/run.py"]),
     ),
     Step::new(
         "matching",
