@@ -32,8 +32,7 @@ struct logging_entry {
 
 /* scope: process; a slab with one entry per slot, allocated at first use. */
 static _Atomic(void *) logging_slab;
-/* scope: server; dropped lines that were not reported yet. NULL: no shared memory, so not counted.
- */
+/* scope: server; dropped lines, not reported yet. NULL: no shared memory, so not counted. */
 static _Atomic uint64_t *logging_dropped;
 /* Stderr, opened a second time, so that it can be nonblocking for the log only; -1: impossible. */
 /* scope: process, set before workers are made. */
