@@ -327,7 +327,10 @@ fn without_python_it_is_said() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("python3, version 3.8 or newer, is needed"), "{said}");
+    assert!(
+        said.contains("python3, version 3.8 or newer, is needed"),
+        "{said}"
+    );
 }
 
 #[test]
