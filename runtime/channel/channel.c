@@ -1,8 +1,7 @@
-/* channel.c: which kind a channel is, for each operation: a row for each kind that a server can
- * have.
+/* channel.c: dispatches each operation to the kind of the channel.
  *
- * Called by pollers, loop/, blocking/, and the engine. No state. Sockets are what every server has;
- * NEST__PIPES is 1 where a channel may be a pair of descriptors instead. */
+ * Called by pollers, loop/, blocking/, and the engine. No state. Every server has sockets;
+ * NEST__PIPES is 1 if a channel may be a pair of descriptors instead. */
 #include "pipe.h"
 #include "socket.h"
 
@@ -10,7 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A macro: also where nothing is optimized, what a server has not is not called. */
+/* A macro, so that even unoptimized code contains no call to a kind that the server does not have.
+ */
 #define CHANNEL_IS_PIPE(chan) (NEST__PIPES && (chan)->kind == NEST__PIPE)
 
 int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t n,

@@ -12,7 +12,8 @@
 
 int nest__pipe_out = -1;
 
-/* Pipes know no call that does not wait: one that is ready is asked for no more than it has. */
+/* A pipe has no nonblocking call: a ready one is read or written only as far as it does not block.
+ */
 static bool pipe_ready(int fd, short events) {
     struct pollfd ready = {.fd = fd, .events = events};
     return poll(&ready, 1, 0) != 0;
@@ -39,7 +40,7 @@ int64_t nest__pipe_send(const struct nest__chan *chan, const struct nest__out ou
         if (!pipe_ready(nest__pipe_out, POLLOUT)) {
             return -EAGAIN;
         }
-        most = most < PIPE_BUF ? most : PIPE_BUF; /* what a ready one takes for certain */
+        most = most < PIPE_BUF ? most : PIPE_BUF; /* a ready pipe accepts at least this much */
     }
     do {
         sent = write(nest__pipe_out, out[0].p, most);

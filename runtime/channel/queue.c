@@ -1,8 +1,8 @@
 /* queue.c: the output queue of a channel; see queue.h.
  *
  * Called by engine/output.c and engine/work.c. State: the caller's. Must not know sessions, nor how
- * bytes leave. A block stays when its bytes have left, so that a warm reply allocates nothing; a
- * reply that fits is one block, and one send. */
+ * bytes are sent. A block is kept after its bytes have been sent, so that a warm reply allocates no
+ * memory. A reply that fits into the block is one send. */
 #include "queue.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static void queue_release(struct nest__item *item) {
     free(item);
 }
 
-/* An item that is done with: the larger block is kept. */
+/* Releases an item that was sent or dropped; of two blocks, keeps the larger as spare. */
 static void queue_retire(struct nest__queue *q, struct nest__item *item) {
     struct nest__item *spare = q->spare;
     if (item->kind == NEST__ITEM_BYTES && (spare == NULL || spare->cap < item->cap)) {
@@ -53,7 +53,7 @@ int nest__queue_reserve(struct nest__queue *q, size_t cap) {
     return 0;
 }
 
-/* Another block, behind what may not move. */
+/* Appends another block, because the last one must not move. */
 static int queue_block(struct nest__queue *q, size_t n) {
     struct nest__item *block = q->spare;
     size_t cap = QUEUE_FIRST;
@@ -68,8 +68,8 @@ static int queue_block(struct nest__queue *q, size_t n) {
     return nest__queue_reserve(q, cap);
 }
 
-/* What was sent is reclaimed by moving when it is the larger half, so that a byte moves at most
- * once on average, and there is never more of it in front than is queued. */
+/* Reclaims the space of sent bytes by moving the queued ones, when the sent bytes are more than
+ * half. So a byte moves at most once on average, and sent bytes never exceed queued ones. */
 static void queue_move(struct nest__item *block) {
     if (block->n > 0) {
         memmove(block->bytes, block->bytes + block->at, block->n);
@@ -77,8 +77,8 @@ static void queue_move(struct nest__item *block) {
     block->at = 0;
 }
 
-/* A larger block in place of the last one; without memory what there is. Not inlined: a warm
- * request has room. */
+/* Replaces the last block by a larger one; without memory, uses what there is. Not inlined, because
+ * a warm request has space. */
 __attribute__((noinline)) static int queue_grow(struct nest__queue *q, size_t n) {
     struct nest__item *old = q->last, **link = &q->first;
     size_t cap = old->cap;
@@ -181,7 +181,7 @@ void nest__queue_taken(struct nest__queue *q, uint64_t n) {
     q->flight = n;
 }
 
-/* Nothing is queued: one block stays, the largest. */
+/* Nothing is queued any more: keeps only the largest block. */
 static void queue_empty(struct nest__queue *q) {
     struct nest__item *item = q->first, *next;
     if (item == NULL || (item == q->last && item->kind == NEST__ITEM_BYTES)) {
@@ -209,7 +209,7 @@ void nest__queue_left(struct nest__queue *q, uint64_t n) {
         queue_empty(q);
         return;
     }
-    while (n >= q->first->n) { /* there is another one behind it */
+    while (n >= q->first->n) { /* another item follows */
         struct nest__item *item = q->first;
         n -= item->n;
         q->first = item->next;

@@ -1,7 +1,7 @@
 /* socket.c: channels that are sockets.
  *
- * Called by channel.c. No state. The peer's name is async-signal-safe: the report of a crash asks
- * for it. */
+ * Called by channel.c. No state. The peer's address is determined async-signal-safely, because
+ * crash reports contain it. */
 #include "socket.h"
 #include "../platform/platform.h"
 
@@ -63,7 +63,7 @@ void nest__socket_peer(const struct nest__chan *chan, char *to, size_t size) {
     struct sockaddr_storage address = {0};
     socklen_t length = sizeof address;
     if (getpeername(chan->fd, (struct sockaddr *)(void *)&address, &length) == -1) {
-        nest_strlcpy(to, "gone", size); /* a reset takes the address along */
+        nest_strlcpy(to, "gone", size); /* after a reset the address is not known */
     } else {
         nest__address_text((const struct sockaddr *)(const void *)&address, to, size);
     }

@@ -1,8 +1,9 @@
-/* helpers.c: threads that do what would make a loop wait: files, and `$block`.
+/* helpers.c: threads that run work that would block a loop: files, and `$block`.
  *
- * Called by workers/loops.c and the loop's io. State: one pool, of the process's one loop: what
- * waits to be done, what is done, threads. A thread is made when a job finds none idle, `helpers`
- * at most, and stays; an idle one sleeps without a limit. Must not know what the work is. */
+ * Called by workers/loops.c and the files of loop/. State: one pool for the process's one loop:
+ * jobs that wait, jobs that are done, threads. A thread is created when a job finds no idle one, up
+ * to `helpers` threads, and never ends by itself; an idle thread sleeps. Must not know what the
+ * work is. */
 #include "helpers.h"
 #include "../platform/platform.h"
 #include "../workers/context.h"
@@ -14,7 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* For file calls; an action in `$block` has a stack of its own. Thread-local storage is in it. */
+/* Enough for file calls and thread-local storage; an action in `$block` has its own stack. */
 enum { HELPERS_STACK = 128 * 1024 };
 
 struct helpers_list { /* first in, first out */
@@ -22,13 +23,13 @@ struct helpers_list { /* first in, first out */
 };
 
 static struct {
-    pthread_mutex_t lock; /* of all below but done_here */
+    pthread_mutex_t lock; /* protects everything below except done_here */
     pthread_cond_t wanted;
     struct helpers_list waiting, done;
-    uint32_t count, idle, queued; /* threads; of them, in wait; jobs waiting */
+    uint32_t count, idle, queued; /* threads; idle threads; waiting jobs */
     bool ending;
-    struct nest__job *done_here; /* the loop's own: taken from done, not yet returned */
-    pthread_t *threads;          /* nest__config.helpers of them; NULL before prepare */
+    struct nest__job *done_here; /* used by the loop only: taken from `done`, not yet returned */
+    pthread_t *threads; /* nest__config.helpers entries; NULL before nest__helpers_prepare */
     int event;
 } helpers = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .event = -1};
 
@@ -50,7 +51,7 @@ static struct nest__job *helpers_take(struct helpers_list *list) {
     return job;
 }
 
-/* With the lock held. The loop is told of the first alone: it takes all there are. */
+/* The caller holds the lock. Only the first job wakes the loop, which takes all of them. */
 static void helpers_done(struct nest__job *job) {
     const uint64_t one = 1;
     bool first = helpers.done.first == NULL;
@@ -107,7 +108,8 @@ int nest__helpers_fd(void) {
     return helpers.event;
 }
 
-/* One more thread, with the lock held. All signals but its own faults are the loop's. */
+/* Starts a thread. The caller holds the lock. The thread blocks all signals except its own faults.
+ */
 static void helpers_make(void) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
     pthread_attr_t attributes;
@@ -117,7 +119,8 @@ static void helpers_make(void) {
     }
     sigfillset(&all);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        sigdelset(&all, faults[i]); /* blocked, they would end the process without a report */
+        sigdelset(&all,
+                  faults[i]); /* if they were blocked, the process would end without a report */
     }
     if (pthread_attr_setstacksize(&attributes, HELPERS_STACK) == 0 &&
         pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
@@ -147,7 +150,7 @@ int nest__help(struct nest__job *job) {
 
 struct nest__job *nest__helped(void) {
     if (helpers.done_here == NULL) {
-        uint64_t count; /* read first: what is done from here on tells again */
+        uint64_t count; /* read first: jobs that end from here on wake the loop again */
         if (read(helpers.event, &count, sizeof count) == -1) {
             return NULL;
         }

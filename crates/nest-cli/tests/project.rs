@@ -63,7 +63,7 @@ fn other_peoples_directories_are_left_alone() {
     place
         .nest(&["gen", "a.nest", "-o", "out"])
         .with_status(1)
-        .err_has("out holds files that nest did not generate");
+        .err_has("out contains files that nest did not generate");
     assert!(!there(&place.path("out/server.c")));
     place.write("out/server.c", "int main(void) { return 0; }\n");
     place.nest(&["gen", "a.nest", "-o", "out"]).with_status(1);

@@ -232,7 +232,7 @@ fn what_a_machine_lacks_is_said() {
 fn what_servers_wrote_is_kept() {
     let place = greet();
     let ended = place.nest(&quick(&["--keep", "greet.nest"])).with_status(0);
-    let at = ended.err.find("what the servers wrote is in ").unwrap();
+    let at = ended.err.find("the output of the servers is in ").unwrap();
     let folder = ended.err[at..].lines().next().unwrap();
     let folder = std::path::Path::new(folder.rsplit(' ').next().unwrap());
     assert!(fs::read_dir(folder).unwrap().count() > 0);
@@ -248,7 +248,7 @@ fn too_little_is_a_failure() {
     place
         .nest(&quick(&["--min-coverage", "41", "greet.nest"]))
         .with_status(1)
-        .err_has("40% are covered, --min-coverage asks for 41%");
+        .err_has("the coverage is 40%, but --min-coverage requires 41%");
     place
         .nest(&quick(&["--min-coverage", "101", "greet.nest"]))
         .with_status(2);
@@ -287,7 +287,7 @@ fn what_is_made_covers_what_it_says() {
     place
         .nest(&quick(&["--generate", "-o", "more.md", "greet.nest"]))
         .with_status(0)
-        .out_has("all is covered");
+        .out_has("everything is covered");
     assert!(!common::there(&place.path("more.md")));
 }
 
@@ -350,7 +350,10 @@ fn without_python_it_is_said() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("there is no python3"), "{said}");
+    assert!(
+        said.contains("python3, version 3.8 or newer, is needed"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,17 +1,19 @@
-/* blocks.c: `$block` in a loop: an action goes on on a helper thread, and comes back.
+/* blocks.c: `$block` in a loop: an action continues on a helper thread, and then returns to the
+ * loop.
  *
- * Called by actions; nest__worker() by the engine. State: records of blocks, the loop's; whose
- * worker and which block it is, of each thread. Must not know the language, nor what the loop waits
- * for.
+ * Called by actions; the engine calls nest__worker(). State: the loop's free records of blocks; for
+ * each thread, its worker and its block. Must not know the language, nor what the loop waits for.
  *
- * The action leaves through the fiber switch as if it waited for work. The work is to switch to its
- * stack, on the helper; the end of the block switches back to the helper's, the work is done, and
- * the loop resumes the action like any other. A record lives as long as its block: the frames of
- * begin and end do not. Meanwhile the loop only notes events in the session, and the helper writes
- * nothing of it but the action's memory.
+ * The action leaves the loop through the fiber switch, as if it waited for work. The work, on the
+ * helper, switches to the action's stack. The end of the block switches back to the helper's stack.
+ * Then the work is done, and the loop resumes the action like any other. Each block has a record,
+ * because the stack frames of nest_block_begin and nest_block_end do not live long enough. While
+ * the block runs, the loop only records events in the session, and the helper writes only the
+ * action's memory.
  *
- * A function in which the thread changes may not keep an address of thread-local storage, which
- * compilers take for constant: such storage is reached through functions that are not inlined. */
+ * A function in which the thread changes must not keep an address of thread-local storage, which
+ * compilers assume to be constant. Such storage is accessed through functions that are not inlined.
+ */
 #include "../../engine/engine.h" /* the size of a worker, that a session has a work block */
 #include "../../loop/loop.h"
 #include "../../platform/platform.h"
@@ -23,14 +25,14 @@
 #include <sys/mman.h>
 
 struct block {
-    struct block *next; /* free ones */
+    struct block *next; /* in the list of free records */
     struct nest__wait wait;
-    struct nest__waiter waiter;  /* its context: where the action goes on, on either thread */
-    struct nest__context helper; /* where its helper does, when the block has ended */
+    struct nest__waiter waiter;  /* its context: where the action continues, on either thread */
+    struct nest__context helper; /* where the helper continues after the block */
     struct nest__action *action;
-    sigset_t signals; /* the loop's: programs that the block starts inherit them */
-    unsigned inner;   /* blocks begun inside it by other functions: they are part of it */
-    int error;        /* errno, which comes along */
+    sigset_t signals; /* the loop's mask, which programs started by the block inherit */
+    unsigned inner;   /* blocks that functions have begun inside this one; they are part of it */
+    int error;        /* errno, which moves with the action */
 };
 
 static struct block *blocks_free; /* scope: process, of its one loop */
@@ -42,7 +44,7 @@ static _Thread_local struct {
     struct block *block;
 } blocks_here;
 
-/* The empty assembly keeps compilers from taking one call's answer for the next one's. */
+/* The empty assembly prevents compilers from reusing the result of an earlier call. */
 __attribute__((noinline)) struct nest__worker *nest__worker(void) {
     __asm__ volatile("");
     return blocks_here.worker;
@@ -76,7 +78,7 @@ void nest__worker_leave(void) {
     }
 }
 
-/* A helper has one from its first block on. */
+/* Creates the helper's worker at its first block. */
 static bool blocks_worker(void) {
     if (blocks_here.worker == NULL) {
         void *made = mmap(NULL, sizeof *blocks_here.worker, PROT_READ | PROT_WRITE,
@@ -90,12 +92,12 @@ static bool blocks_worker(void) {
     return true;
 }
 
-/* The work: on a helper, or on the loop's thread if there is none. */
+/* The work. It runs on a helper, or on the loop's thread if there is no helper. */
 static int blocks_work(void *arg) {
     struct block *b = arg;
     sigset_t mine;
     if (!blocks_worker()) {
-        return -ENOMEM; /* the loop resumes it in front of its block */
+        return -ENOMEM; /* the loop resumes the action before its block */
     }
     pthread_sigmask(SIG_SETMASK, &b->signals, &mine);
     blocks_set(b);
@@ -122,7 +124,7 @@ static void blocks_give(struct block *b) {
     blocks_free = b;
 }
 
-/* The action goes on on the loop's thread. */
+/* The action continues on the loop's thread. */
 static void blocks_back(nest_session *s, struct block *b) {
     nest__wait_came(s);
     nest__action_put(b->action);
@@ -137,7 +139,7 @@ void nest_block_begin(nest_session *s) {
         b->inner++;
         return;
     }
-    /* Without memory for all it needs, what follows just runs. */
+    /* If memory is short, the code of the block runs on the loop. */
     if (nest__borrow(s) == NULL || (b = blocks_take()) == NULL) {
         return;
     }
@@ -157,7 +159,7 @@ void nest_block_begin(nest_session *s) {
     if (blocks_block() == b) {
         *nest_errno() = error;
     } else {
-        blocks_back(s, b); /* no helper had the memory for it */
+        blocks_back(s, b); /* no helper had memory for it */
     }
 }
 

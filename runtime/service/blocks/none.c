@@ -1,4 +1,4 @@
-/* none.c: `$block` where the action stays on its thread: the code in it just runs. State: whether a
+/* none.c: `$block` in models in which an action may block: its code runs in place. State: whether a
  * stop had begun before the block. */
 #include "../../seam.h"
 
@@ -11,7 +11,7 @@ void nest_block_begin(nest_session *s) {
     blocks_stopping = nest__stopping();
 }
 
-/* As a wait does: a stop that came meanwhile ends the connection with this message. */
+/* As after a wait: if a stop began meanwhile, the connection ends after this message. */
 void nest_block_end(nest_session *s) {
     if (!blocks_stopping && nest__stopping()) {
         (void)nest__event(s, NEST__EVENT_DRAIN);

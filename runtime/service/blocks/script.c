@@ -1,5 +1,5 @@
-/* script.c: `$block` of a script: the action goes on in a later step of the loop, and comes back in
- * another, as it would on a helper thread. No state. */
+/* script.c: `$block` in a script: the block runs in a later step of the loop, and the action
+ * continues after it in another step, as with a helper thread. No state. */
 #include "../../seam.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@ static int blocks_nothing(void *arg) {
     return 0;
 }
 
-/* Others run meanwhile. */
+/* Other actions run meanwhile. */
 static void blocks_step(nest_session *s) {
     struct nest__action *action = nest__action_take();
     nest__action_put(action); /* on its way out it is still the one that runs */

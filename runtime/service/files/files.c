@@ -1,8 +1,9 @@
-/* files.c: the directives for files: a reply goes through the output queue, an upload is input.
+/* files.c: the directives for files. A reply uses the output queue; an upload consumes input.
  *
  * Called by actions and at join points. State: the running action's open files, in the session's
- * work block. What may wait for a disk is done as NEST__WORK; what is in memory is read directly
- * into the queue. Must not know how files are found, nor who does the work. */
+ * work block. Calls that may wait for a disk are made as NEST__WORK. Contents that are in memory
+ * are read directly into the queue. Must not know how files are found, nor which thread does the
+ * work. */
 #include "files.h"
 #include "../../engine/engine.h"
 
@@ -11,13 +12,13 @@
 #include <sys/stat.h>
 
 enum {
-    FILES_OPEN = 16,            /* of one action */
-    FILES_PIECE = 64 * 1024,    /* of a reply, from the cache; within outputBuffer */
-    FILES_AHEAD = 64 * 1024,    /* from a disk, */
-    FILES_SOON = 1024 * 1024,   /* and into the cache meanwhile */
-    FILES_RECEIVED = 64 * 1024, /* at once to a disk */
-    FILES_DIRECT = 8 * 1024,    /* so much is sent without a copy: it is worth two calls */
-    FILES_DESCRIPTORS = 2       /* of one that is received: itself, the directory of its name */
+    FILES_OPEN = 16,            /* open files of one action */
+    FILES_PIECE = 64 * 1024,    /* of a reply, read from memory; at most outputBuffer */
+    FILES_AHEAD = 64 * 1024,    /* read from a disk at a time */
+    FILES_SOON = 1024 * 1024,   /* read ahead meanwhile */
+    FILES_RECEIVED = 64 * 1024, /* written to a disk at a time */
+    FILES_DIRECT = 8 * 1024,    /* from this size on a copy costs more than two calls */
+    FILES_DESCRIPTORS = 2       /* of an upload: the file and its directory */
 };
 
 static int files_failed(int error) {
@@ -51,7 +52,7 @@ struct nest__need nest__files_need(void) {
     return (struct nest__need){"a file on its way", NULL, buffer + records, buffer + records};
 }
 
-/* Files are open only while an action runs, which fails if there is no descriptor. */
+/* Files are open only while an action runs. A directive fails if there is no descriptor. */
 unsigned nest__files_descriptors(bool most) {
     return most ? FILES_DESCRIPTORS : 0;
 }
@@ -70,7 +71,7 @@ static int files_delete_work(void *arg) {
     return nest__file_delete(arg);
 }
 
-/* In END whatever has become of the client: it is where an action tidies up. */
+/* Works in END even if the client is gone, because actions clean up there. */
 int nest_file_delete(nest_session *s, const char *path) {
     if (s->reason == NEST_OPEN && nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
@@ -105,7 +106,7 @@ int nest_file_open(nest_session *s, const char *path, nest_file *file) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
-    /* The list lies in the arena, which is aligned for text alone. */
+    /* The list is in the arena, which is aligned only for text. */
     const size_t align = _Alignof(struct nest__opened);
     char *room = nest__arena_take(s, sizeof(struct nest__opened) + align);
     if (room == NULL) {
@@ -132,13 +133,13 @@ struct files_reply {
     const char *path; /* for the log; NULL: opened by the action */
     int fd;
     uint64_t at, left;
-    uint8_t *ahead; /* read from a disk, at ahead_at; NULL: nothing was yet */
+    uint8_t *ahead; /* bytes read from a disk, from ahead_at on; NULL: none yet */
     uint64_t ahead_at;
     size_t ahead_n;
     int64_t result; /* of the last reading */
 };
 
-/* As much as there is room for, from `at` on; what the file has. */
+/* Reads from `at` on, as much as fits or the file has. */
 static int files_read_work(void *arg) {
     struct files_reply *reply = arg;
     size_t want = reply->left < FILES_AHEAD ? (size_t)reply->left : FILES_AHEAD;
@@ -156,8 +157,8 @@ static int files_read_work(void *arg) {
     return 0;
 }
 
-/* The file has not what was promised, and the client may know how long the reply is by nothing but
- * its end: the connection is reset, so that it cannot look whole. */
+/* The file is shorter than announced. The client may know the length of the reply only by the end
+ * of the connection, so the connection is reset: the reply must not look complete. */
 static int files_reply_cut(nest_session *s, const struct files_reply *reply, int error) {
     nest_log(s, NEST_ERROR, "%s%s%s; the connection is closed",
              reply->path == NULL ? "a file" : reply->path, error == 0 ? " shrank" : ": ",
@@ -168,7 +169,7 @@ static int files_reply_cut(nest_session *s, const struct files_reply *reply, int
     return files_failed(error == 0 ? -EIO : error);
 }
 
-/* The next n bytes by way of `ahead`. 0 or -1. */
+/* Queues the next n bytes through `ahead`. Returns 0 or -1. */
 static int files_reply_cold(nest_session *s, struct files_reply *reply, size_t n) {
     if (reply->ahead == NULL) {
         size_t room = reply->left < FILES_AHEAD ? (size_t)reply->left : FILES_AHEAD;
@@ -186,8 +187,8 @@ static int files_reply_cold(nest_session *s, struct files_reply *reply, size_t n
     return nest_reply_bytes(s, reply->ahead + (reply->at - reply->ahead_at), n);
 }
 
-/* Queues the next n bytes: in one item, so that the trace is the same however they leave. 0 or -1.
- */
+/* Queues the next n bytes in one item, so that the trace does not depend on how they are sent.
+ * Returns 0 or -1. */
 static int files_reply_piece(nest_session *s, struct files_reply *reply, size_t n) {
     uint8_t *p;
     uint64_t limit = nest__config.output_buffer;
@@ -209,11 +210,11 @@ static int files_reply_piece(nest_session *s, struct files_reply *reply, size_t 
             return 0;
         }
     }
-    return files_reply_cold(s, reply, n); /* and what is not there is not there for it either */
+    return files_reply_cold(s, reply, n); /* if the file is too short, this fails as well */
 }
 
-/* What is in memory goes straight from there, as long as the client takes it; the queue, which can
- * wait, takes over with what is left. 0 or -1. */
+/* Sends contents that are in memory without a copy, as long as the client accepts them. The queue,
+ * which can wait, sends the rest. Returns 0 or -1. */
 static int files_reply_direct(nest_session *s, struct files_reply *reply) {
     while (reply->left >= FILES_DIRECT) {
         uint64_t n = reply->left < NEST__VISIT_OUT ? reply->left : NEST__VISIT_OUT;
@@ -256,7 +257,7 @@ static int64_t files_reply(nest_session *s, const char *path, const nest_file *f
     struct files_reply reply = {.path = path, .fd = file->fd, .at = offset, .left = whole};
     size_t piece =
         nest__config.output_buffer < FILES_PIECE ? nest__config.output_buffer : (size_t)FILES_PIECE;
-    size_t n = piece - piece / 4; /* the first leaves room for what stands before the file */
+    size_t n = piece - piece / 4; /* the first piece leaves space for output before the file */
     int result = files_reply_direct(s, &reply);
     while (reply.left > 0 && result == 0) {
         n = reply.left < n ? (size_t)reply.left : n;
@@ -303,7 +304,7 @@ int64_t nest_file_reply_open(nest_session *s, nest_file *file, uint64_t offset, 
     while (entry != NULL && entry->fd != file->fd) {
         entry = entry->next;
     }
-    if (entry == NULL) { /* of another action, or never opened */
+    if (entry == NULL) { /* opened by another action, or never */
         return files_failed(-EBADF);
     }
     if (S_ISDIR(file->mode)) {
@@ -317,15 +318,16 @@ int64_t nest_file_reply_open(nest_session *s, nest_file *file, uint64_t offset, 
 enum files_steps { FILES_WRITE = 1, FILES_COMMIT = 2, FILES_ABANDON = 4 };
 struct files_receipt {
     const char *path;
-    struct nest__upload *upload; /* NULL before the first step, and after the last or a failure */
+    struct nest__upload
+        *upload; /* NULL before the first step, after the last, and after a failure */
     const uint8_t *bytes;
     size_t n;
-    unsigned steps; /* to take now */
+    unsigned steps; /* to do now */
     bool sync;
     int error; /* 0 or -errno, of the file */
 };
 
-/* The first step begins the file as well. After a failure nothing of it is left. */
+/* The first step also begins the file. After a failure no file remains. */
 static int files_receive_work(void *arg) {
     struct files_receipt *receipt = arg;
     if ((receipt->steps & FILES_ABANDON) == 0 && receipt->upload == NULL) {
@@ -352,8 +354,8 @@ static void files_receive_step(nest_session *s, struct files_receipt *receipt, u
     (void)nest__await_work(s, files_receive_work, receipt);
 }
 
-/* Takes `length` bytes, and gives them away as long as the file takes them. How many came; -1: the
- * connection does not give them. */
+/* Consumes `length` bytes, and writes them until the file fails. Returns how many arrived; -1: the
+ * connection has failed. */
 static int64_t files_receive(nest_session *s, struct files_receipt *receipt, uint64_t length,
                              uint8_t *buffer, size_t room) {
     uint64_t taken = 0;
@@ -401,7 +403,7 @@ int64_t nest_file_receive(nest_session *s, const char *path, uint64_t length, un
         files_receive_step(s, &receipt, FILES_ABANDON);
     } else if (whole && (receipt.upload != NULL || taken == 0)) {
         if (receipt.sync && receipt.upload != NULL) {
-            nest__upload_offer(receipt.upload); /* who commits before takes it along */
+            nest__upload_offer(receipt.upload); /* an earlier commit may include it */
         }
         files_receive_step(s, &receipt, FILES_COMMIT);
     }

@@ -15,11 +15,11 @@ struct nest__kept { /* the user's bytes follow */
     } head;
 };
 
-enum { KEEP_LEAST = 32 }; /* bytes that any allocation counts, even an empty one */
+enum { KEEP_LEAST = 32 }; /* each allocation counts at least this much */
 _Static_assert(sizeof(struct nest__kept) <= KEEP_LEAST,
                "the records take no more memory than keepLimit allows");
 
-/* Each allocation counts at least as much as its record takes, so at most half are records. */
+/* Each allocation counts at least as much as its record, so records are at most half. */
 struct nest__need nest__keep_need(void) {
     return (struct nest__need){"$keep", "keepLimit", 2 * (uint64_t)nest__config.keep_limit, 0};
 }
@@ -39,7 +39,7 @@ void nest__keep_drop(struct nest__work *work) {
 
 void *nest_keep(nest_session *s, size_t n) {
     struct nest__work *work = nest__borrow(s);
-    size_t most = nest__config.keep_limit; /* a reload may have made it less than is kept */
+    size_t most = nest__config.keep_limit; /* a reload may have reduced it below what is kept */
     size_t counts = n < KEEP_LEAST ? KEEP_LEAST : n;
     if (work == NULL || work->services.keep.n > most || counts > most - work->services.keep.n) {
         errno = ENOMEM;

@@ -1,8 +1,8 @@
-/* lists.c: lists of the files in a folder, for actions.
+/* lists.c: lists of directories, for actions.
  *
  * Called by actions and at join points. State: the running action's lists, in the session's work
- * block. A folder is read as NEST__WORK, since that may block. Must not know how a folder is found.
- */
+ * block. A directory is read as NEST__WORK, because that may block. Must not know how a directory
+ * is found. */
 #include "lists.h"
 #include "../../engine/engine.h"
 
@@ -50,7 +50,7 @@ int nest_file_list(nest_session *s, const char *path, nest_files *list) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
-    /* The record lies in the arena, which is aligned for text alone. */
+    /* The record is in the arena, which is aligned only for text. */
     const size_t align = _Alignof(struct nest__listed);
     char *room = nest__arena_take(s, sizeof(struct nest__listed) + align);
     if (room == NULL) {

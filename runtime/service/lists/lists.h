@@ -1,4 +1,4 @@
-/* lists.h: $fileList: what a folder holds, until the action that asked returns. */
+/* lists.h: $fileList: the contents of a directory, valid until the action ends. */
 #ifndef NEST_SERVICE_LISTS_H
 #define NEST_SERVICE_LISTS_H
 

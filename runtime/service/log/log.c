@@ -1,12 +1,13 @@
-/* log.c: what becomes of connections, a line each, on stderr:
+/* log.c: writes a line to stderr for each connection that ends:
  *
  *   2020-02-29T14:38:26.123Z info 17 end eof peer=192.0.2.1:4711 messages=2 in=31 out=78 ms=1204
  *   2020-02-29T14:38:26.120Z info 17 message greet in=12 out=40
  *
- * the second, with NEST__LOG_REQUESTS, when the action of a message or of a TIMEOUT rule has ended.
- * `in` is what rules and reading directives took, `out` what was replied; of what clients sent no
- * byte stands in a line. A line is one write; a reader that is too slow loses lines, not the server
- * its time, and reads how many. State: declared below. Must not know which model runs it. */
+ * and with NEST__LOG_REQUESTS a line like the second one when the action of a message or of a
+ * TIMEOUT rule has ended. `in` is the number of bytes that rules and directives consumed, `out` the
+ * number in replies. Lines contain no bytes from clients. A line is one write. If the reader is too
+ * slow, lines are dropped and counted, and the server does not wait. State: declared below. Must
+ * not know which model runs it. */
 #include "log.h"
 #include "../../platform/platform.h"
 
@@ -22,19 +23,18 @@ enum { LOGGING_PEER = 64, LOGGING_LINE = 1024 };
 
 struct logging_entry {
     uint64_t in, out, since;
-    uint64_t before;  /* of `in`, when the message had come */
-    uint64_t replied; /* of `out` */
-    const char *name; /* of the rule whose action runs; NULL: none does */
+    uint64_t before;  /* value of `in` before the message */
+    uint64_t replied; /* value of `out` before the message */
+    const char *name; /* of the rule whose action runs; NULL: none */
     uint32_t messages;
     char peer[LOGGING_PEER];
 };
 
-/* scope: process; a slab of entries, one per slot, made at first use. An entry is its session's. */
+/* scope: process; a slab with one entry per slot, allocated at first use. */
 static _Atomic(void *) logging_slab;
-/* scope: server; lines dropped and not yet told. NULL: no memory to share, so nobody counts. */
+/* scope: server; dropped lines, not reported yet. NULL: no shared memory, so not counted. */
 static _Atomic uint64_t *logging_dropped;
-/* Stderr, opened a second time so that writing never blocks and nobody else notices; -1: that
- * cannot be. */
+/* Stderr, opened a second time, so that it can be nonblocking for the log only; -1: impossible. */
 /* scope: process, set before workers are made. */
 static int logging_fd = -1;
 /* scope: process, set before workers are made; stderr is a socket. */
@@ -49,7 +49,7 @@ int nest__log_prepare(void) {
         return 0;
     }
     logging_socket = S_ISSOCK(file.st_mode);
-    if (S_ISFIFO(file.st_mode)) { /* poll says that there is room, and somebody else takes it */
+    if (S_ISFIFO(file.st_mode)) { /* another process may fill the pipe after poll */
         logging_fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_APPEND | O_CLOEXEC);
     }
     return 0;
@@ -94,7 +94,8 @@ static void logging_end(struct nest__line *line) {
             dropped = 0;
         }
     }
-    if (dropped > 0 || !logging_put(line->p, line->n + 1)) { /* in order: the later ones too */
+    if (dropped > 0 ||
+        !logging_put(line->p, line->n + 1)) { /* keep the order: drop later lines, too */
         if (logging_dropped != NULL) {
             atomic_fetch_add(logging_dropped, dropped + 1);
         }

@@ -1,7 +1,6 @@
-/* none.c: a client's address is looked up when a C helper asks for it; once the connection was
- * reset, it is "gone".
+/* none.c: looks up a client's address when a C function asks for it; after a reset it is "gone".
  *
- * No state: the text is in the running action's own memory. */
+ * No state: the text is in the memory of the running action. */
 #include "../../engine/engine.h"
 #include "../../platform/platform.h"
 

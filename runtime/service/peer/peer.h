@@ -1,4 +1,4 @@
-/* peer.h: $peer: a client's address stays known, even after a reset. */
+/* peer.h: $peer: a client's address is known even after a reset. */
 #ifndef NEST_SERVICE_PEER_H
 #define NEST_SERVICE_PEER_H
 

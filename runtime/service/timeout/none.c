@@ -1,6 +1,6 @@
 /* none.c: every connection has the server's idle limit.
  *
- * No state. A C helper that calls nest_timeout does not link. */
+ * No state. A C function that calls nest_timeout cannot be linked. */
 #include "../../seam.h"
 
 uint32_t nest__idle_limit(const nest_session *s) {

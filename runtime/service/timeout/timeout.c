@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-/* In the slab 0 means idleTimeout, because its pages are zero at first; else it is the limit
+/* An entry of the slab is 0 for idleTimeout, because new pages are zero, otherwise the limit
  * plus 1.
  */
 
@@ -24,7 +24,7 @@ void nest__timeout_open(nest_session *s) {
 
 void nest_timeout(nest_session *s, uint32_t ms) {
     uint32_t *slab = nest__slab(&timeout_slab, sizeof *slab);
-    if (slab == NULL) { /* no connection goes on under another limit than it was given */
+    if (slab == NULL) { /* a connection must not continue with another limit than requested */
         s->flags |= NEST__CUT;
         s->c0.state |= NEST__CHAN_GONE;
         errno = ENOMEM;

@@ -1,4 +1,4 @@
-/* timeout.h: $timeout: a connection may have an idle limit of its own. */
+/* timeout.h: $timeout: an idle limit for one connection. */
 #ifndef NEST_SERVICE_TIMEOUT_H
 #define NEST_SERVICE_TIMEOUT_H
 

@@ -1,9 +1,9 @@
-/* uploads.c: a file that actions write piece by piece, and that appears whole or not at all.
+/* uploads.c: a file that actions write piece by piece, and that appears when it is complete.
  *
  * Called by actions and at join points. State: the connection's upload, at most one, in the
  * session's work block. It outlives the action that began it, and is dropped when END has run.
- * Small pieces are gathered, so that a line costs no system call; whatever may wait for the disk is
- * done as NEST__WORK. Must not know how a file comes to its place. */
+ * Small pieces are buffered, so that a line costs no system call. Calls that may wait for the disk
+ * are made as NEST__WORK. Must not know how a file gets its name. */
 #include "uploads.h"
 #include "../../engine/engine.h"
 
@@ -11,14 +11,14 @@
 #include <stdlib.h>
 
 enum {
-    UPLOADS_GATHERED = 16 * 1024, /* bytes, before they are written */
+    UPLOADS_GATHERED = 16 * 1024, /* bytes that are buffered */
     UPLOADS_DESCRIPTORS = 2       /* the file, and the directory of its name */
 };
 
 struct nest_upload {           /* begun by nest_file_create; a helper thread may write it */
-    struct nest__upload *file; /* NULL: it could not be begun, or was given up for `error` */
+    struct nest__upload *file; /* NULL: it could not be begun, or `error` has ended it */
     int error;                 /* 0 or -errno: the first failure; all later calls fail with it */
-    uint32_t n;                /* gathered */
+    uint32_t n;                /* buffered bytes */
     uint8_t bytes[UPLOADS_GATHERED];
 };
 
@@ -26,7 +26,7 @@ struct nest__need nest__uploads_need(void) {
     return (struct nest__need){"an upload", NULL, sizeof(nest_upload), sizeof(nest_upload)};
 }
 
-/* An upload stays open from action to action. */
+/* An upload stays open between actions. */
 unsigned nest__uploads_descriptors(bool most) {
     (void)most;
     return UPLOADS_DESCRIPTORS;
@@ -41,7 +41,7 @@ static int uploads_failed(int error) {
     return -1;
 }
 
-/* Whether it is this connection's upload: an action may still hold one that is gone. */
+/* Whether it is this connection's upload. An action may still have a pointer to an ended one. */
 static bool uploads_known(const nest_session *s, const nest_upload *upload) {
     return upload != NULL && s->work != NULL && s->work->services.uploads.own == upload;
 }
@@ -110,7 +110,7 @@ nest_upload *nest_file_create(nest_session *s, const char *path) {
 
 /* -- write */
 
-/* What is gathered. After a failure nothing of the file is left, and nothing more is done. */
+/* Writes the buffer. After a failure no file remains, and later calls do nothing. */
 static int uploads_write_work(void *arg) {
     nest_upload *upload = arg;
     upload->error = nest__upload_write(upload->file, upload->bytes, upload->n);
@@ -171,7 +171,7 @@ static void uploads_sync(nest_session *s, nest_upload *upload) {
         (void)nest__await_work(s, uploads_write_work, upload);
     }
     if (upload->error == 0) {
-        nest__upload_offer(upload->file); /* who commits before takes it along */
+        nest__upload_offer(upload->file); /* an earlier commit may include it */
         (void)nest__await_work(s, uploads_sync_work, upload);
     }
 }
@@ -197,7 +197,7 @@ int nest_file_commit(nest_session *s, nest_upload *upload, unsigned flags) {
         (void)nest__await_work(s, uploads_commit_work, upload);
     }
     int error = upload->error;
-    uploads_drop(s); /* of what is in its place only the record is left */
+    uploads_drop(s); /* after a commit only the record is left */
     return error < 0 ? uploads_failed(error) : 0;
 }
 
