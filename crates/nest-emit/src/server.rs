@@ -257,3 +257,52 @@ fn field(name: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::field;
+    use nest_machine::options::{OPTIONS, Value};
+    use std::collections::BTreeMap;
+
+    /// The members of `struct nest__config`, by name: their types.
+    fn members() -> BTreeMap<String, String> {
+        let mut files = nest_runtime::parts().flat_map(|part| part.files);
+        let seam = files.find(|file| file.path == "seam.h").unwrap();
+        let (_, rest) = seam.text.split_once("struct nest__config {").unwrap();
+        let (body, _) = rest.split_once("\n};").unwrap();
+        let mut code = String::new();
+        for part in body.split("/*") {
+            code += part.rsplit("*/").next().unwrap();
+        }
+        let mut found = BTreeMap::new();
+        for declaration in code.split(';').map(str::trim).filter(|d| !d.is_empty()) {
+            let mut names = declaration.split(',').map(str::trim);
+            let (kind, first) = names.next().unwrap().rsplit_once(' ').unwrap();
+            let stars = first.len() - first.trim_start_matches('*').len();
+            let kind = format!("{kind}{}", &first[..stars]);
+            for name in [&first[stars..]].into_iter().chain(names) {
+                let kind = kind.split_whitespace().collect::<Vec<_>>().join(" ");
+                found.insert(name.to_string(), kind);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_configuration_has_a_member_for_each_option_of_a_running_server() {
+        let expected: BTreeMap<String, String> = OPTIONS
+            .iter()
+            .filter(|option| option.run && option.value != Value::Later)
+            .map(|option| {
+                let kind = match (option.value, option.reload) {
+                    (Value::Text | Value::Addresses, false) => "const char*",
+                    (Value::Text | Value::Addresses, true) => "const char *_Atomic",
+                    (_, false) => "uint32_t",
+                    (_, true) => "_Atomic uint32_t",
+                };
+                (field(option.name), kind.to_string())
+            })
+            .collect();
+        assert_eq!(members(), expected, "struct nest__config in seam.h");
+    }
+}
