@@ -113,6 +113,8 @@ PATTERNS = {
     'rules with one name': lambda n: rules('r = "a" NL { }\n' * n),
     'rules and a catch-all': lambda n: rules(
         each(n, lambda i: f'"WORD{i} " {{ }}\n') + '[^\\n]* "\\n" { }\n'),
+    'answers without a line end': lambda n: rules(
+        each(n, lambda i: f'"word{i}" {{ $reply("ok"); }}\n')),
     'rules under conditions': lambda n: rules(
         each(n, lambda i: f'S{i % 60}: "WORD{i}" NL {{ $next(S{(i * 7) % min(n, 60)}); }}\n'),
         declared(60)),

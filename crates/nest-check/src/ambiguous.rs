@@ -19,6 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps of one look at many rules; what takes longer is looked at pair by pair.
 const SWEEP: usize = 300_000;
+
+/// Pairs of rules that accept together; more are not looked at.
+const MOST_PAIRS: usize = 100_000;
+
 /// Steps of one look at two rules.
 const PAIR: usize = 100_000;
 
@@ -37,6 +41,11 @@ struct Ambiguity {
     alone: Vec<u8>,
     /// Where.
     set: usize,
+}
+
+/// Whether two rules are among these, which are ascending.
+fn has_both(active: &[usize], (a, b): Pair) -> bool {
+    active.binary_search(&a).is_ok() && active.binary_search(&b).is_ok()
 }
 
 impl Checker<'_> {
@@ -60,6 +69,10 @@ impl Checker<'_> {
         sets.sort_by_key(|(_, set)| *set);
         let mut example: BTreeSet<usize> = BTreeSet::new();
         for (earlier, later) in self.meeting(&sets) {
+            if self.pair_steps == 0 {
+                self.late.insert(Code::W0205);
+                break;
+            }
             let rules = &self.m.rules;
             if example.contains(&later)
                 || is_command(&rules[earlier], &rules[later])
@@ -67,12 +80,12 @@ impl Checker<'_> {
             {
                 continue;
             }
-            let both = |active: &[usize]| active.contains(&earlier) && active.contains(&later);
-            for (active, set) in sets.iter().filter(|(active, _)| both(active)) {
-                if let Some((input, alone)) = self.ambiguous_input((earlier, later), active) {
+            let pair = (earlier, later);
+            for (active, set) in sets.iter().filter(|(active, _)| has_both(active, pair)) {
+                if let Some((input, alone)) = self.ambiguous_input(pair, active) {
                     example.insert(later);
                     self.report_ambiguous(&Ambiguity {
-                        pair: (earlier, later),
+                        pair,
                         input,
                         alone,
                         set: *set,
@@ -102,6 +115,10 @@ impl Checker<'_> {
                     continue;
                 }
                 for (at, later) in active.iter().enumerate() {
+                    if self.pair_steps == 0 || found.len() >= MOST_PAIRS {
+                        self.late.insert(Code::W0205);
+                        break;
+                    }
                     for pair in active[..at].iter().map(|earlier| (*earlier, *later)) {
                         if tested.insert(pair) && self.meet(pair) {
                             found.insert(pair);
@@ -110,11 +127,7 @@ impl Checker<'_> {
                 }
             }
         }
-        let together = |(a, b): &Pair| {
-            let mut active = sets.iter().map(|(active, _)| active);
-            active.any(|active| active.contains(a) && active.contains(b))
-        };
-        found.retain(together);
+        found.retain(|pair| sets.iter().any(|(active, _)| has_both(active, *pair)));
         found
     }
 
@@ -126,9 +139,13 @@ impl Checker<'_> {
         let pairs = RefCell::new(found);
         let note = |states: &[At]| {
             let accepting: Vec<usize> = product.accepting(states).collect();
+            let mut pairs = pairs.borrow_mut();
             for (at, later) in accepting.iter().enumerate() {
                 let before = accepting[..at].iter().map(|earlier| (*earlier, *later));
-                pairs.borrow_mut().extend(before);
+                pairs.extend(before);
+                if pairs.len() >= MOST_PAIRS {
+                    return true;
+                }
             }
             false
         };
@@ -155,6 +172,7 @@ impl Checker<'_> {
         goes_on: impl Fn(&[At]) -> bool,
         goal: impl Fn(&[At]) -> bool,
     ) -> Search {
+        self.pair_steps = self.pair_steps.saturating_sub(product.cost());
         let most = self.pair_steps.min(most);
         let mut left = most;
         let found = product.search(&mut left, goes_on, goal);

@@ -79,9 +79,10 @@ impl Checker<'_> {
             let Wins::With(input) = self.winners.wins(n, &alone).clone() else {
                 continue;
             };
-            // Most rules end with a line end, so that no longer match can take their lines.
+            // Most rules end with a line end, so that no longer match can take their lines. Other sets
+            // than the first one may be reached only by the rule itself, so the first one decides.
             let beaten = |set: &usize| self.catch_all_for(&all, *set, &input).is_some();
-            if active.is_empty() || !active.iter().all(beaten) {
+            if !active.first().is_some_and(beaten) {
                 continue;
             }
             if let Some((set, begin)) = self.never_on_lines(n, &active) {
@@ -127,6 +128,7 @@ impl Checker<'_> {
             }
             let product = DfaProduct::of(&self.m.rules, &choice)?;
             choices.insert(choice);
+            self.steps = self.steps.saturating_sub(product.cost());
             match lines(&product, rule, &mut self.steps) {
                 Lines::Never(begin) => first = first.or(Some((set, begin))),
                 Lines::Other => {}

@@ -11,6 +11,9 @@ use nest_machine::reach::{At, DfaProduct, Search};
 use nest_machine::{Framing, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Rules that are near others, together; comparing sixteen pairs counts as one.
+const MOST_NEAR: usize = 2_000_000;
+
 /// A rule that waits.
 struct Wait {
     /// For which rule.
@@ -43,14 +46,19 @@ impl Checker<'_> {
             };
             std::iter::once(rule).chain(others).filter(meet).collect()
         };
-        let near = |rule| {
-            if answers[rule] {
-                near(rule)
-            } else {
-                Vec::new()
+        let mut left = MOST_NEAR;
+        let mut near = |rule: usize| {
+            if !answers[rule] || left == 0 {
+                return Vec::new();
             }
+            let found = near(rule);
+            left = left.saturating_sub(edges.len() / 16 + found.len());
+            if left == 0 {
+                self.late.insert(Code::W0302);
+            }
+            found
         };
-        let near: Vec<Vec<usize>> = (0..edges.len()).map(near).collect();
+        let near: Vec<Vec<usize>> = (0..edges.len()).map(&mut near).collect();
         let mut pairs: BTreeMap<(usize, usize), Option<Vec<u8>>> = BTreeMap::new();
         let mut waits: BTreeMap<usize, Wait> = BTreeMap::new();
         let mut known: BTreeSet<Vec<usize>> = BTreeSet::new();
@@ -61,6 +69,10 @@ impl Checker<'_> {
                 continue;
             }
             for rule in active.iter().copied() {
+                if self.steps == 0 {
+                    self.late.insert(Code::W0302);
+                    break;
+                }
                 for other in near[rule].iter().copied().filter(|r| there[*r]) {
                     if waits.contains_key(&rule) {
                         break;
@@ -88,6 +100,7 @@ impl Checker<'_> {
         let all: BTreeSet<usize> = earlier.chain([rule, other]).collect();
         let all: Vec<usize> = all.into_iter().collect();
         let product = DfaProduct::of(&self.m.rules, &all)?;
+        self.steps = self.steps.saturating_sub(product.cost());
         let live = |states: &[At], rule: usize| product.live(states).any(|r| r == rule);
         let both = |states: &[At]| live(states, rule) && live(states, other);
         // Of a rule that is written later it does not matter that it accepts, too.

@@ -64,29 +64,40 @@ fn has_note(file: &File) -> Option<bool> {
     Some(false)
 }
 
-/// Whether one of these notes is the one of nest.
-fn among(mut notes: &[u8]) -> bool {
-    loop {
-        let Some(found) = next(notes) else {
-            return false;
-        };
-        let (kind, owner, text, rest) = found;
-        let is = |bytes: &[u8], text: &str| bytes.strip_suffix(b"\0") == Some(text.as_bytes());
-        if kind == u64::from(NOTE.kind) && is(owner, NOTE.owner) && is(text, NOTE.text) {
-            return true;
-        }
-        notes = rest;
-    }
+/// A note of an ELF file.
+struct Found<'n> {
+    kind: u64,
+    owner: &'n [u8],
+    text: &'n [u8],
+    /// What follows it.
+    rest: &'n [u8],
 }
 
-/// The type, owner and text of the first note, and what follows it.
-fn next(notes: &[u8]) -> Option<(u64, &[u8], &[u8], &[u8])> {
+/// Whether one of these notes is the one of nest.
+fn among(mut notes: &[u8]) -> bool {
+    let is = |bytes: &[u8], text: &str| bytes.strip_suffix(b"\0") == Some(text.as_bytes());
+    while let Some(found) = next(notes) {
+        let ours = found.kind == u64::from(NOTE.kind) && is(found.owner, NOTE.owner);
+        if ours && is(found.text, NOTE.text) {
+            return true;
+        }
+        notes = found.rest;
+    }
+    false
+}
+
+/// The first note.
+fn next(notes: &[u8]) -> Option<Found<'_>> {
     let size = |at| usize::try_from(number(notes, at, 4)?).ok();
     let (owner, text, kind) = (size(0)?, size(4)?, number(notes, 8, 4)?);
     let behind = notes.get(12..)?;
     let inside = behind.get(owner.next_multiple_of(4)..)?;
-    let rest = inside.get(text.next_multiple_of(4)..).unwrap_or_default();
-    Some((kind, behind.get(..owner)?, inside.get(..text)?, rest))
+    Some(Found {
+        kind,
+        owner: behind.get(..owner)?,
+        text: inside.get(..text)?,
+        rest: inside.get(text.next_multiple_of(4)..).unwrap_or_default(),
+    })
 }
 
 /// A part of a file.

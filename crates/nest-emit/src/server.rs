@@ -1,6 +1,7 @@
 //! server.c: sizes, join points, the runtime files that this server needs, tables, options.
 
 use crate::condition::condition;
+use crate::mark::NOTE;
 use crate::writer::{Writer, string};
 use crate::{automata, explain, tables};
 use nest_machine::matching::Matching;
@@ -154,7 +155,7 @@ fn timers(m: &Machine, w: &mut Writer) {
 
 /// An ELF note, so that an executable tells what has made it, stripped or not.
 fn note(w: &mut Writer) {
-    let text = crate::NOTE.text;
+    let text = NOTE.text;
     let size = text.len() + 1;
     w.line("/* An executable with this note is one that nest build may replace. */");
     w.line("__attribute__((used, aligned(4), section(\".note.nest\"))) static const struct {");
@@ -165,9 +166,9 @@ fn note(w: &mut Writer) {
     ));
     w.line(&format!(
         "}} nest__note = {{{}, {size}, {}, {}, {}}};",
-        crate::NOTE.owner.len() + 1,
-        crate::NOTE.kind,
-        string(crate::NOTE.owner),
+        NOTE.owner.len() + 1,
+        NOTE.kind,
+        string(NOTE.owner),
         string(text)
     ));
 }

@@ -10,6 +10,9 @@ use std::rc::Rc;
 /// More states are not looked at.
 const MOST_STATES: usize = 4000;
 
+/// Adding an automaton to a product takes as long as about so many steps of a search.
+const STEPS_OF_AUTOMATON: usize = 20;
+
 /// What a search came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Search {
@@ -74,6 +77,12 @@ impl<'m> DfaProduct<'m> {
         }
         product.sample();
         Some(product)
+    }
+
+    /// What making it takes, in steps of a search.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        STEPS_OF_AUTOMATON * self.automata.len()
     }
 
     /// The same with one more automaton, whose rule is [`BESIDE`].
