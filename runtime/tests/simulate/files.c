@@ -126,6 +126,9 @@ void files_end(void) {
         snprintf(path, sizeof path, "%s/f%c", sim_root, 'a' + (int)name);
         unlink(path);
     }
+    /* No operation fails from here on: a folder that cannot be removed now is removed by the next
+     * server. */
+    script_fail(&(struct nest__command){.fault = NEST__FAULT_FILE});
     nest__file_root_close();
     DIR *folder = opendir(sim_root);
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
