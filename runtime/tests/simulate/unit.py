@@ -6,6 +6,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness import runtime_list
 
+os.environ.pop("NEST_USER", None)   # harness sets it; the simulated server has no such option
+
 # It draws commands instead of reading them, hears what the runtime says to operators, and sees every
 # attempt to accept a client.
 WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--with", "keep",
