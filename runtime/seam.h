@@ -251,15 +251,21 @@ enum {
     NEST__EXPIRED = 128 /* a wait of this action was cut by its time: it ends with NEST_TIMEOUT */
 };
 
+/* A deadline slot: a deadline and its place in a loop's wheel (loop/wheel.h), which knows the slot
+ * by a number. */
+struct nest__wheel_slot {
+    uint32_t deadline;   /* 0: none */
+    uint32_t next, prev; /* the wheel's own */
+};
+
 struct nest_session { /* one line of cache; user variables lie in a parallel slab */
     uint64_t states;
     struct nest__work *work; /* borrowed while not idle, else NULL */
     nest__ref self;
     struct nest__chan c0;
-    uint32_t deadline, wheel_next,
-        wheel_prev; /* io's: the one deadline, and its place in the wheel */
-    uint32_t next;  /* free list, ready list */
-    uint8_t clock;  /* engine: what `deadline` is the end of; 0: something has happened since */
+    struct nest__wheel_slot until; /* io's: the deadline of the session and of its channel 0 */
+    uint32_t next;                 /* free list, ready list */
+    uint8_t clock; /* engine: what its deadline is the end of; 0: something has happened since */
     uint8_t spare;
     uint8_t last, phase, reason, prio, flags, loop;
     union {                 /* the workers's own */
@@ -339,8 +345,8 @@ enum nest__event {
     NEST__EVENT_DRAIN, /* the server stops: ends now if it is between messages, else after this one
                         */
     NEST__EVENT_CUT,   /* drainTimeout is over: ends now; what is queued is dropped */
-    NEST__EVENT_EXPIRED, /* s->deadline has come: a TIMEOUT rule, or the end. May come early or
-                            late; the engine looks at the time itself */
+    NEST__EVENT_EXPIRED, /* s->until.deadline has come: a TIMEOUT rule, or the end. May come early
+                            or late; the engine looks at the time itself */
 };
 /* What a client may still send while its connection lingers: more than both systems hold for one
  * that only then begins to read. */
@@ -360,7 +366,7 @@ unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 unsigned nest__event(nest_session *, enum nest__event);
 /* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing comes before it; 0: never. io asks
  * when it leaves a session that is not in a wait to wait for the client (after its sends), stores
- * every answer, 0 too, in s->deadline (the engine has no other memory of it, and answers the same
+ * every answer, 0 too, in s->until (the engine has no other memory of it, and answers the same
  * until something has happened), and may be late in looking. Not for lingering, which is io's.
  * While output waits only writeTimeout runs: nothing is read then, so no client is late, and a
  * TIMEOUT rule's clock begins when the output has left. */

@@ -121,7 +121,7 @@ static int blocking_drain(nest_session *s, struct nest__chan *chan, uint64_t mar
         if (blocking_cut()) {
             return -ECANCELED;
         }
-        uint32_t deadline = wait != NULL ? wait->deadline : (s->deadline = nest__deadline(s));
+        uint32_t deadline = wait != NULL ? wait->deadline : (s->until.deadline = nest__deadline(s));
         if (blocking_poll(nest__chan_descriptor(chan, true), POLLOUT, deadline) == 0 &&
             nest__reached(deadline, nest__now())) {
             return -ETIMEDOUT;
@@ -289,8 +289,8 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
         window->p = buffer;
         room = nest__receive_capacity();
     }
-    s->deadline = nest__deadline(s);
-    int64_t n = blocking_receive(&s->c0, window->p, room, s->deadline, mode);
+    s->until.deadline = nest__deadline(s);
+    int64_t n = blocking_receive(&s->c0, window->p, room, s->until.deadline, mode);
     *received = n > 0;
     if (n > 0) {
         window->n = (uint32_t)n;
@@ -306,7 +306,7 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
     if (n != -EAGAIN) {
         return nest__event(s, NEST__EVENT_RESET);
     }
-    return s->deadline != 0 && nest__reached(s->deadline, nest__now())
+    return s->until.deadline != 0 && nest__reached(s->until.deadline, nest__now())
                ? nest__event(s, NEST__EVENT_EXPIRED)
                : NEST__WANT_READ;
 }

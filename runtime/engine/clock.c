@@ -78,5 +78,6 @@ uint32_t nest__deadline(nest_session *s) {
     if (s->clock == NEST__CLOCK_WRITE) {
         clock_go_on(s);
     }
-    return s->clock == NEST__CLOCK_NONE ? clock_read(s, matching, nest__clock()) : s->deadline;
+    return s->clock == NEST__CLOCK_NONE ? clock_read(s, matching, nest__clock())
+                                        : s->until.deadline;
 }

@@ -20,7 +20,7 @@ struct nest__match {
     } rules[NEST__STANDALONE > 0 ? NEST__STANDALONE : 1];
     uint16_t threads[NEST__THREAD_WORDS];
 };
-enum nest__clock {                   /* what s->deadline is the end of */
+enum nest__clock {                   /* what s->until.deadline is the end of */
                    NEST__CLOCK_NONE, /* of nothing: something has happened since it was answered */
                    NEST__CLOCK_IDLE,
                    NEST__CLOCK_TIMER,

@@ -286,8 +286,8 @@ static unsigned session_expired(nest_session *s) {
         s->c0.state |= NEST__CHAN_CUT;
         return session_end(s, &none, NEST_TIMEOUT);
     }
-    if (s->clock == NEST__CLOCK_NONE || s->clock == NEST__CLOCK_WRITE || s->deadline == 0 ||
-        !nest__reached(s->deadline, nest__now())) {
+    if (s->clock == NEST__CLOCK_NONE || s->clock == NEST__CLOCK_WRITE || s->until.deadline == 0 ||
+        !nest__reached(s->until.deadline, nest__now())) {
         return session_wants(s);
     }
     if (NEST__TIMERS > 0 && s->clock == NEST__CLOCK_TIMER) {

@@ -19,7 +19,7 @@ void nest__end_closed(nest_session *s) {
 }
 
 void nest__end_release(nest_session *s, struct nest__chan *chan) {
-    nest__wheel_drop(s);
+    nest__wheel_drop(&s->until);
     s->flags &= (uint8_t)~NEST__LINGERING;
     if (nest__poller_close(s, chan)) {
         nest__end_closed(s);

@@ -22,7 +22,7 @@ void nest__due_after(enum nest__due what, uint32_t ms) {
 }
 
 void nest__session_until(nest_session *s, uint32_t deadline) {
-    nest__wheel_set(s, deadline, deadline == 0 ? 0 : nest__now());
+    nest__wheel_set(&s->until, s->self.slot, deadline, deadline == 0 ? 0 : nest__now());
     timers_plan(deadline);
 }
 
@@ -88,11 +88,14 @@ nest_session *nest__timers_expire(void) {
     if (timers_due(now)) {
         return NULL;
     }
-    nest_session *s = nest__wheel_take(now);
-    if (s == NULL) {
+    uint32_t number = nest__wheel_take(now);
+    if (number == NEST__NO_NUMBER) {
         nest__loop.expired = false;
         timers_plan(timers_next());
-    } else if ((s->flags & NEST__READY) != 0) {
+        return NULL;
+    }
+    nest_session *s = nest__slot_at(number);
+    if ((s->flags & NEST__READY) != 0) {
         return NULL; /* its turn comes */
     } else if ((s->flags & NEST__LINGERING) != 0) {
         nest__end_release(s, &s->c0);

@@ -331,7 +331,7 @@ uint32_t moment_next(struct sim_talk *talk) {
     if (talk->session == NULL) {
         return 0;
     }
-    uint32_t next = moment_ahead(0, talk->session->deadline);
+    uint32_t next = moment_ahead(0, talk->session->until.deadline);
     if (talk->acting) {
         moment_input(talk, clocks);
     } else if (!talk->over) {

@@ -118,14 +118,14 @@ MUTATIONS = [
     ("cold-offset", "service/files/files.c", "nest_reply_bytes(s, reply->ahead + (reply->at - reply->ahead_at), n);",
      "nest_reply_bytes(s, reply->ahead, n);"),
     # -- the wheel
-    ("wheel-list", "loop/wheel.c", "        nest__slot_at(s->wheel_next)->wheel_prev = s->self.slot;\n", ""),
+    ("wheel-list", "loop/wheel.c", "        nest__wheel_slot(slot->next)->prev = number;\n", ""),
     ("wheel-later", "loop/wheel.c", "old != 0 && (int32_t)(deadline - old) >= 0)",
      "old != 0 && (int32_t)(deadline - old) <= 0)"),
     ("wheel-not-unlinked", "loop/wheel.c",
-     "    s->deadline = 0;\n    if (s->wheel_prev != NEST__NO_SLOT) {\n        wheel_unlink(s);\n    }\n",
-     "    s->deadline = 0;\n"),
-    ("wheel-no-wrap", "loop/wheel.c", "        wheel.first[level][digit] = after;\n        if (after == NEST__NO_SLOT) {",
-     "        wheel.first[level][digit] = after;\n        if (after != NEST__NO_SLOT) {"),
+     "    slot->deadline = 0;\n    if (slot->prev != NEST__NO_NUMBER) {\n        wheel_unlink(slot);\n    }\n",
+     "    slot->deadline = 0;\n"),
+    ("wheel-no-wrap", "loop/wheel.c", "        wheel.first[level][digit] = after;\n        if (after == NEST__NO_NUMBER) {",
+     "        wheel.first[level][digit] = after;\n        if (after != NEST__NO_NUMBER) {"),
     # -- the loop: slots, turns
     ("same-generation", "loop/slots.c", "    s->self.gen += used;\n", ""),
     ("slot-count", "loop/slots.c", "    slots.free = s->self.slot;\n    slots.taken--;\n",
@@ -165,7 +165,7 @@ MUTATIONS = [
     ("lingers-for-ever", "loop/end.c", "    nest__session_until(s, nest__after(nest__now(), limit));\n", ""),
     ("lingers-after-eof", "loop/end.c", "return (n <= 0 && n != -EAGAIN) ||", "return n < -EAGAIN ||"),
     ("reused-in-flight", "loop/end.c", "        s->phase = NEST__LEAVING;\n", "        nest__end_closed(s);\n"),
-    ("freed-in-the-wheel", "loop/end.c", "    nest__wheel_drop(s);\n", ""),
+    ("freed-in-the-wheel", "loop/end.c", "    nest__wheel_drop(&s->until);\n", ""),
     # -- the loop's times
     ("alarm-too-late", "loop/timers.c", "(int32_t)(due - nest__loop.planned) < 0", "(int32_t)(due - nest__loop.planned) > 0"),
     ("alarm-not-again", "loop/timers.c", "        timers_plan(timers_next());\n", ""),

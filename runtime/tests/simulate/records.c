@@ -63,10 +63,10 @@ static void record_phase(const nest_session *s) {
     if ((s->flags & NEST__READY) != 0) {
         record_no(s, "it has a turn, and is not given it");
     }
-    if (s->phase == NEST__LEAVING && (!script_later || s->wheel_prev != NEST__NO_SLOT)) {
+    if (s->phase == NEST__LEAVING && (!script_later || s->until.prev != NEST__NO_SLOT)) {
         record_no(s, "it is closed, and not released");
     }
-    if ((s->flags & NEST__LINGERING) != 0 && (s->phase != NEST__ENDED || s->deadline == 0)) {
+    if ((s->flags & NEST__LINGERING) != 0 && (s->phase != NEST__ENDED || s->until.deadline == 0)) {
         record_no(s, "it lingers without a limit, or before its end");
     }
     if (!waiting && (s->flags & NEST__CUT) != 0) {
@@ -90,7 +90,7 @@ static void record_phase(const nest_session *s) {
         s->work->queue.n > 0 && !waiting) {
         record_no(s, "output waits that nobody will get");
     }
-    if (s->deadline != 0 && s->wheel_prev == NEST__NO_SLOT) {
+    if (s->until.deadline != 0 && s->until.prev == NEST__NO_SLOT) {
         record_no(s, "its deadline is in no wheel");
     }
 }
@@ -108,16 +108,16 @@ static void record_wheel(void) {
             uint64_t shift = level * WHEEL_BITS;
             uint64_t begins = ((wheel.now >> shift) - (wheel.now >> shift) % WHEEL_DIGITS + digit)
                               << shift;
-            for (uint32_t at = wheel.first[level][digit]; at != NEST__NO_SLOT;
-                 at = nest__slot_at(at)->wheel_next) {
+            for (uint32_t at = wheel.first[level][digit]; at != NEST__NO_NUMBER;
+                 at = nest__wheel_slot(at)->next) {
                 const nest_session *s = nest__slot_at(at);
                 if (s->phase == NEST__FREE) {
                     sim_broken(NULL, "a free slot is in the wheel");
                 }
-                if (s->wheel_prev != before) {
+                if (s->until.prev != before) {
                     record_no(s, "the wheel's list is broken");
                 }
-                if (s->deadline != 0 && begins > wheel_time(s->deadline)) {
+                if (s->until.deadline != 0 && begins > wheel_time(s->until.deadline)) {
                     record_no(s, "it is in the wheel behind its deadline");
                 }
                 before = at;
