@@ -228,11 +228,6 @@ static inline void nest__chan_sent(struct nest__chan *chan) {
     chan->state |= (chan->state & NEST__CHAN_SENT) != 0 ? NEST__CHAN_LATE : NEST__CHAN_SENT;
 }
 
-/* A channel by its number in its session, and the other way. Every session has number 0, and no
- * session has another one yet: what asks for a channel, or names one, is to go through these. */
-static inline struct nest__chan *nest__chan_at(nest_session *, unsigned number);
-static inline unsigned nest__chan_number(const nest_session *, const struct nest__chan *);
-
 enum nest__phase {
     NEST__FREE,    /* not a session */
     NEST__READING, /* at a read point */
@@ -255,8 +250,9 @@ enum {
  * by a number. */
 struct nest__wheel_slot {
     uint32_t deadline;   /* 0: none */
-    uint32_t next, prev; /* the wheel's own */
+    uint32_t next, prev; /* the wheel's own; prev is NEST__NO_NUMBER in no wheel */
 };
+#define NEST__NO_NUMBER UINT32_MAX
 
 struct nest_session { /* one line of cache; user variables lie in a parallel slab */
     uint64_t states;
@@ -265,8 +261,8 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     struct nest__chan c0;
     struct nest__wheel_slot until; /* io's: the deadline of the session and of its channel 0 */
     uint32_t next;                 /* free list, ready list */
-    uint8_t clock; /* engine: what its deadline is the end of; 0: something has happened since */
-    uint8_t spare;
+    uint8_t clock;    /* engine: what its deadline is the end of; 0: something has happened since */
+    uint8_t channels; /* the highest number of its channels */
     uint8_t last, phase, reason, prio, flags, loop;
     union {                 /* the workers's own */
         void *waiter;       /* while NEST__WAITING: who waits in a wait */
@@ -274,15 +270,6 @@ struct nest_session { /* one line of cache; user variables lie in a parallel sla
     };
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");
-
-static inline struct nest__chan *nest__chan_at(nest_session *s, unsigned number) {
-    (void)number;
-    return &s->c0;
-}
-static inline unsigned nest__chan_number(const nest_session *s, const struct nest__chan *chan) {
-    (void)s, (void)chan;
-    return 0;
-}
 
 /* Received bytes. One visit of io:
  *     lent = (room = nest__in_space(s, c, &p)) == 0;      then p, room: io's own buffer
@@ -474,11 +461,16 @@ struct nest__wait {
     int (*work)(void *);
     void *arg;
 };
-/* Waits; the only function of this side that the engine enters from inside an action. Output that
- * is queued is sent first, as far as it goes. In loops the action keeps its stack and the loop goes
- * on on another, and only if there is really something to wait for. Results < 0: -ECONNRESET,
- * -ETIMEDOUT (the deadline; of DRAINED, INPUT), -ECANCELED (drainTimeout is over), -ENOMEM. The
- * engine marks the session itself: io calls no nest__event from inside. */
+/* Waits; the only function of this side that the engine enters from inside an
+ * action. Output that is queued is sent first, as far as it goes. In loops the action keeps its
+ * stack and the loop goes on on another, and only if there is really something to wait for. Results
+ * < 0: -ECONNRESET, -ETIMEDOUT (the deadline; of DRAINED, INPUT), -ECANCELED (drainTimeout is
+ * over), -ENOMEM. The engine marks the session itself: io calls no nest__event from inside.
+ *
+ * While an action waits on one channel, queued output leaves on the others, each within its own
+ * deadline. A wait on a further channel also ends, by -ECONNRESET, when the client is gone: then
+ * channel 0 is noted as NEST__CHAN_GONE (NEST__EVENT_RESET), else the channel itself was lost. What
+ * becomes of a further channel never ends a wait on another one. */
 int nest__wait(nest_session *, const struct nest__wait *);
 /* A stop has begun, so that NEST__EVENT_DRAIN has come or will come. From any thread. */
 bool nest__stopping(void);

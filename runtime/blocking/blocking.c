@@ -7,6 +7,7 @@
 #include "blocking.h"
 #include "../channel/channel.h"
 #include "../platform/platform.h"
+#include "channels.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -256,7 +257,10 @@ static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
 
 int nest__wait(nest_session *s, const struct nest__wait *wait) {
     bool stopping = nest__stopping();
-    int result = blocking_wait(s, wait);
+    int result;
+    if (!nest__several_wait(s, wait, &result)) {
+        result = blocking_wait(s, wait);
+    }
     if (!stopping && nest__stopping()) { /* it waits for nothing behind this message */
         (void)nest__event(s, NEST__EVENT_DRAIN);
     }
@@ -290,6 +294,9 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
         room = nest__receive_capacity();
     }
     s->until.deadline = nest__deadline(s);
+    if (mode == BLOCKING_WAIT) {
+        nest__several_attend(s, s->until.deadline);
+    }
     int64_t n = blocking_receive(&s->c0, window->p, room, s->until.deadline, mode);
     *received = n > 0;
     if (n > 0) {
@@ -387,5 +394,6 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         }
     }
     blocking_finish(s, buffer);
+    blocking_was_cut = nest__several_end(s) || blocking_was_cut;
     return blocking_was_cut;
 }

@@ -323,7 +323,7 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     s->work = NULL;
     s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
     s->clock = NEST__CLOCK_NONE;
-    s->spare = 0;
+    s->channels = 0;
     s->last = NEST_NO_STATE;
     s->reason = NEST_OPEN;
     s->prio = 0;

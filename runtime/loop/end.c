@@ -5,16 +5,35 @@
 #include "loop.h"
 #include "../channel/channel.h"
 #include "accept.h"
+#include "channels.h"
 #include "wheel.h"
 
 #include <errno.h>
 
-void nest__end_closed(nest_session *s) {
+enum { END_CLOSED = -1 }; /* the descriptor of channel 0, while further channels are left */
+
+/* Nothing can name it any more. */
+static void end_gone(nest_session *s) {
     nest__released(s);
     nest__slot_give(s, true);
     nest__accept_open(true);
     if (nest__slots_taken() == 0) {
         nest__due_after(NEST__DUE_IDLE_EXIT, nest__listen_idle_exit());
+    }
+}
+
+void nest__end_closed(nest_session *s) {
+    if (nest__channels_left(s)) {
+        s->phase = NEST__LEAVING;
+        s->c0.fd = END_CLOSED;
+    } else {
+        end_gone(s);
+    }
+}
+
+void nest__end_parted(nest_session *s) {
+    if (s->phase == NEST__LEAVING && s->c0.fd == END_CLOSED && !nest__channels_left(s)) {
+        end_gone(s);
     }
 }
 

@@ -4,6 +4,7 @@
  * through `next` of the records: a session is free, or it may have a turn. Must not know what a
  * session does. */
 #include "slots.h"
+#include "../channel/pool.h"
 #include "wheel.h"
 
 static struct {
@@ -24,7 +25,8 @@ nest_session *nest__slot_at(uint32_t slot) {
 }
 
 struct nest__wheel_slot *nest__wheel_slot(uint32_t number) {
-    return &slots.records[number].until;
+    struct nest__further *further = nest__further_timed(number);
+    return further != NULL ? &further->until : &slots.records[number].until;
 }
 
 uint32_t nest__slots_ever(void) {

@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "../platform/platform.h"
 #include "accept.h"
+#include "channels.h"
 
 enum { STOP_GRACE_MS = 1000 }; /* after the cut, for helpers to finish */
 
@@ -80,11 +81,16 @@ static void stop_drain(nest_session *s) {
 }
 
 static nest_session *stop_cut(nest_session *s) {
-    if (s->phase == NEST__FREE || s->phase == NEST__LEAVING) {
+    if (s->phase == NEST__FREE) {
         return NULL;
     }
-    if ((s->flags & NEST__LINGERING) != 0) {
-        nest__end_release(s, &s->c0);
+    bool lingers = (s->flags & NEST__LINGERING) != 0;
+    if (lingers || s->phase == NEST__LEAVING) { /* its client has all that it was to have */
+        nest__cut_add(nest__channels_deliver(s));
+        (void)nest__channels_settle(s);
+        if (lingers) {
+            nest__end_release(s, &s->c0);
+        }
         return NULL;
     }
     nest__cut_add(1);

@@ -8,8 +8,6 @@
 
 #include "../seam.h"
 
-#define NEST__NO_NUMBER UINT32_MAX
-
 /* A new slot has no deadline, and is in no wheel. */
 static inline void nest__wheel_new(struct nest__wheel_slot *slot) {
     slot->deadline = 0;

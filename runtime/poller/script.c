@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct script_client *script_clients[SCRIPT_CONVERSATIONS]; /* by number - 1 */
+static struct script_client *script_clients[SCRIPT_NUMBERS]; /* by number - 1 */
+static uint32_t script_latest = SCRIPT_CONVERSATIONS;        /* of those that the server began, */
+static uint32_t script_closed = SCRIPT_CONVERSATIONS;        /* and all up to this one are closed */
 int script_status;
 bool script_lingers;
 
@@ -41,6 +43,28 @@ struct script_client *script_client_make(uint32_t who) {
         script_clients[who - 1] = client;
     }
     return client;
+}
+
+int script_dial(void) {
+    if (script_latest == SCRIPT_NUMBERS || script_client_make(script_latest + 1) == NULL) {
+        return -ENOMEM;
+    }
+    return (int)++script_latest;
+}
+
+uint32_t script_dialled(void) {
+    return script_latest;
+}
+
+uint32_t script_next(uint32_t who, uint32_t opened) {
+    if (who < opened) {
+        return who + 1;
+    }
+    while (script_closed < script_latest && script_clients[script_closed] == NULL) {
+        script_closed++;
+    }
+    who = who < script_closed ? script_closed : who;
+    return who < script_latest ? who + 1 : 0;
 }
 
 int script_sent(struct script_client *client, const uint8_t *bytes, size_t n) {

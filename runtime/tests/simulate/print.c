@@ -25,9 +25,11 @@ void print_command(const struct nest__command *command) {
         fputs(" \"", stdout);
         for (size_t i = 0; i < command->n; i++) {
             uint8_t c = command->bytes[i];
+            bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
             c == '\n'   ? (void)fputs("\\n", stdout)
             : c == '\r' ? (void)fputs("\\r", stdout)
-                        : (void)putchar(c);
+            : plain     ? (void)putchar(c)
+                        : (void)printf("\\x%02x", c);
         }
         putchar('"');
     }

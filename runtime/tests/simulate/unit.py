@@ -9,7 +9,7 @@ from harness import runtime_list
 # It draws commands instead of reading them, hears what the runtime says to operators, and sees every
 # attempt to accept a client.
 WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--with", "keep",
-         "--with", "timeout", "--without", "main.c", "--without", "poller/command.c",
+         "--with", "timeout", "--with", "channels", "--without", "main.c", "--without", "poller/command.c",
          "--listen", "sim:tests/simulate/hooks.h:open,take,timer,reply,file,acted,end",
          "--rename", "platform/log.c:nest__say=log_say",
          "--rename", "loop/accept.c:nest__take=newcomers_take",
