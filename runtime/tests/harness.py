@@ -91,7 +91,7 @@ class Server:
         s = socket.socket()
         for name, value in options.items():
             s.setsockopt(socket.SOL_SOCKET, getattr(socket, name), value)
-        s.settimeout(10)
+        s.settimeout(60) # a busy machine; what hangs is found nevertheless
         s.connect(("127.0.0.1", self.port))
         return s
 

@@ -222,6 +222,9 @@ int nest__supervise(void) {
         }
         supervisor_sleep(timeout);
     }
+    if (nest__policy_many) {
+        supervisor_relay(); /* what workers sent before they ended */
+    }
     nest__service_process_end();
     close(supervisor.signals);
     close(supervisor.wake);

@@ -261,5 +261,6 @@ void print_command(const struct nest__command *);
 /* -- records.c */
 void record_check(const nest_session *);
 void record_check_all(void);
+void record_sleep(bool look); /* in place of nest__poller_sleep in loop.c */
 
 #endif

@@ -14,7 +14,8 @@ WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--wi
          "--rename", "platform/log.c:nest__say=log_say",
          "--rename", "loop/accept.c:nest__take=newcomers_take",
          "--rename", "loop/accept.c:nest__poller_arm=newcomers_arm",
-         "--rename", "loop/visit.c:nest__accept_pause=newcomers_pause"]
+         "--rename", "loop/visit.c:nest__accept_pause=newcomers_pause",
+         "--rename", "loop/loop.c:nest__poller_sleep=record_sleep"]
 
 
 def flags(folder, runtime):
