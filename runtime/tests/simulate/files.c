@@ -126,6 +126,7 @@ void files_end(void) {
         snprintf(path, sizeof path, "%s/f%c", sim_root, 'a' + (int)name);
         unlink(path);
     }
+    script_fail(&(struct nest__command){.fault = NEST__FAULT_FILE}); /* none that is left over */
     nest__file_root_close();
     DIR *folder = opendir(sim_root);
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {

@@ -52,7 +52,9 @@ static bool line_late(const struct sim_line *line, bool must) {
         least = least || (limits[i] != 0 && past >= limits[i]);
         most = most && limits[i] != 0 && past > 2 * (uint64_t)limits[i];
     }
-    return line->got < line->want && (must ? most : least);
+    /* Bytes in flight may still come after it was cut. */
+    bool waits = line->got < line->want || (draw_is_later() && !must);
+    return waits && (must ? most : least);
 }
 
 /* -- what the channel carries */
@@ -84,7 +86,8 @@ void line_closed(struct sim_line *line, bool cut) {
         sim_broken(line->talk, "line %u is closed, and has not got what was written",
                    (unsigned)line->who);
     }
-    if (cut && !line->dropped && !line->lost && !nest__loop.cut && line->got == line->want) {
+    if (cut && !line->dropped && !line->lost && !nest__loop.cut && !draw_is_later() &&
+        line->got == line->want) {
         sim_broken(line->talk, "line %u is cut, and has got everything", (unsigned)line->who);
     }
     while (*at != line) {
@@ -209,12 +212,14 @@ static void lines_write(struct sim_talk *talk, struct sim_line *line) {
     for (uint32_t i = 0; i < n; i++) {
         bytes[i] = line_said(line, line->want + i);
     }
+    uint32_t filled = line->filled;
     if (line->got == line->want) {
         line->filled = line->moved = nest__now();
     }
     line->want += n;
     lines_ask(talk, line, 0, false);
     int result = nest__channel_write(talk->session, line->number, bytes, n);
+    line->filled = result < 0 && errno == ECANCELED ? filled : line->filled; /* it was cut before */
     line->dropped = line->dropped || result < 0; /* of what was written, some was not queued */
     (void)lines_told(talk, line, "a write", result < 0);
     (free)(bytes);

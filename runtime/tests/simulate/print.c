@@ -10,7 +10,7 @@ void print_command(const struct nest__command *command) {
     static const char *const verbs[] = {"open",   "in",   "eof",     "reset",   "room",
                                         "drain",  "pass", "clients", "helpers", "fail",
                                         "reload", "disk", "short",   "linger",  "complete"};
-    if (command->verb == NEST__COMMAND_END) {
+    if (command->verb == NEST__COMMAND_END || command->verb == NEST__COMMAND_NOTHING) {
         return;
     }
     fputs(verbs[command->verb], stdout);
