@@ -17,13 +17,13 @@ HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
 
 
-def build(folder, model, options, tasks=False):
-    """The sample; with `tasks`, work of its own."""
+def build(folder, model, options, tasks=False, actions="crash.c", features=()):
+    """The sample with these actions and further features; with `tasks`, work of its own."""
     tables = folder / "tables.h"
     tables.write_bytes(subprocess.check_output([sys.executable, HERE / "tables.py"]))
-    exe = folder / f"sample-{model}{'-tasks' if tasks else ''}"
+    exe = folder / "-".join(["sample", model, *features, *(["tasks"] if tasks else [])])
     server = ["epoll", "loops"] if model == "epoll" else ["blocking", model]
-    features = ["keep", "timeout", *(["tasks"] if tasks else [])]
+    features = ["keep", "timeout", *features, *(["tasks"] if tasks else [])]
     text = runtime_list("unit", *server, *[word for name in features for word in ("--with", name)])
     (folder / f"{exe.name}.h").write_text(text + ('#include "tests/sample/tasks.c"\n' if tasks else ""))
     flags = ["-std=c17", "-g", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"]
@@ -32,7 +32,7 @@ def build(folder, model, options, tasks=False):
     subprocess.check_call(
         [options.cc, *flags, "-Wno-infinite-recursion", "-iquote", HERE.parent.parent]
         + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_UNIT="{exe}.h"', f'-DSAMPLE_TABLES="{tables}"']
-        + [HERE / "server.c", HERE / "crash.c", "-o", exe])
+        + [HERE / "server.c", HERE / actions, "-o", exe])
     return exe
 
 

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 
+from channels import channels
 from harness import settled
 from sample_server import BYE, Server, alive, ask, build, line, rest, unix
 from service_process import no_service_process, service_processes
@@ -413,6 +414,7 @@ def main():
         service_processes({model: build(folder, model, options, True) for model in options.model}, folder)
         print("worker models: service process: all is well", flush=True)
         for model in options.model:
+            channels(folder, model, options)
             exe = build(folder, model, options)
             no_service_process(exe, model)
             conversations(exe, model)
