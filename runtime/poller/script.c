@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 static struct script_client *script_clients[SCRIPT_NUMBERS]; /* by number - 1 */
-static uint32_t script_latest = SCRIPT_CONVERSATIONS;        /* of those that the server began, */
-static uint32_t script_closed = SCRIPT_CONVERSATIONS;        /* and all up to this one are closed */
+static uint32_t script_latest = SCRIPT_CONVERSATIONS;        /* of those that the server began */
 int script_status;
 bool script_lingers;
 
@@ -56,15 +55,21 @@ uint32_t script_dialled(void) {
     return script_latest;
 }
 
+/* The first number behind `who` and up to `last` whose conversation is not closed; last + 1. */
+static uint32_t script_behind(uint32_t who, uint32_t last) {
+    do {
+        who++;
+    } while (who <= last && script_clients[who - 1] == NULL);
+    return who;
+}
+
 uint32_t script_next(uint32_t who, uint32_t opened) {
-    if (who < opened) {
-        return who + 1;
+    if (who < opened && (who = script_behind(who, opened)) <= opened) {
+        return who;
     }
-    while (script_closed < script_latest && script_clients[script_closed] == NULL) {
-        script_closed++;
-    }
-    who = who < script_closed ? script_closed : who;
-    return who < script_latest ? who + 1 : 0;
+    who = who < SCRIPT_CONVERSATIONS ? SCRIPT_CONVERSATIONS : who;
+    who = script_behind(who, script_latest);
+    return who <= script_latest ? who : 0;
 }
 
 int script_sent(struct script_client *client, const uint8_t *bytes, size_t n) {

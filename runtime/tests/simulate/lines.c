@@ -207,7 +207,8 @@ static bool lines_told(struct sim_talk *talk, struct sim_line *line, const char 
 }
 
 static void lines_write(struct sim_talk *talk, struct sim_line *line) {
-    uint32_t n = sim_random(DRAW(10, 300, 3000, 40000));
+    uint32_t n = sim_random(DRAW(10, 300, 3000, 40000)), most = 8 * nest__config.output_buffer;
+    n = n < most ? n : most;          /* it takes as many waits */
     uint8_t *bytes = (malloc)(n + 1); /* others may write while this one waits */
     for (uint32_t i = 0; i < n; i++) {
         bytes[i] = line_said(line, line->want + i);
@@ -294,7 +295,7 @@ void lines_act(struct sim_talk *talk) {
          steps--) {
         unsigned count = lines_of(talk, true, open);
         if (count == 0 || sim_chance(count < 3 ? 30 : 2)) {
-            for (unsigned more = sim_chance(2) ? 20 : 1; more > 0; more--) {
+            for (unsigned more = sim_chance(1) ? 20 : 1; more > 0; more--) {
                 lines_open(talk);
             }
             continue;
