@@ -14,6 +14,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("runner/literal.py", include_str!("runner/literal.py")),
     ("runner/page.py", include_str!("runner/page.py")),
     ("runner/timeouts.py", include_str!("runner/timeouts.py")),
+    ("runner/passed.py", include_str!("runner/passed.py")),
     ("runner/pattern.py", include_str!("runner/pattern.py")),
     ("runner/process.py", include_str!("runner/process.py")),
     ("runner/scratch.py", include_str!("runner/scratch.py")),

@@ -15,11 +15,14 @@ import time
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.append(os.path.join(ROOT, 'tests'))
-from runner import process, scratch, unread                 # noqa: E402
-from runner.build import MODELS, Builder, BuildError, TIME  # noqa: E402
+from runner import process, scratch, unread, variants        # noqa: E402
+from runner.build import MODELS, Builder, BuildError, TIME, digest, read_tree  # noqa: E402
 from runner.case import load_all                            # noqa: E402
+from runner.passed import Passed                            # noqa: E402
 from runner.suite import Suite                              # noqa: E402
 from support import sample                                  # noqa: E402
+
+SPLITS = 48     # of each kind, of a conversation in a sample
 
 
 def arguments():
@@ -62,12 +65,36 @@ def compiler():
     return os.path.join(target(), 'debug', 'nest')
 
 
+def everything(options):
+    """Whether this run is no sample."""
+    return bool(options.model or options.case or options.own or sample.ALL)
+
+
 def models(options):
     """A function from a case to the models in which it is run."""
-    if options.model or options.case or options.own or sample.ALL:
+    if everything(options):
         return lambda case: options.model or MODELS
     without, *others = MODELS
     return lambda case: (without, sample.one(case.name, others))
+
+
+def cuts(options):
+    """Which splits of a conversation are tried without sockets."""
+    if everything(options):
+        return variants.all_of
+    return lambda talk: variants.all_of(talk, SPLITS, sample.SEED)
+
+
+def passed(options):
+    """The results of earlier runs. CHECK_TOOLS is a digest of what is installed; without it, or if a part of
+    the suite is named, everything is repeated."""
+    tools = os.environ.get('CHECK_TOOLS')
+    if tools is None or everything(options):
+        return None
+    here = os.path.join(ROOT, 'conformance', 'runner')
+    runner = (part for name, text in sorted(read_tree(here).items()) for part in (name.encode(), text))
+    return Passed(os.path.join(target(), 'conformance-passed'),
+                  digest(tools.encode(), str(sample.SEED).encode(), str(SPLITS).encode(), *runner))
 
 
 def main():
@@ -89,12 +116,15 @@ def main():
         builder = Builder(os.path.abspath(options.nest or compiler()),
                           os.path.join(target(), 'conformance'), options.cc)
         print(f'conformance: {sample.described()}')
-        suite = Suite(builder, models(options), options.verbose)
+        before = passed(options)
+        suite = Suite(builder, models(options), options.verbose, cuts=cuts(options), passed=before)
         for name, error in errors:
             suite.broken(name, error)
         good = suite.run(sample.share(cases), max(1, options.jobs))
         if not (options.case or options.model or options.keep or options.own or sample.SHARD[1] > 1):
             builder.prune()
+            if before is not None:
+                before.prune()
         if options.keep:
             print(f'kept: {temporary}')
         print(f'{time.monotonic() - start:.0f} s')

@@ -70,9 +70,10 @@ def write_script(case, cuts):
     return '\n'.join(commands).encode() + b'\n', talks
 
 
-def run(case, server, quick=False):
-    """Runs the cell. Returns None or an error. `quick`: without splits."""
-    cuts = list(variants.all_of(case.talk)) if case.cuts and not quick else [('whole', case.talk)]
+def run(case, server, splits):
+    """Runs the cell. Returns None or an error. `splits`: a function from a conversation to the ways to
+    split it; None: it is not split."""
+    cuts = list(splits(case.talk)) if case.cuts and splits else [('whole', case.talk)]
     if case.stops() is None:
         return _run(case, server, cuts)
     for cut in variants.sample(cuts, STOPS):

@@ -6,7 +6,7 @@ Must not know: how a cell works.
 import concurrent.futures
 import sys
 import time
-from . import client, process, script, sockets, timeouts
+from . import client, process, script, sockets, timeouts, variants
 from .build import BuildError
 
 WAITING = 12    # run in parallel, in addition to the others
@@ -14,10 +14,13 @@ COLOURS = {'passed': '32', 'failed': '31', 'skipped': '33', 'dim': '2', 'bold': 
 
 
 class Suite:
-    """One run of the suite. `models`: a function from a case to the models in which it is run."""
+    """One run of the suite. `models`: a function from a case to the models in which it is run. `cuts`:
+    which splits of a conversation are tried without sockets. `passed`: results that need not be repeated."""
 
-    def __init__(self, builder, models, verbose=False, colour=None, quick=False):
+    def __init__(self, builder, models, verbose=False, colour=None, quick=False,
+                 cuts=variants.all_of, passed=None):
         self.builder, self.models, self.verbose, self.quick = builder, models, verbose, quick
+        self.cuts, self.passed, self.unchanged = cuts, passed, []
         self.colour = sys.stdout.isatty() if colour is None else colour
         self.counts = {'passed': 0, 'failed': 0, 'skipped': 0}
         self.reasons = {}
@@ -79,11 +82,23 @@ class Suite:
             binary = self.builder.server(case, model)
         except BuildError as error:
             return [(model, 'failed', str(error))]
+        if self.passed is None:
+            return self._cells(case, model, binary)
+        key = self.passed.key(case, binary, model, self.has_ipv6)
+        cells = self.passed.cells(key)
+        if cells is not None:
+            self.unchanged.append(len(cells))
+            return cells
+        cells = self._cells(case, model, binary)
+        self.passed.keep(key, cells)
+        return cells
+
+    def _cells(self, case, model, binary):
         if case.exit is not None:
             wrong = process.must_exit(case, binary)
             return [(f'{model} exit', 'failed' if wrong else 'passed', wrong)]
         if model == 'script':
-            wrong = script.run(case, binary, self.quick)
+            wrong = script.run(case, binary, None if self.quick else self.cuts)
             return [(model, 'failed' if wrong else 'passed', wrong)]
         kinds, cells = [], []
         for kind in ('tcp4', 'tcp6', 'unix'):
@@ -131,6 +146,8 @@ class Suite:
         if self.verbose:
             for seconds, name in sorted(self.slow, reverse=True)[:8]:
                 print(self.paint('dim', f'{seconds:6.1f} s  {name}'))
+        if self.unchanged:
+            print(f'unchanged {sum(self.unchanged)}: the same server has passed the same case')
         print('{passed} passed, {failed} failed, {skipped} skipped'.format(**self.counts))
 
 

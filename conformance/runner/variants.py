@@ -4,6 +4,8 @@ However it is split, a server with `framing stream` must do the same. Must not k
 sent.
 """
 
+import random
+
 PIECES = 64       # piece sizes that are all tried
 CUTS = 400        # single splits tried in script; if there are more, an even sample
 BYTES = 256 << 20 # the total bytes that all splits send; long conversations get fewer splits
@@ -47,11 +49,15 @@ def one_cut(talk, client, offset):
     return out if cut else None
 
 
-def sample(numbers, most):
-    """At most `most` items of a sequence, evenly distributed, including the first and the last."""
+def sample(numbers, most, seed=None):
+    """At most `most` items of a sequence, including the first and the last: evenly distributed, or drawn
+    by a seed."""
     numbers = list(numbers)
     if len(numbers) <= most:
         return numbers
+    if seed is not None:
+        drawn = random.Random(f'{seed} {len(numbers)}').sample(range(1, len(numbers) - 1), most - 2)
+        return [numbers[0], *(numbers[at] for at in sorted(drawn)), numbers[-1]]
     chosen = sorted({i * (len(numbers) - 1) // (most - 1) for i in range(most)})
     return [numbers[i] for i in chosen]
 
@@ -64,8 +70,9 @@ def lengths(talk):
     return out
 
 
-def all_of(talk, most=CUTS):
-    """(label, talk) for no split, pieces of every size, and every single split."""
+def all_of(talk, most=CUTS, seed=None):
+    """(label, talk) for no split, pieces of every size, and every single split. If these are more than
+    `most` of a kind, a sample of them (see `sample`)."""
     yield 'whole', whole(talk)
     longest = max([len(a) for _, s, a in talk if s == 'send'], default=0)
     sizes = [n for n in range(1, min(longest, PIECES))]
@@ -74,10 +81,10 @@ def all_of(talk, most=CUTS):
     if total > 100_000:
         sizes = [n for n in sizes if n > 100 or n in (7, 64)]
     most = min(most, max(2, BYTES // max(1, total)))
-    for size in sample(sizes, most):
+    for size in sample(sizes, most, seed):
         yield f'pieces of {size}', in_pieces(talk, size)
     for client, length in lengths(talk).items():
-        for offset in sample(range(1, length), most):
+        for offset in sample(range(1, length), most, seed):
             cut = one_cut(talk, client, offset)
             if cut is not None:
                 yield f'cut at {offset}{" of " + client if client else ""}', cut

@@ -27,6 +27,10 @@ use crate::tool::{self, Outcome};
 /// Steps at once: many of them wait, or keep one processor busy.
 const LANES: usize = 3;
 
+/// The variable that allows a step to skip parts of its work that have passed before, and tells it a
+/// digest of the installed tools, on which those results depend.
+const TOOLS: &str = "CHECK_TOOLS";
+
 /// What to run, as the command line says it.
 #[derive(clap::Args)]
 pub struct Options {
@@ -368,6 +372,11 @@ impl Run {
             Work::Task(task) => return task(),
         };
         self.sample.tell(&mut command, step.draws, step.splits);
+        if self.again || self.sample.all {
+            command.env_remove(TOOLS);
+        } else {
+            command.env(TOOLS, format!("{:016x}", self.inputs.tools()));
+        }
         if let Some(log) = log {
             command.stdin(Stdio::null());
             command.stdout(log.end()?).stderr(log.end()?);

@@ -149,6 +149,11 @@ impl Inputs {
         Ok(hash.finish())
     }
 
+    /// Of the installed tools.
+    pub fn tools(&self) -> Digest {
+        self.tools
+    }
+
     fn compiler(&self) -> Result<&Path, String> {
         let none = "nest was not built".to_owned();
         self.nest.as_deref().ok_or(none)
