@@ -69,6 +69,11 @@ pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Block
 /// Workers send each other messages; in a script, commands do.
 pub(crate) const MAILED: For = With(Feature::Mailbox);
 
+/// A loop's sessions have further channels.
+const LOOP_CHANNELS: For = Both(&Workers("loops"), &With(Feature::Channels));
+/// A worker's one session has further channels.
+const BLOCKING_CHANNELS: For = Both(&Poller("blocking"), &With(Feature::Channels));
+
 /// Connections may come from inetd.
 pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
 
@@ -152,6 +157,11 @@ parts! {
         "channel/queue.h" All;
         "channel/queue.c" All;
     }
+    "pool" {
+        "channel/pool.h" All;
+        "channel/pool.c" With(Feature::Channels);
+        "channel/pool_none.c" Without(Feature::Channels);
+    }
     "engine" {
         "engine/engine.h" All;
         "engine/work.c" All;
@@ -164,6 +174,8 @@ parts! {
         "engine/parts.c" All;
         "engine/directives.c" All;
         "engine/session.c" All;
+        "engine/channels.h" With(Feature::Channels);
+        "engine/channels.c" With(Feature::Channels);
     }
     "budget" {
         "engine/budget.c" All;
@@ -188,9 +200,12 @@ parts! {
         "loop/helpers.h" Workers("loops");
         "loop/loop.h" Workers("loops");
         "loop/wheel.h" Workers("loops");
+        "loop/channels.h" Workers("loops");
         "loop/accept.h" Workers("loops");
         "loop/slots.c" Workers("loops");
         "loop/wheel.c" Workers("loops");
+        "loop/channels.c" LOOP_CHANNELS;
+        "loop/channels_none.c" Both(&Workers("loops"), &Not(&LOOP_CHANNELS));
         "loop/timers.c" Workers("loops");
         "loop/accept.c" Workers("loops");
         "loop/visit.c" Workers("loops");
@@ -227,6 +242,9 @@ parts! {
         "blocking/blocking.h" Poller("blocking");
         "blocking/watch.h" Poller("blocking");
         "blocking/watch.c" Poller("blocking");
+        "blocking/channels.h" Poller("blocking");
+        "blocking/channels.c" BLOCKING_CHANNELS;
+        "blocking/channels_none.c" Both(&Poller("blocking"), &Not(&BLOCKING_CHANNELS));
         "blocking/blocking.c" Poller("blocking");
     }
     "listener" {

@@ -240,11 +240,6 @@ static inline void nest__chan_sent(struct nest__chan *chan) {
     chan->state |= (chan->state & NEST__CHAN_SENT) != 0 ? NEST__CHAN_LATE : NEST__CHAN_SENT;
 }
 
-/* The channel with a given number, and the number of a channel. So far each session has channel 0
- * only. Code that looks up or names a channel must use these functions nevertheless. */
-static inline struct nest__chan *nest__chan_at(nest_session *, unsigned number);
-static inline unsigned nest__chan_number(const nest_session *, const struct nest__chan *);
-
 enum nest__phase {
     NEST__FREE,    /* the record is unused */
     NEST__READING, /* at a read point */
@@ -264,16 +259,23 @@ enum {
     NEST__EXPIRED = 128 /* a wait of this action reached its deadline: ends with NEST_TIMEOUT */
 };
 
+/* A deadline slot: a deadline and its place in a loop's wheel (loop/wheel.h), which knows the slot
+ * by a number. */
+struct nest__wheel_slot {
+    uint32_t deadline;   /* 0: none */
+    uint32_t next, prev; /* the wheel's own; prev is NEST__NO_NUMBER in no wheel */
+};
+#define NEST__NO_NUMBER UINT32_MAX
+
 struct nest_session { /* one cache line; user variables are in a parallel array */
     uint64_t states;
     struct nest__work *work; /* borrowed while the session is busy; NULL while it is idle */
     nest__ref self;
     struct nest__chan c0;
-    uint32_t deadline, wheel_next,
-        wheel_prev; /* used by the I/O side: the deadline and its links in the wheel */
-    uint32_t next;  /* link of the free list or the ready list */
-    uint8_t clock;  /* used by the engine: which limit `deadline` stands for; 0: compute it anew */
-    uint8_t spare;
+    struct nest__wheel_slot until; /* used by the I/O side: deadline of the session and channel 0 */
+    uint32_t next;                 /* link of the free list or the ready list */
+    uint8_t clock; /* used by the engine: which limit the deadline stands for; 0: compute it anew */
+    uint8_t channels; /* the highest number of its channels */
     uint8_t last, phase, reason, prio, flags, loop;
     union {                 /* used by the loop */
         void *waiter;       /* while NEST__WAITING: the wait, on the stack of its action */
@@ -281,15 +283,6 @@ struct nest_session { /* one cache line; user variables are in a parallel array 
     };
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");
-
-static inline struct nest__chan *nest__chan_at(nest_session *s, unsigned number) {
-    (void)number;
-    return &s->c0;
-}
-static inline unsigned nest__chan_number(const nest_session *s, const struct nest__chan *chan) {
-    (void)s, (void)chan;
-    return 0;
-}
 
 /* Received bytes. The I/O side visits a session as follows:
  *     room = nest__in_space(s, c, &p)                    0: use a buffer of the I/O side, `lent`
@@ -342,7 +335,7 @@ enum nest__event {
     NEST__EVENT_CUT,     /* drainTimeout is over: ends now; queued output is dropped */
     NEST__EVENT_MAIL,    /* a message from another worker was handed over; it may have changed
                             the session */
-    NEST__EVENT_EXPIRED, /* s->deadline may have been reached; the engine compares the times */
+    NEST__EVENT_EXPIRED, /* s->until may have been reached; the engine compares the times */
 };
 /* The most that a client may send while its connection lingers. It is more than the buffers of both
  * systems hold for a client that begins to read only then. */
@@ -362,7 +355,7 @@ unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 unsigned nest__event(nest_session *, enum nest__event);
 /* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing happens before; 0: never. The I/O side
  * calls it after its sends, when a session without a waiting action begins to wait for its client.
- * It must store every result, also 0, in s->deadline: the engine keeps no other record of it, and
+ * It must store every result, also 0, in s->until: the engine keeps no other record of it, and
  * returns the same until something happens. Lingering has a deadline of its own, which the engine
  * does not know. While output is queued, only writeTimeout applies, because no input is read then.
  * The time of a TIMEOUT rule begins when the output has been sent. */
@@ -480,7 +473,12 @@ struct nest__wait {
  * much as the kernel accepts. In loops, if there is something to wait for, the action keeps its
  * stack and the loop continues on another one. Results < 0: -ECONNRESET; -ETIMEDOUT (the deadline
  * of DRAINED or INPUT); -ECANCELED (drainTimeout is over); -ENOMEM. The engine records the failure
- * in the session: the I/O side does not call nest__event from inside. */
+ * in the session: the I/O side does not call nest__event from inside.
+ *
+ * While an action waits on one channel, queued output leaves on the others, each within its own
+ * deadline. A wait on a further channel also ends, by -ECONNRESET, when the client is gone: then
+ * channel 0 is noted as NEST__CHAN_GONE (NEST__EVENT_RESET), else the channel itself was lost. What
+ * becomes of a further channel never ends a wait on another one. */
 int nest__wait(nest_session *, const struct nest__wait *);
 bool nest__stopping(void);  /* whether a stop has begun; may be called from any thread */
 uint32_t nest__lease(void); /* the size of the largest window that the I/O side lends */

@@ -105,6 +105,10 @@ services! {
         "lists.h" With(Feature::Lists);
         "lists.c" With(Feature::Lists);
     }
+    channels With(Feature::Channels), [Need, Descriptors] {
+        "channels.h" With(Feature::Channels);
+        "channels.c" With(Feature::Channels);
+    }
     cache CACHED, [Spare, Due, Tick] {
         "cache.h" With(Feature::Files);
         "cache.c" CACHED;

@@ -7,6 +7,7 @@
 #include "blocking.h"
 #include "../channel/channel.h"
 #include "../platform/platform.h"
+#include "channels.h"
 #include "watch.h"
 
 #include <errno.h>
@@ -122,7 +123,7 @@ static int blocking_drain(nest_session *s, struct nest__chan *chan, uint64_t mar
         if (blocking_cut()) {
             return -ECANCELED;
         }
-        uint32_t deadline = wait != NULL ? wait->deadline : (s->deadline = nest__deadline(s));
+        uint32_t deadline = wait != NULL ? wait->deadline : (s->until.deadline = nest__deadline(s));
         if (blocking_poll(nest__chan_descriptor(chan, true), POLLOUT, deadline) == 0 &&
             nest__reached(deadline, nest__now())) {
             return -ETIMEDOUT;
@@ -257,7 +258,10 @@ static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
 
 int nest__wait(nest_session *s, const struct nest__wait *wait) {
     bool stopping = nest__stopping();
-    int result = blocking_wait(s, wait);
+    int result;
+    if (!nest__several_wait(s, wait, &result)) {
+        result = blocking_wait(s, wait);
+    }
     if (!stopping && nest__stopping()) { /* it waits for nothing behind this message */
         (void)nest__event(s, NEST__EVENT_DRAIN);
     }
@@ -290,8 +294,11 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
         window->p = buffer;
         room = nest__receive_capacity();
     }
-    s->deadline = nest__deadline(s);
-    int64_t n = blocking_receive(&s->c0, window->p, room, s->deadline, mode);
+    s->until.deadline = nest__deadline(s);
+    if (mode == BLOCKING_WAIT) {
+        nest__several_attend(s, s->until.deadline);
+    }
+    int64_t n = blocking_receive(&s->c0, window->p, room, s->until.deadline, mode);
     *received = n > 0;
     if (n > 0) {
         window->n = (uint32_t)n;
@@ -307,7 +314,7 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
     if (n != -EAGAIN) {
         return nest__event(s, NEST__EVENT_RESET);
     }
-    return s->deadline != 0 && nest__reached(s->deadline, nest__now())
+    return s->until.deadline != 0 && nest__reached(s->until.deadline, nest__now())
                ? nest__event(s, NEST__EVENT_EXPIRED)
                : NEST__WANT_READ;
 }
@@ -412,5 +419,6 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         }
     }
     blocking_finish(s, buffer);
+    blocking_was_cut = nest__several_end(s) || blocking_was_cut;
     return blocking_was_cut;
 }

@@ -29,6 +29,13 @@ struct nest__queue {
     bool dropped;                    /* n is 0, and some are still in flight */
 };
 
+/* A queue, and the time that its receiver has. */
+struct nest__output {
+    struct nest__queue queue;
+    uint64_t mark;  /* so many of its bytes, the oldest, must leave within writeTimeout */
+    uint32_t since; /* from here on; mark is 0 before anybody asked */
+};
+
 int nest__queue_more(struct nest__queue *, size_t n); /* nest__queue_room, where there is none */
 /* Room for `n` more bytes, and a NUL behind them, in one piece at nest__queue_end. 0 or -ENOMEM. */
 static inline int nest__queue_room(struct nest__queue *q, size_t n) {

@@ -7,17 +7,20 @@
  * run for long. Must not know who looks at the time. */
 #include "engine.h"
 
-uint32_t nest__out_deadline(nest_session *s) {
-    struct nest__work *work = s->work;
+uint32_t nest__output_deadline(struct nest__output *out) {
     uint32_t limit = nest__config.write_timeout;
-    if (work == NULL || work->queue.n == 0) {
+    if (out->queue.n == 0) {
         return 0;
     }
-    if (work->out_mark == 0) {
-        work->out_mark = work->queue.n;
-        work->out_since = nest__clock();
+    if (out->mark == 0) {
+        out->mark = out->queue.n;
+        out->since = nest__clock();
     }
-    return limit == 0 ? 0 : nest__after(work->out_since, limit);
+    return limit == 0 ? 0 : nest__after(out->since, limit);
+}
+
+uint32_t nest__out_deadline(nest_session *s) {
+    return s->work == NULL ? 0 : nest__output_deadline(&s->work->out);
 }
 
 bool nest__out_overdue(nest_session *s) {
@@ -65,7 +68,7 @@ void nest__clock_bytes(nest_session *s) {
 uint32_t nest__deadline(nest_session *s) {
     struct nest__work *work = s->work;
     bool matching = work != NULL && work->matching;
-    if (work != NULL && work->queue.n > 0) {
+    if (work != NULL && work->out.queue.n > 0) {
         if (s->clock != NEST__CLOCK_WRITE) {
             s->clock = NEST__CLOCK_WRITE;
             work->paused = nest__now();
@@ -78,5 +81,6 @@ uint32_t nest__deadline(nest_session *s) {
     if (s->clock == NEST__CLOCK_WRITE) {
         clock_go_on(s);
     }
-    return s->clock == NEST__CLOCK_NONE ? clock_read(s, matching, nest__clock()) : s->deadline;
+    return s->clock == NEST__CLOCK_NONE ? clock_read(s, matching, nest__clock())
+                                        : s->until.deadline;
 }

@@ -6,7 +6,7 @@
 #ifndef NEST_ENGINE_H
 #define NEST_ENGINE_H
 
-#include "../channel/queue.h"
+#include "../channel/pool.h"
 
 /* A match not yet decided, by an automaton or by rules apart. Every rule in `rules` is live and has
  * seen the first `fed` unread bytes; ascending by rule. */
@@ -20,7 +20,7 @@ struct nest__match {
     } rules[NEST__STANDALONE > 0 ? NEST__STANDALONE : 1];
     uint16_t threads[NEST__THREAD_WORDS];
 };
-enum nest__clock {                   /* what s->deadline is the end of */
+enum nest__clock {                   /* what s->until.deadline is the end of */
                    NEST__CLOCK_NONE, /* of nothing: something has happened since it was answered */
                    NEST__CLOCK_IDLE,
                    NEST__CLOCK_TIMER,
@@ -55,12 +55,10 @@ struct nest__work { /* borrowed from the worker while a session is not idle */
     struct nest__work *next;
     uint8_t *rest; /* owned input: the running action's message if it was kept, then unread bytes */
     uint32_t rest_cap, rest_at, rest_n;
-    struct nest__queue queue; /* of channel 0 */
-    uint64_t out_mark; /* of its bytes, the oldest, the client must take its part in writeTimeout */
-    uint32_t out_since; /* from here on; out_mark is 0 before anybody asked */
-    uint32_t since;     /* while matching: when the message's first byte was looked at */
-    uint32_t paused;    /* while output is awaited: since when nothing is read */
-    char *text;         /* what nest_read and nest_read_line give to an action */
+    struct nest__output out; /* of channel 0 */
+    uint32_t since;          /* while matching: when the message's first byte was looked at */
+    uint32_t paused;         /* while output is awaited: since when nothing is read */
+    char *text;              /* what nest_read and nest_read_line give to an action */
     size_t text_cap;
     struct nest__block *arena;
     struct nest__service_state services; /* generated; zero in a new block */
@@ -95,8 +93,10 @@ struct nest__worker {
     uint32_t spares;
     /* For the running action that finds no memory; NULL: none, or lent. */
     struct nest__work *reserve;
-    struct nest__work *lent;  /* the block that is to be the reserve again */
-    struct nest__match match; /* of a message that may be decided at once */
+    struct nest__work *lent;   /* the block that is to be the reserve again */
+    struct nest__queue blocks; /* empty blocks for the queues of further channels, */
+    uint32_t blocks_n;         /* so many */
+    struct nest__match match;  /* of a message that may be decided at once */
     struct nest__scratch scratch;
 };
 
@@ -146,7 +146,8 @@ void nest__out_added(nest_session *, size_t n); /* written there; the action has
 
 /* -- clock.c */
 /* When the batch that waits is overdue; begins one if nobody asked before. 0: never. */
-uint32_t nest__out_deadline(nest_session *);
+uint32_t nest__output_deadline(struct nest__output *);
+uint32_t nest__out_deadline(nest_session *); /* of channel 0 */
 bool nest__out_overdue(nest_session *);
 void nest__clock_bytes(nest_session *); /* bytes have come */
 
@@ -155,6 +156,10 @@ void nest__clock_bytes(nest_session *); /* bytes have come */
 int nest__refuse(nest_session *);
 /* A directive fails, and every later one of its action; its connection ends with it. -1, errno. */
 int nest__cut_short(nest_session *, int error);
+/* The client does not take what it was sent: its connection is cut. -1, errno. */
+int nest__unsent(nest_session *);
+/* nest__wait, for the running action. */
+int nest__wait_in_fiber(nest_session *, const struct nest__wait *);
 /* Until at most `mark` bytes are queued. 0, or -1 and errno. */
 int nest__await_output(nest_session *, uint64_t mark);
 /* NEST__INPUT. How many; 0: end of file; -1 and errno. */

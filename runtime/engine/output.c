@@ -1,8 +1,8 @@
-/* output.c: the directives that reply, and the output queue of a session's channel.
+/* output.c: the directives that reply, and the output queues of a session's channels.
  *
  * Called by actions (nest_reply and its kin) and by pollers (nest__out_*). State: the queue in the
- * session's work. At most outputBuffer bytes are queued; an action that has more waits. Must not
- * know how bytes leave. */
+ * session's work, or in the record of a further channel. At most outputBuffer bytes are queued; an
+ * action that has more waits. Must not know how bytes leave. */
 #include "engine.h"
 
 #include <errno.h>
@@ -14,56 +14,62 @@ enum { OUT_FORMATTED = 512 }; /* a text is tried with so much room first */
 
 /* -- the queue */
 
+/* The output of a channel; NULL: nothing is queued. */
+static struct nest__output *out_of(const nest_session *s, const struct nest__chan *chan) {
+    struct nest__further *further = nest__further_of(s, chan);
+    return further != NULL ? &further->out : s->work == NULL ? NULL : &s->work->out;
+}
+
 int nest__out_next(nest_session *s, struct nest__chan *chan, struct nest__out out[], int n) {
-    (void)chan;
-    return s->work == NULL ? 0 : nest__queue_next(&s->work->queue, out, n);
+    const struct nest__output *output = out_of(s, chan);
+    return output == NULL ? 0 : nest__queue_next(&output->queue, out, n);
 }
 
 void nest__out_taken(nest_session *s, struct nest__chan *chan, uint64_t n) {
-    (void)chan;
-    nest__queue_taken(&s->work->queue, n);
+    nest__queue_taken(&out_of(s, chan)->queue, n);
 }
 
 void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
-    struct nest__work *work = s->work;
-    (void)chan;
-    nest__queue_sent(&work->queue, n);
-    if (work->queue.n == 0) {
-        work->out_mark = 0;
-        nest__settle(s);
-    } else if (n < work->out_mark) {
-        work->out_mark -= n;
+    struct nest__output *out = out_of(s, chan);
+    nest__queue_sent(&out->queue, n);
+    if (out->queue.n == 0) {
+        out->mark = 0;
+        if (nest__further_of(s, chan) == NULL) {
+            nest__settle(s);
+        }
+    } else if (n < out->mark) {
+        out->mark -= n;
     } else { /* the batch has left: what waits now is the next */
-        work->out_mark = work->queue.n;
-        work->out_since = nest__clock();
+        out->mark = out->queue.n;
+        out->since = nest__clock();
     }
 }
 
 uint64_t nest__out_queued(const nest_session *s, const struct nest__chan *chan) {
-    (void)chan;
-    return s->work == NULL ? 0 : s->work->queue.n;
+    const struct nest__output *out = out_of(s, chan);
+    return out == NULL ? 0 : out->queue.n;
 }
 
 void nest__out_drop(nest_session *s) {
     if (s->work != NULL) {
-        nest__queue_drop(&s->work->queue);
-        s->work->out_mark = 0;
+        nest__queue_drop(&s->work->out.queue);
+        s->work->out.mark = 0;
     }
 }
 
 /* No memory: that of the reserve. Not inlined: a warm request has room. */
 __attribute__((noinline)) static int64_t out_lend(struct nest__work *work, size_t n) {
     bool lent = nest__lend(nest__worker()->action->session);
-    return lent && nest__queue_room(&work->queue, n) == 0 ? (int64_t)n : -ENOMEM;
+    return lent && nest__queue_room(&work->out.queue, n) == 0 ? (int64_t)n : -ENOMEM;
 }
 
 /* Makes room behind the queue for up to n bytes and a NUL, within outputBuffer; how many, 0 if the
  * queue is full, or -ENOMEM. */
 static int64_t out_room(struct nest__work *work, size_t n) {
     size_t limit = nest__config.output_buffer;
-    size_t room = work->queue.n < limit ? limit - (size_t)work->queue.n : 0;
+    size_t room = work->out.queue.n < limit ? limit - (size_t)work->out.queue.n : 0;
     n = n < room ? n : room;
-    if (n == 0 || nest__queue_room(&work->queue, n) == 0) {
+    if (n == 0 || nest__queue_room(&work->out.queue, n) == 0) {
         return (int64_t)n;
     }
     return out_lend(work, n);
@@ -80,7 +86,7 @@ int64_t nest__out_space(nest_session *s, size_t n, uint8_t **p) {
             return nest__cut_short(s, (int)room);
         }
         if (room > 0) {
-            *p = nest__queue_end(&work->queue);
+            *p = nest__queue_end(&work->out.queue);
             return room;
         }
         if (nest__await_output(s, nest__config.output_buffer / 2) < 0) {
@@ -90,7 +96,7 @@ int64_t nest__out_space(nest_session *s, size_t n, uint8_t **p) {
 }
 
 void nest__out_added(nest_session *s, size_t n) {
-    nest__queue_added(&s->work->queue, n);
+    nest__queue_added(&s->work->out.queue, n);
 }
 
 /* -- directives */
@@ -115,9 +121,9 @@ int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
                     return -1;
                 }
             } else if (room > 0) {
-                memcpy(nest__queue_end(&work->queue),
+                memcpy(nest__queue_end(&work->out.queue),
                        nest__source(action, message, items[i].p) + done, (size_t)room);
-                nest__queue_added(&work->queue, (size_t)room);
+                nest__queue_added(&work->out.queue, (size_t)room);
                 done += (size_t)room;
             } else {
                 return nest__cut_short(s, (int)room);
@@ -146,11 +152,11 @@ static int out_format(nest_session *s, struct nest__work *work, size_t n, const 
         return -1;
     }
     char none[1];
-    char *to = room == 0 ? none : (char *)nest__queue_end(&work->queue);
+    char *to = room == 0 ? none : (char *)nest__queue_end(&work->out.queue);
     int length = vsnprintf(to, (size_t)room + 1, format, arguments);
     if (length > 0 && length <= room) {
         nest__on_reply(s, to, (size_t)length);
-        nest__queue_added(&work->queue, (size_t)length);
+        nest__queue_added(&work->out.queue, (size_t)length);
     }
     return length;
 }
@@ -163,12 +169,12 @@ int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
     if ((work = nest__borrow(s)) == NULL) {
         return nest__cut_short(s, -ENOMEM);
     }
-    uint64_t queued = work->queue.n;
+    uint64_t queued = work->out.queue.n;
     va_list again;
     va_copy(again, arguments);
     int length = out_format(s, work, OUT_FORMATTED, format, again);
     va_end(again);
-    if (length <= 0 || work->queue.n > queued) {
+    if (length <= 0 || work->out.queue.n > queued) {
         return length < 0 ? nest__cut_short(s, -errno) : 0;
     }
     if ((size_t)length + queued <=
@@ -176,7 +182,7 @@ int nest_vreplyf(nest_session *s, const char *format, va_list arguments) {
         va_copy(again, arguments);
         length = out_format(s, work, (size_t)length, format, again);
         va_end(again);
-        if (length <= 0 || work->queue.n > queued) {
+        if (length <= 0 || work->out.queue.n > queued) {
             return length < 0 ? nest__cut_short(s, -errno) : 0;
         } /* else outputBuffer has just become smaller */
     }

@@ -286,8 +286,8 @@ static unsigned session_expired(nest_session *s) {
         s->c0.state |= NEST__CHAN_CUT;
         return session_end(s, &none, NEST_TIMEOUT);
     }
-    if (s->clock == NEST__CLOCK_NONE || s->clock == NEST__CLOCK_WRITE || s->deadline == 0 ||
-        !nest__reached(s->deadline, nest__now())) {
+    if (s->clock == NEST__CLOCK_NONE || s->clock == NEST__CLOCK_WRITE || s->until.deadline == 0 ||
+        !nest__reached(s->until.deadline, nest__now())) {
         return session_wants(s);
     }
     if (NEST__TIMERS > 0 && s->clock == NEST__CLOCK_TIMER) {
@@ -323,7 +323,7 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     s->work = NULL;
     s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
     s->clock = NEST__CLOCK_NONE;
-    s->spare = 0;
+    s->channels = 0;
     s->last = NEST_NO_STATE;
     s->reason = NEST_OPEN;
     s->prio = 0;

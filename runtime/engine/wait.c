@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static int wait_in_fiber(nest_session *s, const struct nest__wait *wait) {
+int nest__wait_in_fiber(nest_session *s, const struct nest__wait *wait) {
     struct nest__action *action = nest__worker()->action;
     (void)nest__lent_long(s);
     int result = nest__wait(s, wait);
@@ -35,8 +35,7 @@ int nest__cut_short(nest_session *s, int error) {
     return -1;
 }
 
-/* The client does not take what it was sent. */
-static int wait_unsent(nest_session *s) {
+int nest__unsent(nest_session *s) {
     s->c0.state |= NEST__CHAN_CUT;
     nest__out_drop(s);
     return nest__cut_short(s, -ETIMEDOUT);
@@ -46,7 +45,7 @@ int nest__await_output(nest_session *s, uint64_t mark) {
     for (;;) {
         struct nest__wait wait = {
             .what = NEST__DRAINED, .chan = &s->c0, .mark = mark, .deadline = nest__out_deadline(s)};
-        int result = wait_in_fiber(s, &wait);
+        int result = nest__wait_in_fiber(s, &wait);
         if (result == 0) {
             return 0;
         }
@@ -54,7 +53,7 @@ int nest__await_output(nest_session *s, uint64_t mark) {
             return nest__cut_short(s, result);
         }
         if (nest__out_deadline(s) == wait.deadline) { /* else another batch has begun */
-            return wait_unsent(s);
+            return nest__unsent(s);
         }
     }
 }
@@ -62,13 +61,13 @@ int nest__await_output(nest_session *s, uint64_t mark) {
 int64_t nest__await_input(nest_session *s, uint8_t *into, uint32_t room, uint32_t deadline) {
     struct nest__wait wait = {
         .what = NEST__INPUT, .chan = &s->c0, .into = into, .room = room, .deadline = deadline};
-    int result = wait_in_fiber(s, &wait);
+    int result = nest__wait_in_fiber(s, &wait);
     return result < 0 ? nest__cut_short(s, result) : result;
 }
 
 int nest__await_work(nest_session *s, int (*work)(void *), void *arg) {
     struct nest__wait wait = {.what = NEST__WORK, .chan = &s->c0, .work = work, .arg = arg};
-    return wait_in_fiber(s, &wait);
+    return nest__wait_in_fiber(s, &wait);
 }
 
 /* A pause ends early only to see that output is overdue. */
@@ -80,13 +79,13 @@ int nest_sleep(nest_session *s, uint32_t ms) {
         uint32_t now = nest__clock(), due = nest__out_deadline(s);
         uint32_t until = nest__after(now, ms < NEST__LONGEST ? ms : NEST__LONGEST);
         if (due != 0 && nest__reached(due, now)) {
-            return wait_unsent(s);
+            return nest__unsent(s);
         }
         if (due != 0 && !nest__reached(until, due)) {
             until = due;
         }
         struct nest__wait wait = {.what = NEST__TIME, .chan = &s->c0, .deadline = until};
-        int result = wait_in_fiber(s, &wait);
+        int result = nest__wait_in_fiber(s, &wait);
         if (result < 0) {
             return nest__cut_short(s, result);
         }

@@ -47,7 +47,7 @@ static void work_free(struct nest__work *work) {
         free(block);
     }
     free(work->rest);
-    nest__queue_free(&work->queue);
+    nest__queue_free(&work->out.queue);
     free(work->text);
     free(work);
 }
@@ -60,7 +60,7 @@ static struct nest__work *work_reserve(void) {
     struct nest__block *arena = malloc(sizeof *arena + NEST__ARENA);
     size_t most = nest__config.output_buffer;
     size_t cap = (most < WORK_RESERVE ? most : WORK_RESERVE) + 1;
-    if (work == NULL || arena == NULL || nest__queue_reserve(&work->queue, cap) < 0) {
+    if (work == NULL || arena == NULL || nest__queue_reserve(&work->out.queue, cap) < 0) {
         free(arena);
         free(work);
         return NULL;
@@ -77,7 +77,7 @@ int nest__worker_reserve(struct nest__worker *worker) {
 
 /* The buffers of the reserve become those of a block that has no memory for them. */
 static void work_join(struct nest__work *work, struct nest__work *reserve) {
-    nest__queue_join(&work->queue, &reserve->queue);
+    nest__queue_join(&work->out.queue, &reserve->out.queue);
     reserve->arena->next = work->arena;
     work->arena = reserve->arena;
     reserve->arena = NULL;
@@ -140,7 +140,7 @@ void nest__settle(nest_session *s) {
     if (work == NULL || s->phase == NEST__ACTING) {
         return;
     }
-    if (work->rest_n > 0 || work->queue.n > 0 || work->queue.flight > 0 || work->matching ||
+    if (work->rest_n > 0 || work->out.queue.n > 0 || work->out.queue.flight > 0 || work->matching ||
         nest__on_holds(work)) {
         if (work->apart) {
             (void)nest__lent_long(s);
@@ -179,6 +179,8 @@ static void work_pool_free(struct nest__worker *worker) {
     }
     worker->spare = NULL;
     worker->spares = 0;
+    nest__queue_free(&worker->blocks);
+    worker->blocks_n = 0;
 }
 
 void nest__worker_rests(struct nest__worker *worker) {

@@ -66,7 +66,7 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
 static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
     nest__loop.due[NEST__DUE_IDLE_EXIT] = 0;
-    nest__wheel_new(s);
+    nest__wheel_new(&s->until);
     unsigned want = nest__open(s, arrival);
     if ((want & (NEST__WANT_END | NEST__WANT_AGAIN)) != 0) {
         nest__visit_settle(s, &s->c0, want, &none);

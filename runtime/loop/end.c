@@ -5,11 +5,15 @@
 #include "loop.h"
 #include "../channel/channel.h"
 #include "accept.h"
+#include "channels.h"
 #include "wheel.h"
 
 #include <errno.h>
 
-void nest__end_closed(nest_session *s) {
+enum { END_CLOSED = -1 }; /* the descriptor of channel 0, while further channels are left */
+
+/* Nothing can name it any more. */
+static void end_gone(nest_session *s) {
     nest__released(s);
     nest__slot_give(s, true);
     nest__accept_open(true);
@@ -18,8 +22,23 @@ void nest__end_closed(nest_session *s) {
     }
 }
 
+void nest__end_closed(nest_session *s) {
+    if (nest__channels_left(s)) {
+        s->phase = NEST__LEAVING;
+        s->c0.fd = END_CLOSED;
+    } else {
+        end_gone(s);
+    }
+}
+
+void nest__end_parted(nest_session *s) {
+    if (s->phase == NEST__LEAVING && s->c0.fd == END_CLOSED && !nest__channels_left(s)) {
+        end_gone(s);
+    }
+}
+
 void nest__end_release(nest_session *s, struct nest__chan *chan) {
-    nest__wheel_drop(s);
+    nest__wheel_drop(&s->until);
     s->flags &= (uint8_t)~NEST__LINGERING;
     if (nest__poller_close(s, chan)) {
         nest__end_closed(s);

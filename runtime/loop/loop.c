@@ -6,6 +6,7 @@
  * come count against the time. */
 #include "loop.h"
 #include "accept.h"
+#include "channels.h"
 
 #include "../platform/platform.h"
 
@@ -19,9 +20,13 @@ void nest__loop_spend(uint64_t n) {
 
 /* -- completions */
 
-static nest_session *loop_of_session(nest_session *s, const struct nest__completion *done) {
-    struct nest__chan *chan = nest__chan_at(s, nest__name_channel(done->name));
+static nest_session *loop_of_session(const struct nest__completion *done) {
+    struct nest__chan *chan;
+    nest_session *s = nest__named_now(done->name, &chan);
     bool waits = (s->flags & NEST__WAITING) != 0;
+    if (chan != nest__served(s)) {
+        return nest__channels_completed(s, chan, done);
+    }
     switch (nest__name_operation(done->name)) {
     case NEST__OP_RECEIVE:
         if (waits) {
@@ -54,7 +59,7 @@ static void loop_mailed(void) {
 
 static nest_session *loop_completed(const struct nest__completion *done) {
     if (nest__name_slot(done->name) != NEST__NAME_SLOTS) {
-        return loop_of_session(nest__slot_at(nest__name_slot(done->name)), done);
+        return loop_of_session(done);
     }
     switch (nest__name_operation(done->name)) {
     case NEST__OP_ACCEPT:

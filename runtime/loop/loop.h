@@ -81,15 +81,18 @@ void nest__visit_tell(nest_session *, struct nest__chan *, enum nest__event);
 void nest__visit_settle(nest_session *, struct nest__chan *, unsigned want, struct nest__window *);
 
 /* -- end.c */
+/* One of its further channels is closed: a session that has nothing else left is released. */
+void nest__end_parted(nest_session *);
 void nest__end_finish(nest_session *, struct nest__chan *); /* ended, and delivered what it will */
 void nest__end_release(nest_session *, struct nest__chan *);
-void nest__end_closed(nest_session *); /* its close has completed */
+void nest__end_closed(nest_session *); /* the close of its channel 0 has completed */
 /* Of one that lingers: so many bytes have come, or its end. */
 void nest__end_received(nest_session *, struct nest__chan *, int64_t n);
 
 /* -- timers.c */
 void nest__due_after(enum nest__due, uint32_t ms);           /* 0: never */
 void nest__session_until(nest_session *, uint32_t deadline); /* 0: it has none */
+void nest__loop_until(struct nest__wheel_slot *, uint32_t number, uint32_t deadline);
 /* Does one thing whose time has come. */
 nest_session *nest__timers_expire(void);
 /* Before a sleep: services say when they want to be called. */

@@ -4,6 +4,8 @@
  * through `next` of the records: a session is free, or it may have a turn. Must not know what a
  * session does. */
 #include "slots.h"
+#include "../channel/pool.h"
+#include "wheel.h"
 
 static struct {
     nest_session *records;
@@ -20,6 +22,11 @@ void nest__slots_begin(nest_session *records, uint32_t most) {
 
 nest_session *nest__slot_at(uint32_t slot) {
     return &slots.records[slot];
+}
+
+struct nest__wheel_slot *nest__wheel_slot(uint32_t number) {
+    struct nest__further *further = nest__further_timed(number);
+    return further != NULL ? &further->until : &slots.records[number].until;
 }
 
 uint32_t nest__slots_ever(void) {

@@ -6,6 +6,7 @@
  * is counted. */
 #include "loop.h"
 #include "accept.h"
+#include "channels.h"
 
 bool nest__stopping(void) {
     return nest__loop.stopping;
@@ -77,11 +78,16 @@ static void stop_drain(nest_session *s) {
 }
 
 static nest_session *stop_cut(nest_session *s) {
-    if (s->phase == NEST__FREE || s->phase == NEST__LEAVING) {
+    if (s->phase == NEST__FREE) {
         return NULL;
     }
-    if ((s->flags & NEST__LINGERING) != 0) {
-        nest__end_release(s, &s->c0);
+    bool lingers = (s->flags & NEST__LINGERING) != 0;
+    if (lingers || s->phase == NEST__LEAVING) { /* its client has all that it was to have */
+        nest__cut_add(nest__channels_deliver(s));
+        (void)nest__channels_settle(s);
+        if (lingers) {
+            nest__end_release(s, &s->c0);
+        }
         return NULL;
     }
     nest__cut_add(1);

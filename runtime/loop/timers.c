@@ -5,6 +5,7 @@
 #include "loop.h"
 #include "../platform/platform.h"
 #include "accept.h"
+#include "channels.h"
 #include "wheel.h"
 
 /* The alarm rings for the first time that is known, once. As deadlines mostly move on, a request
@@ -21,9 +22,13 @@ void nest__due_after(enum nest__due what, uint32_t ms) {
     timers_plan(nest__loop.due[what]);
 }
 
-void nest__session_until(nest_session *s, uint32_t deadline) {
-    nest__wheel_set(s, deadline, deadline == 0 ? 0 : nest__now());
+void nest__loop_until(struct nest__wheel_slot *slot, uint32_t number, uint32_t deadline) {
+    nest__wheel_set(slot, number, deadline, deadline == 0 ? 0 : nest__now());
     timers_plan(deadline);
+}
+
+void nest__session_until(nest_session *s, uint32_t deadline) {
+    nest__loop_until(&s->until, s->self.slot, deadline);
 }
 
 /* The next time of all; 0: there is none. */
@@ -85,11 +90,17 @@ nest_session *nest__timers_expire(void) {
     if (timers_due(now)) {
         return NULL;
     }
-    nest_session *s = nest__wheel_take(now);
-    if (s == NULL) {
+    uint32_t number = nest__wheel_take(now);
+    if (number == NEST__NO_NUMBER) {
         nest__loop.expired = false;
         timers_plan(timers_next());
-    } else if ((s->flags & NEST__READY) != 0) {
+        return NULL;
+    }
+    if (nest__channels_expired(number)) {
+        return NULL;
+    }
+    nest_session *s = nest__slot_at(number);
+    if ((s->flags & NEST__READY) != 0) {
         return NULL; /* its turn comes */
     } else if ((s->flags & NEST__LINGERING) != 0) {
         nest__end_release(s, &s->c0);

@@ -4,6 +4,7 @@
  * Called by the other files of loop/. No state. Must not know the language, nor how bytes move. */
 #include "loop.h"
 #include "accept.h"
+#include "channels.h"
 
 #include <errno.h>
 
@@ -21,6 +22,7 @@ uint32_t nest__receive_space(nest_session *s, struct nest__chan *chan, uint8_t *
 void nest__visit_settle(nest_session *s, struct nest__chan *chan, unsigned want,
                         struct nest__window *window) {
     for (;;) {
+        (void)nest__channels_settle(s); /* the session waits on channel 0: nothing else fails */
         if ((want & NEST__WANT_WRITE) != 0 && nest__push(s, chan) < 0) {
             want = nest__event(s, NEST__EVENT_RESET);
             continue;

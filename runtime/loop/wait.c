@@ -4,7 +4,7 @@
  * lies on the stack of the action. Must not know the language, nor how bytes move. While an action
  * pauses its connection is watched for errors alone; while a helper works for it, for nothing. */
 #include "../fiber/fiber.h"
-#include "loop.h"
+#include "channels.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,6 +107,10 @@ static bool wait_begin(nest_session *s, struct nest__waiter *waiter) {
     if (wait->what == NEST__WORK) {
         waiter->job = (struct nest__job){.work = wait->work, .arg = wait->arg, .session = s};
         nest__loop.leaving = &waiter->job;
+    }
+    waiter->result = nest__channels_settle(s);
+    if (waiter->result < 0) {
+        return false;
     }
     bool moves = wait->what == NEST__DRAINED || wait->what == NEST__INPUT;
     if (moves && nest__loop.spent > NEST__VISIT_OUT && !nest__loop.cut) {

@@ -1,18 +1,19 @@
-/* wheel.c: a hierarchical timing wheel through the sessions' own fields.
+/* wheel.c: a hierarchical timing wheel that links deadline slots.
  *
- * Called by io, see wheel.h. State: the buckets of this process's loop. Must not know what a
- * deadline means. No memory is taken, every entry moves down at most once a level.
+ * Called by the files of loop/, see wheel.h. State: the buckets of this process's loop. Must not
+ * know whose deadlines they are, nor what they mean. No memory is taken, every entry moves down at
+ * most once a level.
  *
  * The wheel's time is counted on in 64 bits. An entry lies on the level of the highest digit (of
  * 6 bits) in which its time differs from the wheel's, in the bucket of its own digit there. So all
  * of one level are due before those of the next, bucket by bucket, and none needs to move while
  * the wheel's time has not come to its bucket. An entry is never later in the wheel than its
- * deadline, but may be earlier: who moves his deadline on pays for it once a round, not each time.
+ * deadline, but may be earlier: a deadline that moves on costs something once a round, not each
+ * time.
  *
- * wheel_next, wheel_prev: slots; the last has NEST__NO_SLOT behind it, the first its bucket before
- * it, marked by WHEEL_HEAD; in no wheel: wheel_prev is NEST__NO_SLOT. */
+ * next, prev: numbers of slots; the last has NEST__NO_NUMBER behind it, the first its bucket before
+ * it, marked by WHEEL_HEAD; in no wheel: prev is NEST__NO_NUMBER. */
 #include "wheel.h"
-#include "slots.h"
 
 enum {
     WHEEL_BITS = 6,
@@ -45,21 +46,21 @@ static void wheel_doubt(uint32_t deadline) {
     wheel.exact = wheel.exact && deadline != (uint32_t)wheel.known;
 }
 
-static void wheel_unlink(nest_session *s) {
-    uint32_t before = s->wheel_prev, after = s->wheel_next;
+static void wheel_unlink(struct nest__wheel_slot *slot) {
+    uint32_t before = slot->prev, after = slot->next;
     if ((before & WHEEL_HEAD) == 0) {
-        nest__slot_at(before)->wheel_next = after;
+        nest__wheel_slot(before)->next = after;
     } else {
         uint32_t level = (before & ~WHEEL_HEAD) / WHEEL_DIGITS, digit = before % WHEEL_DIGITS;
         wheel.first[level][digit] = after;
-        if (after == NEST__NO_SLOT) {
+        if (after == NEST__NO_NUMBER) {
             wheel.full[level] &= ~(UINT64_C(1) << digit);
         }
     }
-    if (after != NEST__NO_SLOT) {
-        nest__slot_at(after)->wheel_prev = before;
+    if (after != NEST__NO_NUMBER) {
+        nest__wheel_slot(after)->prev = before;
     }
-    s->wheel_prev = NEST__NO_SLOT;
+    slot->prev = NEST__NO_NUMBER;
     wheel.count--;
 }
 
@@ -70,32 +71,33 @@ static uint32_t wheel_bucket(uint64_t at) {
     return level * WHEEL_DIGITS + digit;
 }
 
-static void wheel_link(nest_session *s, uint64_t at) {
+static void wheel_link(struct nest__wheel_slot *slot, uint32_t number, uint64_t at) {
     uint32_t bucket = wheel_bucket(at);
     uint32_t level = bucket / WHEEL_DIGITS, digit = bucket % WHEEL_DIGITS;
     uint64_t bit = UINT64_C(1) << digit;
-    s->wheel_prev = WHEEL_HEAD | bucket;
-    s->wheel_next = NEST__NO_SLOT;
+    slot->prev = WHEEL_HEAD | bucket;
+    slot->next = NEST__NO_NUMBER;
     if ((wheel.full[level] & bit) != 0) {
-        s->wheel_next = wheel.first[level][digit];
-        nest__slot_at(s->wheel_next)->wheel_prev = s->self.slot;
+        slot->next = wheel.first[level][digit];
+        nest__wheel_slot(slot->next)->prev = number;
     }
-    wheel.first[level][digit] = s->self.slot;
+    wheel.first[level][digit] = number;
     wheel.full[level] |= bit;
     wheel.count++;
     wheel.known = at < wheel.known ? at : wheel.known;
 }
 
-void nest__wheel_set(nest_session *s, uint32_t deadline, uint32_t now) {
-    uint32_t old = s->deadline;
+void nest__wheel_set(struct nest__wheel_slot *slot, uint32_t number, uint32_t deadline,
+                     uint32_t now) {
+    uint32_t old = slot->deadline;
     wheel_doubt(old);
-    s->deadline = deadline;
+    slot->deadline = deadline;
     if (deadline == 0 ||
-        (s->wheel_prev != NEST__NO_SLOT && old != 0 && (int32_t)(deadline - old) >= 0)) {
+        (slot->prev != NEST__NO_NUMBER && old != 0 && (int32_t)(deadline - old) >= 0)) {
         return;
     }
-    if (s->wheel_prev != NEST__NO_SLOT) {
-        wheel_unlink(s);
+    if (slot->prev != NEST__NO_NUMBER) {
+        wheel_unlink(slot);
     }
     if (wheel.count == 0) { /* nobody has moved the time on */
         wheel.now += now - (uint32_t)wheel.now;
@@ -103,14 +105,14 @@ void nest__wheel_set(nest_session *s, uint32_t deadline, uint32_t now) {
         wheel.sorted = 0;
     }
     wheel.saved += wheel.saved < WHEEL_SAVED ? WHEEL_SAVES : 0;
-    wheel_link(s, wheel_time(deadline));
+    wheel_link(slot, number, wheel_time(deadline));
 }
 
-void nest__wheel_drop(nest_session *s) {
-    wheel_doubt(s->deadline);
-    s->deadline = 0;
-    if (s->wheel_prev != NEST__NO_SLOT) {
-        wheel_unlink(s);
+void nest__wheel_drop(struct nest__wheel_slot *slot) {
+    wheel_doubt(slot->deadline);
+    slot->deadline = 0;
+    if (slot->prev != NEST__NO_NUMBER) {
+        wheel_unlink(slot);
     }
 }
 
@@ -139,31 +141,32 @@ static bool wheel_first(uint32_t *bucket, uint64_t *begins) {
     return false;
 }
 
-nest_session *nest__wheel_take(uint32_t now) {
+uint32_t nest__wheel_take(uint32_t now) {
     uint64_t to = wheel_time(now), begins = 0;
     uint32_t bucket;
     if (wheel.known > to) {
-        return NULL; /* wheel.now may stay: it says no more than that nothing was due */
+        return NEST__NO_NUMBER; /* wheel.now may stay: it says no more than that nothing was due */
     }
     wheel.exact = false;
     for (unsigned moves = 0; moves < WHEEL_MOVES; moves++) {
         if (!wheel_first(&bucket, &begins) || begins > to) {
             wheel.now = to;
             wheel.known = wheel.count == 0 ? UINT64_MAX : begins;
-            return NULL;
+            return NEST__NO_NUMBER;
         }
         wheel.now = begins > wheel.now ? begins : wheel.now;
         wheel.sorted = bucket < WHEEL_DIGITS ? 0 : bucket;
-        nest_session *s = nest__slot_at(wheel.first[bucket / WHEEL_DIGITS][bucket % WHEEL_DIGITS]);
-        wheel_unlink(s);
-        if (s->deadline != 0) {
-            if (nest__reached(s->deadline, now)) {
-                return s;
+        uint32_t number = wheel.first[bucket / WHEEL_DIGITS][bucket % WHEEL_DIGITS];
+        struct nest__wheel_slot *slot = nest__wheel_slot(number);
+        wheel_unlink(slot);
+        if (slot->deadline != 0) {
+            if (nest__reached(slot->deadline, now)) {
+                return number;
             }
-            wheel_link(s, wheel_time(s->deadline));
+            wheel_link(slot, number, wheel_time(slot->deadline));
         }
     }
-    return NULL;
+    return NEST__NO_NUMBER;
 }
 
 /* Looks at a bucket's entries, and moves on those that do not belong there any more. The least time
@@ -171,16 +174,17 @@ nest_session *nest__wheel_take(uint32_t now) {
 static uint64_t wheel_least(uint32_t bucket) {
     uint64_t least = UINT64_MAX;
     uint32_t at = wheel.first[bucket / WHEEL_DIGITS][bucket % WHEEL_DIGITS];
-    while (at != NEST__NO_SLOT) {
-        nest_session *s = nest__slot_at(at);
-        uint64_t due = wheel_time(s->deadline);
-        at = s->wheel_next;
+    while (at != NEST__NO_NUMBER) {
+        uint32_t number = at;
+        struct nest__wheel_slot *slot = nest__wheel_slot(number);
+        uint64_t due = wheel_time(slot->deadline);
+        at = slot->next;
         wheel.saved -= wheel.saved > 0;
-        if (s->deadline == 0) {
-            wheel_unlink(s);
+        if (slot->deadline == 0) {
+            wheel_unlink(slot);
         } else if (wheel_bucket(due) != bucket) {
-            wheel_unlink(s);
-            wheel_link(s, due);
+            wheel_unlink(slot);
+            wheel_link(slot, number, due);
         } else {
             least = due < least ? due : least;
         }

@@ -179,11 +179,11 @@ void nest__poller_retire(unsigned listener) {
 /* -- completions */
 
 static bool epoll_ready(const struct epoll_event *event, struct nest__completion *done) {
-    nest_session *s = nest__named(event->data.u64);
-    if (s == NULL || (s->flags & NEST__READY) != 0) {
+    struct nest__chan *chan;
+    nest_session *s = nest__named(event->data.u64, &chan);
+    if (s == NULL || ((s->flags & NEST__READY) != 0 && chan == nest__served(s))) {
         return false; /* of one that is gone; or its turn comes */
     }
-    struct nest__chan *chan = nest__chan_at(s, nest__name_channel(event->data.u64));
     done->name = event->data.u64;
     switch ((enum nest__await)chan->awaits) {
     case NEST__AWAIT_INPUT:

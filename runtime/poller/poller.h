@@ -25,9 +25,12 @@
 #ifndef NEST_POLLER_H
 #define NEST_POLLER_H
 
+#include "../channel/pool.h"
 #include "../loop/slots.h"
 
-/* -- names: generation 32, slot 24, channel 4, operation 4 */
+/* -- names: generation 32, slot 24, channel 4, operation 4. Of a further channel, generation and
+ * slot are those of its record (channel/pool.h): it may be closed and another one opened while its
+ * session goes on. */
 enum nest__operation {
     NEST__OP_RECEIVE, /* result: how many bytes, in window; 0: end of input; -ECONNRESET */
     NEST__OP_SEND,    /* 0: more can be sent, or all has left; -ECONNRESET */
@@ -69,16 +72,35 @@ static inline unsigned nest__name_channel(uint64_t name) {
 static inline enum nest__operation nest__name_operation(uint64_t name) {
     return (enum nest__operation)(name & 15);
 }
-/* The session of an operation; NULL: the name is stale. */
-static inline nest_session *nest__named(uint64_t name) {
+/* The session and the channel of an operation that is not stale. */
+static inline nest_session *nest__named_now(uint64_t name, struct nest__chan **chan) {
+    if (nest__further_is(nest__name_channel(name))) {
+        struct nest__further *further = nest__further_at(nest__name_slot(name));
+        *chan = &further->chan;
+        return nest__slot_at(further->session.slot);
+    }
     nest_session *s = nest__slot_at(nest__name_slot(name));
+    *chan = &s->c0;
+    return s;
+}
+/* The same; NULL: the name is stale. */
+static inline nest_session *nest__named(uint64_t name, struct nest__chan **chan) {
+    nest_session *s = nest__named_now(name, chan);
+    if (nest__further_is(nest__name_channel(name))) {
+        const struct nest__further *further = nest__further_at(nest__name_slot(name));
+        bool here = further->gen == nest__name_gen(name) && further->phase != NEST__FURTHER_FREE;
+        return here ? s : NULL;
+    }
     return s->self.gen == nest__name_gen(name) && s->phase != NEST__FREE ? s : NULL;
 }
 
 /* The name of a channel's operation. */
 static inline uint64_t nest__name_of(const nest_session *s, const struct nest__chan *chan,
                                      enum nest__operation operation) {
-    return nest__name(s->self.gen, s->self.slot, nest__chan_number(s, chan), operation);
+    const struct nest__further *further = nest__further_of(s, chan);
+    return further == NULL
+               ? nest__name(s->self.gen, s->self.slot, 0, operation)
+               : nest__name(further->gen, nest__further_index(further), further->number, operation);
 }
 
 struct nest__completion {
@@ -125,5 +147,8 @@ bool nest__poller_close(nest_session *, struct nest__chan *);
 /* Room for received bytes, and where: *p is NULL if the poller has to lend its own, of as much. */
 uint32_t nest__receive_space(nest_session *, struct nest__chan *, uint8_t **p);
 void nest__loop_spend(uint64_t n); /* bytes that the running step has moved */
+/* The channel that a session's visit or wait is about. Where the session has a turn coming
+ * (NEST__READY), nothing completes on this one: it is looked at then. */
+struct nest__chan *nest__served(nest_session *);
 
 #endif

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct script_client *script_clients[SCRIPT_CONVERSATIONS]; /* by number - 1 */
+static struct script_client *script_clients[SCRIPT_NUMBERS]; /* by number - 1 */
+static uint32_t script_latest = SCRIPT_CONVERSATIONS;        /* of those that the server began */
 int script_status;
 bool script_lingers;
 
@@ -41,6 +42,34 @@ struct script_client *script_client_make(uint32_t who) {
         script_clients[who - 1] = client;
     }
     return client;
+}
+
+int script_dial(void) {
+    if (script_latest == SCRIPT_NUMBERS || script_client_make(script_latest + 1) == NULL) {
+        return -ENOMEM;
+    }
+    return (int)++script_latest;
+}
+
+uint32_t script_dialled(void) {
+    return script_latest;
+}
+
+/* The first number behind `who` and up to `last` whose conversation is not closed; last + 1. */
+static uint32_t script_behind(uint32_t who, uint32_t last) {
+    do {
+        who++;
+    } while (who <= last && script_clients[who - 1] == NULL);
+    return who;
+}
+
+uint32_t script_next(uint32_t who, uint32_t opened) {
+    if (who < opened && (who = script_behind(who, opened)) <= opened) {
+        return who;
+    }
+    who = who < SCRIPT_CONVERSATIONS ? SCRIPT_CONVERSATIONS : who;
+    who = script_behind(who, script_latest);
+    return who <= script_latest ? who : 0;
 }
 
 int script_sent(struct script_client *client, const uint8_t *bytes, size_t n) {

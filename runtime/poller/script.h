@@ -14,13 +14,15 @@
 enum {
     SCRIPT_CLIENTS = 65536,         /* at once */
     SCRIPT_CONVERSATIONS = 1 << 21, /* ever; more than SCRIPT_CLIENTS need the command `clients` */
+    SCRIPT_NUMBERS = 2 * SCRIPT_CONVERSATIONS, /* the upper half: those that the server begins */
 };
 
 struct script_client { /* from its open, or a `room` before that, until it is closed */
     uint8_t *sent;     /* by the client: at, n: what is not yet received */
     size_t at, n, cap;
     uint64_t room;
-    uint32_t slot; /* NEST__NO_SLOT: it waits to be taken */
+    uint32_t slot;           /* NEST__NO_SLOT: it waits to be taken */
+    struct nest__chan *chan; /* of that session; NULL until then */
     bool eof, reset;
     bool touched;               /* in the list of script_poller.c */
     struct script_client *next; /* there */
@@ -37,6 +39,13 @@ extern bool script_lingers;                             /* clients are lingered 
 struct script_client *script_client(uint32_t who);      /* NULL: none, or closed */
 struct script_client *script_client_make(uint32_t who); /* NULL: ENOMEM */
 struct script_client *script_client_of(const struct nest__chan *);
+/* A conversation that the server begins: the descriptor of its channel, of kind NEST__SCRIPT, which
+ * is also its number. -ENOMEM. */
+int script_dial(void);
+uint32_t script_dialled(void); /* the number of the latest; SCRIPT_CONVERSATIONS: there was none */
+/* The next number behind this one, of the conversations up to number `opened` and of those that the
+ * server has begun and that are not closed; 0: there is no other. */
+uint32_t script_next(uint32_t who, uint32_t opened);
 int script_sent(struct script_client *, const uint8_t *, size_t); /* by the client. 0 or -ENOMEM */
 
 /* -- script_poller.c */

@@ -83,34 +83,37 @@ static bool later_receives(const struct script_client *client) {
     return client->n > 0 || client->eof || client->reset;
 }
 
+/* What its channel awaits; nothing if its session has a turn coming, at which it is looked at. */
+static enum nest__await later_awaits(const struct script_client *client) {
+    nest_session *s = nest__slot_at(client->slot);
+    bool turn = (s->flags & NEST__READY) != 0 && client->chan == nest__served(s);
+    return turn ? NEST__AWAIT_NOTHING : (enum nest__await)client->chan->awaits;
+}
+
 static enum nest__operation later_operation(const struct script_client *client, bool *any) {
-    const nest_session *s =
-        client == NULL || client->slot == NEST__NO_SLOT ? NULL : nest__slot_at(client->slot);
-    *any = s != NULL;
-    if (s == NULL) {
-        return NEST__OP_CLOSE;
-    }
-    if (client->closing) {
+    *any = client != NULL && client->slot != NEST__NO_SLOT;
+    if (!*any || client->closing) {
         return NEST__OP_CLOSE;
     }
     if (later_sends(client)) {
         return NEST__OP_SEND;
     }
-    bool awaits = (s->flags & NEST__READY) == 0;
-    if (awaits && s->c0.awaits == NEST__AWAIT_OUTPUT && client->pieces == 0 &&
+    enum nest__await awaits = later_awaits(client);
+    if (awaits == NEST__AWAIT_OUTPUT && client->pieces == 0 &&
         (client->room > 0 || client->reset)) {
         return NEST__OP_SEND; /* of a file, which was not taken whole */
     }
-    if (awaits && s->c0.awaits == NEST__AWAIT_INPUT && later_receives(client)) {
+    if (awaits == NEST__AWAIT_INPUT && later_receives(client)) {
         return NEST__OP_RECEIVE;
     }
-    *any = awaits && s->c0.awaits == NEST__AWAIT_ERRORS && client->reset;
+    *any = awaits == NEST__AWAIT_ERRORS && client->reset;
     return NEST__OP_WATCH;
 }
 
 uint32_t script_later_count(void) {
     uint32_t count = 0;
-    for (uint32_t who = 1; script_later && who <= script_taken; who++) {
+    for (uint32_t who = script_next(0, script_taken); script_later && who != 0;
+         who = script_next(who, script_taken)) {
         bool any;
         (void)later_operation(script_client(who), &any);
         count += any;
@@ -143,7 +146,7 @@ bool script_later_finish(struct script_client *client, uint64_t most,
         return false;
     }
     nest_session *s = nest__slot_at(client->slot);
-    struct nest__chan *chan = &s->c0;
+    struct nest__chan *chan = client->chan;
     done->name = nest__name_of(s, chan, operation);
     done->result = 0;
     switch (operation) {
@@ -158,7 +161,7 @@ bool script_later_finish(struct script_client *client, uint64_t most,
             later_send(s, chan, client, most);
         }
         done->result = client->reset ? -ECONNRESET : 0;
-        return chan->awaits == NEST__AWAIT_OUTPUT && (s->flags & NEST__READY) == 0;
+        return later_awaits(client) == NEST__AWAIT_OUTPUT;
     case NEST__OP_RECEIVE:
         done->result = later_receive(s, chan, client, most, &done->window);
         return true;
@@ -169,7 +172,8 @@ bool script_later_finish(struct script_client *client, uint64_t most,
 }
 
 bool script_later_complete(uint32_t which, uint64_t most, struct nest__completion *done) {
-    for (uint32_t who = 1; who <= script_taken; who++) {
+    for (uint32_t who = script_next(0, script_taken); who != 0;
+         who = script_next(who, script_taken)) {
         bool any;
         (void)later_operation(script_client(who), &any);
         if (any && which-- == 0) {
@@ -184,7 +188,8 @@ bool script_later_complete(uint32_t which, uint64_t most, struct nest__completio
 /* What is under way goes on as if it had begun now. */
 void script_later_end(void) {
     script_later = false;
-    for (uint32_t who = 1; who <= script_taken; who++) {
+    for (uint32_t who = script_next(0, script_taken); who != 0;
+         who = script_next(who, script_taken)) {
         struct script_client *client = script_client(who);
         if (client != NULL) {
             script_touch(client);

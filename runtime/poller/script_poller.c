@@ -83,9 +83,10 @@ nest_session *script_session(uint32_t who) {
 }
 
 /* Its client, which learns who serves it. */
-static struct script_client *poller_client(const nest_session *s, const struct nest__chan *chan) {
+static struct script_client *poller_client(const nest_session *s, struct nest__chan *chan) {
     struct script_client *client = script_client_of(chan);
     client->slot = s->self.slot;
+    client->chan = chan;
     return client;
 }
 
@@ -136,10 +137,10 @@ static bool poller_complete(struct script_client *client, struct nest__completio
     if (client->closing || client->pieces > 0) { /* began when operations were delayed */
         return script_later_finish(client, UINT64_MAX, done);
     }
-    if ((s->flags & NEST__READY) != 0) {
+    struct nest__chan *chan = client->chan;
+    if ((s->flags & NEST__READY) != 0 && chan == nest__served(s)) {
         return false;
     }
-    struct nest__chan *chan = &s->c0;
     switch ((enum nest__await)chan->awaits) {
     case NEST__AWAIT_INPUT:
         done->name = nest__name_of(s, chan, NEST__OP_RECEIVE);

@@ -12,7 +12,8 @@
  *     complete later | complete now | complete K | complete K BYTES
  *     C out "bytes" | C closed | C cut
  *
- * C counts from 1 in the order of open, and is nest_id unless `clients` stands first: then at most
+ * C counts from 1 in the order of open, and from 2097153 for conversations that the server itself
+ * begins as further channels. It is nest_id unless `clients` stands first: then at most
  * N are served at once, the others wait until one has ended. The client takes all output unless
  * `room`, also just before its open, says how many bytes more. `cut`: reset by the server.
  *
@@ -40,12 +41,13 @@
 #include "../platform/platform.h"
 #include "script.h"
 
+#define STEPS_ALL UINT32_MAX   /* of a stage: all have had their turn */
 enum { STEPS_WAKES = 100000 }; /* at the end: an action that never stops pausing ends with it */
 #define STEPS_LAST (25u * 60 * 60 * 1000) /* ms that may pass at the end */
 
 static struct {
     enum { STEPS_COMMANDS, STEPS_EOFS, STEPS_TIME, STEPS_RESETS, STEPS_DONE } stage;
-    uint32_t next; /* of a stage: whose turn it is, less 1 */
+    uint32_t next; /* of a stage: whose turn it was; 0: it has just begun */
     bool passing;  /* time passes until then */
     uint32_t until;
     bool again; /* slots are used again */
@@ -169,7 +171,8 @@ static void steps_of_client(const struct nest__command *command) {
     uint32_t who = command->who;
     bool next = command->verb == NEST__COMMAND_ROOM && who == script_opened + 1 &&
                 who <= SCRIPT_CONVERSATIONS; /* for what START has to say */
-    if (who > script_opened && !next) {
+    bool begun = who > SCRIPT_CONVERSATIONS && who <= script_dialled();
+    if (who > script_opened && !next && !begun) {
         steps_refuse("this conversation was not opened");
         return;
     }
@@ -251,10 +254,11 @@ static void steps_end(void) {
     struct script_client *client;
     switch (steps.stage) {
     case STEPS_EOFS:
-        if (steps.next == script_opened) {
+        steps.next = script_next(steps.next, script_opened);
+        if (steps.next == 0) {
             steps_to(STEPS_TIME);
             steps.until = script_now + STEPS_LAST;
-        } else if ((client = script_client(++steps.next)) != NULL) {
+        } else if ((client = script_client(steps.next)) != NULL) {
             client->eof = true;
             script_touch(client);
         }
@@ -268,11 +272,14 @@ static void steps_end(void) {
         }
         break;
     case STEPS_RESETS:
-        if (steps.next < script_opened) {
-            if ((client = script_client(++steps.next)) != NULL) {
+        if (steps.next != STEPS_ALL && (steps.next = script_next(steps.next, script_opened)) != 0) {
+            if ((client = script_client(steps.next)) != NULL) {
                 steps_reset(client);
             }
-        } else if (nest__slots_taken() == 0) {
+            return;
+        }
+        steps.next = STEPS_ALL;
+        if (nest__slots_taken() == 0) {
             steps_to(STEPS_DONE);
         } else if (!steps_pass(script_now + STEPS_LAST)) { /* else for work that is under way */
             nest__say("%u conversations do not end", (unsigned)nest__slots_taken());

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which lines of loop/ and of the output queue the simulation does not run.
+"""Which lines of loop/ and of the common part of channel/ the simulation does not run.
 
     runtime/tests/coverage.py [--from SEED] [--lives N]
 
@@ -22,8 +22,8 @@ sys.path.insert(0, os.path.join(HERE, "simulate"))
 import unit
 
 SHARE = 10      # lives in one process
-FILES = [f"loop/{name}.c" for name in ("accept", "end", "loop", "slots", "stop", "timers", "visit", "wait", "wheel")]
-FILES += ["channel/queue.c", "poller/direct.c"]
+FILES = [f"loop/{name}.c" for name in ("accept", "channels", "end", "loop", "slots", "stop", "timers", "visit", "wait", "wheel")]
+FILES += ["channel/queue.c", "channel/pool.c", "engine/channels.c", "poller/direct.c"]
 # As in simulate.py, but nothing is inlined or left out.
 FLAGS = ["-std=c17", "-O0", "-g", "--coverage", "-fprofile-update=atomic", "-Wno-unused-function"]
 SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"]}

@@ -17,13 +17,14 @@ HERE = pathlib.Path(__file__).parent / "sample"
 BYE = b"bye: closed by the server\r\n"
 
 
-def build(folder, model, options, more=None):
-    """The sample; more: with work of its own ("tasks"), or with mail between its workers ("mailbox")."""
+def build(folder, model, options, more=None, actions="crash.c", features=()):
+    """The sample with these actions and further features; more: with work of its own ("tasks"), or with mail
+    between its workers ("mailbox")."""
     tables = folder / "tables.h"
     tables.write_bytes(subprocess.check_output([sys.executable, HERE / "tables.py"]))
-    exe = folder / f"sample-{model}{'-' + more if more else ''}"
+    exe = folder / "-".join(["sample", model, *features, *([more] if more else [])])
     server = ["epoll", "loops"] if model == "epoll" else ["blocking", model]
-    features = ["keep", "timeout", *([more] if more else [])]
+    features = ["keep", "timeout", *features, *([more] if more else [])]
     words = [word for name in features for word in ("--with", name)]
     if more == "mailbox":
         words += ["--listen", "post:tests/sample/post.h:take,mail"]
@@ -36,7 +37,7 @@ def build(folder, model, options, more=None):
     subprocess.check_call(
         [options.cc, *flags, "-Wno-infinite-recursion", "-iquote", HERE.parent.parent]
         + [f'-DSAMPLE_NAME="{name}"', f'-DSAMPLE_UNIT="{exe}.h"', f'-DSAMPLE_TABLES="{tables}"']
-        + [HERE / "server.c", HERE / "crash.c", "-o", exe])
+        + [HERE / "server.c", HERE / actions, "-o", exe])
     return exe
 
 

@@ -1,7 +1,7 @@
 /* wheel.c: loop/wheel.c against a list that is searched from end to end.
  *
- * Run by `make wheel`; the argument is a seed, a failure prints it. State: the sessions, and what
- * each one's deadline should be. Time begins shortly before it wraps around. */
+ * Run by `make wheel`; the argument is a seed, a failure prints it. State: the deadline slots, and
+ * what the deadline of each should be. Time begins shortly before it wraps around. */
 #include "sample/sizes.h"
 
 #include "../loop/wheel.c"
@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WHEEL_SESSIONS = 3000, WHEEL_STEPS = 200000 };
+enum { WHEEL_SLOTS = 3000, WHEEL_STEPS = 200000 };
 
-static nest_session sessions[WHEEL_SESSIONS];
-static uint32_t wanted[WHEEL_SESSIONS]; /* 0: none */
+static struct nest__wheel_slot slots[WHEEL_SLOTS];
+static uint32_t wanted[WHEEL_SLOTS]; /* 0: none */
 static uint32_t now;
 static uint64_t state, seed;
 
-nest_session *nest__slot_at(uint32_t slot) {
-    return &sessions[slot];
+struct nest__wheel_slot *nest__wheel_slot(uint32_t number) {
+    return &slots[number];
 }
 
 static uint32_t draw(uint32_t below) { /* splitmix64 */
@@ -51,24 +51,24 @@ static uint32_t earliest(unsigned count) {
 
 static void take_all(unsigned count) {
     for (;;) {
-        nest_session *s = nest__wheel_take(now);
-        if (s == NULL) {
+        uint32_t taken = nest__wheel_take(now);
+        if (taken == NEST__NO_NUMBER) {
             uint32_t next = nest__wheel_next();
             if (next == 0 || !nest__reached(next, now)) {
                 break;
             }
             continue; /* it had much to sort */
         }
-        if (wanted[s->self.slot] == 0) {
-            fail("taken without a deadline, slot", s->self.slot, 0);
+        if (wanted[taken] == 0) {
+            fail("taken without a deadline, slot", taken, 0);
         }
-        if (!nest__reached(wanted[s->self.slot], now)) {
-            fail("taken early", s->self.slot, wanted[s->self.slot]);
+        if (!nest__reached(wanted[taken], now)) {
+            fail("taken early", taken, wanted[taken]);
         }
-        if (s->deadline != wanted[s->self.slot] || s->wheel_prev != NEST__NO_SLOT) {
-            fail("taken, and still in the wheel", s->deadline, 0);
+        if (slots[taken].deadline != wanted[taken] || slots[taken].prev != NEST__NO_NUMBER) {
+            fail("taken, and still in the wheel", slots[taken].deadline, 0);
         }
-        wanted[s->self.slot] = 0;
+        wanted[taken] = 0;
     }
     uint32_t left = earliest(count);
     if (left != 0 && nest__reached(left, now)) {
@@ -89,23 +89,22 @@ static void check_next(unsigned count) {
     }
 }
 
-/* Moves, drops and jumps of `count` sessions. */
+/* Moves, drops and jumps of `count` slots. */
 static void compare(unsigned count, uint32_t from) {
     memset(&wheel, 0, sizeof wheel);
     now = from;
     for (unsigned i = 0; i < count; i++) {
-        sessions[i].self.slot = i;
-        nest__wheel_new(&sessions[i]);
+        nest__wheel_new(&slots[i]);
         wanted[i] = 0;
     }
     for (unsigned step = 0; step < WHEEL_STEPS / (count / 8 + 1); step++) {
         unsigned i = draw(count), what = draw(10);
         if (what < 6) {
             wanted[i] = draw(20) == 0 ? 0 : nest__after(now, span());
-            nest__wheel_set(&sessions[i], wanted[i], now);
+            nest__wheel_set(&slots[i], i, wanted[i], now);
         } else if (what == 6) {
             wanted[i] = 0;
-            nest__wheel_drop(&sessions[i]);
+            nest__wheel_drop(&slots[i]);
         } else if (what == 7) {
             uint32_t least = earliest(count); /* to the very moment */
             now = least != 0 && draw(2) == 0 ? least : now + span() / 64;
@@ -128,45 +127,43 @@ static void compare(unsigned count, uint32_t from) {
 static void crowd(void) {
     memset(&wheel, 0, sizeof wheel);
     now = 5;
-    for (unsigned i = 0; i < WHEEL_SESSIONS; i++) {
-        nest__wheel_new(&sessions[i]);
-        sessions[i].self.slot = i;
+    for (unsigned i = 0; i < WHEEL_SLOTS; i++) {
+        nest__wheel_new(&slots[i]);
         wanted[i] = now + 300000 + i;
-        nest__wheel_set(&sessions[i], wanted[i], now);
+        nest__wheel_set(&slots[i], i, wanted[i], now);
     }
     unsigned wakes = 0;
-    while (earliest(WHEEL_SESSIONS) != 0) {
+    while (earliest(WHEEL_SLOTS) != 0) {
         uint32_t next = nest__wheel_next();
         now = nest__reached(next, now) ? now : next;
-        take_all(WHEEL_SESSIONS);
+        take_all(WHEEL_SLOTS);
         wakes++;
     }
-    if (wakes > WHEEL_SESSIONS + 200) {
-        fail("wake-ups of a crowd", wakes, WHEEL_SESSIONS);
+    if (wakes > WHEEL_SLOTS + 200) {
+        fail("wake-ups of a crowd", wakes, WHEEL_SLOTS);
     }
 }
 
-/* One session whose deadline moves on with each request: no wake-up but the one that is due. */
+/* One slot whose deadline moves on with each request: no wake-up but the one that is due. */
 static void alone(void) {
     memset(&wheel, 0, sizeof wheel);
     now = 0xffffff00u;
-    sessions[0].self.slot = 0;
-    nest__wheel_new(&sessions[0]);
+    nest__wheel_new(&slots[0]);
     for (unsigned i = 0; i < 100000; i++) {
         uint32_t deadline = nest__after(now, 300000);
-        nest__wheel_set(&sessions[0], deadline, now);
+        nest__wheel_set(&slots[0], 0, deadline, now);
         if (nest__wheel_next() != deadline) {
             fail("of one", nest__wheel_next(), deadline);
         }
         now += draw(100);
-        if (nest__wheel_take(now) != NULL) {
+        if (nest__wheel_take(now) != NEST__NO_NUMBER) {
             fail("taken early", 0, deadline);
         }
     }
 }
 
 int main(int argc, char **argv) {
-    static const unsigned counts[] = {1, 2, 5, WHEEL_FEW, WHEEL_FEW + 1, 100, 1000, WHEEL_SESSIONS};
+    static const unsigned counts[] = {1, 2, 5, WHEEL_FEW, WHEEL_FEW + 1, 100, 1000, WHEEL_SLOTS};
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     state = seed;
     for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -176,7 +173,6 @@ int main(int argc, char **argv) {
     }
     crowd();
     alone();
-    printf("wheel: %u sets of sessions compared\n",
-           3 * (unsigned)(sizeof counts / sizeof counts[0]));
+    printf("wheel: %u sets of slots compared\n", 3 * (unsigned)(sizeof counts / sizeof counts[0]));
     return 0;
 }

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 
+from channels import channels
 from harness import settled
 from sample_server import BYE, Server, alive, ask, build, line, rest, unix
 from mail import mail, no_mail
@@ -416,6 +417,7 @@ def main():
         leave_root(with_tasks, folder)
         print("worker models: service process: all is well", flush=True)
         for model in options.model:
+            channels(folder, model, options)
             exe = build(folder, model, options)
             no_service_process(exe, model)
             no_mail(exe)

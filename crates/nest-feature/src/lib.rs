@@ -61,6 +61,8 @@ features! {
     Mailbox "mailbox" [];
     /// A process of its own does a server's own work. Nothing selects it yet but tests of the runtime.
     Tasks "tasks" [];
+    /// Sessions have further channels. Nothing selects it yet but tests of the runtime.
+    Channels "channels" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
 }

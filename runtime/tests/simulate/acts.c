@@ -372,7 +372,7 @@ static void acts_refer(struct sim_talk *talk) {
     uint32_t n = 1 + sim_random(300), at = sim_random(SIM_FILE / 2);
     bool file = draw_warm() && sim_chance(50);
     if (talk->failed != 0 || !draw_refers() || !sim_chance(40) || nest__fails(s, nest__acting(s)) ||
-        nest__borrow(s) == NULL || s->work->queue.n + n > nest__config.output_buffer) {
+        nest__borrow(s) == NULL || s->work->out.queue.n + n > nest__config.output_buffer) {
         return;
     }
     uint8_t *bytes = malloc(n); /* counted: it must be released once */
@@ -385,8 +385,8 @@ static void acts_refer(struct sim_talk *talk) {
     size_t want = talk->want_n;
     talk_want(talk, bytes, n);
     int error =
-        file ? nest__queue_file(&s->work->queue, file_fixed_fd(), at, n, acts_released, bytes)
-             : nest__queue_refer(&s->work->queue, bytes, n, acts_released, bytes);
+        file ? nest__queue_file(&s->work->out.queue, file_fixed_fd(), at, n, acts_released, bytes)
+             : nest__queue_refer(&s->work->out.queue, bytes, n, acts_released, bytes);
     if (error < 0) {
         talk->want_n = want;
         free(bytes);
@@ -564,6 +564,7 @@ void nest__spec_act(nest_session *s, void *vars, int rule, const struct nest_mes
         } else {
             acts_timer(talk, NEST__ACT_TIMER - rule);
         }
+        lines_act(talk);
         if (talk->failed != 0) {
             acts_after_failure(talk);
         }

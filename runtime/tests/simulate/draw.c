@@ -1,6 +1,6 @@
 /* draw.c: what clients do, drawn from a seed; in place of poller/command.c.
  *
- * Called by io for every command. State: the seed's generator and this run's temper. After each
+ * Called by io for every command. State: this run's temper. After each
  * command everything has been done that it leads to, so this is where the server is looked at. */
 #include "simulate.h"
 
@@ -18,30 +18,9 @@ static struct { /* of one run: per cent, unless said otherwise */
     uint32_t phase; /* of the end */
     uint64_t commands;
 } draw;
-static uint64_t draw_state;
-
-static uint64_t draw_next(void) { /* splitmix64 */
-    uint64_t z = draw_state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-uint32_t sim_random(uint32_t below) {
-    return below == 0 ? 0 : (uint32_t)((draw_next() >> 32) * below >> 32);
-}
-
-bool sim_chance(uint32_t percent) {
-    return sim_random(100) < percent;
-}
-
-uint32_t sim_of(const uint32_t *values, unsigned count) {
-    return values[sim_random(count)];
-}
 
 /* The run's settings, before the server reads any. */
 void draw_begin(void) {
-    draw_state = sim.seed;
     draw.clients = 1 + sim_random(10);
     draw.stall = DRAW(0, 0, 5, 20);
     draw.reset = DRAW(0, 1, 3);
@@ -400,8 +379,9 @@ static struct nest__command draw_pass(void) {
         uint32_t next = moment_next(talk);
         least = least == 0 || (next != 0 && (int32_t)(next - least) < 0) ? next : least;
     }
-    uint32_t others[] = {script_job_next(), nest__loop.due[NEST__DUE_STOP], newcomers_next()};
-    for (unsigned i = 0; i < 3; i++) {
+    uint32_t others[] = {script_job_next(), nest__loop.due[NEST__DUE_STOP], newcomers_next(),
+                         lines_next()};
+    for (unsigned i = 0; i < 4; i++) {
         bool ahead = others[i] != 0 && (int32_t)(others[i] - now) > 0;
         least = ahead && (least == 0 || (int32_t)(others[i] - least) < 0) ? others[i] : least;
     }
@@ -493,6 +473,10 @@ static struct nest__command draw_command(void) {
     if (draw_opening()) {
         return draw_open();
     }
+    if (sim.lines != NULL && sim_chance(all && sim.live == 0 ? 95 : 30)) {
+        struct nest__command command = lines_draw(all, draw.stall, draw.reset);
+        return command.verb == NEST__COMMAND_PASS ? draw_pass() : command;
+    }
     if (all && sim.live == 0) {
         return draw_verb(NEST__COMMAND_END, 0);
     }
@@ -573,6 +557,7 @@ static void draw_look(void) {
     for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
         moment_step(talk);
     }
+    lines_check();
     newcomers_check();
     newcomers_refused();
     if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {

@@ -117,7 +117,7 @@ static void moment_input(struct sim_talk *talk, struct moment_clock clocks[2]) {
 
 /* writeTimeout is of a batch, at most one of which is before the byte that waits longest. */
 static bool moment_unsent(struct sim_talk *talk) {
-    if (talk->session->work == NULL || talk->session->work->queue.n == 0) {
+    if (talk->session->work == NULL || talk->session->work->out.queue.n == 0) {
         return false;
     }
     uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);
@@ -240,7 +240,7 @@ static bool moment_working(const struct sim_talk *talk) {
 /* An action waits: for no longer than it may. */
 static void moment_in_action(struct sim_talk *talk) {
     struct moment_clock clocks[2] = {{0}, {0}};
-    if (talk->wait == SIM_PAUSE) {
+    if (talk->wait == SIM_PAUSE || talk->wait == SIM_FURTHER) {
         clocks[0] = moment_fixed(talk->wait_from, talk->wait_ms);
     } else if (!talk->out && (talk->wait == SIM_BYTE || talk->wait == SIM_MESSAGE)) {
         moment_input(talk, clocks);
@@ -331,13 +331,13 @@ uint32_t moment_next(struct sim_talk *talk) {
     if (talk->session == NULL) {
         return 0;
     }
-    uint32_t next = moment_ahead(0, talk->session->deadline);
+    uint32_t next = moment_ahead(0, talk->session->until.deadline);
     if (talk->acting) {
         moment_input(talk, clocks);
     } else if (!talk->over) {
         moment_point(talk, clocks);
     }
-    if (talk->wait == SIM_PAUSE) {
+    if (talk->wait == SIM_PAUSE || talk->wait == SIM_FURTHER) {
         clocks[2] = moment_fixed(talk->wait_from, talk->wait_ms);
     }
     for (unsigned i = 0; i < 3; i++) {

@@ -10,7 +10,7 @@ void print_command(const struct nest__command *command) {
     static const char *const verbs[] = {"open",  "in",    "eof",     "reset",   "mail", "room",
                                         "drain", "pass",  "clients", "helpers", "fail", "reload",
                                         "disk",  "short", "linger",  "complete"};
-    if (command->verb == NEST__COMMAND_END) {
+    if (command->verb == NEST__COMMAND_END || command->verb == NEST__COMMAND_NOTHING) {
         return;
     }
     fputs(verbs[command->verb], stdout);
@@ -25,9 +25,11 @@ void print_command(const struct nest__command *command) {
         fputs(" \"", stdout);
         for (size_t i = 0; i < command->n; i++) {
             uint8_t c = command->bytes[i];
+            bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
             c == '\n'   ? (void)fputs("\\n", stdout)
             : c == '\r' ? (void)fputs("\\r", stdout)
-                        : (void)putchar(c);
+            : plain     ? (void)putchar(c)
+                        : (void)printf("\\x%02x", c);
         }
         putchar('"');
     }

@@ -17,9 +17,9 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
         record_no(s, "more input is kept than may be");
     }
     /* What is beyond a limit that has become smaller becomes no more. */
-    talk->out_before = work->queue.n < talk->out_before ? work->queue.n : talk->out_before;
-    if ((work->queue.n > nest__config.output_buffer && work->queue.n > talk->out_before) ||
-        work->out_mark > work->queue.n) {
+    talk->out_before = work->out.queue.n < talk->out_before ? work->out.queue.n : talk->out_before;
+    if ((work->out.queue.n > nest__config.output_buffer && work->out.queue.n > talk->out_before) ||
+        work->out.mark > work->out.queue.n) {
         record_no(s, "more output is queued than may be");
     }
     if ((work->services.keep.n > nest__config.keep_limit &&
@@ -30,8 +30,8 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
     if (work->matching && (work->match.fed > work->rest_n || work->match.fed == 0)) {
         record_no(s, "a match has seen bytes that are not there");
     }
-    if (s->phase != NEST__ACTING && work->rest_n == 0 && work->queue.n == 0 &&
-        work->queue.flight == 0 && !work->matching && work->services.keep.first == NULL) {
+    if (s->phase != NEST__ACTING && work->rest_n == 0 && work->out.queue.n == 0 &&
+        work->out.queue.flight == 0 && !work->matching && work->services.keep.first == NULL) {
         record_no(s, "an idle session keeps its work block");
     }
     if (work == nest__worker()->lent && work->matching) {
@@ -46,7 +46,7 @@ static void record_rooms(const nest_session *s, const struct nest__work *work, u
     for (const struct nest__block *block = work->arena; block != NULL; block = block->next) {
         arena += block->size;
     }
-    if (work->rest_cap > nest__rest_most() || nest__queue_memory(&work->queue) > out_most ||
+    if (work->rest_cap > nest__rest_most() || nest__queue_memory(&work->out.queue) > out_most ||
         work->text_cap > nest__given_most() ||
         /* The reserve's block may have come to it, and records of files. */
         arena > nest__arena_most() + NEST__ARENA + 2048) {
@@ -63,10 +63,11 @@ static void record_phase(const nest_session *s) {
     if ((s->flags & NEST__READY) != 0) {
         record_no(s, "it has a turn, and is not given it");
     }
-    if (s->phase == NEST__LEAVING && (!script_later || s->wheel_prev != NEST__NO_SLOT)) {
+    if (s->phase == NEST__LEAVING &&
+        ((!script_later && s->channels == 0) || s->until.prev != NEST__NO_NUMBER)) {
         record_no(s, "it is closed, and not released");
     }
-    if ((s->flags & NEST__LINGERING) != 0 && (s->phase != NEST__ENDED || s->deadline == 0)) {
+    if ((s->flags & NEST__LINGERING) != 0 && (s->phase != NEST__ENDED || s->until.deadline == 0)) {
         record_no(s, "it lingers without a limit, or before its end");
     }
     if (!waiting && (s->flags & NEST__CUT) != 0) {
@@ -87,15 +88,54 @@ static void record_phase(const nest_session *s) {
         record_no(s, "START is forgotten");
     }
     if ((s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0 && s->work != NULL &&
-        s->work->queue.n > 0 && !waiting) {
+        s->work->out.queue.n > 0 && !waiting) {
         record_no(s, "output waits that nobody will get");
     }
-    if (s->deadline != 0 && s->wheel_prev == NEST__NO_SLOT) {
+    if (s->until.deadline != 0 && s->until.prev == NEST__NO_SLOT) {
         record_no(s, "its deadline is in no wheel");
     }
 }
 
-/* The wheel holds each of its sessions once, none later than its deadline. */
+/* The further channels of a session. */
+static void record_channels(nest_session *s) {
+    const struct nest__chan *served = nest__served(s);
+    unsigned last = 0;
+    for (struct nest__further *further = nest__further_next(s, 0); further != NULL;
+         further = nest__further_next(s, last)) {
+        bool queued = further->out.queue.n > 0, closing = further->phase == NEST__FURTHER_CLOSING;
+        last = further->number;
+        if (further->session.slot != s->self.slot || further->session.gen != s->self.gen) {
+            record_no(s, "a channel of it is another's");
+        }
+        if ((further->phase == NEST__FURTHER_OPEN) != (nest__chan_at(s, last) != NULL)) {
+            record_no(s, "a channel is named that is not open");
+        }
+        if (further->phase == NEST__FURTHER_OPEN && s->phase >= NEST__ENDED) {
+            record_no(s, "it has ended, and a channel is open");
+        }
+        if (queued &&
+            ((further->chan.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0 || closing)) {
+            record_no(s, "output of a channel waits that nobody will get");
+        }
+        if (&further->chan == served) {
+            unsigned client =
+                nest__out_queued(s, &s->c0) > 0 ? NEST__AWAIT_OUTPUT : NEST__AWAIT_ERRORS;
+            if (further->until.deadline != 0 || s->c0.awaits != client) {
+                record_no(s, "it waits on a channel, and its client is not watched");
+            }
+        } else if (!closing &&
+                   further->chan.awaits != (queued ? NEST__AWAIT_OUTPUT : NEST__AWAIT_NOTHING)) {
+            record_no(s, "a channel awaits what nobody wants");
+        } else if (!queued && further->until.deadline != 0) {
+            record_no(s, "a channel without output has a deadline");
+        }
+    }
+    if (last != s->channels) {
+        record_no(s, "it counts another number of channels");
+    }
+}
+
+/* The wheel holds each deadline slot once, none later than its deadline. */
 static void record_wheel(void) {
     uint32_t count = 0;
     for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
@@ -108,16 +148,19 @@ static void record_wheel(void) {
             uint64_t shift = level * WHEEL_BITS;
             uint64_t begins = ((wheel.now >> shift) - (wheel.now >> shift) % WHEEL_DIGITS + digit)
                               << shift;
-            for (uint32_t at = wheel.first[level][digit]; at != NEST__NO_SLOT;
-                 at = nest__slot_at(at)->wheel_next) {
-                const nest_session *s = nest__slot_at(at);
-                if (s->phase == NEST__FREE) {
+            for (uint32_t at = wheel.first[level][digit]; at != NEST__NO_NUMBER;
+                 at = nest__wheel_slot(at)->next) {
+                const struct nest__further *further = nest__further_timed(at);
+                const struct nest__wheel_slot *slot = nest__wheel_slot(at);
+                const nest_session *s = nest__slot_at(further == NULL ? at : further->session.slot);
+                if (s->phase == NEST__FREE ||
+                    (further != NULL && further->phase == NEST__FURTHER_FREE)) {
                     sim_broken(NULL, "a free slot is in the wheel");
                 }
-                if (s->wheel_prev != before) {
+                if (slot->prev != before) {
                     record_no(s, "the wheel's list is broken");
                 }
-                if (s->deadline != 0 && begins > wheel_time(s->deadline)) {
+                if (slot->deadline != 0 && begins > wheel_time(slot->deadline)) {
                     record_no(s, "it is in the wheel behind its deadline");
                 }
                 before = at;
@@ -150,17 +193,20 @@ void record_check_all(void) {
     uint64_t now_most = nest__queue_most(nest__config.output_buffer);
     /* Behind bytes in flight, and behind a reference, is another block; and one is kept. */
     now_most = draw_is_later() || draw_refers() ? 3 * now_most : now_most;
+    now_most += nest__config.output_buffer + 1; /* the block of the reserve may have come to it */
     out_most = now_most > out_most ? now_most : out_most;
     for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
-        const nest_session *s = nest__slot_at(slot);
+        nest_session *s = nest__slot_at(slot);
         if (s->phase == NEST__FREE) {
-            if (s->work != NULL) {
-                sim_broken(NULL, "slot %u is free and has a work block", (unsigned)slot);
+            if (s->work != NULL || s->channels > 0) {
+                sim_broken(NULL, "slot %u is free and has a work block, or a channel",
+                           (unsigned)slot);
             }
             continue;
         }
         taken++;
         record_phase(s);
+        record_channels(s);
         if (s->work != NULL) {
             record_work(s, s->work);
             record_rooms(s, s->work, out_most);

@@ -155,7 +155,7 @@ void reload_draw(void) {
     reload_struck = nest__faults_struck;
     for (struct sim_talk *talk = sim.talks; talk != NULL; talk = talk->next) {
         const struct nest__work *work = talk->session == NULL ? NULL : talk->session->work;
-        talk->out_before = work == NULL ? 0 : work->queue.n;
+        talk->out_before = work == NULL ? 0 : work->out.queue.n;
         talk->kept_before = work == NULL ? 0 : work->services.keep.n;
     }
 }

@@ -26,12 +26,15 @@
 #include SIMULATE_TABLES
 /* End tables */
 
+#include "random.c"
+
 #include "talk.c"
 
 #include "moments.c"
 
 #include "acts.c"
 #include "files.c"
+#include "lines.c"
 #include "newcomers.c"
 #include "records.c"
 #include "reload.c"
@@ -103,7 +106,7 @@ static int run(uint64_t seed) {
     if (cut && !nest__loop.cut) {
         sim_broken(NULL, "some were cut, and drainTimeout is not over");
     }
-    if (sim.talks != NULL || nest__slots_taken() != 0) {
+    if (sim.talks != NULL || sim.lines != NULL || nest__slots_taken() != 0) {
         sim_broken(sim.talks, "the server has stopped, and a conversation is left");
     }
     if (nest__faults_held - run_texts() != held) {

@@ -2,9 +2,10 @@
  *
  * draw.c draws what clients do and stands in place of poller/command.c; print.c prints it; talk.c
  * knows what a conversation has sent and must be answered; acts.c are the server's actions, each
- * checked against it; moments.c knows when things are due; reload.c draws the configuration, and
- * knows what of it has held when; newcomers.c looks at who is taken; records.c at what the engine
- * keeps. All of it is one unit with the runtime, so that nothing is hidden from it. */
+ * checked against it; lines.c are the further channels that they open; moments.c knows when things
+ * are due; reload.c draws the configuration, and knows what of it has held when; newcomers.c looks
+ * at who is taken; records.c at what the engine keeps. All of it is one unit with the runtime, so
+ * that nothing is hidden from it. */
 #ifndef NEST_SIMULATE_H
 #define NEST_SIMULATE_H
 
@@ -13,7 +14,7 @@
 #include "../../loop/loop.h"
 #include "../../poller/script.h"
 
-enum { SIM_MESSAGES = 16, SIM_IN = 160000, SIM_LAWS = 32 };
+enum { SIM_MESSAGES = 16, SIM_IN = 160000, SIM_LAWS = 32, SIM_LINE_MOST = 3000 };
 
 enum sim_rule {            /* as tables.py has them */
                 SIM_SAY,   /* SAY x: x */
@@ -70,7 +71,7 @@ enum sim_limit { /* as reload.c has the options */
                  SIM_LIMITS
 };
 
-enum sim_wait { SIM_NO_WAIT, SIM_REPLY, SIM_BYTE, SIM_MESSAGE, SIM_PAUSE, SIM_WORK };
+enum sim_wait { SIM_NO_WAIT, SIM_REPLY, SIM_BYTE, SIM_MESSAGE, SIM_PAUSE, SIM_WORK, SIM_FURTHER };
 
 struct sim_talk {          /* one conversation */
     struct sim_talk *next; /* in sim.talks */
@@ -124,14 +125,39 @@ struct sim_talk {          /* one conversation */
     bool lingers; /* since */
     uint32_t lingers_from;
     enum sim_wait wait;
-    uint32_t wait_from, wait_ms; /* PAUSE: how long */
+    uint32_t wait_from, wait_ms; /* PAUSE: how long; FURTHER: at most, 0: for ever */
+    struct sim_line *line;       /* FURTHER: which one */
+    bool line_reads;             /* it waits for bytes */
+};
+
+struct sim_line {          /* a further channel, and its other side */
+    struct sim_line *next; /* in sim.lines */
+    uint32_t who, gen;     /* gen: of its session, at slot */
+    uint32_t slot;
+    unsigned number;
+    struct sim_talk *talk; /* NULL: channel 0 is closed */
+    /* what the other side does */
+    uint32_t sent;
+    bool eof, reset;
+    uint64_t room;
+    /* what the action has read; what it has written, and what of that has come */
+    uint32_t read;
+    uint64_t want, got;
+    uint32_t filled; /* since when some has not come, */
+    uint32_t moved;  /* and when a part of it last came */
+    bool closing;    /* closed by its action, or by the end of its session; */
+    bool dropped;    /* some of what it has written need not come */
+    bool lost;       /* an operation has failed: it carries nothing any more */
+    uint32_t faults; /* that had struck before it was opened */
 };
 
 extern struct sim {
     uint64_t seed;
     uint32_t conversations; /* to be opened in all */
     bool verbose;
-    struct sim_talk *talks;              /* that are opened and not closed */
+    struct sim_talk *talks; /* that are opened and not closed */
+    struct sim_line *lines;
+    uint32_t lines_n;
     uint32_t opened, closed, live, most; /* most: clients at once */
     bool draining;
     uint32_t stop_at; /* the end of drainTimeout; 0: never */
@@ -179,6 +205,17 @@ bool acts_told(struct sim_talk *, const char *what, bool fails);
 bool acts_say_text(struct sim_talk *, const char *);
 bool acts_say_number(struct sim_talk *, const char *, long);
 void acts_took(struct sim_talk *, const void *, uint32_t, const char *what);
+
+/* -- lines.c */
+void lines_act(struct sim_talk *); /* an action does something with its lines */
+struct sim_line *line_find(uint32_t who);
+void line_out(struct sim_line *, const uint8_t *, size_t);
+void line_closed(struct sim_line *, bool cut);
+void lines_leave(struct sim_talk *); /* channel 0 of this conversation is closed */
+void lines_check(void);              /* after each step */
+uint32_t lines_next(void);           /* when something is due for one; 0 */
+/* The other side of one does something, by these tempers; PASS: nothing now. */
+struct nest__command lines_draw(bool last, uint32_t stall, uint32_t reset);
 
 /* -- files.c */
 void files_begin(void); /* makes fileRoot */

@@ -42,7 +42,7 @@ void sim_broken(const struct sim_talk *talk, const char *format, ...) {
 
 void nest__say(const char *format, ...) {
     va_list arguments;
-    if (strncmp(format, "new clients wait", 16) == 0) {
+    if (strncmp(format, "new clients must wait", 21) == 0) {
         newcomers_said();
     }
     if (sim.verbose) {
@@ -104,6 +104,10 @@ uint32_t talk_received(const struct sim_talk *talk) {
 
 int nest__command_out(uint32_t who, const uint8_t *bytes, size_t n) {
     struct sim_talk *talk = talk_find(who);
+    if (who > SCRIPT_CONVERSATIONS) {
+        line_out(line_find(who), bytes, n);
+        return 0;
+    }
     if (talk == NULL) {
         sim_broken(NULL, "output for conversation %u, which is closed", (unsigned)who);
     }
@@ -130,6 +134,10 @@ int nest__command_out(uint32_t who, const uint8_t *bytes, size_t n) {
 
 int nest__command_closed(uint32_t who, bool cut) {
     struct sim_talk *talk = talk_find(who);
+    if (who > SCRIPT_CONVERSATIONS) {
+        line_closed(line_find(who), cut);
+        return 0;
+    }
     if (talk == NULL) {
         sim_broken(NULL, "conversation %u is closed twice", (unsigned)who);
     }
@@ -153,7 +161,7 @@ int nest__command_closed(uint32_t who, bool cut) {
         moment_wait_timeout(talk); /* after its END, its client did not take the rest */
     }
     sim.closed++;
-    newcomers_released();
+    lines_leave(talk);
     talk_free(talk);
     return 0;
 }

@@ -11,7 +11,7 @@ os.environ.pop("NEST_USER", None)   # harness sets it; the simulated server has 
 # It draws commands instead of reading them, hears what the runtime says to operators, and sees every
 # attempt to accept a client.
 WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--with", "keep",
-         "--with", "timeout", "--without", "main.c", "--without", "poller/command.c",
+         "--with", "timeout", "--with", "channels", "--without", "main.c", "--without", "poller/command.c",
          "--listen", "sim:tests/simulate/hooks.h:open,take,timer,reply,file,acted,end",
          "--rename", "platform/log.c:nest__say=log_say",
          "--rename", "loop/accept.c:nest__take=newcomers_take",
