@@ -371,11 +371,11 @@ static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
  * True: a message was handed over. */
 static bool blocking_mail(nest_session *s, unsigned *want) {
     nest_session *to = NULL;
-    s->deadline = nest__deadline(s);
+    s->until.deadline = nest__deadline(s);
     struct pollfd ready[] = {{.fd = nest__on_mailbox(), .events = POLLIN},
                              {.fd = s->c0.fd, .events = POLLIN},
                              {.fd = nest__wake_fd, .events = POLLIN}}; /* -1 is ignored */
-    (void)poll(ready, 3, blocking_left(s->deadline));
+    (void)poll(ready, 3, blocking_left(s->until.deadline));
     if (ready[0].revents == 0 || !nest__on_letter(&to)) {
         return false;
     }

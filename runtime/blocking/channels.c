@@ -14,7 +14,7 @@
 enum { SEVERAL_LOOK_MS = 100 }; /* a signal just before a poll is missed: it is looked for again */
 
 static bool several_cut(void) {
-    return atomic_load(&nest__stop) == NEST__CUT_OFF;
+    return atomic_load(&nest__stop) >= NEST__CUTTING;
 }
 
 static uint32_t several_sooner(uint32_t a, uint32_t b) {

@@ -19,9 +19,9 @@ enum { POST_KIND = 7 };
 static void post_say(nest_session *s, const char *text) {
     struct nest__work *work = nest__borrow(s);
     size_t n = strlen(text);
-    if (work != NULL && nest__queue_room(&work->queue, n) == 0) {
-        memcpy(nest__queue_end(&work->queue), text, n);
-        nest__queue_added(&work->queue, n);
+    if (work != NULL && nest__queue_room(&work->out.queue, n) == 0) {
+        memcpy(nest__queue_end(&work->out.queue), text, n);
+        nest__queue_added(&work->out.queue, n);
     }
 }
 
