@@ -25,8 +25,14 @@ fn found(model: &str, text: &str) -> Vec<String> {
 fn names(model: &str, declarations: &str, action: &str) -> Vec<String> {
     let text = format!("%{{\n{declarations}\n%}}\n%%\nint mine;\nr = \"a\\n\" {{ {action} }}\n");
     let all = found(model, &text).into_iter();
-    all.map(|message| message.split('`').nth(3).expect("the message names the variable").to_string())
-        .collect()
+    all.map(|message| {
+        message
+            .split('`')
+            .nth(3)
+            .expect("the message names the variable")
+            .to_string()
+    })
+    .collect()
 }
 
 #[track_caller]
