@@ -166,7 +166,8 @@ class Suite:
                 raise Failed(f'it wrote to stderr\n{said}')
 
         absent = shutil.which(cross) is None or shutil.which('qemu-aarch64') is None
-        ways = (('aarch64 under qemu', ['qemu-aarch64'], cross, f'-O2 {STRICT}', '-static'),
+        emulated = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu']
+        ways = (('aarch64 under qemu', emulated, cross, f'-O2 {STRICT}'),
                 ('ucontext', [], 'gcc', f'-O1 -DNEST__CONTEXT_UCONTEXT {STRICT}'),
                 ('ucontext san', [], 'gcc', f'-O1 -DNEST__CONTEXT_UCONTEXT {STRICT} {SANITIZE}'))
         for model, (label, *how) in sample.some([(model, way) for model in ('script', 'event')

@@ -147,7 +147,7 @@ fn a_watched_server_follows_its_files() {
 
     place.write("a.nest", "%%\nHI { ; }\n");
     server.line_with("E0301");
-    server.line_with("the old server goes on");
+    server.line_with("the old server continues");
     assert_eq!(talk(port, "HI\r\n"), "howdy\r\n");
 
     place.write("a.nest", format!("%include \"b.nest\"\n{GOOD}"));
