@@ -211,7 +211,8 @@ def image(project, folder):
         os.chown(os.path.join(root, 'data'), 65534, 65534)
         for place in (folder, root):
             os.chmod(place, 0o755)
-    bound = f'{READ_ONLY} exec setpriv --no-new-privs chroot {" ".join(as_user)} "$@"'
+    # A container does not have the variable by which the tests may run as root.
+    bound = f'unset NEST_USER; {READ_ONLY} exec setpriv --no-new-privs chroot {" ".join(as_user)} "$@"'
     with Server([*alone, 'sh', '-ec', bound, 'sh', root, entry], options=['fileRoot=/data']) as server:
         talk(server)
         if not os.path.exists(os.path.join(root, 'data/note')):

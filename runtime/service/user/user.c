@@ -80,6 +80,9 @@ static int user_find(void) {
     memcpy(name, user.option, n);
     name[n] = '\0';
     const struct passwd *found = getpwnam(name);
+    if (found == NULL && strcmp(user.option, "root") == 0) {
+        return 0; /* an image may have no list of users; ids are 0 already */
+    }
     if (found == NULL && user_number(name, &user.uid)) {
         found = getpwuid(user.uid);
         if (found == NULL && colon == NULL) {

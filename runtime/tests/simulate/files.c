@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,27 @@ void files_closed(void) {
     }
 }
 
+/* No upload is under way any more, so the folder for their names is empty, if there is one. */
+static void files_no_upload(void) {
+    char path[400];
+    DIR *root = opendir(sim_root);
+    for (const struct dirent *entry = readdir(root); entry != NULL; entry = readdir(root)) {
+        snprintf(path, sizeof path, "%s/%s", sim_root, entry->d_name);
+        DIR *folder = strncmp(entry->d_name, ".nest-upload-", 13) == 0 ? opendir(path) : NULL;
+        const struct dirent *left = folder == NULL ? NULL : readdir(folder);
+        while (left != NULL && left->d_name[0] == '.') {
+            left = readdir(folder);
+        }
+        if (left != NULL) {
+            sim_broken(NULL, "an upload is left: %s", left->d_name);
+        }
+        if (folder != NULL) {
+            closedir(folder);
+        }
+    }
+    closedir(root);
+}
+
 /* Every file is what it should be, and nothing else is left. */
 void files_end(void) {
     char path[400];
@@ -126,6 +148,7 @@ void files_end(void) {
         snprintf(path, sizeof path, "%s/f%c", sim_root, 'a' + (int)name);
         unlink(path);
     }
+    files_no_upload();
     /* No operation fails from here on: a folder that cannot be removed now is removed by the next
      * server. */
     script_fail(&(struct nest__command){.fault = NEST__FAULT_FILE});
