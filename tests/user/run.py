@@ -220,7 +220,7 @@ def reloads(exe, folder):
             setting('serverName five\nmistake 1\n')
             os.kill(server.process.pid, signal.SIGHUP)
             until('it names the line',
-                  lambda s=said: re.search(rf'{path}:2: .*\n.*mistakes', server.said()[s:]))
+                  lambda s=said: re.search(rf'{path}:2: .*\n.*has errors', server.said()[s:]))
             same('after a mistake', ask(server, 'name'), ['four'])
             said = len(server.said())
             os.unlink(path)

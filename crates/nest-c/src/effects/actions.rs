@@ -12,7 +12,7 @@ use crate::source::{Owner, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
 
-/// Rounds after which functions that call each other are given up.
+/// Rounds after which actions are given up: each may show that more functions are called.
 const ROUNDS: usize = 40;
 
 /// What an action may do.
@@ -148,17 +148,9 @@ impl Reader<'_, '_> {
     }
 
     fn functions(&mut self) {
-        for _ in 0..ROUNDS {
-            let before = std::mem::take(&mut self.table.changed);
-            for key in self.table.keys() {
-                let found = self.function(&key);
-                self.table.put(&key, found);
-            }
-            let settled = !self.table.changed;
-            self.table.changed |= before;
-            if settled {
-                return;
-            }
+        while let Some(key) = self.table.next() {
+            let found = self.function(&key);
+            self.table.put(&key, found);
         }
     }
 

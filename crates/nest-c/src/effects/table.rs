@@ -1,10 +1,14 @@
 //! What functions do that are given the session: found together, since they call each other.
 //!
-//! At first none comes back; each round knows more, until nothing changes. Must not know: C.
+//! At first no function is known to return. A function is looked at again whenever more is known of one
+//! that it calls, until nothing changes. Must not know: C.
 
 use super::paths::Paths;
 use super::text::Stop;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Looks at one function after which it is given up: it may do anything.
+const LOOKS: usize = 40;
 
 /// A function, and which of its arguments are the session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,10 +19,24 @@ pub struct Key {
     pub given: Vec<usize>,
 }
 
+/// What is known of a function so far.
+#[derive(Debug)]
+struct Known {
+    found: Result<Paths, Stop>,
+    /// The functions that call it.
+    callers: BTreeSet<Key>,
+    looks: usize,
+    pending: bool,
+}
+
 /// What is known so far.
 #[derive(Debug, Default)]
 pub struct Table {
-    known: BTreeMap<Key, Result<Paths, Stop>>,
+    known: BTreeMap<Key, Known>,
+    /// The functions to look at. The last one is the next, so that a function comes before its callers.
+    pending: Vec<Key>,
+    /// The function that is looked at; none while actions are.
+    current: Option<Key>,
     /// Whether something became known since this was last false.
     pub changed: bool,
 }
@@ -26,36 +44,57 @@ pub struct Table {
 impl Table {
     /// What a function does, as far as it is known; nothing if that may be anything.
     pub fn get(&mut self, key: &Key) -> Option<Paths> {
-        match self.known.get(key) {
-            Some(known) => known.clone().ok(),
-            None => {
-                self.changed = true;
-                self.known.insert(key.clone(), Ok(Paths::none()));
-                Some(Paths::none())
-            }
+        if !self.known.contains_key(key) {
+            self.changed = true;
+            self.pending.push(key.clone());
         }
+        let known = self.known.entry(key.clone()).or_insert_with(|| Known {
+            found: Ok(Paths::none()),
+            callers: BTreeSet::new(),
+            looks: 0,
+            pending: true,
+        });
+        if let Some(caller) = &self.current
+            && !known.callers.contains(caller)
+        {
+            known.callers.insert(caller.clone());
+        }
+        known.found.clone().ok()
     }
 
-    /// All that were looked up.
-    pub fn keys(&self) -> Vec<Key> {
-        self.known.keys().cloned().collect()
+    /// The function to look at next; `put` follows.
+    pub fn next(&mut self) -> Option<Key> {
+        self.current = self.pending.pop();
+        self.current.clone()
     }
 
-    /// What was found.
+    /// What was found in the function that `next` named.
     pub fn put(&mut self, key: &Key, found: Result<Paths, Stop>) {
+        self.current = None;
         let Some(known) = self.known.get_mut(key) else {
             return;
         };
-        let next = match (known.clone(), found) {
-            (Ok(mut known), Ok(found)) => {
-                known.join(found);
-                Ok(known)
+        known.pending = false;
+        known.looks += 1;
+        let next = match (known.found.clone(), found) {
+            (Ok(mut before), Ok(found)) if known.looks <= LOOKS => {
+                before.join(found);
+                Ok(before)
             }
             _ => Err(Stop::Anything),
         };
-        if *known != next {
-            *known = next;
-            self.changed = true;
+        if known.found == next {
+            return;
+        }
+        known.found = next;
+        self.changed = true;
+        for caller in known.callers.clone() {
+            if let Some(known) = self.known.get_mut(&caller)
+                && !known.pending
+            {
+                known.pending = true;
+                self.pending.push(caller);
+            }
         }
     }
 }
