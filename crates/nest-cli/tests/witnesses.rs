@@ -130,7 +130,7 @@ fn another_way_is_said() {
     place
         .nest(&["check", "--replay", "1", "a.nest"])
         .with_status(1)
-        .err_has("other takes \"RM /\\n\", not rm; C code in the action of pass decides");
+        .err_has("other matches \"RM /\\n\", not rm; C code in the action of pass decides");
     place
         .nest(&["check", "--replay", "0", "a.nest"])
         .with_status(2)

@@ -213,7 +213,7 @@ fn a_new_specification_has_no_errors() {
     place
         .nest(&["new", "hello"])
         .with_status(1)
-        .err_has("hello.nest is there already");
+        .err_has("hello.nest exists already");
     assert_eq!(place.read("hello.nest"), text);
 }
 

@@ -157,7 +157,7 @@ pub const STEPS: &[Step] = &[
         "test",
         "the compiler's own tests pass",
         Paths(RUST),
-        Cargo(&["test", "--quiet", "--workspace"]),
+        Cargo(&["test", "--quiet", "--workspace", "--no-fail-fast"]),
     ),
     Step::new(
         "servers",
