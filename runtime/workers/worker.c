@@ -92,6 +92,14 @@ static void worker_on_alarm(int signal) {
     errno = saved;
 }
 
+/* The stops that the supervisor has passed on. These are few: a large number was written by an
+ * action that took the memory by force, and stops nobody. */
+static uint32_t worker_stops(void) {
+    enum { MOST = 1000 };
+    uint32_t stops = atomic_load(&nest__process_orders()->common.stops);
+    return stops <= MOST ? stops : 0;
+}
+
 /* The supervisor follows the policy, and says how far it has come. A supervisor that has died took
  * the server with it: its worker is told by the same signal, and then stops by itself. */
 static void worker_on_stop(int signal) {
@@ -103,7 +111,7 @@ static void worker_on_stop(int signal) {
         }
         worker_moves(NEST__STOP_REQUESTED);
     } else {
-        int phase = (int)nest__stop_passed(atomic_load(&nest__process_orders()->common.stops));
+        int phase = (int)nest__stop_passed(worker_stops());
         if (phase >= atomic_load(&nest__stop)) { /* again: the last may have come before a poll */
             atomic_store(&nest__stop, phase);
             worker_wake();
@@ -186,7 +194,7 @@ static void worker_rest(int error) {
 static void worker_take(struct nest__arrival *arrival) {
     int error;
     while ((error = nest__take_any(arrival)) != 0) {
-        bool stops = atomic_load(&nest__process_orders()->common.stops) > 0;
+        bool stops = worker_stops() > 0;
         if (error == -EINVAL || atomic_load(&nest__stop) >= NEST__CUTTING) {
             _exit(EXIT_SUCCESS);
         }
