@@ -72,20 +72,19 @@ static int take(int s, struct cc__link *link, struct sockaddr *addr, socklen_t *
                 int flags) {
     char bytes[CC__INLINE];
     struct cc__message message = {.bytes = bytes};
-    int error = cc__link_attach(link);
+    int error = cc__link_ready(link);
     if (error != 0)
         return error;
     cc__link_demand(s, link);
-    unsigned generation = link->generation;
     int domain = link->domain;
     link->waiting++;
     link->refs++;
     pthread_mutex_unlock(&cc__lock);
     int got = cc__receive(s, &message, 0);
     pthread_mutex_lock(&cc__lock);
-    link->waiting--;
-    bool current = link->generation == generation;
-    if (current && (got == 1 || got == -EMFILE || got == -EPROTO))
+    link->ended |= got == 0;
+    cc__link_left(link);
+    if (got == 1 || got == -EMFILE || got == -EPROTO)
         link->owed -= link->owed > 0;
     if (link->refs == 1) {
         /* Another thread has closed it; the filter gives the connection to another process. */
@@ -94,8 +93,7 @@ static int take(int s, struct cc__link *link, struct sockaddr *addr, socklen_t *
         got = -EBADF;
     } else if (got == 1 && message.head.type == CC__BUNDLE) {
         got = keep(&message);
-        if (current)
-            answer(s, got == 0, got != 0);
+        answer(s, got == 0, got != 0);
         if (got == 0) {
             set_flags(message.fds[0], flags);
             fill(&message.head, domain, addr, addrlen);
@@ -105,15 +103,12 @@ static int take(int s, struct cc__link *link, struct sockaddr *addr, socklen_t *
         }
     } else if (got == 1 || got == -EPROTO) {
         cc__close_all(message.fds, message.count);
-        if (current)
-            answer(s, 1, 0);
+        answer(s, 1, 0);
         got = -ERESTART;
     } else if (got == -EMFILE) {
-        if (current)
-            answer(s, 0, 1);
+        answer(s, 0, 1);
     } else if (got == 0) {
-        got = current ? cc__link_renew(link) : 0;
-        got = got == 0 ? -ERESTART : got;
+        got = -ERESTART;
     }
     cc__release_link(link);
     return got;

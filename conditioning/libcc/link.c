@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Signalled when no call waits any more on a link that has ended. */
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+
 /* Puts a new pair in the place of every descriptor of the link. */
 static int replace(struct cc__link *link) {
     int pair[2];
@@ -35,13 +38,14 @@ static int replace(struct cc__link *link) {
         close(link->other);
     link->other = pair[1];
     link->owed = 0;
-    link->generation++;
+    link->ended = false;
     return 0;
 }
 
 /* A child must not share its parent's link: a bundle would reach either of them, and the filter
  * would not notice the parent's end. The new link is announced when the child first uses it. */
 static void in_child(void) {
+    pthread_cond_init(&left, NULL);
     for (int fd = 0; fd < cc__slots(); fd++) {
         struct cc__link *link = cc__link_at(fd);
         bool first = link != NULL;
@@ -108,8 +112,20 @@ int cc__link_attach(struct cc__link *link) {
     return 0;
 }
 
-int cc__link_renew(struct cc__link *link) {
-    int error = replace(link);
+void cc__link_left(struct cc__link *link) {
+    link->waiting--;
+    if (link->ended && link->waiting == 0)
+        pthread_cond_broadcast(&left);
+}
+
+int cc__link_ready(struct cc__link *link) {
+    /* A call that is about to receive on the old link must not find the new one in its place: it
+     * would take a connection that another call has asked for. */
+    if (link->ended && link->waiting > 0) {
+        pthread_cond_wait(&left, &cc__lock);
+        return -ERESTART;
+    }
+    int error = link->ended ? replace(link) : 0;
     return error != 0 ? error : cc__link_attach(link);
 }
 

@@ -21,14 +21,14 @@ struct cc__conn {
 
 /* A listening descriptor. Each process has a link of its own to the filter next to it. */
 struct cc__link {
-    unsigned refs;       /* descriptors, and calls that wait on it */
-    int hop;             /* where new links are announced */
-    int control;         /* keeps the chain running while it is open */
-    int other;           /* the filter's end while it is not yet announced; otherwise -1 */
-    int domain;          /* of the listening socket: AF_INET or AF_INET6 */
-    unsigned owed;       /* connections asked for and not yet received */
-    unsigned waiting;    /* calls that wait for one */
-    unsigned generation; /* counts the links that this one replaced */
+    unsigned refs;    /* descriptors, and calls that wait on it */
+    int hop;          /* where new links are announced */
+    int control;      /* keeps the chain running while it is open */
+    int other;        /* the filter's end while it is not yet announced; otherwise -1 */
+    int domain;       /* of the listening socket: AF_INET or AF_INET6 */
+    unsigned owed;    /* connections asked for and not yet received */
+    unsigned waiting; /* calls that wait for one */
+    bool ended;       /* the filter has ended; a new link is made when no call waits */
 };
 
 struct cc__slot {
@@ -70,8 +70,12 @@ enum { CC__KEEP = 'K', CC__CLOSE = 'C', CC__FORK = 'F', CC__UNFORK = 'U' };
 /* Links. All need the lock. */
 struct cc__link *cc__link_new(int hop, int control, int domain, int *fd);
 int cc__link_attach(struct cc__link *link);          /* announces it if need be; 0 or -errno */
-int cc__link_renew(struct cc__link *link);           /* after its end; 0 or -errno */
+void cc__link_left(struct cc__link *link);           /* one call less waits on it */
 void cc__link_demand(int fd, struct cc__link *link); /* asks for a connection unless one is owed */
+
+/* Replaces a link whose filter has ended, and announces it if need be. Returns 0, -ERESTART when it
+ * has waited and the link may be gone, or another -errno. */
+int cc__link_ready(struct cc__link *link);
 
 /* Called by tests at each step of cc_fork: 0 before, 1 counted, 2 in the child, 3 in the parent. */
 extern void (*cc__fork_step)(int step);

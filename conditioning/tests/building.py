@@ -60,7 +60,8 @@ def races():
     """Threads that use the library at once have no data race."""
     run('clang', *C, '-O1', '-fsanitize=thread', 'tests/threads.c', *sorted(
         os.path.relpath(f, TOP) for f in glob.glob(f'{TOP}/libcc/*.c')), '-o', f'{BUILD}/threads')
-    run(f'{BUILD}/threads', env=environment(TSAN_OPTIONS='halt_on_error=1'))
+    for _ in range(10):
+        run(f'{BUILD}/threads', env=environment(TSAN_OPTIONS='halt_on_error=1'))
 
 
 def installs():
