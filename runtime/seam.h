@@ -446,6 +446,9 @@ static inline bool nest__reached(uint32_t deadline, uint32_t now) {
 static inline uint32_t nest__after(uint32_t now, uint32_t ms) {
     return now + ms == 0 ? 1 : now + ms;
 }
+static inline uint32_t nest__earlier(uint32_t a, uint32_t b) { /* of two deadlines */
+    return a == 0 || (b != 0 && !nest__reached(a, b)) ? b : a;
+}
 enum nest__what {
     /* Until at most `mark` bytes are queued. Result: 0. */
     NEST__DRAINED,

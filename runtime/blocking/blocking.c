@@ -53,8 +53,7 @@ static void blocking_settle(int fd) {
     }
 }
 
-/* The ms until a deadline, as poll takes them. */
-static int blocking_left(uint32_t deadline) {
+int nest__blocking_left(uint32_t deadline) {
     uint32_t now = nest__now();
     return deadline == 0 ? -1 : nest__reached(deadline, now) ? 0 : (int)(deadline - now);
 }
@@ -64,7 +63,7 @@ static int blocking_left(uint32_t deadline) {
 static int blocking_poll(int fd, short events, uint32_t deadline) {
     struct pollfd ready[2] = {{.fd = fd, .events = events},
                               {.fd = nest__wake_fd, .events = POLLIN}};
-    int n = poll(ready, nest__wake_fd == -1 ? 1 : 2, blocking_left(deadline));
+    int n = poll(ready, nest__wake_fd == -1 ? 1 : 2, nest__blocking_left(deadline));
     if (n == 0) {
         return 0;
     }
@@ -375,7 +374,7 @@ static bool blocking_mail(nest_session *s, unsigned *want) {
     struct pollfd ready[] = {{.fd = nest__on_mailbox(), .events = POLLIN},
                              {.fd = s->c0.fd, .events = POLLIN},
                              {.fd = nest__wake_fd, .events = POLLIN}}; /* -1 is ignored */
-    (void)poll(ready, 3, blocking_left(s->until.deadline));
+    (void)poll(ready, 3, nest__blocking_left(s->until.deadline));
     if (ready[0].revents == 0 || !nest__on_letter(&to)) {
         return false;
     }

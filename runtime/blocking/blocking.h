@@ -18,6 +18,9 @@ extern _Atomic int nest__stop; /* lock-free: signal handlers set it, too */
  * afterwards. True: the stop has cut it. */
 bool nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
 
+/* The ms until a deadline, as poll takes them. */
+int nest__blocking_left(uint32_t deadline);
+
 /* How a worker is woken from its receive, so that it looks at the stop and at its deadline:
  * nest__wake_receiver on its connection's socket, and after that a signal to its thread whose
  * handler restarts calls (SA_RESTART). Nothing is lost before the receive, and nothing is cut off

@@ -17,10 +17,6 @@ static bool several_cut(void) {
     return atomic_load(&nest__stop) >= NEST__CUTTING;
 }
 
-static uint32_t several_sooner(uint32_t a, uint32_t b) {
-    return a == 0 || (b != 0 && !nest__reached(a, b)) ? b : a;
-}
-
 static bool several_overdue(uint32_t deadline) {
     return deadline != 0 && nest__reached(deadline, nest__now());
 }
@@ -41,7 +37,7 @@ static unsigned several_move(nest_session *s, const struct nest__chan *served, u
         } else if (several_overdue(nest__chan_deadline(s, chan))) {
             nest__chan_lost(s, chan, NEST__CHAN_CUT);
         } else if (nest__out_queued(s, chan) > 0) {
-            *due = several_sooner(*due, nest__chan_deadline(s, chan));
+            *due = nest__earlier(*due, nest__chan_deadline(s, chan));
             count++;
         }
     }
@@ -55,7 +51,6 @@ static int several_poll(nest_session *s, struct nest__chan *served, short events
                         int most, int *client) {
     struct pollfd ready[NEST__FURTHER + 3];
     nfds_t n = 2;
-    int timeout = most;
     ready[0] =
         (struct pollfd){.fd = nest__chan_descriptor(served, events != POLLIN), .events = events};
     ready[1] = (struct pollfd){.fd = -1};
@@ -71,12 +66,8 @@ static int several_poll(nest_session *s, struct nest__chan *served, short events
         }
     }
     ready[n] = (struct pollfd){.fd = nest__wake_fd, .events = POLLIN}; /* -1 is passed over */
-    if (deadline != 0) {
-        uint32_t now = nest__now();
-        int left = nest__reached(deadline, now) ? 0 : (int)(deadline - now);
-        timeout = timeout == -1 || left < timeout ? left : timeout;
-    }
-    int found = poll(ready, n + 1, timeout);
+    int left = nest__blocking_left(deadline);
+    int found = poll(ready, n + 1, most == -1 || (left != -1 && left < most) ? left : most);
     if (found > 0 && ready[n].revents != 0) {
         uint64_t count;
         (void)!read(nest__wake_fd, &count, sizeof count);
@@ -137,7 +128,7 @@ static int several_wait(nest_session *s, const struct nest__wait *wait, bool min
             }
             bool queued = nest__out_queued(s, chan) > 0;
             short events = queued ? POLLOUT : wait->what == NEST__INPUT ? POLLIN : 0;
-            int ready = several_poll(s, chan, events, several_sooner(wait->deadline, due), -1,
+            int ready = several_poll(s, chan, events, nest__earlier(wait->deadline, due), -1,
                                      minds ? &client : NULL);
             if (events == 0 && (ready & over) != 0) {
                 return several_cut() ? -ECANCELED : -ECONNRESET;
@@ -166,7 +157,7 @@ void nest__several_attend(nest_session *s, uint32_t deadline) {
     uint32_t due;
     while (several_move(s, &s->c0, &due) > 0) {
         int came =
-            several_poll(s, &s->c0, POLLIN, several_sooner(deadline, due), SEVERAL_LOOK_MS, NULL);
+            several_poll(s, &s->c0, POLLIN, nest__earlier(deadline, due), SEVERAL_LOOK_MS, NULL);
         if (came != 0 || several_overdue(deadline) || nest__stopping() != stopping ||
             several_cut()) {
             return;

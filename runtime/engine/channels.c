@@ -86,10 +86,6 @@ static int channels_failed(nest_session *s, struct nest__further *further, int r
     return channels_fail(ECONNRESET);
 }
 
-static uint32_t channels_sooner(uint32_t a, uint32_t b) {
-    return a == 0 || (b != 0 && !nest__reached(a, b)) ? b : a;
-}
-
 /* nest__wait on a further channel. It ends early to see that output for the client is overdue,
  * which cuts the session. The result of nest__wait; -1 and errno. */
 static int channels_wait(nest_session *s, struct nest__further *further, struct nest__wait wait) {
@@ -97,7 +93,7 @@ static int channels_wait(nest_session *s, struct nest__further *further, struct 
     wait.chan = &further->chan;
     for (;;) {
         uint32_t due = nest__out_deadline(s);
-        wait.deadline = channels_sooner(end, due);
+        wait.deadline = nest__earlier(end, due);
         int result = nest__wait_in_fiber(s, &wait);
         bool over = result == -ETIMEDOUT || (result == 0 && wait.what == NEST__TIME);
         if (over && wait.deadline != end) {

@@ -35,10 +35,7 @@ void nest__session_until(nest_session *s, uint32_t deadline) {
 static uint32_t timers_next(void) {
     uint32_t next = nest__wheel_next();
     for (int what = 0; what < NEST__DUES; what++) {
-        uint32_t due = nest__loop.due[what];
-        if (due != 0 && (next == 0 || (int32_t)(due - next) < 0)) {
-            next = due;
-        }
+        next = nest__earlier(next, nest__loop.due[what]);
     }
     return next;
 }

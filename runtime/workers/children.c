@@ -178,11 +178,20 @@ static void children_account_one(const struct nest__child *child, const struct n
     }
 }
 
+/* It closed its report and counted no end, so it never had a connection. */
+static bool children_unused(const struct nest__told *told) {
+    uint64_t ended = 0;
+    for (unsigned i = NEST_OPEN; i < NEST_REASONS; i++) {
+        ended |= told->ended[i];
+    }
+    return told->over && ended == 0;
+}
+
 /* True: it died before it had a client, and should not have. */
 static bool children_account(uint32_t worker, int status) {
     const struct nest__child *child = &children.all[worker];
     struct nest__told told = nest__report_read(worker);
-    bool served = nest__policy_gone(worker);
+    bool served = nest__policy_gone(worker) && !children_unused(&told);
     if (nest__policy_many) {
         if (told.spoiled) {
             nest__say_spoiled(child->pid);

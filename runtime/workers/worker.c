@@ -189,6 +189,12 @@ static void worker_rest(int error) {
     (void)poll(NULL, 0, WORKER_RETRY_MS);
 }
 
+/* Writes the report anew: an action of another worker may have overwritten it by force. */
+static _Noreturn void worker_end_unused(void) {
+    nest__report_close(true);
+    _exit(EXIT_SUCCESS);
+}
+
 /* A connection, or the end of the process. One that has to go before it has a connection goes
  * between two calls of accept, so that it takes none along. */
 static void worker_take(struct nest__arrival *arrival) {
@@ -196,14 +202,14 @@ static void worker_take(struct nest__arrival *arrival) {
     while ((error = nest__take_any(arrival)) != 0) {
         bool stops = worker_stops() > 0;
         if (error == -EINVAL || atomic_load(&nest__stop) >= NEST__CUTTING) {
-            _exit(EXIT_SUCCESS);
+            worker_end_unused();
         }
         if (error != -EAGAIN && error != -EINTR) {
             worker_rest(error);
         } else if (stops) {
             (void)nest__listen_stop(); /* from now on take_any does not wait */
         } else if ((worker_stale != 0 || nest__stopping()) && !worker_alone()) {
-            _exit(EXIT_SUCCESS);
+            worker_end_unused();
         }
     }
 }

@@ -15,7 +15,6 @@ from support.server import Client, Server
 
 CLIENTS = 24            # of scribble.nest
 TIMEOUT = 20
-SPARES = 16         # workers that wait, at most
 SPOILED = 'has overwritten memory of the server'
 
 
@@ -94,12 +93,6 @@ def scribbled(server, pattern, extent):
     return client
 
 
-def by_chance(extent):
-    """How many clients may be counted that there never were. An action that takes all shared memory by force
-    also writes the reports of workers that wait, and random bytes may say that these had a client."""
-    return SPARES if extent == 'all' else 0
-
-
 def lives_on(binary, pattern, extent):
     """The worker goes on after it has spoiled its report: nothing is missing."""
     with Server([binary]) as server:
@@ -112,7 +105,7 @@ def lives_on(binary, pattern, extent):
         reload(server, 32)
         ask(spoiler, 'bye')
         count += served(server, 30)
-        return ended(server, count, count + by_chance(extent))
+        return ended(server, count, count)
 
 
 def dies(binary, pattern, extent, model):
@@ -126,7 +119,7 @@ def dies(binary, pattern, extent, model):
         count = again(server) + served(server, 30)
         reload(server, 32)
         if model == 'process':
-            return ended(server, before + count, before + count + by_chance(extent))
+            return ended(server, before + count, before + count)
         if SPOILED not in server.said():
             raise Failed(f'nothing is said of a spoiled report\n{server.said()}')
         return ended(server, count - TIMEOUT, count)

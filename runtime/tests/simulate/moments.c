@@ -317,13 +317,8 @@ void moment_step(struct sim_talk *talk) {
     }
 }
 
-/* Of two that may be 0 for never. */
-static uint32_t moment_sooner(uint32_t a, uint32_t b) {
-    return a == 0 || (b != 0 && (int32_t)(b - a) < 0) ? b : a;
-}
-
 static uint32_t moment_ahead(uint32_t next, uint32_t due) {
-    return due != 0 && (int32_t)(due - nest__now()) > 0 ? moment_sooner(next, due) : next;
+    return due != 0 && (int32_t)(due - nest__now()) > 0 ? nest__earlier(next, due) : next;
 }
 
 uint32_t moment_next(struct sim_talk *talk) {
