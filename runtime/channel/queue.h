@@ -1,9 +1,9 @@
 /* queue.h: what a channel still has to send, in order.
  *
- * Bytes are copied into blocks; a reference is memory that somebody else owns until it was
- * released; a file range is sent from its descriptor. Bytes that a poller was given for longer than
- * a call are in flight: they are not moved, and not freed, until nest__queue_sent; so they also
- * outlive a drop. A zeroed record is an empty queue. */
+ * Bytes are copied into blocks. A reference is memory of another owner, which the queue releases
+ * when it is sent. A file range is sent from its descriptor. Bytes that a poller keeps after a call
+ * are in flight: they are neither moved nor freed until nest__queue_sent, not even by a drop. A
+ * zeroed record is an empty queue. */
 #ifndef NEST_CHANNEL_QUEUE_H
 #define NEST_CHANNEL_QUEUE_H
 
@@ -11,8 +11,8 @@
 
 struct nest__item {
     struct nest__item *next;
-    size_t at, n; /* of bytes[], or of what it refers to: not sent yet */
-    size_t cap;   /* BYTES; 0 in others, so that nothing is added to them */
+    size_t at, n; /* the part that is not sent yet, of bytes[] or of the reference or file */
+    size_t cap;   /* of bytes[]; 0 in other kinds, so that nothing is added to them */
     enum nest__item_kind { NEST__ITEM_BYTES, NEST__ITEM_REFERENCE, NEST__ITEM_FILE } kind;
     int fd;           /* FILE */
     const uint8_t *p; /* REFERENCE */
@@ -22,22 +22,22 @@ struct nest__item {
 };
 
 struct nest__queue {
-    struct nest__item *first, *last; /* the last may be a block without any bytes */
+    struct nest__item *first, *last; /* the last may be an empty block */
     struct nest__item *spare;        /* an empty block, for the next reply; NULL */
     uint64_t n;                      /* bytes queued */
-    uint64_t flight;                 /* of them, from the first on, in flight */
-    bool dropped;                    /* n is 0, and some are still in flight */
+    uint64_t flight;                 /* of these, the first ones, in flight */
+    bool dropped;                    /* n is 0, but dropped bytes are still in flight */
 };
 
-/* A queue, and the time that its receiver has. */
+/* A queue, and the limit on how long its receiver may take. */
 struct nest__output {
     struct nest__queue queue;
-    uint64_t mark;  /* so many of its bytes, the oldest, must leave within writeTimeout */
-    uint32_t since; /* from here on; mark is 0 before anybody asked */
+    uint64_t mark;  /* the oldest `mark` bytes must leave within writeTimeout; 0: no batch */
+    uint32_t since; /* the batch's start */
 };
 
-int nest__queue_more(struct nest__queue *, size_t n); /* nest__queue_room, where there is none */
-/* Room for `n` more bytes, and a NUL behind them, in one piece at nest__queue_end. 0 or -ENOMEM. */
+int nest__queue_more(struct nest__queue *, size_t n); /* the slow path of nest__queue_room */
+/* Reserves `n` contiguous bytes, and one for a NUL, at nest__queue_end. 0 or -ENOMEM. */
 static inline int nest__queue_room(struct nest__queue *q, size_t n) {
     const struct nest__item *last = q->last;
     return last != NULL && last->at + last->n + n < last->cap ? 0 : nest__queue_more(q, n);
@@ -49,36 +49,37 @@ static inline void nest__queue_added(struct nest__queue *q, size_t n) {
     q->last->n += n;
     q->n += n;
 }
-int nest__queue_reserve(struct nest__queue *, size_t cap); /* a block of this size. 0 or -ENOMEM */
-/* Appends without a copy. `release(arg)` is called once: when it was sent, or dropped and nothing
- * is in flight. 0; -ENOMEM: nothing is appended, nothing released. */
+int nest__queue_reserve(struct nest__queue *,
+                        size_t cap); /* appends an empty block. 0 or -ENOMEM */
+/* Appends without a copy. Calls `release(arg)` once: when all is sent, or when it was dropped and
+ * nothing is in flight. 0; -ENOMEM: nothing is appended, nothing released. */
 int nest__queue_refer(struct nest__queue *, const void *p, size_t n, void (*release)(void *),
                       void *arg);
 int nest__queue_file(struct nest__queue *, int fd, uint64_t at, uint64_t n, void (*release)(void *),
                      void *arg);
 
-/* What is to be sent next: how many pieces, at most `most`; a file is one by itself. */
+/* Lists the next pieces to send. Returns how many, at most `most`; a file range comes alone. */
 int nest__queue_next(const struct nest__queue *, struct nest__out[], int most);
-void nest__queue_taken(struct nest__queue *, uint64_t n); /* are in flight; none was */
-void nest__queue_left(struct nest__queue *,
-                      uint64_t n); /* nest__queue_sent, of more than a block */
-/* So many have left, and none is in flight any more. */
+/* Puts the first n bytes in flight. None may be in flight before. */
+void nest__queue_taken(struct nest__queue *, uint64_t n);
+void nest__queue_left(struct nest__queue *, uint64_t n); /* the slow path of nest__queue_sent */
+/* Removes the first n bytes, which are sent. No byte is in flight any more. */
 static inline void nest__queue_sent(struct nest__queue *q, uint64_t n) {
     struct nest__item *item = q->first;
     if (item != q->last || item->n != n || item->cap == 0 || q->dropped) {
         nest__queue_left(q, n);
         return;
     }
-    item->at = item->n = 0; /* all there was; the block stays */
+    item->at = item->n = 0; /* the queue is empty; the block stays */
     q->n = q->flight = 0;
 }
-void nest__queue_drop(struct nest__queue *); /* nothing is queued, and nothing may follow */
+void nest__queue_drop(struct nest__queue *); /* empties the queue; nothing may be added after it */
 
-/* The one block of another queue, which has no bytes, becomes this one's. */
+/* Moves the only block of another queue, which is empty, to this queue. */
 void nest__queue_join(struct nest__queue *, struct nest__queue *other);
-void nest__queue_free(struct nest__queue *);             /* nothing is in flight */
+void nest__queue_free(struct nest__queue *);             /* requires that nothing is in flight */
 uint64_t nest__queue_memory(const struct nest__queue *); /* bytes of its blocks */
-/* Bytes of the largest block that a queue of at most `limit` bytes comes to. */
+/* The size of the largest block of a queue that holds at most `limit` bytes. */
 uint64_t nest__queue_most(uint64_t limit);
 
 #endif

@@ -1,7 +1,8 @@
-/* loop.h: what the files of loop/ share, and what workers/loops.c and loop/blocks.c ask of a loop.
+/* loop.h: what the files of loop/ share, and what workers/loops.c and loop/blocks.c call.
  *
- * A loop is one thread's. It keeps no state on its stack across calls that may run an action: the
- * loop may go on on another stack meanwhile, and the old frame later. */
+ * A loop belongs to one thread. It keeps no state on its stack across a call that may run an
+ * action: when the action waits, the loop continues on another stack, and the old frame only later.
+ */
 #ifndef NEST_LOOP_H
 #define NEST_LOOP_H
 
@@ -10,102 +11,106 @@
 #include "../workers/stop.h"
 #include "helpers.h"
 
-struct nest__waiter { /* of an action in a wait; on its stack, and while it waits s->waiter */
+struct nest__waiter { /* a waiting action: on its stack, and in s->waiter while it waits */
     const struct nest__wait *wait;
     int result;
-    struct nest__job job;         /* if it waits for work */
-    struct nest__context context; /* where it goes on; valid once the loop has gone on elsewhere */
+    struct nest__job job;         /* used if the action waits for work */
+    struct nest__context context; /* where the action resumes; valid once the loop runs again */
 };
 
-/* What the loop itself has a time for. */
+/* The deadlines of the loop itself. */
 enum nest__due {
-    NEST__DUE_RETRY,     /* accepting again: something was short */
-    NEST__DUE_STOP,      /* the phase of the stop is over */
-    NEST__DUE_WATCHDOG,  /* systemd hears of us */
-    NEST__DUE_IDLE_EXIT, /* no client has come for long */
-    NEST__DUE_SERVICES,  /* the time of a service has come */
-    NEST__DUE_ONLY,      /* at the beginning: the one connection there is */
+    NEST__DUE_RETRY,     /* accept again after a shortage of descriptors or memory */
+    NEST__DUE_STOP,      /* end the current phase of the stop */
+    NEST__DUE_WATCHDOG,  /* notify systemd's watchdog */
+    NEST__DUE_IDLE_EXIT, /* exit: no client has connected for idleExit */
+    NEST__DUE_SERVICES,  /* call the services */
+    NEST__DUE_ONLY,      /* at start: take the connection that was passed on */
     NEST__DUES
 };
 
 struct nest__loop {
-    uint32_t turns;           /* of the ready list, before the poller is asked again */
-    uint64_t spent;           /* bytes moved in this step */
-    uint32_t accepts;         /* in a row, from listener accepting - 1 */
-    uint32_t accepting;       /* 0: none is asked again */
-    bool helped;              /* jobs may have to be looked at, */
-    bool expired;             /* deadlines may */
-    bool mailed;              /* so may the mailbox, */
-    uint32_t letters;         /* for so many messages, before the poller is asked again */
-    _Atomic bool stopping;    /* a stop has begun; helpers look at it */
-    bool again;               /* a second one came before all were told of the first */
-    bool cut;                 /* the stop has come to the cut */
-    uint8_t phase;            /* of the stop: an enum nest__stop_phase; stop.c alone writes it */
-    uint32_t drain, cutting;  /* next slot to be told */
-    uint32_t due[NEST__DUES]; /* 0: never */
-    uint32_t planned; /* when the poller's alarm rings: no later than anything is due; 0: not */
-    struct nest__job *leaving; /* of the action that has just left its stack */
+    uint32_t turns;            /* of the ready list that are left before the next poll */
+    uint64_t spent;            /* bytes moved in this step */
+    uint32_t accepts;          /* connections taken in a row from listener accepting - 1 */
+    uint32_t accepting;        /* 0: no listener is tried again without an event */
+    bool helped;               /* jobs may have finished */
+    bool expired;              /* deadlines may have come */
+    bool mailed;               /* messages may have come */
+    uint32_t letters;          /* messages that are left before the next poll */
+    _Atomic bool stopping;     /* a stop has begun; read by helpers */
+    bool again;                /* another request to stop came before the sweep was over */
+    bool cut;                  /* the stop has reached its last phase */
+    uint8_t phase;             /* of the stop: an enum nest__stop_phase; only stop.c writes it */
+    uint32_t drain, cutting;   /* the slots that the sweeps tell next */
+    uint32_t due[NEST__DUES];  /* 0: never */
+    uint32_t planned;          /* the time of the poller's alarm, not after any deadline; 0: none */
+    struct nest__job *leaving; /* the job of the action that has just left its stack */
 };
 extern struct nest__loop nest__loop;
 
 /* -- loop.c, for workers/loops.c */
-int nest__loop_start(void); /* 0, or -errno and said why */
-/* One step: a completion, a turn of the ready list, a deadline; sleeps if there is nothing to do. A
- * session whose wait is over, waiter->result set: its action is to be resumed. NULL: none. */
+int nest__loop_start(void); /* 0; -errno after a message that says why */
+/* Makes one step: a completion, a turn of the ready list or a deadline. Sleeps if there is nothing
+ * to do. Returns a session whose wait is over, with waiter->result set: the caller resumes its
+ * action. NULL: there is none. */
 nest_session *nest__loop_step(void);
-bool nest__loop_done(void); /* stopped, and no session is left */
+bool nest__loop_done(void); /* the server stops, and no session is left */
 int nest__loop_status(void);
 
 /* -- wait.c, for workers/loops.c and loop/blocks.c */
-/* False: the action need not, or cannot, wait: result is set (of work that nobody will do,
- * -ENOMEM). True: it must leave now. */
+/* True: the action must call nest__wait_leave now. False: it does not wait, and its result is set;
+ * it is -ENOMEM if no helper can do the work. */
 bool nest__wait_may_leave(nest_session *, struct nest__waiter *);
-/* Leaves; returns when the context is switched to, on whatever thread. Back on the loop's own: */
+/* Leaves the action's stack. Returns when the context is switched to, perhaps on a helper's thread.
+ */
 void nest__wait_leave(nest_session *, struct nest__waiter *);
-void nest__wait_came(nest_session *);
+void nest__wait_came(nest_session *); /* the action is back on the loop's thread */
 /* For the other files of loop/. Each returns the session if its wait is over, else NULL. */
 nest_session *nest__wait_over(nest_session *, int result);
-nest_session *
-nest__wait_again(nest_session *); /* its turn has come, or its deadline; more can leave */
+/* After its turn or its deadline, or when more output can be sent. */
+nest_session *nest__wait_again(nest_session *);
 nest_session *nest__wait_received(nest_session *, const struct nest__completion *);
-nest_session *nest__wait_send_off(void);               /* nest__loop.leaving */
-enum nest__what nest__wait_what(const nest_session *); /* while NEST__WAITING */
+nest_session *nest__wait_send_off(void);               /* gives nest__loop.leaving to a helper */
+enum nest__what nest__wait_what(const nest_session *); /* requires NEST__WAITING */
 
 /* -- visit.c */
-void nest__visit_receive(nest_session *, struct nest__chan *); /* once, if bytes have come */
+void nest__visit_receive(nest_session *, struct nest__chan *); /* receives once, without waiting */
 void nest__visit_received(nest_session *, struct nest__chan *, const struct nest__completion *);
-void nest__visit_move(nest_session *, struct nest__chan *);  /* sends, or receives */
-void nest__visit_go_on(nest_session *, struct nest__chan *); /* with what it has */
+void nest__visit_move(nest_session *, struct nest__chan *);  /* sends or receives */
+void nest__visit_go_on(nest_session *, struct nest__chan *); /* continues with unread input */
 void nest__visit_tell(nest_session *, struct nest__chan *, enum nest__event);
-/* Does what the engine wants: sends, then waits for what must come next, or ends. */
+/* Does what the engine wants: sends output, then waits for the next event or ends the session. */
 void nest__visit_settle(nest_session *, struct nest__chan *, unsigned want, struct nest__window *);
 
 /* -- end.c */
-/* One of its further channels is closed: a session that has nothing else left is released. */
+/* Releases a session that has ended if the channel that was just closed was its last one. */
 void nest__end_parted(nest_session *);
-void nest__end_finish(nest_session *, struct nest__chan *); /* ended, and delivered what it will */
+/* Closes the channel of a session that has ended, after its last output. */
+void nest__end_finish(nest_session *, struct nest__chan *);
 void nest__end_release(nest_session *, struct nest__chan *);
 void nest__end_closed(nest_session *); /* the close of its channel 0 has completed */
-/* Of one that lingers: so many bytes have come, or its end. */
+/* A session that lingers received n bytes, which are dropped; n <= 0: the end of input or an error.
+ */
 void nest__end_received(nest_session *, struct nest__chan *, int64_t n);
 
 /* -- timers.c */
 void nest__due_after(enum nest__due, uint32_t ms);           /* 0: never */
-void nest__session_until(nest_session *, uint32_t deadline); /* 0: it has none */
+void nest__session_until(nest_session *, uint32_t deadline); /* 0: never */
 void nest__loop_until(struct nest__wheel_slot *, uint32_t number, uint32_t deadline);
-/* Does one thing whose time has come. */
+/* Handles one deadline that has come. Returns a session whose wait is over, or NULL. */
 nest_session *nest__timers_expire(void);
-/* Before a sleep: services say when they want to be called. */
+/* Before a sleep: asks the services when they want to be called. */
 void nest__timers_sleep(void);
 
 /* -- accept.c */
-void nest__accept_listener(unsigned listener); /* takes a connection that waits there */
-void nest__accept_only(void);                  /* the one that was passed on */
+void nest__accept_listener(unsigned listener); /* takes a connection from its queue */
+void nest__accept_only(void);                  /* takes the connection that was passed on */
 
 /* -- stop.c */
 void nest__stop_requested(int64_t count); /* NEST__OP_SIGNAL */
 void nest__loop_stop(enum nest__stop_event);
-/* Tells one session of the stop, if there is one left to tell. False: there is none. */
+/* Tells the next session of the stop. False: all have been told. */
 bool nest__stop_sweep(nest_session **resumed);
 
 #endif

@@ -1,39 +1,38 @@
 /* wheel.c: a hierarchical timing wheel that links deadline slots.
  *
  * Called by the files of loop/, see wheel.h. State: the buckets of this process's loop. Must not
- * know whose deadlines they are, nor what they mean. No memory is taken, every entry moves down at
+ * know whose deadlines they are, nor what they mean. It allocates no memory. An entry moves down at
  * most once a level.
  *
- * The wheel's time is counted on in 64 bits. An entry lies on the level of the highest digit (of
- * 6 bits) in which its time differs from the wheel's, in the bucket of its own digit there. So all
- * of one level are due before those of the next, bucket by bucket, and none needs to move while
- * the wheel's time has not come to its bucket. An entry is never later in the wheel than its
- * deadline, but may be earlier: a deadline that moves on costs something once a round, not each
- * time.
+ * The wheel's time has 64 bits, in digits of 6 bits. The level of an entry is the highest digit in
+ * which its time differs from the wheel's; its bucket is that digit. So all entries of a level are
+ * due before those of the next level, and an entry moves only when the wheel's time reaches its
+ * bucket. An entry is never later in the wheel than its deadline, but may be earlier, so that a
+ * deadline which is put off many times moves its entry once a round.
  *
- * next, prev: numbers of slots; the last has NEST__NO_NUMBER behind it, the first its bucket before
- * it, marked by WHEEL_HEAD; in no wheel: prev is NEST__NO_NUMBER. */
+ * next, prev: numbers of slots. The last slot's next is NEST__NO_NUMBER. The first slot's prev is
+ * its bucket with WHEEL_HEAD set. A slot that is in no wheel has prev NEST__NO_NUMBER. */
 #include "wheel.h"
 
 enum {
     WHEEL_BITS = 6,
     WHEEL_DIGITS = 1 << WHEEL_BITS,
-    WHEEL_LEVELS = 7,   /* 2^42 ms: 139 years of one run */
-    WHEEL_MOVES = 4096, /* of one call of nest__wheel_take */
-    WHEEL_FEW = 16,     /* entries that nest__wheel_next looks at each time */
-    WHEEL_SAVED = 1024, /* and at most if it has saved it up, by */
-    WHEEL_SAVES = 2     /* with each call, and each entry put */
+    WHEEL_LEVELS = 7,   /* 2^42 ms, 139 years */
+    WHEEL_MOVES = 4096, /* entries that one call of nest__wheel_take moves */
+    WHEEL_FEW = 16,     /* entries that nest__wheel_next always looks at */
+    WHEEL_SAVED = 1024, /* at most, with what earlier calls saved */
+    WHEEL_SAVES = 2     /* saved by each call and each new entry */
 };
 #define WHEEL_HEAD 0x80000000u
 
 static struct {
-    uint64_t now;                /* all before it were taken */
-    uint64_t known;              /* nothing is due before it; may lie in the past */
+    uint64_t now;                /* all earlier entries were taken */
+    uint64_t known;              /* nothing is due before it; may be in the past */
     uint64_t full[WHEEL_LEVELS]; /* bit d: bucket d is not empty */
     uint32_t first[WHEEL_LEVELS][WHEEL_DIGITS];
-    uint32_t sorted; /* the bucket, of a level above 0, that wheel.now has come to; 0: none */
+    uint32_t sorted; /* the bucket, above level 0, that wheel.now has reached; 0: none */
     uint32_t count, saved;
-    bool exact; /* known is the deadline of one of them, and the least */
+    bool exact; /* `known` is the least deadline */
 } wheel;
 
 static uint64_t wheel_time(uint32_t time) {
@@ -41,7 +40,7 @@ static uint64_t wheel_time(uint32_t time) {
     return ahead > 0 ? wheel.now + (uint32_t)ahead : wheel.now;
 }
 
-/* This one's deadline is another from here on. */
+/* Notes that a slot's deadline changes. */
 static void wheel_doubt(uint32_t deadline) {
     wheel.exact = wheel.exact && deadline != (uint32_t)wheel.known;
 }
@@ -64,7 +63,7 @@ static void wheel_unlink(struct nest__wheel_slot *slot) {
     wheel.count--;
 }
 
-/* The place for this time. */
+/* The bucket for this time. */
 static uint32_t wheel_bucket(uint64_t at) {
     uint32_t level = (uint32_t)(63 - __builtin_clzll((at ^ wheel.now) | 1)) / WHEEL_BITS;
     uint32_t digit = (uint32_t)(at >> (level * WHEEL_BITS)) % WHEEL_DIGITS;
@@ -99,7 +98,7 @@ void nest__wheel_set(struct nest__wheel_slot *slot, uint32_t number, uint32_t de
     if (slot->prev != NEST__NO_NUMBER) {
         wheel_unlink(slot);
     }
-    if (wheel.count == 0) { /* nobody has moved the time on */
+    if (wheel.count == 0) { /* the wheel's time was not advanced while it was empty */
         wheel.now += now - (uint32_t)wheel.now;
         wheel.known = UINT64_MAX;
         wheel.sorted = 0;
@@ -120,8 +119,9 @@ static bool wheel_full(uint32_t bucket) {
     return (wheel.full[bucket / WHEEL_DIGITS] >> bucket % WHEEL_DIGITS & 1) != 0;
 }
 
-/* The first bucket that is not empty, and the time at which it begins; false: there is none. One
- * whose time has come goes first: what is in it may be due before what lies on lower levels. */
+/* Finds the first bucket that is not empty, and the time at which it begins. A bucket that
+ * wheel.now has reached comes first: its entries may be due before those of lower levels. False:
+ * the wheel is empty. */
 static bool wheel_first(uint32_t *bucket, uint64_t *begins) {
     if (wheel.sorted != 0 && wheel_full(wheel.sorted)) {
         *bucket = wheel.sorted;
@@ -130,7 +130,7 @@ static bool wheel_first(uint32_t *bucket, uint64_t *begins) {
     }
     wheel.sorted = 0;
     for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
-        if (wheel.full[level] != 0) { /* all of its digits are still to come */
+        if (wheel.full[level] != 0) { /* none of its full buckets is in the past */
             uint32_t digit = (uint32_t)__builtin_ctzll(wheel.full[level]);
             uint64_t time = wheel.now >> (level * WHEEL_BITS);
             *bucket = level * WHEEL_DIGITS + digit;
@@ -145,7 +145,7 @@ uint32_t nest__wheel_take(uint32_t now) {
     uint64_t to = wheel_time(now), begins = 0;
     uint32_t bucket;
     if (wheel.known > to) {
-        return NEST__NO_NUMBER; /* wheel.now may stay: it says no more than that nothing was due */
+        return NEST__NO_NUMBER; /* wheel.now may stay behind: it only says that nothing was due */
     }
     wheel.exact = false;
     for (unsigned moves = 0; moves < WHEEL_MOVES; moves++) {
@@ -169,8 +169,8 @@ uint32_t nest__wheel_take(uint32_t now) {
     return NEST__NO_NUMBER;
 }
 
-/* Looks at a bucket's entries, and moves on those that do not belong there any more. The least time
- * of the others, UINT64_MAX: there are none. */
+/* Moves those entries of a bucket that belong elsewhere by now. Returns the least time of the
+ * others; UINT64_MAX: there are none. */
 static uint64_t wheel_least(uint32_t bucket) {
     uint64_t least = UINT64_MAX;
     uint32_t at = wheel.first[bucket / WHEEL_DIGITS][bucket % WHEEL_DIGITS];
@@ -192,7 +192,7 @@ static uint64_t wheel_least(uint32_t bucket) {
     return least;
 }
 
-/* As a deadline; never later. */
+/* The time as a deadline, never later than it. */
 static uint32_t wheel_said(void) {
     return (uint32_t)wheel.known == 0 ? UINT32_MAX : (uint32_t)wheel.known;
 }

@@ -1,52 +1,50 @@
-/* poller.h: the contract between a loop's policy (loop/) and what moves its bytes (a poller).
+/* poller.h: the contract between loop/, which decides, and a poller, which moves bytes.
  *
- * One poller is compiled into a server. The loop submits operations, and the poller completes them:
+ * A server has one poller. The loop submits operations, and the poller completes them:
  *
- *   receive  nest__poller_await(INPUT)   completes when bytes, the end of input or an error came
- *   send     nest__push, then            completes when bytes have left, or the client is gone
+ *   receive  nest__poller_await(INPUT)   completes upon bytes, the end of input or an error
+ *   send     nest__push, then            completes when bytes were sent, or the client is gone
  *            nest__poller_await(OUTPUT)
- *   watch    nest__poller_await(ERRORS)  completes by an error alone
- *   close    nest__poller_close          completes when nothing of the channel is under way any
- * more accept   nest__poller_arm(true)      completes once for each connection that can be taken
+ *   watch    nest__poller_await(ERRORS)  completes upon an error only
+ *   close    nest__poller_close          completes when no operation of the channel is left
+ *   accept   nest__poller_arm(true)      completes once for each connection that can be taken
  *
- * A channel awaits one thing at a time. Awaiting another one cancels the first: from then on it
- * does not complete, and what it had received already the poller keeps for the next receive. So the
- * loop never sees a completion that it has not asked for, and while output waits no input is read.
+ * A channel awaits one operation at a time. Awaiting another one cancels the first, which then
+ * never completes; the poller keeps bytes that it has already received for the next receive. So the
+ * loop gets only completions that it has asked for, and reads no input while output waits.
  *
- * Received bytes are lent for a visit, the step that is given their completion: they lie in memory
- * that nest__receive_space has named at that moment, or in the poller's own.
+ * Received bytes are lent for the visit that handles their completion. They are in the memory that
+ * nest__receive_space named, or in the poller's own.
  *
- * Sent bytes stay where they are from nest__push until nest__out_sent has counted them: epoll
- * counts them inside the call; a poller that is given them for longer calls nest__out_taken first.
- * The session's record is used again only when its close has completed.
+ * Sent bytes do not move from nest__push until nest__out_sent. epoll calls it before nest__push
+ * returns; a poller that keeps them longer first calls nest__out_taken. The session's record is
+ * reused only after its close has completed.
  *
- * Every completion names its operation in 64 bits. A name whose generation has passed is stale, and
- * the poller drops it. */
+ * A completion names its operation in 64 bits. A name with an old generation is stale, and the
+ * poller drops it. */
 #ifndef NEST_POLLER_H
 #define NEST_POLLER_H
 
 #include "../channel/pool.h"
 #include "../loop/slots.h"
 
-/* -- names: generation 32, slot 24, channel 4, operation 4. Of a further channel, generation and
- * slot are those of its record (channel/pool.h): it may be closed and another one opened while its
- * session goes on. */
+/* -- names: 32 bits of generation, 24 of slot, 4 of channel, 4 of operation. A further channel has
+ * the generation and slot of its own record (channel/pool.h), because it may be closed and another
+ * one opened during one session. */
 enum nest__operation {
-    NEST__OP_RECEIVE, /* result: how many bytes, in window; 0: end of input; -ECONNRESET */
-    NEST__OP_SEND,    /* 0: more can be sent, or all has left; -ECONNRESET */
+    NEST__OP_RECEIVE, /* result: the number of bytes in window; 0: end of input; -ECONNRESET */
+    NEST__OP_SEND,    /* 0: more can be sent, or all was sent; -ECONNRESET */
     NEST__OP_WATCH,   /* -ECONNRESET */
     NEST__OP_CLOSE,
     NEST__OP_ACCEPT, /* the generation is the number of the listener */
-    NEST__OP_SIGNAL, /* result: how many requests to stop, and NEST__RELOAD if there is one to
-                      * reload
-                      */
+    NEST__OP_SIGNAL, /* result: the number of requests to stop; plus NEST__RELOAD to reload */
     NEST__OP_WAKE,   /* a helper has finished a job */
     NEST__OP_ALARM,  /* the time of nest__poller_alarm has come */
     NEST__OP_MAIL    /* messages from other workers have come, if the server has mailboxes */
 };
 enum { NEST__NAME_SLOT_BITS = 24, NEST__NAME_CHANNEL_BITS = 4, NEST__NAME_OPERATION_BITS = 4 };
 #define NEST__NAME_SLOTS                                                                           \
-    ((UINT32_C(1) << NEST__NAME_SLOT_BITS) - 1) /* the last is the loop's own */
+    ((UINT32_C(1) << NEST__NAME_SLOT_BITS) - 1) /* this one is the loop itself */
 _Static_assert(32 + NEST__NAME_SLOT_BITS + NEST__NAME_CHANNEL_BITS + NEST__NAME_OPERATION_BITS ==
                    64,
                "a name has 64 bits");
@@ -72,7 +70,7 @@ static inline unsigned nest__name_channel(uint64_t name) {
 static inline enum nest__operation nest__name_operation(uint64_t name) {
     return (enum nest__operation)(name & 15);
 }
-/* The session and the channel of an operation that is not stale. */
+/* The session and the channel of a name that is not stale. */
 static inline nest_session *nest__named_now(uint64_t name, struct nest__chan **chan) {
     if (nest__further_is(nest__name_channel(name))) {
         struct nest__further *further = nest__further_at(nest__name_slot(name));
@@ -112,43 +110,44 @@ struct nest__completion {
 
 /* -- a poller supplies. It also supplies nest__push, nest__send_file, nest__now, nest__clock and
  * nest__lease (seam.h). */
-/* Before a client can know of the server: how many sessions there can be at once; 0: cannot start,
- * and said why. */
+/* Called before clients can connect. Returns how many sessions there can be at once; 0 after a
+ * message that says why the server cannot start. */
 uint32_t nest__poller_prepare(void);
 int nest__poller_start(void);    /* 0, or -errno */
-bool nest__poller_listens(void); /* there are listeners; else one connection was passed on */
-/* A step of the loop begins: no window is lent any more, and nest__now reads the clock again. */
+bool nest__poller_listens(void); /* false: one connection was passed on, there are no listeners */
+/* Called at the start of a step: no window is lent any more, and nest__now reads the clock again.
+ */
 void nest__poller_step(void);
-/* The next of the operations that had completed at the last sleep. False: there is no other. */
+/* The next operation that had completed by the last sleep. False: there are no more. */
 bool nest__poller_next(struct nest__completion *);
-void nest__poller_sleep(bool look); /* until an operation completes; `look`: does not wait */
-bool nest__poller_crowded(void);    /* several had completed at the last sleep */
+void nest__poller_sleep(bool look); /* until an operation completes; `look`: without waiting */
+bool nest__poller_crowded(void);    /* several operations had completed by the last sleep */
 void nest__poller_alarm(uint32_t due);
-/* No operation will ever complete again. `idle`: the loop has stopped, and no session is left. */
+/* True: no operation will ever complete. `idle`: the server stops, and no session is left. */
 bool nest__poller_over(bool idle);
-int nest__poller_status(void); /* an exit status, if it has one of its own; else 0 */
+int nest__poller_status(void); /* the poller's own exit status, or 0 */
 
-/* All listeners; 0 or -errno, and then perhaps some of them. Disarming does not fail. */
+/* Arms or disarms all listeners. 0, or -errno after perhaps some. Disarming does not fail. */
 int nest__poller_arm(bool on);
-void nest__poller_retire(unsigned listener); /* a stop has found its queue empty */
+void nest__poller_retire(unsigned listener); /* the server stops, and its queue is empty */
 
-/* False: no memory; nothing is awaited then. */
+/* False: no memory, and nothing is awaited. */
 bool nest__poller_await(nest_session *, struct nest__chan *, enum nest__await);
-/* What has come already: as the result of NEST__OP_RECEIVE; -EAGAIN: nothing has. At most the room
- * that nest__receive_space says. */
+/* Receives without waiting, at most what nest__receive_space allows. The result is that of
+ * NEST__OP_RECEIVE; -EAGAIN: nothing has come. */
 int64_t nest__poller_receive(nest_session *, struct nest__chan *, struct nest__window *);
-/* What the channel awaits has come, and will complete at the next sleep. */
+/* True: the awaited operation is ready, and completes at the next sleep. */
 bool nest__poller_pending(const nest_session *, const struct nest__chan *);
-/* Cancels what is under way and closes the channel; it awaits nothing. True: that has completed;
- * else NEST__OP_CLOSE will say when it has. */
+/* Cancels the channel's operation and closes the channel. True: the close has completed. False:
+ * NEST__OP_CLOSE completes later. */
 bool nest__poller_close(nest_session *, struct nest__chan *);
 
 /* -- the loop supplies */
-/* Room for received bytes, and where: *p is NULL if the poller has to lend its own, of as much. */
+/* How many bytes may be received, and where; *p is NULL if the poller must lend its own memory. */
 uint32_t nest__receive_space(nest_session *, struct nest__chan *, uint8_t **p);
 void nest__loop_spend(uint64_t n); /* bytes that the running step has moved */
-/* The channel that a session's visit or wait is about. Where the session has a turn coming
- * (NEST__READY), nothing completes on this one: it is looked at then. */
+/* The channel of the session's visit or wait. While the session is in the ready list (NEST__READY),
+ * nothing completes on this channel: its turn looks at it. */
 struct nest__chan *nest__served(nest_session *);
 
 #endif
