@@ -1,25 +1,24 @@
 /* channels.h: how a loop serves the further channels of its sessions.
  *
- * Channel 0 is visited (loop/visit.c). A further channel is read only while an action waits on it;
- * what is queued on it leaves whatever its session does. channels_none.c stands for channels.c in
- * servers whose sessions have channel 0 alone. */
+ * Channel 0 is visited (loop/visit.c). A further channel is read only while an action waits on it.
+ * Its queued output is sent whatever its session does. Servers whose sessions have only channel 0
+ * use channels_none.c. */
 #ifndef NEST_LOOP_CHANNELS_H
 #define NEST_LOOP_CHANNELS_H
 
 #include "loop.h"
 
-/* Before a session waits: every channel but the one that it waits on awaits what it must. Those of
- * a session that has ended are closed. 0; -ECONNRESET, -ENOMEM: the wait is over before it began.
- */
+/* Called before a session waits on one channel: submits the operations of the others. Closes those
+ * of a session that has ended. 0; -ECONNRESET or -ENOMEM: the session does not wait. */
 int nest__channels_settle(nest_session *);
-/* An operation of a channel that its session does not wait on has completed. */
+/* Handles the completion of an operation on a channel that its session does not wait on. */
 nest_session *nest__channels_completed(nest_session *, struct nest__chan *,
                                        const struct nest__completion *);
-/* The time of a deadline slot has come. False: it is a session's. */
+/* Handles a deadline slot whose time has come. False: the slot belongs to a session. */
 bool nest__channels_expired(uint32_t number);
-/* Some are not yet closed. */
+/* True: some are not closed yet. */
 bool nest__channels_left(const nest_session *);
-/* Some still have output, although the session needs none of it: it has ended. */
+/* True: the session has ended, and some of its channels still have output to send. */
 bool nest__channels_deliver(const nest_session *);
 
 #endif

@@ -1,8 +1,8 @@
-/* script_steps.c: the steps of a script: commands, time that passes, stops, and the end.
+/* script_steps.c: runs the steps of a script: commands, passing time, stops and the end.
  *
- * Called by script_poller.c when nothing else is to be done. State: where the script stands. Must
- * not know the language. What a command leads to is done completely before the next one is read; an
- * action that waits is left waiting, and the next commands are read meanwhile.
+ * Called by script_poller.c when there is nothing else to do. State: the position in the script.
+ * Must not know the language. The server finishes everything that a command causes before the next
+ * one is read, except that an action may still wait.
  *
  *     open C | in C "bytes" | eof C | reset C | mail C "bytes" | room C N | room C - | drain
  *     pass MS | clients N | helpers MS | helpers none | reload
@@ -12,42 +12,42 @@
  *     complete later | complete now | complete K | complete K BYTES
  *     C out "bytes" | C closed | C cut
  *
- * C counts from 1 in the order of open, and from 2097153 for conversations that the server itself
- * begins as further channels. It is nest_id unless `clients` stands first: then at most
- * N are served at once, the others wait until one has ended. The client takes all output unless
- * `room`, also just before its open, says how many bytes more. `cut`: reset by the server.
+ * C numbers conversations from 1 in the order of `open`, and from 2097153 those that the server
+ * opens as further channels. It equals nest_id unless the first command is `clients`, which limits
+ * how many clients are served at once: the others wait until one has ended. A client reads all
+ * output unless `room`, which may come just before its `open`, limits it to N more bytes. The line
+ * `C cut` says that the server has reset the connection.
  *
- * `mail` sends these bytes to C as another worker would; the server must have mailboxes.
+ * `mail` sends the bytes to C as another worker would; the server must have mailboxes.
  *
- * Time stands still but in `pass`; what is due on the way happens at its moment. Work that may
- * block is done before the next command, unless `helpers` lets each piece take MS, or has no
- * thread: then it is done at once, in the way. `drain` is TERM, twice at once; drainTimeout passes
- * like all time. `fail` lets the Nth allocation, new stack, channel that begins to wait, or
- * operation on a file from then on fail, or, scarce, the next N allocations. Of a cold disk nothing
- * is in memory: what it has takes work that may block. `short`: from then on nobody can be taken,
- * for lack of what the error means; then they wait, as all do who come too many. `linger`: the
- * server reads what a client still sends before it closes, as it does on sockets; else it closes at
- * once.
+ * Time passes only in `pass`; each deadline on the way comes at its moment. Work that may block is
+ * done before the next command. `helpers MS` lets each job take that long; with `helpers none` the
+ * loop does the work itself. `drain` is TERM; two in a row end the drain; drainTimeout passes like
+ * all time. `fail` lets the Nth allocation, stack, channel that begins to wait or file operation
+ * from then on fail; `fail scarce` the next N allocations. With `disk cold` no file is in memory,
+ * so that reading one is work that may block. After `short`, accepting fails with the error, and
+ * new clients wait as those beyond `clients` do. With `linger on` the server reads what a client
+ * still sends before it closes, as on sockets; otherwise it closes at once.
  *
- * `complete later`: from then on receives, sends, accepts and closes complete only by `complete K`,
- * which completes the Kth (from 0) of those that can, in the order of conversations, with at most
- * so many bytes; `now`: all do, and those that follow at once.
+ * After `complete later`, receives, sends, accepts and closes complete only by `complete K`. It
+ * completes the Kth, from 0, of those that can complete, in the order of conversations, with at
+ * most BYTES bytes. `complete now` completes them all, and later ones at once.
  *
- * At the end of stdin nothing is short any more, and every conversation gets eof; then time passes
- * until no action pauses or waits for work; then those whose client does not take the rest are
+ * At the end of stdin, shortages end and every conversation gets eof. Then time passes until no
+ * action pauses or waits for work. Then the conversations whose client does not read the rest are
  * reset. */
 #include "../loop/accept.h"
 #include "../loop/loop.h"
 #include "../platform/platform.h"
 #include "script.h"
 
-#define STEPS_ALL UINT32_MAX   /* of a stage: all have had their turn */
-enum { STEPS_WAKES = 100000 }; /* at the end: an action that never stops pausing ends with it */
-#define STEPS_LAST (25u * 60 * 60 * 1000) /* ms that may pass at the end */
+#define STEPS_ALL UINT32_MAX              /* in `next`: the stage has handled all */
+enum { STEPS_WAKES = 100000 };            /* pauses at the end, after which an action is given up */
+#define STEPS_LAST (25u * 60 * 60 * 1000) /* ms that pass at the end, at most */
 
 static struct {
     enum { STEPS_COMMANDS, STEPS_EOFS, STEPS_TIME, STEPS_RESETS, STEPS_DONE } stage;
-    uint32_t next; /* of a stage: whose turn it was; 0: it has just begun */
+    uint32_t next; /* in a stage: the conversation handled last; 0: none yet */
     bool passing;  /* time passes until then */
     uint32_t until;
     bool again; /* slots are used again */
@@ -155,7 +155,7 @@ static void steps_reset(struct script_client *client) {
     script_touch(client);
 }
 
-/* What is sent to a conversation that the server has closed reaches nobody. */
+/* Bytes for a conversation that the server has closed are dropped. */
 static void steps_mail(const struct nest__command *command) {
     const nest_session *s = script_session(command->who);
     if (nest__on_mailbox() == 0) {
@@ -181,7 +181,7 @@ static void steps_of_client(const struct nest__command *command) {
         if (next) {
             steps_refuse("no memory for this conversation");
         }
-        return; /* the server has closed it: nobody hears its client */
+        return; /* the server has closed it */
     }
     switch (command->verb) {
     case NEST__COMMAND_MAIL:
@@ -221,7 +221,7 @@ static void steps_command(void) {
 
 /* -- time */
 
-/* Time passes until something is due, at most until then. False: until then, nothing is. */
+/* Lets time pass until something is due, at most until then. False: nothing was due. */
 static bool steps_pass(uint32_t until) {
     uint32_t next = script_next_time();
     if (next == 0 || (int32_t)(next - until) > 0) {
@@ -234,7 +234,7 @@ static bool steps_pass(uint32_t until) {
 
 /* -- the end */
 
-/* Whether an action waits for time or work. */
+/* True: an action waits for time or work. */
 static bool steps_pausing(void) {
     for (; steps.next < script_taken; steps.next++) {
         const nest_session *s = script_session(steps.next + 1);
@@ -281,7 +281,7 @@ static void steps_end(void) {
         steps.next = STEPS_ALL;
         if (nest__slots_taken() == 0) {
             steps_to(STEPS_DONE);
-        } else if (!steps_pass(script_now + STEPS_LAST)) { /* else for work that is under way */
+        } else if (!steps_pass(script_now + STEPS_LAST)) { /* otherwise waits for running work */
             nest__say("%u conversations do not end", (unsigned)nest__slots_taken());
             script_status = 1;
             steps_to(STEPS_DONE);

@@ -1,10 +1,12 @@
-/* children.c: workers are forked, and their ends are counted.
+/* children.c: forks workers and counts how they end.
  *
- * Called by supervisor.c. State: the book of workers, in private memory: no worker can write to it.
- * Must not know how many are wanted (that is the policy's), nor how clients are served.
+ * Called by supervisor.c. State: the table of workers, in private memory, so that no worker can
+ * write to it. Must not know how many workers are wanted, which the policy decides, nor how clients
+ * are served.
  *
- * Opened is the sum of ended by reason and crashed: a worker's report says how its connections have
- * ended, and those that are open when it dies are crashed. */
+ * The number of opened connections is the sum of those that ended, by reason, and those that
+ * crashed. A worker's report counts the ended ones; those that are open when it dies are crashed.
+ */
 #include "children.h"
 #include "../platform/platform.h"
 #include "service_process.h"
@@ -15,14 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILDREN_WELL_MS = 10 * 1000 /* one that served as long did not die at once */ };
+enum { CHILDREN_WELL_MS = 10 * 1000 /* a worker that lived this long did not fail at once */ };
 
 static struct {
     struct nest__child *all;
     uint32_t most, free, live, seen;
     struct nest__backoff backoff;
-    int over;    /* the highest exit status of those that have ended in order; -1: none has */
-    bool failed; /* one that served many died during the stop */
+    int over;    /* the highest exit status of those that exited; -1: none has */
+    bool failed; /* a worker of many clients died during the stop */
 } children = {.over = -1};
 
 int nest__children_prepare(uint32_t most) {
@@ -75,8 +77,8 @@ void nest__children_signal(int signal) {
 /* -- forking -------------------------------------------------------------------------------------
  */
 
-/* 0, or -errno if there is no process. The policy is told before: the worker may be done before
- * the parent goes on. */
+/* 0, or -errno if the fork fails. The policy is told first, because the worker may end before the
+ * parent continues. */
 static int children_fork(void) {
     uint32_t worker = children.free;
     struct nest__child *child = &children.all[worker];
@@ -124,7 +126,7 @@ int nest__children_replenish(void) {
 /* -- ends ----------------------------------------------------------------------------------------
  */
 
-/* A worker that died although it serves many, or all: those that are open are lost. */
+/* Counts the end of a worker of many clients: its open connections are lost. */
 static void children_died_many(const struct nest__child *child, const struct nest__told *told,
                                int status) {
     uint64_t lost = told->ended[NEST_OPEN];
@@ -154,12 +156,12 @@ static void children_account_many(const struct nest__child *child, const struct 
     }
 }
 
-/* How the one connection of a worker has ended; NEST_OPEN: its worker took END along. */
+/* How a worker's only connection has ended; NEST_OPEN: the worker died before END. */
 static enum nest_reason children_reason(const struct nest__told *told) {
     enum nest_reason reason = NEST_OPEN;
     for (unsigned i = NEST_OPEN + 1; i < NEST_REASONS; i++) {
         if (told->ended[i] > 1 || (told->ended[i] == 1 && reason != NEST_OPEN)) {
-            return NEST_OPEN; /* nothing that one connection can be */
+            return NEST_OPEN; /* impossible for one connection */
         }
         reason = told->ended[i] == 1 ? (enum nest_reason)i : reason;
     }
@@ -178,7 +180,7 @@ static void children_account_one(const struct nest__child *child, const struct n
     }
 }
 
-/* It closed its report and counted no end, so it never had a connection. */
+/* The worker closed its report and counted no end, so it never had a connection. */
 static bool children_unused(const struct nest__told *told) {
     uint64_t ended = 0;
     for (unsigned i = NEST_OPEN; i < NEST_REASONS; i++) {
@@ -187,7 +189,7 @@ static bool children_unused(const struct nest__told *told) {
     return told->over && ended == 0;
 }
 
-/* True: it died before it had a client, and should not have. */
+/* Counts how a worker ended. True: it failed before it had a client. */
 static bool children_account(uint32_t worker, int status) {
     const struct nest__child *child = &children.all[worker];
     struct nest__told told = nest__report_read(worker);
@@ -215,7 +217,7 @@ void nest__children_reap(void) {
         }
         for (uint32_t worker = 0; worker < children.seen; worker++) {
             struct nest__child *child = &children.all[worker];
-            if (child->pid == pid) { /* else a child of start-up code */
+            if (child->pid == pid) { /* otherwise it is a child of start-up code */
                 if (children_account(worker, status)) {
                     failed = pid;
                     failure = status;
@@ -232,7 +234,7 @@ void nest__children_reap(void) {
             }
         }
     }
-    if (failed != 0) { /* once, however many died together */
+    if (failed != 0) { /* one message, however many died together */
         bool first = children.backoff.failures == 0;
         uint32_t delay = nest__backoff_more(&children.backoff);
         if (first) {

@@ -1,4 +1,4 @@
-/* children.h: the supervisor's book of its workers. Between the files of the supervisor and
+/* children.h: the supervisor's table of its workers, for the files of the supervisor and for
  * policies. */
 #ifndef NEST_WORKERS_CHILDREN_H
 #define NEST_WORKERS_CHILDREN_H
@@ -13,27 +13,27 @@ struct nest__child {
 };
 
 int nest__children_prepare(uint32_t most); /* 0 or -ENOMEM */
-/* Forks what the policy wants, or the next time when failures have been waited for. ms until then;
- * -1: it wants none. */
+/* Forks as many workers as the policy wants. After failures it waits first: returns the ms until
+ * the next call; -1: no worker is wanted. */
 int nest__children_replenish(void);
-void nest__children_hurry(void); /* the next try need not wait */
+void nest__children_hurry(void); /* lets the next call fork without waiting */
 void nest__children_reap(void);
 void nest__children_signal(int signal);
 uint32_t nest__children_most(void);
 uint32_t nest__children_live(void);
 uint32_t nest__children_seen(void); /* numbers below this one have been used */
 const struct nest__child *nest__child(uint32_t worker);
-/* The highest exit status of workers of many clients that have ended in order. -1: none has. */
+/* The highest exit status of workers of many clients; -1: none has exited. */
 int nest__children_over(void);
 bool nest__children_failed(void); /* a worker that served many died during the stop */
 
 /* -- phases.c */
-void nest__stop_asked(void); /* by TERM, or its like */
-/* What is due of the stop. ms until the next step; -1: none. */
+void nest__stop_asked(void); /* by TERM or INT */
+/* Does the steps of the stop that are due. Returns the ms until the next one; -1: none. */
 int nest__stop_advance(void);
 void nest__stop_greet(void);  /* workers that serve many hear of all stops before their fork */
 void nest__reload_tell(void); /* workers read the configuration again */
-/* How often they were told to. In a child: before its fork, whatever the orders say by now. */
+/* How often workers were told to reload. In a child: up to its fork. */
 uint32_t nest__reloads_told(void);
 void nest__orders_publish(void);
 
@@ -44,7 +44,7 @@ void nest__child_release(void);
 
 /* -- exits.c: words on how workers end */
 void nest__exit_text(int status, char text[64]); /* "exited with status 1" */
-/* `delay`: ms until the next is forked. */
+/* `delay`: ms until the next fork. */
 void nest__say_died_serving_many(pid_t, int status, uint64_t lost, bool killed, uint32_t delay);
 void nest__say_died_serving_one(pid_t, int status);
 void nest__say_died_idle(pid_t, int status, uint32_t delay);
@@ -57,7 +57,7 @@ struct nest__backoff { /* zeroed: nothing has failed */
     uint32_t failures; /* in a row */
     uint64_t not_before;
 };
-/* One more has failed. ms until the next try. */
+/* Counts a failure. Returns the ms until the next try. */
 uint32_t nest__backoff_more(struct nest__backoff *);
 /* ms until the next try; 0: now. */
 int nest__backoff_left(const struct nest__backoff *);

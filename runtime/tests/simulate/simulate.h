@@ -1,11 +1,11 @@
 /* simulate.h: what the files of the simulation share.
  *
- * draw.c draws what clients do and stands in place of poller/command.c; print.c prints it; talk.c
- * knows what a conversation has sent and must be answered; acts.c are the server's actions, each
- * checked against it; lines.c are the further channels that they open; moments.c knows when things
- * are due; reload.c draws the configuration, and knows what of it has held when; newcomers.c looks
- * at who is taken; records.c at what the engine keeps. All of it is one unit with the runtime, so
- * that nothing is hidden from it. */
+ * draw.c draws what clients do, in place of poller/command.c. print.c prints it. talk.c models a
+ * conversation: what was sent, and which replies are due. acts.c has the server's actions and
+ * checks each against that model. lines.c models the further channels that actions open. moments.c
+ * checks deadlines. reload.c draws configurations, and knows which one applied when. newcomers.c
+ * checks which clients are accepted, records.c what the engine keeps in memory. The simulation and
+ * the runtime are one compilation unit, so that it can read all state. */
 #ifndef NEST_SIMULATE_H
 #define NEST_SIMULATE_H
 
@@ -45,15 +45,15 @@ struct sim_message {
     uint8_t rule;
     bool broken;   /* LINE: without a line of at most max bytes */
     uint32_t at;   /* in talk.in */
-    uint32_t head; /* what the rule takes; WRONG, LONG: with so many the server must have ended */
-    uint32_t body; /* what the action takes */
-    uint32_t tail; /* framing message: what nobody takes */
+    uint32_t head; /* bytes that the rule matches; WRONG, LONG: the server must end by this many */
+    uint32_t body; /* bytes that the action reads */
+    uint32_t tail; /* framing message: bytes that are skipped */
     uint32_t number;
     uint32_t name, version; /* of a file */
     uint8_t parts[3];       /* PARTS: their lengths */
 };
 
-struct sim_log { /* who has come how far when: at positions[i] since times[i], ascending */
+struct sim_log { /* when each position was reached, ascending */
     uint32_t first, count, cap;
     struct {
         uint32_t position, time;
@@ -82,27 +82,27 @@ struct sim_talk {          /* one conversation */
     uint8_t *in;
     uint32_t in_n, sent;
     bool eof, reset;
-    uint64_t room; /* what the client still takes; UINT64_MAX: all */
-    uint32_t calm; /* draws until it does something again */
+    uint64_t room; /* bytes that the client still reads; UINT64_MAX: all */
+    uint32_t calm; /* draws until the client acts again */
     /* what the server must do */
     struct sim_message messages[SIM_MESSAGES];
-    uint32_t count, at; /* the next to be taken */
-    uint32_t taken;     /* of in, by rules and by actions */
-    uint8_t *want;      /* what the actions replied; got: of it the client has; said: the engine has
-                           promised to deliver up to there */
+    uint32_t count, at; /* the next message */
+    uint32_t taken;     /* bytes of `in` consumed by rules and actions */
+    uint8_t *want;      /* the replies; got: bytes that the client has; said: bytes that the
+                           engine has promised to deliver */
     size_t want_n, want_cap, got, said;
-    enum nest_reason end; /* that its END must say next; NEST_OPEN: any that is justified */
-    bool astray;          /* what is unread is the rest of a body */
+    enum nest_reason end; /* the reason that END must get; NEST_OPEN: any justified one */
+    bool astray;          /* the unread bytes are the rest of a body */
     bool dead;            /* no pattern rule is active */
     bool mode_tick, mode_late;
     int failed;        /* errno of the first directive of this action that failed */
     bool acting, over; /* over: END has begun */
-    uint32_t faults;   /* that had struck before it was opened */
-    uint64_t took;     /* of the body, by its action */
-    bool file_cut;     /* a file reply broke off */
-    bool getting;      /* what is replied is a file: */
+    uint32_t faults;   /* faults injected before it was opened */
+    uint64_t took;     /* bytes of the body that its action read */
+    bool file_cut;     /* a file reply was cut short */
+    bool getting;      /* a file is the reply: */
     uint8_t file_mark[5];
-    uint64_t direct; /* bytes of it that went past the queue, and were not told of yet */
+    uint64_t direct; /* bytes of it that were sent past the queue and not reported yet */
     uint32_t file, file_n, file_at_first; /* its version, how much, and what was there before */
     uint32_t starts, ends;
     uint32_t kept;
@@ -113,15 +113,15 @@ struct sim_talk {          /* one conversation */
     bool idle_own;                  /* idle limit of its own: */
     uint32_t idle;                  /* 0: none */
     uint32_t point, drained;        /* read point; when the queue was last found empty */
-    uint32_t paused;                /* since when output waits at a read point, if it does */
-    uint32_t filled;                /* since when output waits at all, if it does */
-    bool is_paused, out;            /* out: some was queued after the last step */
-    uint32_t since; /* when the unfinished message was first looked at, less pauses */
+    uint32_t paused;                /* start of waiting for output at a read point */
+    uint32_t filled;                /* start of waiting for output */
+    bool is_paused, out;            /* out: output was queued after the last step */
+    uint32_t since; /* when matching of the unfinished message began, without pauses */
     bool unfinished;
     bool worked, worked_before; /* an action has waited for work, until work_ended */
     uint32_t work_ended;
     bool told;    /* of a stop, while its action waited */
-    bool late;    /* accepted during the stop: it is told when it would wait */
+    bool late;    /* accepted during the stop, of which it is told before it waits */
     bool lingers; /* since */
     uint32_t lingers_from;
     enum sim_wait wait;
@@ -140,14 +140,14 @@ struct sim_line {          /* a further channel, and its other side */
     uint32_t sent;
     bool eof, reset;
     uint64_t room;
-    /* what the action has read; what it has written, and what of that has come */
+    /* bytes that the action has read; that it has written; that have arrived */
     uint32_t read;
     uint64_t want, got;
-    uint32_t filled; /* since when some has not come, */
-    uint32_t moved;  /* and when a part of it last came */
+    uint32_t filled; /* when output began to wait, */
+    uint32_t moved;  /* and when some of it last arrived */
     bool closing;    /* closed by its action, or by the end of its session; */
-    bool dropped;    /* some of what it has written need not come */
-    bool lost;       /* an operation has failed: it carries nothing any more */
+    bool dropped;    /* some of its output need not arrive */
+    bool lost;       /* an operation has failed, and it can no longer be used */
     uint32_t faults; /* that had struck before it was opened */
 };
 
