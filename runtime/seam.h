@@ -171,15 +171,24 @@ struct nest__config {
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    uint32_t helpers;      /* maximum number of helper threads of a loop, >= 1 */
-    const char *file_root; /* "": the working directory */
-    const char *user;      /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
-    const char *chroot;    /* their root directory; NULL or "": no other */
+    _Atomic uint32_t dispatchers; /* loops, each in a process; 0: one for each processor */
+    uint32_t helpers;             /* maximum number of helper threads of a loop, >= 1 */
+    const char *file_root;        /* "": the working directory */
+    const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
+    const char *chroot; /* their root directory; NULL or "": no other */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
 enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
 extern struct nest__config nest__config;
-enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES, NEST__DURATION };
+enum { NEST__DISPATCHERS_MOST = 64 }; /* the largest `dispatchers`; as in the table of options */
+enum nest__option_kind {
+    NEST__NUMBER,
+    NEST__COUNT, /* a number, or `auto`, which is 0 */
+    NEST__SIZE,
+    NEST__TEXT,
+    NEST__ADDRESSES,
+    NEST__DURATION
+};
 struct nest__option { /* generated from the compiler's table of options */
     const char *name;
     enum nest__option_kind kind;
@@ -588,7 +597,11 @@ void nest__cut_add(uint64_t clients);
  * if there is an error, none of them, and reports what it did. With threads it may be called at any
  * time, because these options are atomic. Elsewhere it is called while no action reads one. */
 void nest__config_reload(void);
-void nest__config_follow(void); /* the same without the report, which another process makes */
+/* The two halves of it: apply reads and changes, and reports errors. applied reports the changes;
+ * `all`: every worker has followed. */
+void nest__config_apply(void);
+void nest__config_applied(bool all);
+void nest__config_follow(void); /* in a worker: reads and changes; the supervisor reports */
 /* Sends a message to systemd (sd_notify(3)): lines such as "READY=1", "STOPPING=1", "WATCHDOG=1".
  * Has no effect without systemd. */
 void nest__notify(const char *state);

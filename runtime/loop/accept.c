@@ -5,6 +5,7 @@
  * know where connections come from, nor how listeners are armed. */
 #include "accept.h"
 #include "loop.h"
+#include "share.h"
 #include "wheel.h"
 
 #include <errno.h>
@@ -19,7 +20,11 @@ static _Atomic uint32_t accept_said;
 
 void nest__accept_open(bool on) {
     struct nest__accept *accept = &nest__accept;
-    if (on == accept->open || (on && (accept->scarce || accept->done))) {
+    if (on && (accept->scarce || accept->done)) {
+        return;
+    }
+    on = on && nest__share_listens();
+    if (on == accept->open) {
         return;
     }
     accept->open = on;
@@ -52,10 +57,16 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
         nest__accept_open(false);
         return NULL;
     }
+    if (!nest__share_take()) {
+        nest__slot_give(s, false);
+        nest__accept_open(true); /* listens no more, unless a place is free by now */
+        return NULL;
+    }
     *error = nest__accept.open ? nest__take(listener, arrival, true) : -EAGAIN;
     if (*error == 0) {
         return s;
     }
+    nest__share_give();
     nest__slot_give(s, false);
     if (*error == -EMFILE || *error == -ENFILE || *error == -ENOMEM || *error == -ENOBUFS) {
         nest__accept_pause(*error);
@@ -85,9 +96,10 @@ void nest__accept_listener(unsigned index) {
     loop->accepting = 0;
     nest_session *s = accept_take(&nest__listeners[index], &arrival, &error);
     if (s != NULL) {
+        nest__accept_open(true);
         /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
          * completions. */
-        if (nest__poller_crowded() && taken < ACCEPT_TOGETHER) {
+        if (nest__accept.open && nest__poller_crowded() && taken < ACCEPT_TOGETHER) {
             loop->accepts = taken + 1;
             loop->accepting = index + 1;
         }
@@ -101,11 +113,24 @@ void nest__accept_listener(unsigned index) {
     }
 }
 
+void nest__accept_reload(void) {
+    bool stays = nest__share_reload();
+    if (nest__stopping()) {
+        return;
+    }
+    if (!stays) {
+        nest__accept_open(false);
+    }
+    nest__accept.done = !stays;
+    nest__accept_open(stays);
+}
+
 void nest__accept_only(void) {
     struct nest__arrival arrival = {0};
     nest_session *s = nest__take_only(&arrival, true) ? nest__slot_take() : NULL;
     nest__accept.done = true;
     if (s != NULL) {
+        (void)nest__share_take();
         accept_begin(s, &arrival);
     }
 }

@@ -54,7 +54,7 @@ void nest__loop_stop(enum nest__stop_event event) {
 
 void nest__stop_requested(int64_t count) {
     if (count >= NEST__RELOAD) {
-        nest__config_reload();
+        nest__accept_reload();
     }
     for (uint32_t stops = (uint32_t)count; stops > 0; stops--) {
         nest__loop_stop(NEST__STOP_REQUESTED);

@@ -16,7 +16,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { SYSTEM_DESCRIPTORS = 64 }; /* beside the clients': listeners, libraries, the user's files */
+enum {
+    SYSTEM_DESCRIPTORS = 64 + NEST__DISPATCHERS_MOST
+}; /* beside the clients': listeners, libraries, the user's files */
 
 static struct {
     int signals; /* its counter holds requests: stops in the lower half, reloads above */

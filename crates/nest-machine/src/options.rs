@@ -230,6 +230,12 @@ pub const OPTIONS: &[OptionInfo] = &[
         "5s",
         "how long a stopping server lets its clients finish",
     ),
+    live(
+        "dispatchers",
+        Value::Count { most: 64 },
+        "1",
+        "how many loops an event server has, each in a process; auto: one for each processor",
+    ),
     o(
         "helpers",
         Value::Number { least: 1, most: 64 },
@@ -271,7 +277,6 @@ pub const OPTIONS: &[OptionInfo] = &[
     o("preforkServer", Value::Later, "", false, ""),
     o("uringServer", Value::Later, "", false, ""),
     o("fiberServer", Value::Later, "", false, ""),
-    o("dispatchers", Value::Later, "", true, ""),
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
     o("fileCache", Value::Later, "", true, ""),
@@ -377,6 +382,7 @@ pub fn settle(
             Value::Flag if info.name == "caseless" => settings.caseless = true,
             Value::Flag | Value::Word(_) | Value::Later => {}
             Value::Number { .. }
+            | Value::Count { .. }
             | Value::Size { .. }
             | Value::Duration
             | Value::Text
