@@ -75,11 +75,8 @@ void nest__supervisor_wake(void) {
 }
 
 const char *nest__crash_consequence(void) {
-    if (supervisor.pid == 0) {
-        return "the server ends";
-    }
-    return nest__children_most() == 1
-               ? "the server continues, but its other clients are disconnected"
+    return supervisor.pid == 0
+               ? "the server ends"
                : "the server continues, but the other clients of this process are disconnected";
 }
 
