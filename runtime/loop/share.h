@@ -14,7 +14,7 @@
 /* Whether the loop is to listen for new clients. False: it rests, and nest__share_fd becomes
  * readable when it should ask again. */
 bool nest__share_listens(void);
-/* Counts one more client. False: there are maxClients already, and nothing was counted. */
+/* Counts one more client. False: the loop is not to take one, and nothing was counted. */
 bool nest__share_take(void);
 void nest__share_give(void); /* one client less */
 /* How many clients all loops serve. */

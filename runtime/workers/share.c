@@ -124,6 +124,10 @@ bool nest__share_take(void) {
         share.clients++;
         return true;
     }
+    struct share_sum sum = share_sum();
+    if (!share_fits(&sum, share.clients)) {
+        return false;
+    }
     atomic_store(&share.own->clients, share.clients + 1);
     bool fits = share_sum().clients <= nest__config.max_clients;
     if (fits) {
