@@ -45,6 +45,7 @@ void nest__accept_pause(int error) {
 
 void nest__accept_resume(void) {
     nest__accept.scarce = false;
+    nest__share_insist();
     nest__accept_open(true);
 }
 
@@ -59,7 +60,10 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
     }
     if (!nest__share_take()) {
         nest__slot_give(s, false);
-        nest__accept_open(true); /* listens no more, unless a place is free by now */
+        nest__accept_open(true); /* listens no more, unless it may by now */
+        if (nest__share_yields()) {
+            nest__due_after(NEST__DUE_RETRY, NEST__SHARE_MS);
+        }
         return NULL;
     }
     *error = nest__accept.open ? nest__take(listener, arrival, true) : -EAGAIN;

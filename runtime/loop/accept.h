@@ -19,7 +19,7 @@ extern struct nest__accept nest__accept;
 void nest__accept_open(bool on);
 /* -errno: something has run short; no client is accepted for a while. */
 void nest__accept_pause(int error);
-void nest__accept_resume(void); /* that while is over */
+void nest__accept_resume(void); /* that while, or that of a loop that yields, is over */
 /* HUP. A loop that is one too many takes no client any more, and ends with its last one. */
 void nest__accept_reload(void);
 

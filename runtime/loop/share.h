@@ -2,8 +2,7 @@
  * listeners.
  *
  * A loop counts the clients that it serves. All loops together serve at most maxClients. A loop
- * that serves more clients than the others leaves new ones to them: it rests, and another loop
- * wakes it when it is to listen again. */
+ * that serves more clients than the others leaves new ones to them. */
 #ifndef NEST_LOOP_SHARE_H
 #define NEST_LOOP_SHARE_H
 
@@ -14,8 +13,14 @@
 /* Whether the loop is to listen for new clients. False: it rests, and nest__share_fd becomes
  * readable when it should ask again. */
 bool nest__share_listens(void);
-/* Counts one more client. False: the loop is not to take one, and nothing was counted. */
+/* Counts one more client. False: the loop is not to take one, and nothing was counted. Then
+ * nest__share_listens says whether it rests. */
 bool nest__share_take(void);
+/* Whether it rests because others have fewer clients. After NEST__SHARE_MS it insists: it listens,
+ * and takes the next client. */
+bool nest__share_yields(void);
+void nest__share_insist(void);
+enum { NEST__SHARE_MS = 20 };
 void nest__share_give(void); /* one client less */
 /* How many clients all loops serve. */
 uint32_t nest__share_clients(void);

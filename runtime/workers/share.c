@@ -9,10 +9,12 @@
  * count at the same time, the last one sees all others, so there are never more than maxClients;
  * two may both find one too many, and both try again.
  *
- * A loop listens while it has no more clients than the mean. One that stops listening first says so
- * and then adds up again; one that changes the sums first changes its count and then looks who
- * rests. So no loop rests that should listen, and at least one of them always should. State: the
- * descriptors that wake loops; this loop's number and count. */
+ * A loop that has more clients than the mean yields when a client comes: it rests for a moment, and
+ * takes the client only if no other loop has done so by then, because the others are busy or hang.
+ * With maxClients clients every loop rests. A loop that is to rest first says so and then adds up
+ * again; one that changes the sums first changes its count and then looks who rests, and wakes
+ * those that are to listen. So no loop rests for ever. State: the descriptors that wake loops; this
+ * loop's number and count, and whether it yields. */
 #include "dispatchers.h"
 
 #include "../platform/platform.h"
@@ -36,6 +38,8 @@ static struct {
     int *wakes;               /* eventfds, by worker */
     struct share_report *own; /* NULL: this process has no supervisor */
     uint32_t worker, clients;
+    bool yields;  /* it rests because others have fewer clients */
+    bool insists; /* it has rested, and takes the next client in any case */
 } share;
 
 static struct share_report *share_of(uint32_t worker) {
@@ -89,11 +93,13 @@ static struct share_sum share_sum(void) {
     return sum;
 }
 
-/* Whether a loop with so many clients is to take more. A stop leaves the clients in the queues to
- * any loop. */
-static bool share_fits(const struct share_sum *sum, uint32_t clients) {
-    return sum->clients < nest__config.max_clients &&
-           (nest__stopping() || (uint64_t)clients * sum->loops < sum->clients + sum->loops);
+static bool share_is_full(const struct share_sum *sum) {
+    return sum->clients >= nest__config.max_clients;
+}
+
+/* Whether a loop with so many clients has more than the others. */
+static bool share_is_above(const struct share_sum *sum, uint32_t clients) {
+    return (uint64_t)clients * sum->loops >= sum->clients + sum->loops;
 }
 
 static void share_wake(uint32_t worker) {
@@ -106,8 +112,8 @@ static void share_wake_others(void) {
     struct share_sum sum = share_sum();
     for (uint32_t worker = 0; worker < share.most; worker++) {
         const struct share_report *report = share_of(worker);
-        if (report != share.own && atomic_load(&report->rests) != 0 &&
-            share_fits(&sum, share_count(report))) {
+        if (report != share.own && atomic_load(&report->rests) != 0 && !share_is_full(&sum) &&
+            !share_is_above(&sum, share_count(report))) {
             share_wake(worker);
         }
     }
@@ -119,19 +125,26 @@ uint32_t nest__share_clients(void) {
     return share.own == NULL ? share.clients : (uint32_t)share_sum().clients;
 }
 
+/* A stop leaves the clients in the queues to any loop. */
+static bool share_yields(void) {
+    struct share_sum sum = share_sum();
+    return !share.insists && !nest__stopping() && share_is_above(&sum, share.clients);
+}
+
 bool nest__share_take(void) {
     if (share.own == NULL) {
         share.clients++;
         return true;
     }
-    struct share_sum sum = share_sum();
-    if (!share_fits(&sum, share.clients)) {
+    share.yields = share_yields();
+    if (share.yields) {
         return false;
     }
     atomic_store(&share.own->clients, share.clients + 1);
     bool fits = share_sum().clients <= nest__config.max_clients;
     if (fits) {
         share.clients++;
+        share.insists = false;
     } else {
         atomic_store(&share.own->clients, share.clients);
     }
@@ -147,21 +160,34 @@ void nest__share_give(void) {
     }
 }
 
+static bool share_rests(void) {
+    struct share_sum sum = share_sum();
+    return share_is_full(&sum) || (share.yields && share_is_above(&sum, share.clients));
+}
+
 bool nest__share_listens(void) {
     if (share.own == NULL) {
         return true;
     }
-    struct share_sum sum = share_sum();
-    bool fits = share_fits(&sum, share.clients);
-    if (!fits) {
+    bool rests = share_rests();
+    if (rests) {
         atomic_store(&share.own->rests, 1);
-        sum = share_sum();
-        fits = share_fits(&sum, share.clients);
+        rests = share_rests();
     }
-    if (fits && atomic_load(&share.own->rests) != 0) {
+    if (!rests && atomic_load(&share.own->rests) != 0) {
         atomic_store(&share.own->rests, 0);
     }
-    return fits;
+    share.yields = share.yields && rests;
+    return !rests;
+}
+
+bool nest__share_yields(void) {
+    return share.yields;
+}
+
+void nest__share_insist(void) {
+    share.insists = share.yields;
+    share.yields = false;
 }
 
 int nest__share_fd(void) {

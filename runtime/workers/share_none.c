@@ -21,6 +21,13 @@ bool nest__share_take(void) {
     return true;
 }
 
+bool nest__share_yields(void) {
+    return false;
+}
+
+void nest__share_insist(void) {
+}
+
 void nest__share_give(void) {
 }
 
