@@ -23,11 +23,14 @@ uint32_t nest__dispatchers(void) {
     return most != 0 && wanted > most ? most : wanted;
 }
 
-/* HUP may change the number up to the number of processors, or of the first configuration. */
-int nest__dispatchers_prepare(void) {
+uint32_t nest__dispatchers_most(void) {
     uint32_t most = nest__config.dispatchers, processors = nest__processors();
     most = most < processors ? processors : most;
-    most = most > NEST__DISPATCHERS_MOST ? NEST__DISPATCHERS_MOST : most;
+    return most > NEST__DISPATCHERS_MOST ? NEST__DISPATCHERS_MOST : most;
+}
+
+int nest__dispatchers_prepare(void) {
+    uint32_t most = nest__dispatchers_most();
     int error = nest__supervisor_prepare(most);
     if (error == 0 && (error = nest__share_prepare(most)) != 0) {
         nest__say("cannot start: %s", strerror(-error));

@@ -5,6 +5,10 @@
 #include "dispatchers.h"
 #include "supervisor.h"
 
+uint32_t nest__dispatchers_most(void) {
+    return 1;
+}
+
 int nest__dispatchers_prepare(void) {
     return nest__supervisor_prepare(1);
 }

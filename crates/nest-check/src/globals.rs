@@ -58,16 +58,17 @@ impl Checker<'_> {
         let selectable = MODELS.iter().filter(|model| !model.option.is_empty());
         let right = selectable.filter(|model| kept(model, false, write.guard) == Kept::Right);
         let several = m.settings.several();
-        let right: Vec<String> = right
-            .map(|model| match several && model.dispatchers {
-                true => format!("{} model with one dispatcher", model.name),
-                false => format!("{} model", model.name),
-            })
-            .collect();
+        let right: Vec<&str> = right.map(|model| model.name).collect();
+        let one = right.contains(&m.settings.model.row().name);
+        let one = if several && one {
+            " with one dispatcher"
+        } else {
+            ""
+        };
         let models = match right.as_slice() {
             [] => "it is right in no model".to_string(),
-            [one] => format!("it is right only in the {one}"),
-            some => format!("it is right in the {}", some.join(" and the ")),
+            [only] => format!("it is right only in the {only} model{one}"),
+            some => format!("it is right in the {} models{one}", some.join(" and ")),
         };
         let instead = match found {
             Kept::Copies => "share memory that start-up code maps with MAP_SHARED",
