@@ -147,6 +147,7 @@ parts! {
         "platform/files.c" With(Feature::Files);
     }
     "file" {
+        "file/access.h" With(Feature::Files);
         "file/file.h" With(Feature::Files);
         "file/root.c" With(Feature::Files);
         "file/home.c" With(Feature::Files);

@@ -9,8 +9,8 @@
 /* How many loops there are to be: the option, or one for each processor, at most nest__share_most.
  */
 uint32_t nest__dispatchers(void);
-/* Numbers of workers are below this one. HUP may change the option up to the number of processors, or
- * to its value at the start. */
+/* Numbers of workers are below this one. HUP may change the option up to the number of processors,
+ * or to its value at the start. */
 uint32_t nest__dispatchers_most(void);
 /* At the preparation of the worker model. 0, or -errno and said why. */
 int nest__dispatchers_prepare(void);

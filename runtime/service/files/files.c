@@ -6,6 +6,7 @@
  * work. */
 #include "files.h"
 #include "../../engine/engine.h"
+#include "../../file/access.h"
 
 #include <errno.h>
 #include <stdlib.h>
