@@ -118,15 +118,11 @@ void nest__accept_listener(unsigned index) {
 }
 
 void nest__accept_reload(void) {
-    bool stays = nest__share_reload();
-    if (nest__stopping()) {
-        return;
+    bool leaves = !nest__share_reload();
+    if (leaves != nest__accept.done && !nest__stopping() && nest__poller_listens()) {
+        nest__accept.done = leaves;
+        nest__accept_open(!leaves);
     }
-    if (!stays) {
-        nest__accept_open(false);
-    }
-    nest__accept.done = !stays;
-    nest__accept_open(stays);
 }
 
 void nest__accept_only(void) {
