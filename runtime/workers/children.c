@@ -201,7 +201,7 @@ static bool children_unused(const struct nest__told *told) {
 static bool children_account(uint32_t worker, int status) {
     const struct nest__child *child = &children.all[worker];
     struct nest__told told = nest__report_read(worker);
-    bool served = nest__policy_gone(worker) && !children_unused(&told);
+    bool served = nest__policy_gone(worker);
     if (nest__policy_many) {
         if (told.spoiled) {
             nest__say_spoiled(child->pid);
@@ -209,7 +209,7 @@ static bool children_account(uint32_t worker, int status) {
         children_account_many(child, &told, status, served);
         return false;
     }
-    if (served) {
+    if (served && !children_unused(&told)) {
         children_account_one(child, &told, status);
         return false;
     }

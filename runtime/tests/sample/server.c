@@ -88,6 +88,8 @@ const struct nest__option nest__options[] = {
      true},
     {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port", false},
     {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name", true},
+    {"dispatchers", NEST__COUNT, &nest__config.dispatchers, 1, NEST__DISPATCHERS_MOST, "1", "loops",
+     true},
     {"user", NEST__TEXT, &nest__config.user, 0, 0, "", "who serves", false},
     {"chroot", NEST__TEXT, &nest__config.chroot, 0, 0, "", "their root directory", false},
     {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 0, NULL, "where it listens", false},
