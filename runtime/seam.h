@@ -254,7 +254,7 @@ enum {
     NEST__WAITING = 4 /* a loop's action waits */,
     NEST__READY = 8 /* in the ready list */,
     NEST__STOPPING = 16 /* the server stops */,
-    NEST__UNREAD = 32 /* input was left when the session ended */,
+    NEST__UNREAD = 32 /* input is left, or the client may still be sending: close by lingering */,
     NEST__LINGERING = 64 /* ended and all output sent; waits only for the client to close */,
     NEST__EXPIRED = 128 /* a wait of this action reached its deadline: ends with NEST_TIMEOUT */
 };
