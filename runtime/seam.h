@@ -4,8 +4,8 @@
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
  * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
- *                                                             nest__chan_pending, nest__peer_text,
- *                                                             files, platform
+ *                                                             nest__chan_pending, _unsent,
+ *                                                             nest__peer_text, files, platform
  * channel/        channel.h, queue.h                          platform
  * loop/           nest__wait, nest__stopping, nest__cut       engine, pollers, channels, listener
  * poller/         poller.h, nest__push, nest__now             loop, engine's queue, channels
@@ -171,10 +171,11 @@ struct nest__config {
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    uint32_t helpers;      /* maximum number of helper threads of a loop, >= 1 */
-    const char *file_root; /* "": the working directory */
-    const char *user;      /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
-    const char *chroot;    /* their root directory; NULL or "": no other */
+    _Atomic uint32_t minimum_rate; /* bytes a second; 0: none */
+    uint32_t helpers;              /* maximum number of helper threads of a loop, >= 1 */
+    const char *file_root;         /* "": the working directory */
+    const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
+    const char *chroot; /* their root directory; NULL or "": no other */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
 enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
@@ -496,6 +497,8 @@ int nest__push(nest_session *, struct nest__chan *);
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
 /* Whether a NEST__INPUT would return bytes at once. Makes a system call. False at end of file. */
 bool nest__chan_pending(const struct nest__chan *);
+/* How many bytes the system holds that the client has not acknowledged. Makes a system call. */
+uint64_t nest__chan_unsent(const struct nest__chan *);
 void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* the client's address */
 
 /* -- files below fileRoot: descriptors and bytes, no session, no model. These functions may block;
