@@ -4,8 +4,8 @@
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
  * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
- *                                                             nest__chan_pending, nest__peer_text,
- *                                                             files, platform
+ *                                                             nest__chan_pending, _unsent,
+ *                                                             nest__peer_text, files, platform
  * channel/        channel.h, queue.h                          platform
  * loop/           nest__wait, nest__stopping, nest__cut       engine, pollers, channels, listener
  * poller/         poller.h, nest__push, nest__now             loop, engine's queue, channels
@@ -171,9 +171,10 @@ struct nest__config {
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    _Atomic uint32_t dispatchers; /* loops, each in a process; 0: one for each processor */
-    uint32_t helpers;             /* maximum number of helper threads of a loop, >= 1 */
-    const char *file_root;        /* "": the working directory */
+    _Atomic uint32_t minimum_rate; /* bytes a second; 0: none */
+    _Atomic uint32_t dispatchers;  /* loops, each in a process; 0: one for each processor */
+    uint32_t helpers;              /* maximum number of helper threads of a loop, >= 1 */
+    const char *file_root;         /* "": the working directory */
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
 };
@@ -263,7 +264,7 @@ enum {
     NEST__WAITING = 4 /* a loop's action waits */,
     NEST__READY = 8 /* in the ready list */,
     NEST__STOPPING = 16 /* the server stops */,
-    NEST__UNREAD = 32 /* input was left when the session ended */,
+    NEST__UNREAD = 32 /* input is left, or the client may still be sending: close by lingering */,
     NEST__LINGERING = 64 /* ended and all output sent; waits only for the client to close */,
     NEST__EXPIRED = 128 /* a wait of this action reached its deadline: ends with NEST_TIMEOUT */
 };
@@ -505,6 +506,8 @@ int nest__push(nest_session *, struct nest__chan *);
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
 /* Whether a NEST__INPUT would return bytes at once. Makes a system call. False at end of file. */
 bool nest__chan_pending(const struct nest__chan *);
+/* How many bytes the system holds that the client has not acknowledged. Makes a system call. */
+uint64_t nest__chan_unsent(const struct nest__chan *);
 void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* the client's address */
 
 /* -- listener -------------------------------------------------------------------------------- */

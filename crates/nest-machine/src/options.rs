@@ -210,7 +210,16 @@ pub const OPTIONS: &[OptionInfo] = &[
         "writeTimeout",
         Value::Duration,
         "30s",
-        "how long output may wait for its client",
+        "how long a client may take nothing of what it is sent",
+    ),
+    live(
+        "minimumRate",
+        Value::Size {
+            least: 0,
+            most: 1024 * M,
+        },
+        "0",
+        "bytes a second that a client must take of output that waits, over 10s; 0: any",
     ),
     live(
         "idleTimeout",

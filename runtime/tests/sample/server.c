@@ -97,6 +97,8 @@ const struct nest__option nest__options[] = {
      "for a message", true},
     {"writeTimeout", NEST__DURATION, &nest__config.write_timeout, 1, NEST__LONGEST, "30s",
      "for output", true},
+    {"minimumRate", NEST__SIZE, &nest__config.minimum_rate, 0, 1u << 30, "0", "bytes a second",
+     true},
     {"idleTimeout", NEST__DURATION, &nest__config.idle_timeout, 1, NEST__LONGEST, "5m",
      "between messages", true},
     {"lingerTimeout", NEST__DURATION, &nest__config.linger_timeout, 1, NEST__LONGEST, "2s",
