@@ -18,7 +18,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from runner import process, scratch, timeouts, unread       # noqa: E402
-from runner.build import BuildError, bounded                # noqa: E402
+from runner.build import MODELS, BuildError, bounded        # noqa: E402
 from runner.case import Case, CaseError                     # noqa: E402
 from runner.suite import Suite                              # noqa: E402
 
@@ -104,7 +104,7 @@ def main():
         cases = []
         for page in request['pages']:
             try:
-                cases.append(Case(page, page, request['spec']))
+                cases.append(Case(page, page, request['spec'], MODELS))
             except (CaseError, OSError, ValueError) as error:
                 why = getattr(error, 'strerror', None) or error
                 say(page=page, seconds=0, cells=[told('page', 'failed', why)], heard=[])

@@ -33,6 +33,40 @@ fn a_conversation_is_held_in_every_model() {
 }
 
 #[test]
+fn a_page_may_name_its_models() {
+    let place = greet();
+    let named = |names: &str| {
+        let text = KNOWN.replace("greet.nest\n", &format!("greet.nest\nmodels: {names}\n"));
+        place.write("known.md", text);
+    };
+    let both = [
+        "test",
+        "--quick",
+        "--model",
+        "script",
+        "--model",
+        "event",
+        "greet.nest",
+    ];
+    named("event thread");
+    let ended = place.nest(&both).with_status(0);
+    ended
+        .out_has("skipped 1: the page names other models: event, thread")
+        .out_has("1 passed, 0 failed, 1 skipped");
+    named("script");
+    place
+        .nest(&[&both[..], &["--format", "json"]].concat())
+        .with_status(0)
+        .out_has("{\"cell\":\"script\",\"line\":null,\"outcome\":\"passed\"")
+        .out_has("{\"cell\":\"event\",\"line\":null,\"outcome\":\"skipped\"");
+    named("event threads");
+    place
+        .nest(&both)
+        .with_status(1)
+        .out_has("known.md:4: page\n    models: knows script, process, thread, event, not threads");
+}
+
+#[test]
 fn a_conversation_is_cut_and_the_servers_are_watched() {
     let place = greet();
     let ended = place.nest(&["test", "--model", "event", "--format", "json", "greet.nest"]);
