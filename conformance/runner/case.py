@@ -27,10 +27,10 @@ _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?
 class Case:
     """The contents of a case file: `diagnostics`, or `exit`, or `talk` with `traces`. `spec`: the
     specification of a server that is already built, whatever the page names. `known`: the models that
-    the page may name."""
+    the page may name. `write`: a client needs no trace."""
 
-    def __init__(self, path, name, spec=None, known=()):
-        self.path, self.name, self.known = path, name, known
+    def __init__(self, path, name, spec=None, known=(), write=False):
+        self.path, self.name, self.known, self.write = path, name, known, write
         self.files = {}         # name -> text, written into the specification's folder
         self.spec = None        # the specification's file name
         self.talk = []          # (client, step, argument), in order of execution
@@ -50,6 +50,7 @@ class Case:
         self.skips = {}         # listener -> reason
         self.models = []        # run only in these; empty: in all
         self.heard = []         # complete traces of the conversation that servers have produced
+        self.untraced = []      # clients for which the page has no trace
         self.given = spec
         self._read(Page(path))
 
@@ -147,7 +148,11 @@ class Case:
         for fence in page.fences:
             name = fence.word or ''
             if fence.kind == 'client' and name not in self.traces:
-                raise CaseError(f'client {_who(name)} has no trace', fence.line)
+                if not self.write:
+                    advice = '; nest test --write adds it' if self.given else ''
+                    raise CaseError(f'client {_who(name)} has no trace{advice}', fence.line)
+                if name not in self.untraced:
+                    self.untraced.append(name)
             if fence.kind == 'trace' and name not in clients:
                 raise CaseError(f'this is the trace of client {_who(name)}, and there is none',
                                 fence.line)
