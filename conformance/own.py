@@ -10,6 +10,7 @@ import faulthandler
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -17,8 +18,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from runner import process, scratch, timeouts, unread       # noqa: E402
-from runner.build import BuildError, bounded                # noqa: E402
+from runner import process, scratch, script, timeouts, trace, unread    # noqa: E402
+from runner.build import MODELS, BuildError, bounded        # noqa: E402
 from runner.case import Case, CaseError                     # noqa: E402
 from runner.suite import Suite                              # noqa: E402
 
@@ -48,9 +49,15 @@ class Told(Suite):
     """A run that reports in JSON."""
 
     def _report(self, case, cells, seconds):
+        written = bool(case.untraced) and all(outcome != 'failed' for _, outcome, _ in cells)
+        if written:
+            try:
+                add(case)
+            except OSError as error:
+                written, cells = False, [*cells, ('page', 'failed', f'it cannot be written: {error.strerror}')]
         self.counts['failed'] += any(outcome == 'failed' for _, outcome, _ in cells)
         say(page=case.name, seconds=round(seconds, 2), cells=[told(*cell) for cell in cells],
-            heard=[[entry(line) for line in lines] for lines in case.heard])
+            written=written, heard=[[entry(line) for line in lines] for lines in case.heard])
 
 
 def told(cell, outcome, reason):
@@ -69,6 +76,33 @@ def entry(line):
 def say(**what):
     """Prints a line to standard output."""
     print(json.dumps(what), flush=True)
+
+
+def record(case, server):
+    """Completes the traces of a page. Raises CaseError if the server does not do what it says."""
+    if case.untraced and case.reloads():
+        raise CaseError('without sockets the server reads no configuration again: write this trace by hand', 1)
+    if case.untraced and (wrong := script.record(case, server)):
+        raise CaseError(f'no trace is written: {wrong}')
+
+
+def add(case):
+    """Appends the traces that a page lacked. A reader sees the old page or the new one."""
+    with open(case.path, 'rb') as file:
+        page = file.read()
+    text = ''.join('\n' + trace.fence(client, case.traces[client]) for client in case.untraced)
+    line_end = b'\r\n' if b'\r\n' in page else b'\n'
+    if not page.endswith(b'\n'):
+        page += line_end
+    beside = f'{case.path}.{os.getpid()}.tmp'
+    try:
+        with open(beside, 'xb') as file:
+            file.write(page + text.encode().replace(b'\n', line_end))
+        shutil.copymode(case.path, beside)
+        os.replace(beside, case.path)
+    finally:
+        if os.path.exists(beside):
+            os.remove(beside)
 
 
 def follow():
@@ -104,10 +138,12 @@ def main():
         cases = []
         for page in request['pages']:
             try:
-                cases.append(Case(page, page, request['spec']))
+                case = Case(page, page, request['spec'], MODELS, request['write'])
+                record(case, request['servers'].get('script'))
+                cases.append(case)
             except (CaseError, OSError, ValueError) as error:
                 why = getattr(error, 'strerror', None) or error
-                say(page=page, seconds=0, cells=[told('page', 'failed', why)], heard=[])
+                say(page=page, seconds=0, cells=[told('page', 'failed', why)], written=False, heard=[])
         good = suite.run(cases, request['jobs']) and len(cases) == len(request['pages'])
         say(kept=temporary if request['keep'] else None)
     except (KeyboardInterrupt, BrokenPipeError):    # the caller has gone

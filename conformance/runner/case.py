@@ -26,10 +26,11 @@ _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?
 
 class Case:
     """The contents of a case file: `diagnostics`, or `exit`, or `talk` with `traces`. `spec`: the
-    specification of a server that is already built, whatever the page names."""
+    specification of a server that is already built, whatever the page names. `known`: the models that
+    the page may name. `write`: a client needs no trace."""
 
-    def __init__(self, path, name, spec=None):
-        self.path, self.name = path, name
+    def __init__(self, path, name, spec=None, known=(), write=False):
+        self.path, self.name, self.known, self.write = path, name, known, write
         self.files = {}         # name -> text, written into the specification's folder
         self.spec = None        # the specification's file name
         self.talk = []          # (client, step, argument), in order of execution
@@ -47,7 +48,9 @@ class Case:
         self.says = []          # patterns that must match the server's standard error
         self.crowd = True       # run the cells with several clients too
         self.skips = {}         # listener -> reason
+        self.models = []        # run only in these; empty: in all
         self.heard = []         # complete traces of the conversation that servers have produced
+        self.untraced = []      # clients for which the page has no trace
         self.given = spec
         self._read(Page(path))
 
@@ -108,19 +111,26 @@ class Case:
             self._beneath(fence)
 
     def _header(self, page):
-        given = {'spec': [], 'arguments': []}
+        given = {'spec': [], 'arguments': [], 'models': []}
         for line, word, text in page.headers:
             given[word].append((line, text))
         for word, there in given.items():
             if len(there) > 1:
                 named = ', '.join(text for _, text in there)
-                what = 'specifications' if word == 'spec' else 'lines of arguments'
+                what = 'specifications' if word == 'spec' else f'lines of {word}'
                 raise CaseError(f'it names {len(there)} {what}: {named}', there[1][0])
         for line, text in given['arguments']:
             try:
                 self.arguments = shlex.split(text)
             except ValueError as error:
                 raise CaseError(f'arguments: {error}', line) from None
+        for line, text in given['models']:
+            self.models = text.split()
+            if not self.known:
+                raise CaseError('a case of the suite is run in every model, so it must not name any', line)
+            for name in self.models:
+                if name not in self.known:
+                    raise CaseError(f'models: knows {", ".join(self.known)}, not {name}', line)
         for line, text in given['spec']:
             if len(text.split()) > 1:
                 raise CaseError(f'spec: takes one path, without blanks: {text}', line)
@@ -138,7 +148,11 @@ class Case:
         for fence in page.fences:
             name = fence.word or ''
             if fence.kind == 'client' and name not in self.traces:
-                raise CaseError(f'client {_who(name)} has no trace', fence.line)
+                if not self.write:
+                    advice = '; nest test --write adds it' if self.given else ''
+                    raise CaseError(f'client {_who(name)} has no trace{advice}', fence.line)
+                if name not in self.untraced:
+                    self.untraced.append(name)
             if fence.kind == 'trace' and name not in clients:
                 raise CaseError(f'this is the trace of client {_who(name)}, and there is none',
                                 fence.line)

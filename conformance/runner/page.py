@@ -12,7 +12,7 @@ MOST = 16 << 20         # the maximum size in bytes
 KINDS = ('nest', 'escaped', 'file', 'client', 'trace', 'exit', 'says', 'diagnostics', 'file-root',
          'bytes-root', 'file-after', 'bytes-after', 'file-link', 'file-absent', 'files-after')
 DIRECTIVES = ('cuts', 'crowd', 'skip', 'missing')
-HEADERS = ('spec', 'arguments')
+HEADERS = ('spec', 'arguments', 'models')
 _OPENS = re.compile(r'```([a-z-]+)(?:[ \t]+(\S+))?[ \t]*')
 _CLOSES = re.compile(r'```[ \t]*')
 _COMMENT = re.compile(r'(?<!`)<!--')

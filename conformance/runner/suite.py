@@ -74,6 +74,8 @@ class Suite:
 
     def _model(self, case, model):
         """[(cell, result, reason)] of one case in one model."""
+        if case.models and model not in case.models:
+            return [(model, 'skipped', f'the page names other models: {", ".join(case.models)}')]
         if model == 'script' and case.reloads():
             return [(model, 'skipped', 'a script has no configuration to read again')]
         if model != 'script' and 'sockets' in case.skips:

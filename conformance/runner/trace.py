@@ -86,8 +86,19 @@ def normal(lines):
     return out
 
 
+def without_replies(lines):
+    """The lines as a page expects them if its clients say what the replies are."""
+    return [('reply...',) if line[0] == 'reply' else line for line in normal(lines)]
+
+
+def fence(client, lines):
+    """The lines as a fence of a page."""
+    body = ['reply ...' if line == ('reply...',) else show(line, None) for line in normal(lines)]
+    return '\n'.join([f'```trace {client}'.rstrip(), *body, '```', ''])
+
+
 def show(line, limit=300):
-    """A line as text, shortened for humans."""
+    """A line as text, shortened for humans if there is a limit."""
     kind = line[0]
     if kind.startswith('reply') and len(line) == 2:
         text = f'{kind} {literal.escape(line[1])}'
@@ -97,7 +108,7 @@ def show(line, limit=300):
         text = ' '.join(('states',) + line[1] + ('last=' + line[2],))
     else:
         text = ' '.join(line)
-    if len(text) > limit:
+    if limit and len(text) > limit:
         text = f'{text[:limit]}... ({len(text)} characters)'
     return text
 

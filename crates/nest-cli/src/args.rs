@@ -115,6 +115,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  nest test login.nest\n  \
         nest test login.nest known.md --model event --quick\n  \
         nest test login.nest --min-coverage 90\n  \
+        nest test login.nest known.md --write\n  \
         nest test login.nest --generate\n\n\
         A test is a Markdown page with a line `spec: login.nest`, in the directory of the \
         specification, or in cases/ or tests/ below it.\n\n\
@@ -357,6 +358,9 @@ pub struct Test {
     /// How to print the results
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
+    /// Add traces to test pages that have none, from the behaviour of the server
+    #[arg(long, conflicts_with = "generate")]
+    pub write: bool,
     /// Write test pages for what is not covered, from the behaviour of the server
     #[arg(long, conflicts_with = "format")]
     pub generate: bool,

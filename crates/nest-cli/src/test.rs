@@ -59,7 +59,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     let runner = Runner::new();
     let models = models(&args.model, machine.features.contains(Feature::Inetd))?;
     let mut needed = models.clone();
-    if args.generate && !needed.iter().any(|model| model == SCRIPT) {
+    if (args.generate || args.write) && !needed.iter().any(|model| model == SCRIPT) {
         needed.push(SCRIPT.to_owned());
     }
     let built = build(args, &more, &needed);
@@ -87,6 +87,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         quick: args.quick,
         timeout: args.timeout.as_secs_f64(),
         keep: args.keep,
+        write: args.write,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let kept = if requested.pages.is_empty() {

@@ -33,6 +33,83 @@ fn a_conversation_is_held_in_every_model() {
 }
 
 #[test]
+fn a_page_may_name_its_models() {
+    let place = greet();
+    let named = |names: &str| {
+        let text = KNOWN.replace("greet.nest\n", &format!("greet.nest\nmodels: {names}\n"));
+        place.write("known.md", text);
+    };
+    let both = [
+        "test",
+        "--quick",
+        "--model",
+        "script",
+        "--model",
+        "event",
+        "greet.nest",
+    ];
+    named("event thread");
+    let ended = place.nest(&both).with_status(0);
+    ended
+        .out_has("skipped 1: the page names other models: event, thread")
+        .out_has("1 passed, 0 failed, 1 skipped");
+    named("script");
+    place
+        .nest(&[&both[..], &["--format", "json"]].concat())
+        .with_status(0)
+        .out_has("{\"cell\":\"script\",\"line\":null,\"outcome\":\"passed\"")
+        .out_has("{\"cell\":\"event\",\"line\":null,\"outcome\":\"skipped\"");
+    named("event threads");
+    place
+        .nest(&both)
+        .with_status(1)
+        .out_has("known.md:4: page\n    models: knows script, process, thread, event, not threads");
+}
+
+#[test]
+fn a_missing_trace_is_written() {
+    let place = greet();
+    let (steps, trace) = KNOWN.split_once("\n```trace").unwrap();
+    let line = "its trace was written from what the server did";
+    place.write("known.md", steps);
+    place
+        .nest(&quick(&["greet.nest"]))
+        .with_status(1)
+        .out_has("known.md:5: page\n    client (no name) has no trace; nest test --write adds it");
+    // The page may leave out the model that makes the trace, and the command as well.
+    let write = [
+        "test",
+        "--quick",
+        "--model",
+        "event",
+        "greet.nest",
+        "--write",
+    ];
+    place.nest(&write).with_status(0).out_has(line);
+    assert_eq!(place.read("known.md"), format!("{steps}\n```trace{trace}"));
+    let again = place.nest(&write).with_status(0);
+    assert!(!again.out.contains(line), "{}", again.out);
+    assert_eq!(place.read("known.md"), format!("{steps}\n```trace{trace}"));
+    // Nothing is written while the replies differ.
+    let wrong = steps.replace("Hello.", "Hullo.");
+    place.write("known.md", &wrong);
+    place.nest(&write).with_status(1).out_has(
+        "known.md:7: page\n    no trace is written: whole (conversation 1): output differs",
+    );
+    assert_eq!(place.read("known.md"), wrong);
+    // What a pattern describes is not frozen, and only the client without a trace gets one.
+    let bob = "```client bob\nsend \"hi\\n\"\nexpect~ \"Wh.*\\n\"\n```\n";
+    place.write("known.md", format!("{KNOWN}\n{bob}").replace('\n', "\r\n"));
+    place.nest(&write).with_status(0).out_has(line);
+    let made = "```trace bob\nopen\nstates START DEFAULT last=DEFAULT\ntake other \"hi\\n\"\nreply ...\nend eof\n```\n";
+    let whole = format!("{KNOWN}\n{bob}\n{made}").replace('\n', "\r\n");
+    assert_eq!(place.read("known.md"), whole);
+    place
+        .nest(&["test", "--write", "--generate", "greet.nest"])
+        .with_status(2);
+}
+
+#[test]
 fn a_conversation_is_cut_and_the_servers_are_watched() {
     let place = greet();
     let ended = place.nest(&["test", "--model", "event", "--format", "json", "greet.nest"]);

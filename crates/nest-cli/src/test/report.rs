@@ -101,8 +101,8 @@ impl Report {
         match self.format {
             Format::Json => {
                 let ok = page.cells.iter().all(|c| c.outcome != "failed");
-                let what =
-                    json!({"page": name, "ok": ok, "seconds": page.seconds, "cells": page.cells});
+                let what = json!({"page": name, "ok": ok, "seconds": page.seconds, "cells": page.cells,
+                           "written": page.written});
                 term::print(format_args!("{what}\n"));
             }
             Format::Text => term::print(reported(&name, page)),
@@ -200,6 +200,9 @@ fn reported(name: &str, page: &Page) -> String {
             text,
             "{GOOD}ok{GOOD:#}      {name}  {FAINT}{held} {variants}, {took}{FAINT:#}"
         );
+        if page.written {
+            text.push_str("        its trace was written from what the server did: read whether it is right\n");
+        }
         return text;
     }
     let of = format!("{} of {held} variants, {took}", bad.len());

@@ -46,6 +46,8 @@ pub struct Request {
     pub timeout: f64,
     /// Keep the output of the servers.
     pub keep: bool,
+    /// Add traces to pages that have none.
+    pub write: bool,
     /// The number of pages run in parallel.
     pub jobs: usize,
 }
@@ -59,6 +61,8 @@ pub struct Page {
     pub seconds: f64,
     /// Each cell in which it was run.
     pub cells: Vec<Cell>,
+    /// Whether traces were added to it.
+    pub written: bool,
     /// The complete traces of its conversations.
     pub heard: Vec<Vec<Vec<serde_json::Value>>>,
 }
