@@ -36,6 +36,8 @@ def arguments():
                         help='only this model (may be repeated)')
     parser.add_argument('--case', action='append', metavar='GLOB',
                         help='only cases whose name matches, as in "patterns/*" (may be repeated)')
+    parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE',
+                        help='an option of every server with sockets, as dispatchers=2 (may be repeated)')
     parser.add_argument('--in', dest='own', metavar='DIR',
                         help="the cases of this folder, in place of the project's")
     parser.add_argument('--jobs', type=int, default=min(2 * (os.cpu_count() or 1), 8), metavar='N',
@@ -67,7 +69,7 @@ def compiler():
 
 def everything(options):
     """Whether this run is no sample."""
-    return bool(options.model or options.case or options.own or sample.ALL)
+    return bool(options.model or options.case or options.own or options.set or sample.ALL)
 
 
 def models(options):
@@ -109,6 +111,7 @@ def main():
         sys.exit('conformance: no case has such a name')
     if why := unread.wrong():
         sys.exit(f'conformance: {why}')
+    process.SETTINGS.extend(options.set)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     start = time.monotonic()
     temporary = scratch.begin(options.keep)
@@ -121,7 +124,7 @@ def main():
         for name, error in errors:
             suite.broken(name, error)
         good = suite.run(sample.share(cases), max(1, options.jobs))
-        if not (options.case or options.model or options.keep or options.own or sample.SHARD[1] > 1):
+        if not (options.case or options.model or options.set or options.keep or options.own or sample.SHARD[1] > 1):
             builder.prune()
             if before is not None:
                 before.prune()

@@ -132,7 +132,10 @@ parts! {
         "platform/log.c" All;
         "platform/crash.c" All;
         "platform/notify.c" All;
+        "platform/group.h" All;
+        "platform/group.c" All;
         "platform/memory.c" All;
+        "platform/processors.c" Poller("epoll");
     }
     "poller/faults" { // what follows calls the system through it
         "poller/command.h" Poller("script");
@@ -144,6 +147,7 @@ parts! {
         "platform/files.c" With(Feature::Files);
     }
     "file" {
+        "file/access.h" With(Feature::Files);
         "file/file.h" With(Feature::Files);
         "file/root.c" With(Feature::Files);
         "file/home.c" With(Feature::Files);
@@ -202,6 +206,7 @@ parts! {
         "loop/wheel.h" Workers("loops");
         "loop/channels.h" Workers("loops");
         "loop/accept.h" Workers("loops");
+        "loop/share.h" Workers("loops");
         "loop/slots.c" Workers("loops");
         "loop/wheel.c" Workers("loops");
         "loop/channels.c" LOOP_CHANNELS;
@@ -279,7 +284,13 @@ parts! {
         "workers/supervisor_none.c" Not(&Sockets);
     }
     "one worker" {
-        "workers/one.c" Both(&Sockets, &Not(&Workers("process")));
+        "workers/one.c" Workers("thread");
+    }
+    "dispatchers" {
+        "workers/dispatchers.h" Workers("loops");
+        "workers/share.c" Both(&Sockets, &Workers("loops"));
+        "workers/share_none.c" Both(&Not(&Sockets), &Workers("loops"));
+        "workers/dispatchers.c" Both(&Sockets, &Workers("loops"));
     }
     "loops" {
         "workers/context.h" Workers("loops");

@@ -19,6 +19,8 @@ static void main_range(const struct nest__option *option) {
     char least[32], most[32];
     if (option->kind == NEST__NUMBER) {
         printf(" (%u to %u)", (unsigned)option->least, (unsigned)option->most);
+    } else if (option->kind == NEST__COUNT) {
+        printf(" (%u to %u, or auto)", (unsigned)option->least, (unsigned)option->most);
     } else if (option->kind == NEST__SIZE) {
         nest__size_text(option->least, least);
         nest__size_text(option->most, most);
@@ -53,7 +55,7 @@ static uint64_t main_memory(bool most) {
 }
 
 static void main_help(void) {
-    static const char *const kinds[] = {"N", "SIZE", "TEXT", "ADDRESS ...", "DURATION"};
+    static const char *const kinds[] = {"N", "N|auto", "SIZE", "TEXT", "ADDRESS ...", "DURATION"};
     printf(
         "%s: %s server, generated from %s by %s\n\n"
         "usage: %s [--port N] [--set NAME=VALUE] [--config FILE] [--check-config] [-- ARGUMENTS]\n"

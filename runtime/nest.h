@@ -226,6 +226,10 @@ unsigned nest_lastseen(nest_session *); /* NEST_NO_STATE before the first nest_s
 
 /* -- the connection -------------------------------------------------------------------------- */
 void nest_close(nest_session *); /* ends the connection after the action */
+#define NEST_MORE 1u             /* for nest_close_flags: the client may still be sending */
+/* The same. With NEST_MORE the server reads and drops what still comes, for at most lingerTimeout,
+ * before it closes; otherwise that input would reset the connection and destroy the last reply. */
+void nest_close_flags(nest_session *, unsigned flags);
 enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
 const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid

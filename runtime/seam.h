@@ -4,8 +4,8 @@
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
  * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
- *                                                             nest__chan_pending, nest__peer_text,
- *                                                             files, platform
+ *                                                             nest__chan_pending, _unsent,
+ *                                                             nest__peer_text, files, platform
  * channel/        channel.h, queue.h                          platform
  * loop/           nest__wait, nest__stopping, nest__cut       engine, pollers, channels, listener
  * poller/         poller.h, nest__push, nest__now             loop, engine's queue, channels
@@ -171,15 +171,25 @@ struct nest__config {
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    uint32_t helpers;      /* maximum number of helper threads of a loop, >= 1 */
-    const char *file_root; /* "": the working directory */
-    const char *user;      /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
-    const char *chroot;    /* their root directory; NULL or "": no other */
+    _Atomic uint32_t minimum_rate; /* bytes a second; 0: none */
+    _Atomic uint32_t dispatchers;  /* loops, each in a process; 0: one for each processor */
+    uint32_t helpers;              /* maximum number of helper threads of a loop, >= 1 */
+    const char *file_root;         /* "": the working directory */
+    const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
+    const char *chroot; /* their root directory; NULL or "": no other */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
 enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
 extern struct nest__config nest__config;
-enum nest__option_kind { NEST__NUMBER, NEST__SIZE, NEST__TEXT, NEST__ADDRESSES, NEST__DURATION };
+enum { NEST__DISPATCHERS_MOST = 64 }; /* the largest `dispatchers`; as in the table of options */
+enum nest__option_kind {
+    NEST__NUMBER,
+    NEST__COUNT, /* a number, or `auto`, which is 0 */
+    NEST__SIZE,
+    NEST__TEXT,
+    NEST__ADDRESSES,
+    NEST__DURATION
+};
 struct nest__option { /* generated from the compiler's table of options */
     const char *name;
     enum nest__option_kind kind;
@@ -254,7 +264,7 @@ enum {
     NEST__WAITING = 4 /* a loop's action waits */,
     NEST__READY = 8 /* in the ready list */,
     NEST__STOPPING = 16 /* the server stops */,
-    NEST__UNREAD = 32 /* input was left when the session ended */,
+    NEST__UNREAD = 32 /* input is left, or the client may still be sending: close by lingering */,
     NEST__LINGERING = 64 /* ended and all output sent; waits only for the client to close */,
     NEST__EXPIRED = 128 /* a wait of this action reached its deadline: ends with NEST_TIMEOUT */
 };
@@ -496,40 +506,9 @@ int nest__push(nest_session *, struct nest__chan *);
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
 /* Whether a NEST__INPUT would return bytes at once. Makes a system call. False at end of file. */
 bool nest__chan_pending(const struct nest__chan *);
+/* How many bytes the system holds that the client has not acknowledged. Makes a system call. */
+uint64_t nest__chan_unsent(const struct nest__chan *);
 void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* the client's address */
-
-/* -- files below fileRoot: descriptors and bytes, no session, no model. These functions may block;
- * with `cached` they return -EAGAIN instead of waiting for a disk. --------------------------- */
-int nest__file_root_open(void);   /* at the start; returns 0, or -errno after a message */
-void nest__file_root_close(void); /* when the server ends; removes its own files from fileRoot */
-/* After a process of the server has died: removes the unfinished uploads that it left. */
-void nest__file_root_lost(long process);
-int nest__file_open(const char *path, bool cached, nest_file *file); /* 0 or -errno */
-/* Returns the number of bytes; 0 at the end of the file; -errno. */
-int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
-/* Whether all these bytes are in memory; false also where the system cannot tell. */
-bool nest__file_resident(int fd, uint64_t at, uint64_t n);
-void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* starts to read ahead */
-void nest__file_close(int fd);
-/* Deletes a regular file, or a link (not its target). Returns 0 or -errno. */
-int nest__file_delete(const char *path);
-/* Lists a directory, sorted by name, in at most `room` bytes (otherwise -EOVERFLOW). Returns the
- * number of entries or -errno. The caller frees list->entries, which is NULL if there are none. */
-int nest__file_list(const char *path, size_t room, nest_files *list);
-/* A file being received, in the directory of its target; without a name if the system allows it. */
-struct nest__upload;
-int nest__upload_begin(const char *path, struct nest__upload **);
-int nest__upload_write(struct nest__upload *, const void *, size_t);
-/* The commit shall fail with -ESTALE if the target is no longer what it was when the upload began.
- * Call it before nest__upload_offer. */
-void nest__upload_guard(struct nest__upload *);
-/* The file is complete and will be committed with sync. The commit of another upload may then
- * include it. Does not wait. nest__upload_commit must follow. */
-void nest__upload_offer(struct nest__upload *);
-/* Puts the file in its place. `sync`: waits until it is on disk, together with other uploads that
- * wait for the same. Frees the upload. */
-int nest__upload_commit(struct nest__upload *, bool sync);
-void nest__upload_abandon(struct nest__upload *); /* removes the file and frees the upload */
 
 /* -- listener -------------------------------------------------------------------------------- */
 struct nest__listener {
@@ -588,7 +567,11 @@ void nest__cut_add(uint64_t clients);
  * if there is an error, none of them, and reports what it did. With threads it may be called at any
  * time, because these options are atomic. Elsewhere it is called while no action reads one. */
 void nest__config_reload(void);
-void nest__config_follow(void); /* the same without the report, which another process makes */
+/* The two halves of it: apply reads and changes, and reports errors. applied reports the changes;
+ * `all`: every worker has followed. */
+void nest__config_apply(void);
+void nest__config_applied(bool all);
+void nest__config_follow(void); /* in a worker: reads and changes; the supervisor reports */
 /* Sends a message to systemd (sd_notify(3)): lines such as "READY=1", "STOPPING=1", "WATCHDOG=1".
  * Has no effect without systemd. */
 void nest__notify(const char *state);

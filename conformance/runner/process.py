@@ -13,6 +13,7 @@ import time
 from . import files, scratch, timeouts, trace
 from .literal import readable
 
+SETTINGS = []       # NAME=VALUE: options of every server
 _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
                      rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
 
@@ -111,6 +112,8 @@ class Server:
         names = {'tcp4': '127.0.0.1:0', 'tcp6': '[::1]:0', 'unix': 'unix:' + self.unix}
         addresses = ' '.join(names[kind] for kind in listen)
         options = ['--set', f'listen={addresses}', '--set', f'maxClients={clients}']
+        for option in SETTINGS:
+            options += ['--set', option]
         if case.reloads():
             open(self.config, 'wb').close()
             options += ['--config', self.config]

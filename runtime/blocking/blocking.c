@@ -286,7 +286,7 @@ static unsigned blocking_told(nest_session *s, int error) {
 /* The next bytes, behind what the session keeps or into the buffer. The buffer is free: the session
  * owns what it has not read. */
 static unsigned blocking_next(nest_session *s, struct nest__window *window, uint8_t *buffer,
-                              enum blocking_mode mode, bool *received) {
+                              enum blocking_mode mode) {
     uint32_t room = nest__in_space(s, &s->c0, &window->p);
     window->lent = room == 0;
     if (window->lent) {
@@ -298,7 +298,6 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
         nest__several_attend(s, s->until.deadline);
     }
     int64_t n = blocking_receive(&s->c0, window->p, room, s->until.deadline, mode);
-    *received = n > 0;
     if (n > 0) {
         window->n = (uint32_t)n;
         return nest__pump(s, &s->c0, window);
@@ -384,7 +383,7 @@ static bool blocking_mail(nest_session *s, unsigned *want) {
 
 bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
-    struct nest__stop_session stop = {.rests = true};
+    struct nest__stop_session stop = {0};
     blocking_was_cut = false;
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
@@ -407,14 +406,13 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             window = (struct nest__window){0};
             want = nest__event(s, NEST__EVENT_RESET);
         } else {
-            bool look = order == NEST__STOP_LOOK, polls = nest__on_mailbox() != 0, received;
+            bool look = order == NEST__STOP_LOOK, polls = nest__on_mailbox() != 0;
             if (!look && polls && blocking_mail(s, &want)) {
                 window = (struct nest__window){0};
                 continue;
             }
-            want = blocking_next(s, &window, buffer, look || polls ? BLOCKING_LOOK : BLOCKING_WAIT,
-                                 &received);
-            stop.rests = !received && !look;
+            want = blocking_next(s, &window, buffer, look || polls ? BLOCKING_LOOK : BLOCKING_WAIT);
+            stop.looked = look;
         }
     }
     blocking_finish(s, buffer);

@@ -34,7 +34,7 @@ static unsigned several_move(nest_session *s, const struct nest__chan *served, u
         }
         if (nest__push(s, chan) < 0) {
             nest__chan_lost(s, chan, NEST__CHAN_GONE);
-        } else if (several_overdue(nest__chan_deadline(s, chan))) {
+        } else if (nest__chan_overdue(s, chan)) {
             nest__chan_lost(s, chan, NEST__CHAN_CUT);
         } else if (nest__out_queued(s, chan) > 0) {
             *due = nest__earlier(*due, nest__chan_deadline(s, chan));
@@ -176,8 +176,7 @@ static bool several_close(nest_session *s, struct nest__further *further, bool c
         if (result == -ECONNRESET) {
             nest__chan_lost(s, chan, NEST__CHAN_GONE);
         } else {
-            cut = result == -ECANCELED ||
-                  (result == -ETIMEDOUT && nest__chan_deadline(s, chan) == wait.deadline);
+            cut = result == -ECANCELED || (result == -ETIMEDOUT && nest__chan_overdue(s, chan));
         }
     }
     if (cut) {

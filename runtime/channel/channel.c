@@ -6,6 +6,7 @@
 #include "socket.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -36,6 +37,13 @@ static bool channel_has_input(const struct nest__chan *chan) {
 
 bool nest__chan_pending(const struct nest__chan *chan) {
     return (chan->state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) == 0 && channel_has_input(chan);
+}
+
+uint64_t nest__chan_unsent(const struct nest__chan *chan) {
+    int n = 0; /* of a pipe, FIONREAD is what its reader has not read yet */
+    int error =
+        ioctl(nest__chan_descriptor(chan, true), CHANNEL_IS_PIPE(chan) ? FIONREAD : SIOCOUTQ, &n);
+    return error == -1 || n < 0 ? 0 : (uint64_t)n;
 }
 
 bool nest__chan_unread(const struct nest__chan *chan) {

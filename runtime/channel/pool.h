@@ -58,8 +58,9 @@ _Static_assert((uint64_t)NEST__CLIENTS_MOST *NEST__FURTHER < NEST__FURTHER_FIRST
 struct nest__further *nest__further_timed(uint32_t number);
 
 /* -- the engine supplies */
-/* The deadline of a further channel's queued output; 0: never. */
+/* When to ask whether the output of a further channel is overdue; 0: never. */
 uint32_t nest__chan_deadline(nest_session *, struct nest__chan *);
+bool nest__chan_overdue(nest_session *, struct nest__chan *);
 /* Ends the use of a further channel, whose state becomes NEST__CHAN_GONE or NEST__CHAN_CUT. Drops
  * its output. Every later directive on it fails; its session continues. */
 void nest__chan_lost(nest_session *, struct nest__chan *, uint8_t state);

@@ -29,11 +29,20 @@ struct nest__queue {
     bool dropped;                    /* n is 0, but dropped bytes are still in flight */
 };
 
-/* A queue, and the limit on how long its receiver may take. */
+/* A queue, and the progress of its receiver (engine/clock.c). */
 struct nest__output {
     struct nest__queue queue;
-    uint64_t mark;  /* the oldest `mark` bytes must leave within writeTimeout; 0: no batch */
-    uint32_t since; /* the batch's start */
+    uint64_t sent;   /* bytes that were sent, modulo 2^64 */
+    uint64_t taken;  /* of these, the receiver had so many at the last look */
+    uint64_t before; /* and so many when the window of minimumRate began */
+    uint32_t since;  /* if `waits`: the start of waiting, or the last progress */
+    uint32_t moved;  /* if `moves`: the last send */
+    uint32_t window; /* if `counts`: the start of the window */
+    uint32_t look;   /* when the next look at the progress is due; 0: never */
+    bool waits;      /* output waits, and its deadline was asked for */
+    bool moves;      /* bytes were sent since the last look, while output waited */
+    bool looked;     /* `taken` is known */
+    bool counts;     /* there is a window */
 };
 
 int nest__queue_more(struct nest__queue *, size_t n); /* the slow path of nest__queue_room */

@@ -79,9 +79,11 @@ void nest__config_follow(void) {
     nest__muted = false;
 }
 
-void nest__config_reload(void) {
-    char text[1000], state[64];
-    struct nest__line line = {text, 0, sizeof text - 1};
+static char reload_text[1000]; /* what is to be reported */
+
+void nest__config_apply(void) {
+    char state[64];
+    struct nest__line line = {reload_text, 0, sizeof reload_text - 1};
     struct nest__line reloading = {state, 0, sizeof state - 1};
     nest__line_add(&reloading, "RELOADING=1\nMONOTONIC_USEC=");
     nest__line_number(&reloading, nest__clock_us());
@@ -89,17 +91,27 @@ void nest__config_reload(void) {
     nest__notify(state);
     struct nest__setting *read = nest__settings_read();
     if (read == NULL) {
-        nest__say("the configuration was read again and has errors: nothing was changed");
+        nest__line_add(&line,
+                       "the configuration was read again and has errors: nothing was changed");
     } else if (reload_prepare(read) != 0) {
-        nest__say("the configuration was read again, but memory is short: nothing was changed");
+        nest__line_add(
+            &line, "the configuration was read again, but memory is short: nothing was changed");
         nest__settings_free(read);
     } else {
         nest__line_add(&line, "the configuration was read again");
         reload_use(read, &line);
         reload_postponed(read, &line);
-        text[line.n] = '\0';
-        nest__say("%s", text);
         nest__settings_free(read);
     }
+    reload_text[line.n] = '\0';
+}
+
+void nest__config_applied(bool all) {
+    nest__say("%s%s", reload_text, all ? "" : "; not every worker has followed yet");
     nest__notify("READY=1");
+}
+
+void nest__config_reload(void) {
+    nest__config_apply();
+    nest__config_applied(true);
 }

@@ -61,6 +61,8 @@ const char *nest__value_text(const struct nest__option *option, const struct nes
         nest__size_text(value->number, to);
     } else if (option->kind == NEST__DURATION) {
         nest__duration_text(value->number, to);
+    } else if (option->kind == NEST__COUNT && value->number == 0) {
+        nest_strlcpy(to, "auto", 32);
     } else {
         snprintf(to, 32, "%u", (unsigned)value->number);
     }
@@ -85,6 +87,10 @@ static int value_number(const struct nest__option *option, const char *text, uin
     bool size = option->kind == NEST__SIZE, huge = false;
     const char *p = text;
     value_range(option, least, most);
+    if (option->kind == NEST__COUNT && strcmp(text, "auto") == 0) {
+        *to = 0;
+        return 0;
+    }
     while (*p >= '0' && *p <= '9') {
         number = number * 10 + (uint64_t)(*p++ - '0');
         huge = huge || number > UINT32_MAX;
@@ -106,7 +112,9 @@ static int value_number(const struct nest__option *option, const char *text, uin
     if (!digits || *p != '\0') {
         snprintf(reason, NEST__VALUE_REASON, "'%.40s' is not a %s; write %s", text,
                  size ? "size" : "number",
-                 size ? "a number of bytes, or a number with K, M or G such as 8K" : "digits only");
+                 size ? "a number of bytes, or a number with K, M or G such as 8K"
+                 : option->kind == NEST__COUNT ? "digits only, or auto"
+                                               : "digits only");
         return -EINVAL;
     }
     if (huge || number < option->least || number > option->most) {
@@ -160,7 +168,7 @@ static int value_duration(const struct nest__option *option, const char *text, u
 int nest__value_read(const struct nest__option *option, const char *text, struct nest__value *to,
                      char reason[NEST__VALUE_REASON]) {
     struct nest__endpoint all[NEST__LISTEN_MAX];
-    if (option->kind == NEST__NUMBER || option->kind == NEST__SIZE) {
+    if (option->kind == NEST__NUMBER || option->kind == NEST__COUNT || option->kind == NEST__SIZE) {
         return value_number(option, text, &to->number, reason);
     }
     if (option->kind == NEST__DURATION) {

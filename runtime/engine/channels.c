@@ -15,11 +15,15 @@ uint32_t nest__chan_deadline(nest_session *s, struct nest__chan *chan) {
     return nest__output_deadline(&nest__further_of(s, chan)->out);
 }
 
+bool nest__chan_overdue(nest_session *s, struct nest__chan *chan) {
+    return nest__output_overdue(chan, &nest__further_of(s, chan)->out);
+}
+
 void nest__chan_lost(nest_session *s, struct nest__chan *chan, uint8_t state) {
     struct nest__output *out = &nest__further_of(s, chan)->out;
     chan->state |= state;
     nest__queue_drop(&out->queue);
-    out->mark = 0;
+    out->waits = false;
 }
 
 void nest__chan_released(nest_session *s, struct nest__chan *chan) {
@@ -97,7 +101,7 @@ static int channels_wait(nest_session *s, struct nest__further *further, struct 
         int result = nest__wait_in_fiber(s, &wait);
         bool over = result == -ETIMEDOUT || (result == 0 && wait.what == NEST__TIME);
         if (over && wait.deadline != end) {
-            if (nest__out_deadline(s) == due) {
+            if (nest__out_overdue(s)) {
                 return nest__unsent(s);
             }
         } else {
@@ -106,7 +110,7 @@ static int channels_wait(nest_session *s, struct nest__further *further, struct 
     }
 }
 
-/* Until at most `mark` bytes are queued; a batch that does not leave in time loses the channel. */
+/* Until at most `mark` bytes are queued; a channel that makes no progress in time is lost. */
 static int channels_drain(nest_session *s, struct nest__further *further, uint64_t mark) {
     for (;;) {
         uint32_t due = nest__output_deadline(&further->out);
@@ -115,7 +119,7 @@ static int channels_drain(nest_session *s, struct nest__further *further, uint64
         if (result == 0 || errno != ETIMEDOUT || (s->flags & NEST__CUT) != 0) {
             return result;
         }
-        if (nest__output_deadline(&further->out) == due) { /* else another batch has begun */
+        if (nest__chan_overdue(s, &further->chan)) { /* otherwise it makes progress */
             nest__chan_lost(s, &further->chan, NEST__CHAN_CUT);
             return channels_fail(ETIMEDOUT);
         }
@@ -192,7 +196,7 @@ int nest__channel_pause(nest_session *s, unsigned number, uint32_t ms) {
         if (result < 0) {
             return -1;
         }
-        if (nest__output_deadline(&further->out) == due) {
+        if (nest__chan_overdue(s, &further->chan)) {
             nest__chan_lost(s, &further->chan, NEST__CHAN_CUT);
             return channels_fail(ETIMEDOUT);
         }

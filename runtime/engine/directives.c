@@ -134,8 +134,12 @@ unsigned nest_lastseen(nest_session *s) {
 /* -- the connection */
 
 void nest_close(nest_session *s) {
+    nest_close_flags(s, 0);
+}
+
+void nest_close_flags(nest_session *s, unsigned flags) {
     if (s->reason == NEST_OPEN) {
-        s->flags |= NEST__CLOSING;
+        s->flags |= (flags & NEST_MORE) != 0 ? NEST__CLOSING | NEST__UNREAD : NEST__CLOSING;
     }
 }
 

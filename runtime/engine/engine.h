@@ -142,6 +142,8 @@ nest_bytes nest__part(struct nest__action *, struct nest__scratch *, unsigned n)
 
 /* -- output.c */
 void nest__out_drop(nest_session *);
+/* Counts bytes of a file that were sent without being queued. */
+void nest__out_passed(nest_session *, uint64_t n);
 /* Reserves up to n > 0 bytes at the queue's end, at *p; waits while the queue is full. Returns how
  * many, or -1 and errno. */
 int64_t nest__out_space(nest_session *, size_t n, uint8_t **p);
@@ -149,8 +151,11 @@ int64_t nest__out_space(nest_session *, size_t n, uint8_t **p);
 void nest__out_added(nest_session *, size_t n);
 
 /* -- clock.c */
-/* The deadline of the batch of output that waits; starts a batch if there is none. 0: never. */
+/* When to call nest__output_overdue; 0: never. The first call starts the time. */
 uint32_t nest__output_deadline(struct nest__output *);
+/* Whether the receiver has made no progress for writeTimeout, or too little for minimumRate. Takes
+ * the look at its progress that is due; the next deadline is later then. */
+bool nest__output_overdue(const struct nest__chan *, struct nest__output *);
 uint32_t nest__out_deadline(nest_session *); /* of channel 0 */
 bool nest__out_overdue(nest_session *);
 void nest__clock_bytes(nest_session *); /* bytes were received */

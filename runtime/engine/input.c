@@ -119,6 +119,7 @@ char *nest_read(nest_session *s, size_t n) {
         return NULL;
     }
     if (n > nest__config.input_buffer) {
+        s->flags |= NEST__UNREAD; /* the action knows that so many bytes follow */
         return input_none(EMSGSIZE);
     }
     for (input_unread(s, &unread); unread < n; input_unread(s, &unread)) {

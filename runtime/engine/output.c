@@ -32,16 +32,22 @@ void nest__out_taken(nest_session *s, struct nest__chan *chan, uint64_t n) {
 void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
     struct nest__output *out = out_of(s, chan);
     nest__queue_sent(&out->queue, n);
+    out->sent += n;
+    if (out->waits && n > 0) {
+        out->moved = nest__now();
+        out->moves = true;
+    }
     if (out->queue.n == 0) {
-        out->mark = 0;
+        out->waits = false;
         if (nest__further_of(s, chan) == NULL) {
             nest__settle(s);
         }
-    } else if (n < out->mark) {
-        out->mark -= n;
-    } else { /* the batch has left: what waits now is the next */
-        out->mark = out->queue.n;
-        out->since = nest__clock();
+    }
+}
+
+void nest__out_passed(nest_session *s, uint64_t n) {
+    if (s->work != NULL) {
+        s->work->out.sent += n;
     }
 }
 
@@ -53,7 +59,7 @@ uint64_t nest__out_queued(const nest_session *s, const struct nest__chan *chan) 
 void nest__out_drop(nest_session *s) {
     if (s->work != NULL) {
         nest__queue_drop(&s->work->out.queue);
-        s->work->out.mark = 0;
+        s->work->out.waits = false;
     }
 }
 

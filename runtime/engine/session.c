@@ -405,7 +405,8 @@ bool nest__unread(const nest_session *s) {
     if ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) != 0) {
         return false;
     }
-    /* Refused input is seldom all that was sent. */
-    return (s->flags & NEST__UNREAD) != 0 || (s->c0.state & NEST__CHAN_MORE) != 0 ||
-           s->reason == NEST_INPUT || s->reason == NEST_OVERFLOW || s->reason == NEST_STUCK;
+    /* Refused input is seldom all that was sent. An action whose read has expired expected more. */
+    return (s->flags & (NEST__UNREAD | NEST__EXPIRED)) != 0 ||
+           (s->c0.state & NEST__CHAN_MORE) != 0 || s->reason == NEST_INPUT ||
+           s->reason == NEST_OVERFLOW || s->reason == NEST_STUCK;
 }

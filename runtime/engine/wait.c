@@ -52,7 +52,7 @@ int nest__await_output(nest_session *s, uint64_t mark) {
         if (result != -ETIMEDOUT) {
             return nest__cut_short(s, result);
         }
-        if (nest__out_deadline(s) == wait.deadline) { /* else another batch has begun */
+        if (nest__out_overdue(s)) { /* otherwise its client makes progress */
             return nest__unsent(s);
         }
     }
@@ -70,17 +70,18 @@ int nest__await_work(nest_session *s, int (*work)(void *), void *arg) {
     return nest__wait_in_fiber(s, &wait);
 }
 
-/* A pause ends early only to see that output is overdue. */
+/* A pause is interrupted only to see whether output is overdue. */
 int nest_sleep(nest_session *s, uint32_t ms) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
     while (ms > 0) {
-        uint32_t now = nest__clock(), due = nest__out_deadline(s);
+        uint32_t now = nest__clock();
         uint32_t until = nest__after(now, ms < NEST__LONGEST ? ms : NEST__LONGEST);
-        if (due != 0 && nest__reached(due, now)) {
+        if (nest__out_overdue(s)) {
             return nest__unsent(s);
         }
+        uint32_t due = nest__out_deadline(s);
         if (due != 0 && !nest__reached(until, due)) {
             until = due;
         }

@@ -150,6 +150,7 @@ void nest__settle(nest_session *s) {
     struct nest__worker *worker = nest__worker();
     s->work = NULL;
     work->rest_at = 0;
+    work->out.counts = false; /* the next client's window is another */
     if (worker->spares >= NEST__SPARE_WORK || work->apart) {
         work_apart(worker, work);
         return;

@@ -2,7 +2,7 @@
 #ifndef NEST_FILE_H
 #define NEST_FILE_H
 
-#include "../seam.h"
+#include "access.h"
 
 #include <sys/stat.h>
 

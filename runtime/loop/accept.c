@@ -5,6 +5,7 @@
  * know where connections come from, nor how listeners are armed. */
 #include "accept.h"
 #include "loop.h"
+#include "share.h"
 #include "wheel.h"
 
 #include <errno.h>
@@ -19,7 +20,11 @@ static _Atomic uint32_t accept_said;
 
 void nest__accept_open(bool on) {
     struct nest__accept *accept = &nest__accept;
-    if (on == accept->open || (on && (accept->scarce || accept->done))) {
+    if (on && (accept->scarce || accept->done)) {
+        return;
+    }
+    on = on && nest__share_listens();
+    if (on == accept->open) {
         return;
     }
     accept->open = on;
@@ -40,6 +45,7 @@ void nest__accept_pause(int error) {
 
 void nest__accept_resume(void) {
     nest__accept.scarce = false;
+    nest__share_insist();
     nest__accept_open(true);
 }
 
@@ -52,10 +58,19 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
         nest__accept_open(false);
         return NULL;
     }
+    if (!nest__share_take()) {
+        nest__slot_give(s, false);
+        nest__accept_open(true); /* listens no more, unless it may by now */
+        if (nest__share_yields()) {
+            nest__due_after(NEST__DUE_RETRY, NEST__SHARE_MS);
+        }
+        return NULL;
+    }
     *error = nest__accept.open ? nest__take(listener, arrival, true) : -EAGAIN;
     if (*error == 0) {
         return s;
     }
+    nest__share_give();
     nest__slot_give(s, false);
     if (*error == -EMFILE || *error == -ENFILE || *error == -ENOMEM || *error == -ENOBUFS) {
         nest__accept_pause(*error);
@@ -85,9 +100,10 @@ void nest__accept_listener(unsigned index) {
     loop->accepting = 0;
     nest_session *s = accept_take(&nest__listeners[index], &arrival, &error);
     if (s != NULL) {
+        nest__accept_open(true);
         /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
          * completions. */
-        if (nest__poller_crowded() && taken < ACCEPT_TOGETHER) {
+        if (nest__accept.open && nest__poller_crowded() && taken < ACCEPT_TOGETHER) {
             loop->accepts = taken + 1;
             loop->accepting = index + 1;
         }
@@ -101,11 +117,20 @@ void nest__accept_listener(unsigned index) {
     }
 }
 
+void nest__accept_reload(void) {
+    bool leaves = !nest__share_reload();
+    if (leaves != nest__accept.done && !nest__stopping() && nest__poller_listens()) {
+        nest__accept.done = leaves;
+        nest__accept_open(!leaves);
+    }
+}
+
 void nest__accept_only(void) {
     struct nest__arrival arrival = {0};
     nest_session *s = nest__take_only(&arrival, true) ? nest__slot_take() : NULL;
     nest__accept.done = true;
     if (s != NULL) {
+        (void)nest__share_take();
         accept_begin(s, &arrival);
     }
 }

@@ -10,7 +10,7 @@
 struct nest__accept {
     bool open;   /* listeners are armed */
     bool scarce; /* memory is short: no client is accepted before the rest is over */
-    bool done;   /* no client comes any more */
+    bool done;   /* the loop takes no client any more */
 };
 extern struct nest__accept nest__accept;
 
@@ -19,6 +19,8 @@ extern struct nest__accept nest__accept;
 void nest__accept_open(bool on);
 /* -errno: something has run short; no client is accepted for a while. */
 void nest__accept_pause(int error);
-void nest__accept_resume(void); /* that while is over */
+void nest__accept_resume(void); /* that while, or that of a loop that yields, is over */
+/* HUP. A loop that is one too many takes no client any more, and ends with its last one. */
+void nest__accept_reload(void);
 
 #endif

@@ -134,11 +134,10 @@ bool nest__channels_expired(uint32_t number) {
         return false;
     }
     nest_session *s = nest__slot_at(further->session.slot);
-    uint32_t due = nest__chan_deadline(s, &further->chan);
-    if (due != 0 && nest__reached(due, nest__now()) && !nest__poller_pending(s, &further->chan)) {
+    if (!nest__poller_pending(s, &further->chan) && nest__chan_overdue(s, &further->chan)) {
         channels_lost(s, further, NEST__CHAN_CUT);
     } else {
-        channels_move(s, further); /* another batch has begun; or it can leave just now */
+        channels_move(s, further); /* it makes progress */
     }
     return true;
 }

@@ -3,6 +3,7 @@
  * Called by the other files of loop/. No state; sessions that linger are in the wheel. Must not
  * know why a session ended. */
 #include "loop.h"
+#include "share.h"
 #include "../channel/channel.h"
 #include "accept.h"
 #include "channels.h"
@@ -16,6 +17,7 @@ enum { END_CLOSED = -1 }; /* the descriptor of channel 0, while further channels
 static void end_gone(nest_session *s) {
     nest__released(s);
     nest__slot_give(s, true);
+    nest__share_give();
     nest__accept_open(true);
     if (nest__slots_taken() == 0) {
         nest__due_after(NEST__DUE_IDLE_EXIT, nest__listen_idle_exit());

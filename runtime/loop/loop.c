@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "accept.h"
 #include "channels.h"
+#include "share.h"
 
 #include "../platform/platform.h"
 
@@ -70,6 +71,10 @@ static nest_session *loop_completed(const struct nest__completion *done) {
         break;
     case NEST__OP_WAKE:
         nest__loop.helped = true;
+        break;
+    case NEST__OP_SHARE:
+        nest__share_woken();
+        nest__accept_open(true);
         break;
     case NEST__OP_MAIL:
         loop_mailed();

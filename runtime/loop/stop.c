@@ -54,7 +54,7 @@ void nest__loop_stop(enum nest__stop_event event) {
 
 void nest__stop_requested(int64_t count) {
     if (count >= NEST__RELOAD) {
-        nest__config_reload();
+        nest__accept_reload();
     }
     for (uint32_t stops = (uint32_t)count; stops > 0; stops--) {
         nest__loop_stop(NEST__STOP_REQUESTED);
@@ -62,8 +62,7 @@ void nest__stop_requested(int64_t count) {
 }
 
 static void stop_drain(nest_session *s) {
-    struct nest__stop_session state = {.rests =
-                                           s->work == NULL && s->c0.awaits == NEST__AWAIT_INPUT};
+    struct nest__stop_session state = {.looked = s->c0.awaits != NEST__AWAIT_INPUT};
     if (s->phase == NEST__ACTING) {
         nest__event(s, NEST__EVENT_DRAIN);
     } else if (s->phase != NEST__READING) {

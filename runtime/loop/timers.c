@@ -6,6 +6,7 @@
 #include "../platform/platform.h"
 #include "accept.h"
 #include "channels.h"
+#include "share.h"
 #include "wheel.h"
 
 /* The alarm rings for the first time that is known, once. As deadlines mostly move on, a request
@@ -68,7 +69,11 @@ static bool timers_due(uint32_t now) {
         nest__due_after(NEST__DUE_WATCHDOG, nest__watchdog());
         return true;
     case NEST__DUE_IDLE_EXIT:
-        nest__loop_stop(NEST__STOP_REQUESTED);
+        if (nest__share_clients() == 0) {
+            nest__loop_stop(NEST__STOP_REQUESTED);
+        } else { /* another loop has some */
+            nest__due_after(NEST__DUE_IDLE_EXIT, nest__listen_idle_exit());
+        }
         return true;
     case NEST__DUE_SERVICES:
         nest__on_tick();

@@ -2,6 +2,7 @@
  *
  * Called by main and by services. No state. The limit is that of the process (ulimit -v) or of its
  * control group. */
+#include "group.h"
 #include "platform.h"
 
 #include <errno.h>
@@ -13,61 +14,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* Reads one number from a file. Returns `otherwise` if there is none. */
-static uint64_t memory_number(const char *path, uint64_t otherwise) {
+static uint64_t memory_limit(FILE *file) {
     unsigned long long number;
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return otherwise;
-    }
-    if (fscanf(file, "%llu", &number) != 1) {
-        number = otherwise; /* "max" */
-    }
-    fclose(file);
-    return number;
-}
-
-/* The smallest limit of a control group and its ancestors. Modifies `group`. */
-static uint64_t memory_groups(const char *mount, char *group, const char *name) {
-    char path[1300];
-    uint64_t least = UINT64_MAX;
-    for (char *end = group + strlen(group); end != NULL; end = strrchr(group, '/')) {
-        *end = '\0';
-        snprintf(path, sizeof path, "%s%s/%s", mount, group, name);
-        uint64_t limit = memory_number(path, UINT64_MAX);
-        least = limit < least ? limit : least;
-    }
-    return least;
-}
-
-/* Whether a line of /proc/self/cgroup is for memory: "4:cpu,memory:/group". */
-static bool memory_is_of(const char *line, const char *group) {
-    const char *at = strstr(line, "memory");
-    return at != NULL && at > line && at < group && strchr(":,", at[-1]) != NULL &&
-           strchr(":,", at[sizeof "memory" - 1]) != NULL;
-}
-
-/* The limit of this process's control group: "0::/group" (version 2), "4:memory:/group" (version
- * 1). */
-static uint64_t memory_group(void) {
-    char line[1024];
-    uint64_t least = UINT64_MAX;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        uint64_t limit = UINT64_MAX;
-        char *group = strchr(line, '/');
-        line[strcspn(line, "\n")] = '\0';
-        if (group != NULL && strncmp(line, "0::/", 4) == 0) {
-            limit = memory_groups("/sys/fs/cgroup", group, "memory.max");
-        } else if (group != NULL && memory_is_of(line, group)) {
-            limit = memory_groups("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-        }
-        least = limit < least ? limit : least;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return least;
+    return fscanf(file, "%llu", &number) == 1 ? number : UINT64_MAX; /* "max" */
 }
 
 void nest__memory_text(uint64_t bytes, char to[32]) {
@@ -93,7 +42,8 @@ int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes) {
     struct rlimit space;
     char needed[32], allowed[32];
     bool fits;
-    uint64_t limit = memory_group();
+    uint64_t limit =
+        nest__group_least("memory", "memory.max", "memory.limit_in_bytes", memory_limit);
     const char *raise = "of its control group";
     if (getrlimit(RLIMIT_AS, &space) != -1 && space.rlim_cur != RLIM_INFINITY) {
         memory_is_shared();

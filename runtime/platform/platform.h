@@ -43,6 +43,8 @@ void nest__memory_text(uint64_t bytes, char to[32]); /* "412M", rounded up */
 /* Returns an array of `each` zeroed bytes per client of maxClients. The first caller allocates it,
  * and it is never freed. Pages use memory only after they are written. NULL: out of memory. */
 void *nest__slab(_Atomic(void *) *, size_t each);
+/* How many processors this process may use: at least 1. */
+uint32_t nest__processors(void);
 /* notify.c: for a process that watches a server and sleeps at most `timeout` ms at a time (-1: no
  * limit). Sends a watchdog message if it is due. Returns how long the process may sleep. */
 int nest__beat(int timeout);

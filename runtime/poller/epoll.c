@@ -8,6 +8,7 @@
  * nothing any more is changed only when something is reported for it. The timer is a timerfd, so
  * that epoll_wait needs no time of its own. */
 #include "../channel/channel.h"
+#include "../loop/share.h"
 #include "../platform/platform.h"
 #include "direct.h"
 #include "system.h"
@@ -282,7 +283,11 @@ int nest__poller_start(void) {
                            nest__name_of_loop(NEST__OP_ALARM, 0))) < 0) {
         return error;
     }
-    int helpers = nest__helpers_fd(), mailbox = nest__on_mailbox();
+    int helpers = nest__helpers_fd(), mailbox = nest__on_mailbox(), share = nest__share_fd();
+    if (share != -1 && (error = epoll_set(EPOLL_CTL_ADD, share, EPOLLIN,
+                                          nest__name_of_loop(NEST__OP_SHARE, 0))) < 0) {
+        return error;
+    }
     if (helpers != -1 && (error = epoll_set(EPOLL_CTL_ADD, helpers, EPOLLIN,
                                             nest__name_of_loop(NEST__OP_WAKE, 0))) < 0) {
         return error;

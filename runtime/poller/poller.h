@@ -40,6 +40,7 @@ enum nest__operation {
     NEST__OP_SIGNAL, /* result: the number of requests to stop; plus NEST__RELOAD to reload */
     NEST__OP_WAKE,   /* a helper has finished a job */
     NEST__OP_ALARM,  /* the time of nest__poller_alarm has come */
+    NEST__OP_SHARE,  /* another loop wakes this one, which rests (loop/share.h) */
     NEST__OP_MAIL    /* messages from other workers have come, if the server has mailboxes */
 };
 enum { NEST__NAME_SLOT_BITS = 24, NEST__NAME_CHANNEL_BITS = 4, NEST__NAME_OPERATION_BITS = 4 };

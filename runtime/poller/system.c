@@ -7,6 +7,7 @@
 #include "../channel/channel.h"
 #include "../loop/slots.h"
 #include "../platform/platform.h"
+#include "../workers/dispatchers.h"
 #include "../workers/supervisor.h"
 #include "poller.h"
 
@@ -25,7 +26,8 @@ static struct {
 
 uint32_t nest__system_prepare(void) {
     uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
-    uint64_t fixed = SYSTEM_DESCRIPTORS + files, clients = nest__config.max_clients;
+    uint64_t fixed = SYSTEM_DESCRIPTORS + nest__dispatchers_most() + files,
+             clients = nest__config.max_clients;
     uint64_t need = clients * nest__session_descriptors(false) + fixed;
     uint64_t most = clients * nest__session_descriptors(true) + fixed;
     if (nest__descriptors_budget(need, most + nest__on_spare(nest__descriptors_beyond(need))) < 0) {

@@ -145,16 +145,34 @@ CASES = [
 # Whose output is dropped, and whose connection is therefore reset.
 CUT = {"not taken", "output does not leave", "a pause is not for output", "a stop cuts a pause",
        "a stop cuts a read", "nobody takes the end"}
-# outputBuffer is 10 bytes: a batch, which has writeTimeout, 3 s; the greeting is 7 bytes.
-BATCHES = [
-    ("a small batch, then a large one", ["room 1 2", "pass 2999"], None),
-    ("a small batch, then none", ["room 1 2", "pass 3000"], "timeout"),
-    ("a batch in parts", ["pass 2999", "room 1 9", "room 1 1", "pass 2999"], None),
-    ("a batch in time", ["pass 2999", "room 1 10", "pass 2999", "room 1 10", "pass 2999"], None),
-    ("a batch but for a byte", ["pass 2999", "room 1 9", "pass 1"], "timeout"),
-    ("the second batch is late", ["pass 2999", "room 1 10", "pass 3000"], "timeout"),
+# outputBuffer is 10 bytes; each byte that is taken begins writeTimeout, 3 s, anew; the greeting is 7
+# bytes. `early`: 5 of these are taken at first.
+WRITES = [
+    ("early, then more", ["pass 2999", "room 1 2", "pass 2999"], None),
+    ("early, then nothing", ["pass 2999", "room 1 2", "pass 3000"], "timeout"),
+    ("early, a look between", ["pass 1000", "room 1 2", "pass 2999"], None),
+    ("early, a look between, nothing", ["pass 1000", "room 1 2", "pass 3000"], "timeout"),
+    ("nothing", ["pass 3000"], "timeout"),
+    ("nothing yet", ["pass 2999"], None),
+    ("before the first look", ["pass 3", "room 1 1", "pass 2999"], None),
+    ("nothing since", ["pass 3", "room 1 1", "pass 3000"], "timeout"),
+    ("a byte in time", ["pass 2999", "room 1 1", "pass 2999"], None),
+    ("a byte in time, then none", ["pass 2999", "room 1 1", "pass 3000"], "timeout"),
+    ("in parts", ["pass 2999", "room 1 9", "room 1 1", "pass 2999"], None),
+    ("steadily", ["pass 2900", "room 1 1"] * 10, None),
+    ("steadily, then nothing", ["pass 2900", "room 1 1"] * 10 + ["pass 3000"], "timeout"),
     ("all in time", ["pass 2999", "room 1 10", "pass 2999", "room 1 10", "pass 2999", "room 1 -"],
      None),
+]
+# The same with minimumRate, 10 bytes a second over 10 s, which begin with the first look, at 46 ms.
+RATES = [
+    ("as much", ["pass 2000", "room 1 20"] * 30, None),
+    ("less", ["pass 2000", "room 1 19"] * 5 + ["pass 46"], "timeout"),
+    ("less so far", ["pass 2000", "room 1 19"] * 5 + ["pass 45"], None),
+    ("at last", ["pass 2000", "room 1 1"] * 4 + ["pass 2045", "room 1 96", "pass 1"], None),
+    ("not again", ["pass 2000", "room 1 1"] * 4 + ["pass 2045", "room 1 96"] +
+     ["pass 2000", "room 1 1"] * 5 + ["pass 1"], "timeout"),
+    ("nothing", ["pass 3000"], "timeout"),
 ]
 
 
@@ -173,14 +191,17 @@ def main():
                 bye = BYE[reason]
                 check(f"{what}: answers", out["1"], b"hello\r\n" + answer + bye)
             count += 1
-        for name, lines, reason in BATCHES:
-            early = name.startswith("a small batch")  # 2 bytes of the greeting are waiting already
-            lines = [f"room 1 {5 if early else 7}", "open 1", said(b"BIG 23\n"),
-                     *(["pass 2999"] if early else []), *lines, "reset 1"]
-            status, trace, out, error = script(binary, lines, *LIMITS, "--set", "outputBuffer=10")
-            check(f"{binary}: {name}", ([line for line in trace["1"] if line.startswith("end ")],
-                                        error), ([f"end {reason or 'gone'}"], ""))
-            count += 1
+        for rate, cases in ((0, WRITES), (10, RATES)):
+            for name, lines, reason in cases:
+                lines = [f"room 1 {5 if name.startswith('early') else 7}", "open 1",
+                         said(b"BIG 2000\n"), *lines, "reset 1"]
+                status, trace, out, error = script(
+                    binary, lines, *LIMITS, "--set", "outputBuffer=10", "--set",
+                    f"minimumRate={rate}")
+                check(f"{binary}: taken {name}", (
+                    [line for line in trace["1"] if line.startswith("end ")], error),
+                    ([f"end {reason or 'gone'}"], ""))
+                count += 1
         trace = script(binary, ["open 1", said(b"NAME bob\nTICK\n"), "pass 4400"], *LIMITS)[1]["1"]
         check("the trace names the rules", [line for line in trace if line.startswith("timeout")],
               ["timeout line 91"] + ["timeout line 90"] * 3)

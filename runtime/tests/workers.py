@@ -203,7 +203,7 @@ def crashes(exe, model):
         assert status == 0 and "stopped after 9 clients: 8 crash, 1 shutdown" in out, (status, out)
         for _, name, place in crashing:
             assert re.search(rf"sample: server \d+ crashed: {name} in {place}, client 127.0.0.1:\d+; "
-                             r"the server continues, but its other clients are disconnected\n", err), err
+                             r"the server continues, but the other clients of this process are disconnected\n", err), err
         lines = re.findall(r"worker \d+ was killed by signal \d+ \([A-Z][a-z ]+\), and 2 "
                            r"clients were lost; it is replaced in (\d+) ms\n", err)
         assert lines == ["100", "200", "400", "800"], err

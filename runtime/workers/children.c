@@ -21,7 +21,8 @@ enum { CHILDREN_WELL_MS = 10 * 1000 /* a worker that lived this long did not fai
 
 static struct {
     struct nest__child *all;
-    uint32_t most, free, live, seen;
+    uint32_t most, live, seen;
+    uint32_t lowest; /* numbers below this one are not free */
     struct nest__backoff backoff;
     int over;    /* the highest exit status of those that exited; -1: none has */
     bool failed; /* a worker of many clients died during the stop */
@@ -30,9 +31,6 @@ static struct {
 int nest__children_prepare(uint32_t most) {
     children.all = calloc(most, sizeof *children.all);
     children.most = most;
-    for (uint32_t worker = 0; children.all != NULL && worker < most; worker++) {
-        children.all[worker].next_free = worker + 1;
-    }
     return children.all == NULL ? -ENOMEM : 0;
 }
 
@@ -77,10 +75,18 @@ void nest__children_signal(int signal) {
 /* -- forking -------------------------------------------------------------------------------------
  */
 
+/* The lowest number that is free. */
+static uint32_t children_lowest(void) {
+    while (children.all[children.lowest].pid != 0) {
+        children.lowest++;
+    }
+    return children.lowest;
+}
+
 /* 0, or -errno if the fork fails. The policy is told first, because the worker may end before the
  * parent continues. */
 static int children_fork(void) {
-    uint32_t worker = children.free;
+    uint32_t worker = children_lowest();
     struct nest__child *child = &children.all[worker];
     nest__report_clear(worker);
     nest__policy_fork(worker);
@@ -93,7 +99,6 @@ static int children_fork(void) {
         (void)nest__policy_gone(worker);
         return -error;
     }
-    children.free = child->next_free;
     children.live++;
     children.seen = worker < children.seen ? children.seen : worker + 1;
     child->pid = pid;
@@ -142,14 +147,17 @@ static void children_died_many(const struct nest__child *child, const struct nes
     nest__say_died_serving_many(child->pid, status, lost, child->killed, delay);
 }
 
+/* `served`: the policy still wanted it. */
 static void children_account_many(const struct nest__child *child, const struct nest__told *told,
-                                  int status) {
+                                  int status, bool served) {
     for (int reason = 0; reason < NEST_REASONS; reason++) {
         nest__count((enum nest_reason)reason, told->ended[reason]);
     }
     nest__count(NEST_OPEN, told->lost);
     nest__cut_add(told->cut);
-    if (told->over && WIFEXITED(status)) {
+    if (told->over && WIFEXITED(status) && !served && WEXITSTATUS(status) == 0) {
+        children.backoff.failures = 0;
+    } else if (told->over && WIFEXITED(status)) {
         children.over = WEXITSTATUS(status) > children.over ? WEXITSTATUS(status) : children.over;
     } else {
         children_died_many(child, told, status);
@@ -193,15 +201,15 @@ static bool children_unused(const struct nest__told *told) {
 static bool children_account(uint32_t worker, int status) {
     const struct nest__child *child = &children.all[worker];
     struct nest__told told = nest__report_read(worker);
-    bool served = nest__policy_gone(worker) && !children_unused(&told);
+    bool served = nest__policy_gone(worker);
     if (nest__policy_many) {
         if (told.spoiled) {
             nest__say_spoiled(child->pid);
         }
-        children_account_many(child, &told, status);
+        children_account_many(child, &told, status, served);
         return false;
     }
-    if (served) {
+    if (served && !children_unused(&told)) {
         children_account_one(child, &told, status);
         return false;
     }
@@ -227,8 +235,7 @@ void nest__children_reap(void) {
                 }
                 child->pid = 0;
                 child->life++;
-                child->next_free = children.free;
-                children.free = worker;
+                children.lowest = worker < children.lowest ? worker : children.lowest;
                 children.live--;
                 break;
             }

@@ -6,8 +6,8 @@
 #include "supervisor.h"
 
 struct nest__child {
-    pid_t pid; /* 0: the number is free */
-    uint32_t life, next_free;
+    pid_t pid;      /* 0: the number is free */
+    uint32_t life;  /* counts the workers that have had this number */
     uint64_t begun; /* ms */
     bool killed;    /* by the stop */
 };
@@ -33,6 +33,9 @@ void nest__stop_asked(void); /* by TERM or INT */
 int nest__stop_advance(void);
 void nest__stop_greet(void);  /* workers that serve many hear of all stops before their fork */
 void nest__reload_tell(void); /* workers read the configuration again */
+/* Reports a reload that all workers have followed, or should have by now. ms until the next look;
+ * -1: none. */
+int nest__reload_advance(void);
 /* How often workers were told to reload. In a child: up to its fork. */
 uint32_t nest__reloads_told(void);
 void nest__orders_publish(void);

@@ -7,6 +7,7 @@
 #include "../loop/loop.h"
 #include "../platform/platform.h"
 #include "context.h"
+#include "dispatchers.h"
 #include "supervisor.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ uint32_t nest__worker_processes(void) {
 }
 
 int nest__workers_prepare(void) {
-    if (nest__supervisor_prepare(1) != 0) {
+    if (nest__dispatchers_prepare() != 0) {
         return -ENOMEM;
     }
     uint32_t most = nest__poller_prepare();
@@ -98,7 +99,8 @@ int nest__serve_alone(void) {
 }
 
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
-    (void)worker, (void)life, (void)mask;
+    (void)life, (void)mask;
+    nest__share_begin(worker);
     return loops_serve();
 }
 

@@ -5,10 +5,13 @@
 #include "../platform/platform.h"
 #include "children.h"
 
+enum { PHASES_FOLLOW_MS = 2000 /* a reload is reported at the latest after this time */ };
+
 static struct {
     struct nest__stop_state stop;
     uint32_t stops, reloads; /* that were requested */
     uint32_t told;           /* stops that workers are told of */
+    uint64_t follow;         /* when a reload is reported at the latest; 0: none is to be */
 } phases;
 
 enum nest__stop_phase nest__phase(void) {
@@ -92,8 +95,33 @@ void nest__stop_greet(void) {
 
 void nest__reload_tell(void) {
     phases.reloads++;
+    phases.follow = nest__clock_ms() + PHASES_FOLLOW_MS;
     nest__orders_publish();
     nest__children_signal(SIGHUP);
+}
+
+static bool phases_followed(void) {
+    for (uint32_t worker = 0; worker < nest__children_seen(); worker++) {
+        const struct nest__report *report = nest__report_page(worker);
+        if (nest__child(worker)->pid != 0 && atomic_load(&report->reloads) != phases.reloads) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int nest__reload_advance(void) {
+    if (phases.follow == 0) {
+        return -1;
+    }
+    uint64_t now = nest__clock_ms();
+    bool followed = phases_followed();
+    if (!followed && now < phases.follow) {
+        return (int)(phases.follow - now);
+    }
+    phases.follow = 0;
+    nest__config_applied(followed);
+    return -1;
 }
 
 uint32_t nest__reloads_told(void) {

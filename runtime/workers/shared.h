@@ -25,8 +25,9 @@ struct nest__report {
     uint64_t guard; /* NEST__GUARD: nothing has written over the report since it was made */
     _Atomic uint64_t ended[NEST_REASONS]; /* of this worker; as nest__ended */
     _Atomic uint64_t cut;
-    _Atomic uint64_t lost; /* connections whose threads ended; not among `ended` */
-    _Atomic uint64_t over; /* NEST__OVER: the worker has served to the end, and meant to exit */
+    _Atomic uint64_t lost;    /* connections whose threads ended; not among `ended` */
+    _Atomic uint64_t over;    /* NEST__OVER: the worker has served to the end, and meant to exit */
+    _Atomic uint64_t reloads; /* that the worker has followed */
     uint64_t guard_behind;
 };
 #define NEST__GUARD UINT64_C(0x9d3c72e1a5f04b68)

@@ -76,7 +76,7 @@ enum nest__stop_order nest__stop_order(enum nest__stop_phase phase, struct nest_
     if (s.told) {
         return NEST__STOP_NO_ORDER;
     }
-    return s.rests ? NEST__STOP_LOOK : NEST__STOP_DRAIN;
+    return s.looked ? NEST__STOP_DRAIN : NEST__STOP_LOOK;
 }
 
 void nest__stop_abandon(uint32_t actions) {

@@ -64,9 +64,9 @@ enum nest__stop_order {
     NEST__STOP_CUT    /* NEST__EVENT_CUT */
 };
 struct nest__stop_session {
-    bool told;  /* to drain */
-    bool rests; /* it waits for input, and has not looked for it since the stop began */
-    bool owes;  /* output waits for its client */
+    bool told;   /* to drain */
+    bool looked; /* for input since the stop began; or it does not wait for input */
+    bool owes;   /* output waits for its client */
 };
 /* What a session that is not in an action is told now. A session that owes its client nothing is
  * told to drain before it is cut: it may be at rest, and then it ends without being cut. */

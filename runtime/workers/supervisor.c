@@ -24,6 +24,14 @@ static struct {
     _Atomic uint32_t heard[2]; /* in a worker: of the supervisor's stops and reloads */
 } supervisor = {.signals = -1, .wake = -1, .relay = {-1, -1}};
 
+static int supervisor_relay_open(void) {
+    int on = 1;
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, supervisor.relay) == -1) {
+        return -1;
+    }
+    return setsockopt(supervisor.relay[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+}
+
 /* Before anybody can know that the server is there, so that no TERM meets the default action. */
 int nest__supervisor_prepare(uint32_t workers) {
     static const int mine_all[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
@@ -38,8 +46,7 @@ int nest__supervisor_prepare(uint32_t workers) {
     if (sigprocmask(SIG_BLOCK, &mine, &supervisor.before) == -1 ||
         (supervisor.signals = signalfd(-1, &mine, SFD_NONBLOCK | SFD_CLOEXEC)) == -1 ||
         (supervisor.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) == -1 ||
-        (nest__policy_many &&
-         socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, supervisor.relay) == -1)) {
+        (nest__policy_many && supervisor_relay_open() == -1)) {
         int error = -errno;
         nest__say("cannot start: %s", strerror(-error));
         return error;
@@ -68,8 +75,9 @@ void nest__supervisor_wake(void) {
 }
 
 const char *nest__crash_consequence(void) {
-    return supervisor.pid == 0 ? "the server ends"
-                               : "the server continues, but its other clients are disconnected";
+    return supervisor.pid == 0
+               ? "the server ends"
+               : "the server continues, but the other clients of this process are disconnected";
 }
 
 /* -- in a worker ---------------------------------------------------------------------------------
@@ -92,6 +100,18 @@ bool nest__heeds(int signal) {
     return true;
 }
 
+void nest__reload_follow(void) {
+    if (supervisor.pid == 0) {
+        nest__config_reload();
+        return;
+    }
+    struct nest__report *report = nest__report_page(nest__serial % nest__children_most());
+    uint32_t heard = atomic_load(&supervisor.heard[true]);
+    nest__config_follow();
+    atomic_store(&report->reloads, heard);
+    nest__supervisor_wake();
+}
+
 void nest__child_release(void) {
     close(supervisor.signals);
     if (nest__policy_many) {
@@ -107,7 +127,10 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
     nest__report_open(worker);
     if (nest__policy_many) { /* stops from before the fork are still told */
         nest__serial = (uint16_t)(life * nest__children_most() + worker);
-        atomic_store(&supervisor.heard[true], nest__reloads_told());
+        uint32_t reloads = nest__reloads_told();
+        struct nest__report *report = nest__report_page(worker);
+        atomic_store(&supervisor.heard[true], reloads);
+        atomic_store(&report->reloads, reloads);
     }
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
@@ -131,14 +154,13 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
  */
 
 static void supervisor_reload(void) {
-    bool told = nest__policy_many && nest__children_live() > 0;
-    if (told) {
-        nest__config_follow(); /* for workers to come; the one that serves says it */
-        nest__reload_tell();
-    } else {
-        nest__config_reload();
-    }
+    nest__config_apply();
     nest__policy_reload();
+    if (nest__policy_many && nest__children_live() > 0) {
+        nest__reload_tell(); /* what has changed is reported when workers have followed */
+    } else {
+        nest__config_applied(true);
+    }
 }
 
 static void supervisor_signal(const struct signalfd_siginfo *info) {
@@ -150,13 +172,35 @@ static void supervisor_signal(const struct signalfd_siginfo *info) {
     }
 }
 
-/* What workers have to say to systemd: it listens to the main process alone. */
+/* Receives a message of a worker. Returns the worker's process, as the system says; 0: none. */
+static pid_t supervisor_hear(char *state, size_t size) {
+    union {
+        struct cmsghdr align;
+        char space[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct iovec into = {state, size - 1};
+    struct msghdr message = {.msg_iov = &into,
+                             .msg_iovlen = 1,
+                             .msg_control = control.space,
+                             .msg_controllen = sizeof control.space};
+    struct ucred from = {0};
+    ssize_t n = recvmsg(supervisor.relay[0], &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *credentials = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (credentials != NULL && credentials->cmsg_type == SCM_CREDENTIALS) {
+        memcpy(&from, CMSG_DATA(credentials), sizeof from);
+    }
+    state[n > 0 ? n : 0] = '\0';
+    return from.pid;
+}
+
+/* Passes on what workers report to systemd, which listens to the main process alone. */
 static void supervisor_relay(void) {
     char state[256];
-    ssize_t n;
-    while ((n = recv(supervisor.relay[0], state, sizeof state - 1, MSG_DONTWAIT)) > 0) {
-        state[n] = '\0';
-        nest__notify(state);
+    pid_t pid;
+    while ((pid = supervisor_hear(state, sizeof state)) != 0) {
+        if (strncmp(state, "WATCHDOG=", 9) != 0 || nest__policy_beat(pid)) {
+            nest__notify(state);
+        }
     }
 }
 
@@ -216,6 +260,7 @@ int nest__supervise(void) {
         nest__orders_publish();
         int timeout = nest__policy_mind(woken);
         timeout = nest__sooner(timeout, nest__stop_advance());
+        timeout = nest__sooner(timeout, nest__reload_advance());
         timeout = nest__sooner(timeout, supervisor_replenish());
         timeout = nest__sooner(timeout, nest__service_process_mind());
         if (supervisor_done()) {

@@ -27,6 +27,9 @@ pid_t nest__supervisor(void);
 /* In a worker: whether it does what this TERM, INT or HUP says. The supervisor passes them on and
  * counts them, and a signal that reaches both is meant once. Async-signal-safe. */
 bool nest__heeds(int signal);
+/* HUP, in a process that serves many: reads the configuration again. The supervisor, if there is
+ * one, reports it. */
+void nest__reload_follow(void);
 void nest__supervisor_wake(void); /* from a worker, or a signal handler */
 /* For nest__crash_install. */
 const char *nest__crash_consequence(void);
@@ -45,7 +48,8 @@ extern const bool nest__policy_many;
 uint32_t nest__policy_wanted(void); /* how many workers are to be forked now */
 /* A number was chosen for the next worker. It is free, and its report is cleared. */
 void nest__policy_fork(uint32_t worker);
-/* The worker has ended, or could not be forked. True: it had a client, or is done with all. */
+/* The worker has ended, or could not be forked. True: it had a client; or, if it served many, it
+ * was still wanted. */
 bool nest__policy_gone(uint32_t worker);
 /* Whenever the supervisor is awake; `woken`: a worker asked for it. ms until it must be awake
  * again, -1: it need not. */
@@ -53,6 +57,8 @@ int nest__policy_mind(bool woken);
 void nest__policy_reload(void); /* the configuration has changed: workers forked from now on have
                                    the new one */
 void nest__policy_stop(enum nest__stop_phase); /* before workers are told */
+/* A worker that serves many lives. True: systemd's watchdog is to hear of it. */
+bool nest__policy_beat(pid_t);
 
 /* -- for policies */
 enum nest__stop_phase nest__phase(void);

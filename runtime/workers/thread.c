@@ -437,7 +437,7 @@ static void thread_work(void) {
         }
         switch (thread_sleep(timeout)) {
         case THREAD_RELOAD:
-            nest__config_reload();
+            nest__reload_follow();
             break;
         case THREAD_STOP:
             return;

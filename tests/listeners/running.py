@@ -67,6 +67,62 @@ def queued(folder, exe):
                 pass
 
 
+def arrived(folder, exe):
+    """Whose request has arrived when the server stops is answered, however it waits for input."""
+    server, address = begun(folder, exe, 'maxClients=100')
+    kinds = (('at rest', (), 'say 1\n', ('1', '')),
+             ('at rest with memory', ('keep\n', 'kept'), 'say 1\n', ('1', '')),
+             ('in a message', ('say a',), 'b\nsay c\n', ('ab', 'c', '')),
+             ('new', None, 'say 1\n', ('hello', '1', '')))
+    with server:
+        talks = []
+        for what, before, request, answers in kinds * 3:
+            if before is not None:
+                talk = Talk(address)
+                same('the greeting', talk.line(), 'hello')
+                talks.append((what, talk, talk.ask('pid'), before, request, answers))
+        for _, talk, _, before, _, _ in talks:
+            if before:
+                talk.send(before[0])
+                same('the answer', before[1:] and talk.line(), before[1:] and before[1])
+        time.sleep(0.2)
+        workers = {int(pid) for _, _, pid, _, _, _ in talks}
+        for pid in workers:             # what follows has arrived before any of them is told
+            os.kill(pid, signal.SIGSTOP)
+        talks += [(kind[0], Talk(address), '', None, *kind[2:]) for kind in kinds * 3
+                  if kind[1] is None]
+        for _, talk, _, _, request, _ in talks:
+            talk.send(request)
+        server.tell(signal.SIGTERM)
+        time.sleep(0.2)
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+        for what, talk, _, _, _, answers in talks:
+            same(what, tuple(talk.line() for _ in answers), answers)
+        same('exit status', server.end(), 0)
+
+
+def behind(folder, exe):
+    """Whose next request has arrived when the server stops during an action is answered."""
+    server, address = begun(folder, exe, 'maxClients=10')
+    with server:
+        talks = [Talk(address) for _ in range(2)]
+        for talk in talks:
+            same('the greeting', talk.line(), 'hello')
+        talks[1].send('keep\n')
+        same('the answer', talks[1].line(), 'kept')
+        for talk in talks:
+            talk.send('busy\n')
+        time.sleep(0.2)
+        for talk in talks:
+            talk.send('say 1\n')
+        time.sleep(0.1)
+        server.tell(signal.SIGTERM)
+        for number, talk in enumerate(talks):
+            same(f'client {number}', [talk.line() for _ in range(3)], ['done', '1', ''])
+        same('exit status', server.end(), 0)
+
+
 def cut(folder, exe):
     """What drainTimeout does not suffice for is cut, counted, and the exit status says so."""
     for again in (None, signal.SIGTERM, signal.SIGINT):
@@ -375,5 +431,5 @@ def hangup(folder, exe):
             same('exit status', server.end(), 0)
 
 
-PLAIN = (queued, cut, group, reloaded_drain, reload, load, notified, memory, hangup)
+PLAIN = (queued, arrived, behind, cut, group, reloaded_drain, reload, load, notified, memory, hangup)
 LOGGING = (lines, dropped, full)

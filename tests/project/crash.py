@@ -24,7 +24,7 @@ def reported(server, spec, rule):
     wanted = (rf'crashed: {SIGNALS[rule]} in rule {rule} '
               rf'\((?:[^() ]*/)?{os.path.basename(spec)}:{line_of(spec, rule)}\), client 127\.0\.0\.1:\d+; ')
     wanted += ('only this client is lost' if server.model == 'process' else
-               'the server continues, but its other clients are disconnected')
+               'the server continues, but the other clients of this process are disconnected')
     end = time.monotonic() + 20
     while re.search(wanted, server.said()) is None:
         if time.monotonic() > end:

@@ -205,6 +205,27 @@ def curl_writes(site):
          ['chunks', 'empty', 'expected', 'kept.txt', 'later', 'length', 'unexpected'])
 
 
+def refused(site):
+    """uploads that are refused before they come: clients send them all the same, and get the answer"""
+    def put(path, length, wanted):
+        piece = bytes(10_000)
+        with Client(site) as client:
+            try:
+                client.send(f'PUT /{path} HTTP/1.1\r\nHost: a\r\n'
+                            f'Content-Length: {length}\r\n\r\n'.encode())
+                time.sleep(0.05)
+                for _ in range(30):
+                    client.send(piece)
+                    time.sleep(0.002)
+            except OSError as error:
+                raise Failed(f'PUT {path}: {error} instead of {wanted}') from error
+            same(f'PUT {path}', client.take(12), f'HTTP/1.1 {wanted}'.encode())
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        for path, length, wanted in (('none', 300_000, 405), ('up/none', 300_000_000, 413),
+                                     ('up/.none', 300_000, 403)):
+            list(pool.map(put, [path] * 40, [length] * 40, [wanted] * 40))
+
+
 def at_once(site):
     """uploads of one file at once, while others read it: nobody sees a mixture"""
     def work(number):
@@ -408,8 +429,8 @@ def ends(site):
     same('its words', site.said(), '')
 
 
-CHECKS = (curl_reads, curl_writes, at_once, conditions, race, folders, python, netcat, load, browser,
-          cases)
+CHECKS = (curl_reads, curl_writes, refused, at_once, conditions, race, folders, python, netcat, load,
+          browser, cases)
 
 
 def attempt(report, model, check, work):

@@ -10,9 +10,11 @@ use nest_diag::{Code, Diagnostic};
 use nest_machine::{Kept, MODELS, Model};
 use std::collections::BTreeSet;
 
-/// What becomes of a variable that is written so.
-fn kept(model: &Model, guard: Guard) -> Kept {
+/// What becomes of a variable that is written so. `several`: the specification asks for several
+/// dispatchers.
+fn kept(model: &Model, several: bool, guard: Guard) -> Kept {
     match guard {
+        _ if several && model.dispatchers => Kept::Copies,
         Guard::None => model.globals.plain,
         Guard::Lock => model.globals.locked,
         Guard::Helper => model.globals.helpers,
@@ -24,9 +26,10 @@ impl Checker<'_> {
     pub(crate) fn globals(&mut self) {
         let m = self.m;
         let model = m.settings.model.row();
+        let several = m.settings.several();
         let mut reported = BTreeSet::new();
         for write in writes(&m.source()) {
-            let kept = kept(model, write.guard);
+            let kept = kept(model, several, write.guard);
             if kept != Kept::Right && reported.insert(write.variable.clone()) {
                 self.report_global(&write, kept);
             }
@@ -53,12 +56,19 @@ impl Checker<'_> {
             ),
         };
         let selectable = MODELS.iter().filter(|model| !model.option.is_empty());
-        let right = selectable.filter(|model| kept(model, write.guard) == Kept::Right);
+        let right = selectable.filter(|model| kept(model, false, write.guard) == Kept::Right);
+        let several = m.settings.several();
         let right: Vec<&str> = right.map(|model| model.name).collect();
+        let one = right.contains(&m.settings.model.row().name);
+        let one = if several && one {
+            " with one dispatcher"
+        } else {
+            ""
+        };
         let models = match right.as_slice() {
             [] => "it is right in no model".to_string(),
-            [one] => format!("it is right only in the {one} model"),
-            some => format!("it is right in the {} models", some.join(" and ")),
+            [only] => format!("it is right only in the {only} model{one}"),
+            some => format!("it is right in the {} models{one}", some.join(" and ")),
         };
         let instead = match found {
             Kept::Copies => "share memory that start-up code maps with MAP_SHARED",

@@ -89,6 +89,14 @@ fn the_models_in_which_it_is_right_are_named() {
     assert!(found("thread", text)[0].contains("right only in the event model"));
     let locked = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { lock(); n = 1; unlock(); }\n";
     assert!(found("process", locked)[0].contains("right in the thread and event models"));
+    let several = text.replacen(
+        "%%",
+        "%option eventServer 9\n%option dispatchers auto\n%%",
+        1,
+    );
+    let several = &found("event", &several)[0];
+    assert!(several.contains("each process has a copy"), "{several}");
+    assert!(several.contains("right only in the event model with one dispatcher"));
     let block = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { $block { n = 1; } }\n";
     assert!(found("event", block)[0].contains("right in no model"));
 }

@@ -16,6 +16,8 @@ const DESCRIPTORS: u64 = 512;
 const MOST_DESCRIPTORS: u64 = 1 << 20;
 /// Processes and threads in addition to those of the clients: the supervisor, helpers, libraries.
 const TASKS: u64 = 128;
+/// Loops of `dispatchers auto`, at most.
+const AUTO: u64 = 64;
 /// The default port.
 const USUAL: u16 = 8080;
 /// The time in seconds that a stop needs in addition to `drainTimeout`.
@@ -157,6 +159,11 @@ fn service(m: &Machine) -> String {
     };
     let tasks = match m.settings.model {
         ModelKind::Process | ModelKind::Thread => clients + TASKS,
+        ModelKind::Event if m.settings.several() => {
+            let number = |name| initial(m, name).parse::<u64>();
+            let each = 1 + number("helpers").unwrap_or_default();
+            TASKS + number("dispatchers").unwrap_or(AUTO) * each
+        }
         ModelKind::Event | ModelKind::Script => TASKS,
     };
     format!(

@@ -228,6 +228,7 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
             most.min(m.settings.model.most_clients()),
         ),
         Value::Number { least, most } => ("NEST__NUMBER", least, most),
+        Value::Count { most } => ("NEST__COUNT", 1, most),
         Value::Size { least, most } => ("NEST__SIZE", least, most),
         Value::Addresses => ("NEST__ADDRESSES", 0, 0),
         Value::Duration => ("NEST__DURATION", 1, LONGEST),

@@ -270,6 +270,16 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Whether several processes with a loop each may serve the clients.
+    #[must_use]
+    pub fn several(&self) -> bool {
+        let mut run = self.run.iter();
+        let given = run.find(|option| option.info.name == "dispatchers");
+        given.is_some_and(|option| option.initial != "1")
+    }
+}
+
 /// An option of the running server.
 #[derive(Clone, Debug)]
 pub struct RunOption {

@@ -54,7 +54,9 @@ pub struct Model {
     pub most_clients: u32,
     /// Clients when the specification names another model or none.
     pub clients: u32,
-    /// What becomes of C globals.
+    /// Whether the option `dispatchers` says how many processes serve.
+    pub dispatchers: bool,
+    /// What becomes of C globals, with one dispatcher.
     pub globals: Globals,
 }
 
@@ -69,6 +71,7 @@ pub const MODELS: &[Model] = &[
         workers: "process",
         most_clients: 32_000,
         clients: 256,
+        dispatchers: false,
         globals: Globals {
             plain: Kept::Copies,
             locked: Kept::Copies,
@@ -84,6 +87,7 @@ pub const MODELS: &[Model] = &[
         workers: "thread",
         most_clients: 32_000,
         clients: 256,
+        dispatchers: false,
         globals: Globals {
             plain: Kept::Race,
             locked: Kept::Right,
@@ -94,11 +98,12 @@ pub const MODELS: &[Model] = &[
         kind: ModelKind::Event,
         name: "event",
         option: "eventServer",
-        doc: "one loop for all clients (epoll)",
+        doc: "one loop for all clients (epoll), or several in processes",
         io: "epoll",
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
+        dispatchers: true,
         globals: Globals {
             plain: Kept::Right,
             locked: Kept::Right,
@@ -114,6 +119,7 @@ pub const MODELS: &[Model] = &[
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
+        dispatchers: false,
         globals: Globals {
             plain: Kept::Right,
             locked: Kept::Right,

@@ -210,7 +210,16 @@ pub const OPTIONS: &[OptionInfo] = &[
         "writeTimeout",
         Value::Duration,
         "30s",
-        "how long output may wait for its client",
+        "how long a client may take nothing of what it is sent",
+    ),
+    live(
+        "minimumRate",
+        Value::Size {
+            least: 0,
+            most: 1024 * M,
+        },
+        "0",
+        "bytes a second that a client must take of output that waits, over 10s; 0: any",
     ),
     live(
         "idleTimeout",
@@ -229,6 +238,12 @@ pub const OPTIONS: &[OptionInfo] = &[
         Value::Duration,
         "5s",
         "how long a stopping server lets its clients finish",
+    ),
+    live(
+        "dispatchers",
+        Value::Count { most: 64 },
+        "1",
+        "how many loops an event server has, each in a process; auto: one for each processor",
     ),
     o(
         "helpers",
@@ -271,7 +286,6 @@ pub const OPTIONS: &[OptionInfo] = &[
     o("preforkServer", Value::Later, "", false, ""),
     o("uringServer", Value::Later, "", false, ""),
     o("fiberServer", Value::Later, "", false, ""),
-    o("dispatchers", Value::Later, "", true, ""),
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
     o("fileCache", Value::Later, "", true, ""),
@@ -377,6 +391,7 @@ pub fn settle(
             Value::Flag if info.name == "caseless" => settings.caseless = true,
             Value::Flag | Value::Word(_) | Value::Later => {}
             Value::Number { .. }
+            | Value::Count { .. }
             | Value::Size { .. }
             | Value::Duration
             | Value::Text

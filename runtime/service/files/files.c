@@ -6,6 +6,7 @@
  * work. */
 #include "files.h"
 #include "../../engine/engine.h"
+#include "../../file/access.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -241,6 +242,7 @@ static int files_reply_direct(nest_session *s, struct files_reply *reply) {
             return files_reply_cut(s, reply, (int)sent);
         }
         nest__on_file(s, reply->fd, reply->at, (uint64_t)sent);
+        nest__out_passed(s, (uint64_t)sent);
         reply->at += (uint64_t)sent;
         reply->left -= (uint64_t)sent;
         if ((uint64_t)sent < n) {

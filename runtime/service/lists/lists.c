@@ -5,6 +5,7 @@
  * is found. */
 #include "lists.h"
 #include "../../engine/engine.h"
+#include "../../file/access.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "mail.h"
 #include "../../loop/loop.h"
 #include "../../platform/platform.h"
+#include "../../workers/dispatchers.h"
 #include "../../workers/mailbox.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ struct nest__need nest__mail_need(void) {
 }
 
 int nest__mail_start(void) {
-    int error = nest__mailbox_prepare(nest__worker_processes());
+    int error = nest__mailbox_prepare(nest__dispatchers_most());
     if (error != 0) {
         nest__say("cannot start: no mailboxes: %s", strerror(-error));
     }
@@ -46,7 +47,7 @@ int nest__mail_start(void) {
 int nest__mail_mailbox(void) {
     if (!mail_begun) {
         mail_begun = true;
-        nest__mailbox_begin(nest__serial % nest__worker_processes());
+        nest__mailbox_begin(nest__serial % nest__dispatchers_most());
     }
     return nest__mailbox_fd();
 }

@@ -6,6 +6,7 @@
  * are made as NEST__WORK. Must not know how a file gets its name. */
 #include "uploads.h"
 #include "../../engine/engine.h"
+#include "../../file/access.h"
 
 #include <errno.h>
 #include <stdlib.h>

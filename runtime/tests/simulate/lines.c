@@ -43,17 +43,18 @@ static uint64_t line_queued(const struct sim_line *line) {
     return further == NULL || further->chan.fd != (int32_t)line->who ? 0 : further->out.queue.n;
 }
 
-/* The other side may have been too slow, or has taken nothing for longer than it has time. */
+/* The other side has taken nothing for as long as it has time, or, `must`, for longer. Bytes in
+ * flight may still have come after it was cut. */
 static bool line_late(const struct sim_line *line, bool must) {
-    uint32_t limits[SIM_LAWS], past = nest__now() - (must ? line->moved : line->filled);
+    bool flies = draw_is_later() && !must;
+    uint32_t limits[SIM_LAWS], past = nest__now() - (flies ? line->filled : line->moved);
     unsigned count = reload_limits(SIM_LIMIT_WRITE, line->filled, limits);
     bool least = false, most = true;
     for (unsigned i = 0; i < count; i++) {
         least = least || (limits[i] != 0 && past >= limits[i]);
-        most = most && limits[i] != 0 && past > 2 * (uint64_t)limits[i];
+        most = most && limits[i] != 0 && past > limits[i];
     }
-    /* Bytes in flight may still come after it was cut. */
-    bool waits = line->got < line->want || (draw_is_later() && !must);
+    bool waits = line->got < line->want || flies;
     return waits && (must ? most : least);
 }
 
@@ -246,7 +247,8 @@ static void lines_read(struct sim_talk *talk, struct sim_line *line) {
     uint32_t from = nest__now();
     lines_ask(talk, line, ms, true);
     int64_t n = nest__channel_read(talk->session, line->number, bytes, room, ms);
-    bool over = n < 0 && errno == ETIMEDOUT && ms != 0 && !line->lost && nest__now() - from == ms &&
+    bool over = n < 0 && errno == ETIMEDOUT && ms != 0 && !line->lost &&
+                nest__now() == nest__after(from, ms) &&
                 !nest__fails(talk->session, nest__acting(talk->session));
     if (over) {
         talk->line = NULL;

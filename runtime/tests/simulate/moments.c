@@ -115,17 +115,18 @@ static void moment_input(struct sim_talk *talk, struct moment_clock clocks[2]) {
     }
 }
 
-/* writeTimeout is of a batch, at most one of which is before the byte that waits longest. */
+/* Since when its client has taken nothing of the output that waits. */
+static uint32_t moment_progress(const struct sim_talk *talk) {
+    return talk->taken_once ? moment_later(talk->filled, talk->progress) : talk->filled;
+}
+
 static bool moment_unsent(struct sim_talk *talk) {
     if (talk->session->work == NULL || talk->session->work->out.queue.n == 0) {
         return false;
     }
-    uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);
+    uint32_t from = moment_progress(talk);
     struct moment_clock clock = moment_clock(talk->filled, SIM_LIMIT_WRITE);
     clock.from = talk->worked ? moment_later(from, talk->work_ended) : from;
-    for (unsigned i = 0; i < clock.count; i++) {
-        clock.limits[i] *= 2;
-    }
     return moment_overdue(&clock);
 }
 
@@ -165,7 +166,8 @@ void moment_timer(struct sim_talk *talk, uint32_t after) {
 }
 
 static void moment_write_timeout(struct sim_talk *talk) {
-    uint32_t from = moment_of(&talk->queued, (uint32_t)talk->got);
+    uint32_t from =
+        talk->out ? moment_progress(talk) : moment_of(&talk->queued, (uint32_t)talk->got);
     struct moment_clock clock = moment_clock(from, SIM_LIMIT_WRITE);
     bool right = false;
     for (unsigned i = 0; i < clock.count; i++) {

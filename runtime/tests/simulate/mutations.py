@@ -57,7 +57,11 @@ MUTATIONS = [
     ("message-moved", "engine/output.c",
      "nest__source(action, message, items[i].p) + done, (size_t)room);",
      "(const uint8_t *)items[i].p + done, (size_t)room);"),
-    ("batch-not-renewed", "engine/output.c", "        work->out.since = nest__clock();\n", ""),
+    ("progress-not-seen", "engine/clock.c", "out->looked ? (int64_t)(taken - out->taken) > 0 : out->moves",
+     "out->looked && (int64_t)(taken - out->taken) > 0"),
+    ("progress-late", "engine/clock.c", "unsent == 0 && out->moves ? out->moved : now", "now"),
+    ("progress-by-nothing", "engine/clock.c", "(int64_t)(taken - out->taken) > 0",
+     "(int64_t)(taken - out->taken) >= 0"),
     ("queue-over-limit", "engine/output.c", "size_t room = work->out.queue.n < limit ?",
      "size_t room = work->out.queue.n <= limit++ ?"),
     # -- time
@@ -240,8 +244,10 @@ MUTATIONS = [
      "    static uint32_t was = UINT32_MAX;\n"
      "    was = was == UINT32_MAX ? nest__config.idle_timeout : was;\n"
      "    return limit == 0 ? was : limit - 1;"),
-    ("write-as-it-was", "engine/clock.c", "    uint32_t limit = nest__config.write_timeout;\n",
+    ("write-as-it-was", "engine/clock.c",
+     "    uint32_t limit = nest__config.write_timeout, rate = nest__config.minimum_rate, end = 0;\n",
      "    static uint32_t limit = UINT32_MAX;\n"
+     "    uint32_t rate = nest__config.minimum_rate, end = 0;\n"
      "    limit = limit == UINT32_MAX ? nest__config.write_timeout : limit;\n"),
     ("read-as-it-was", "engine/input.c", "read = nest__config.read_timeout;\n",
      "read;\n    static uint32_t was = UINT32_MAX;\n"

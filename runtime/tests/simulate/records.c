@@ -18,8 +18,7 @@ static void record_work(const nest_session *s, const struct nest__work *work) {
     }
     /* What is beyond a limit that has become smaller becomes no more. */
     talk->out_before = work->out.queue.n < talk->out_before ? work->out.queue.n : talk->out_before;
-    if ((work->out.queue.n > nest__config.output_buffer && work->out.queue.n > talk->out_before) ||
-        work->out.mark > work->out.queue.n) {
+    if (work->out.queue.n > nest__config.output_buffer && work->out.queue.n > talk->out_before) {
         record_no(s, "more output is queued than may be");
     }
     if ((work->services.keep.n > nest__config.keep_limit &&

@@ -115,8 +115,10 @@ struct sim_talk {          /* one conversation */
     uint32_t point, drained;        /* read point; when the queue was last found empty */
     uint32_t paused;                /* start of waiting for output at a read point */
     uint32_t filled;                /* start of waiting for output */
-    bool is_paused, out;            /* out: output was queued after the last step */
-    uint32_t since; /* when matching of the unfinished message began, without pauses */
+    uint32_t progress;              /* when the client last took output, if taken_once */
+    bool taken_once;
+    bool is_paused, out; /* out: output was queued after the last step */
+    uint32_t since;      /* when matching of the unfinished message began, without pauses */
     bool unfinished;
     bool worked, worked_before; /* an action has waited for work, until work_ended */
     uint32_t work_ended;

@@ -129,6 +129,8 @@ int nest__command_out(uint32_t who, const uint8_t *bytes, size_t n) {
         talk->room -= n;
     }
     talk->got += n;
+    talk->progress = nest__now();
+    talk->taken_once = true;
     return 0;
 }
 

@@ -328,6 +328,12 @@ pub const STEPS: &[Step] = &[
         Program(&["python3", "tests/listeners/run.py"]),
     ),
     Step::new(
+        "dispatchers",
+        "several loops share their clients, and one that dies or hangs affects no other",
+        Paths(&["tests/dispatchers", "tests/support", GENERATED]),
+        Program(&["python3", "tests/dispatchers/run.py"]),
+    ),
+    Step::new(
         "user",
         "processes that serve clients leave root for good, and lack nothing then",
         Paths(&["tests/user", "tests/support", GENERATED]),

@@ -208,9 +208,12 @@ pub const DIRECTIVES: &[Directive] = &[
     ),
     d(
         "close",
-        Form::Call { least: 0, most: 0 },
-        "nest_close",
-        "$close()",
+        Form::Filled {
+            least: 0,
+            rest: &["0"],
+        },
+        "nest_close_flags",
+        "$close(NEST_MORE)",
         "ends the connection",
     )
     .closes()
@@ -495,6 +498,13 @@ pub const FUNCTIONS: &[Function] = &[
         "nest_clear_all",
         Does {
             states: States::ClearsAll,
+            ..Does::NOTHING
+        },
+    ),
+    f(
+        "nest_close",
+        Does {
+            closes: true,
             ..Does::NOTHING
         },
     ),

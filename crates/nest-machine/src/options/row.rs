@@ -20,6 +20,11 @@ pub enum Value {
         /// Most.
         most: u32,
     },
+    /// A plain number, or `auto`.
+    Count {
+        /// Most; the least is 1.
+        most: u32,
+    },
     /// Bytes: a number with K, M or G.
     Size {
         /// Least.

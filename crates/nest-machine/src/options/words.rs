@@ -57,6 +57,17 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 ),
             }
         }
+        Value::Count { most } => {
+            let word = &decl.values[0];
+            let number = word.text.parse::<u32>();
+            word.text == "auto"
+                || number.is_ok_and(|n| (1..=most).contains(&n))
+                || bad(
+                    word.span,
+                    format!("`{}` is not a value of {}", word.text, info.name),
+                    format!("a number from 1 to {most}, or auto"),
+                )
+        }
         Value::Size { least, most } => {
             let word = &decl.values[0];
             match size(&word.text) {

@@ -1,0 +1,90 @@
+/* dispatchers.c: the policy of servers whose workers are loops: how many there are.
+ *
+ * Called by the supervisor. State: which worker systemd's watchdog has to hear of. Must not know
+ * how clients are served. A worker whose number is not below the option's ends when its last client
+ * has left, so a smaller number costs no client. */
+#include "dispatchers.h"
+
+#include "../platform/platform.h"
+#include "children.h"
+#include "supervisor.h"
+
+#include <string.h>
+
+const bool nest__policy_many = true;
+
+static struct {
+    bool beaten[NEST__DISPATCHERS_MOST]; /* it lives, as it has said since the last report */
+} dispatchers;
+
+uint32_t nest__dispatchers(void) {
+    uint32_t wanted = nest__config.dispatchers, most = nest__share_most();
+    wanted = wanted == 0 ? nest__processors() : wanted;
+    return most != 0 && wanted > most ? most : wanted;
+}
+
+uint32_t nest__dispatchers_most(void) {
+    uint32_t most = nest__config.dispatchers, processors = nest__processors();
+    most = most < processors ? processors : most;
+    return most > NEST__DISPATCHERS_MOST ? NEST__DISPATCHERS_MOST : most;
+}
+
+int nest__dispatchers_prepare(void) {
+    uint32_t most = nest__dispatchers_most();
+    int error = nest__supervisor_prepare(most);
+    if (error == 0 && (error = nest__share_prepare(most)) != 0) {
+        nest__say("cannot start: %s", strerror(-error));
+    }
+    return error;
+}
+
+/* A worker that dies during the stop has no successor if others can serve the clients that wait in
+ * queues. One that ends by itself, because no client came for long, has none either. */
+uint32_t nest__policy_wanted(void) {
+    uint32_t wanted = 0;
+    if (nest__children_over() != -1) {
+        return 0;
+    }
+    if (nest__phase() != NEST__SERVING) {
+        return nest__children_live() == 0 && !nest__children_failed() ? 1 : 0;
+    }
+    for (uint32_t worker = nest__dispatchers(); worker-- > 0;) {
+        wanted += nest__child(worker)->pid == 0;
+    }
+    return wanted;
+}
+
+void nest__policy_fork(uint32_t worker) {
+    dispatchers.beaten[worker] = true;
+}
+
+/* False: there were to be fewer. */
+bool nest__policy_gone(uint32_t worker) {
+    nest__share_end(worker);
+    return worker < nest__dispatchers() || nest__phase() != NEST__SERVING;
+}
+
+int nest__policy_mind(bool woken) {
+    (void)woken;
+    return -1;
+}
+
+void nest__policy_reload(void) {
+}
+
+void nest__policy_stop(enum nest__stop_phase phase) {
+    (void)phase; /* workers refuse newcomers themselves, once they have been told */
+}
+
+bool nest__policy_beat(pid_t pid) {
+    bool all = true;
+    for (uint32_t worker = 0; worker < nest__children_seen(); worker++) {
+        pid_t child = nest__child(worker)->pid;
+        dispatchers.beaten[worker] = dispatchers.beaten[worker] || child == pid;
+        all = all && (child == 0 || dispatchers.beaten[worker]);
+    }
+    for (uint32_t worker = 0; all && worker < nest__children_seen(); worker++) {
+        dispatchers.beaten[worker] = false;
+    }
+    return all;
+}
