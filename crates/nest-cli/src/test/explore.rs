@@ -352,16 +352,20 @@ impl<'m> Explorer<'m> {
                     self.broken.insert((set, target.0));
                     continue;
                 }
-                let done = ran.parts.get(longer.acts.len()).into_iter().flatten();
-                if done
-                    .filter(|entry| !matches!(entry, Entry::Reply(_)))
-                    .count()
-                    > 0
-                {
+                let part = ran.parts.get(longer.acts.len());
+                if part.is_some_and(|part| is_matched(part, longer.acts.last())) {
                     self.given_up.insert(target, OTHERWISE.to_owned());
                     continue;
                 }
-                // An action reads this input; in another conversation none may.
+                // An action that has not ended read this input. The next conversation tries the
+                // target without that action.
+                if kept.is_some() {
+                    break;
+                }
+                let paths = self.paths.entry(set).or_default();
+                if paths.len() > 1 {
+                    paths.retain(|path| *path != talk.acts);
+                }
                 let times = self.failures.entry(target).or_default();
                 *times += 1;
                 if *times == TRIES {
@@ -519,6 +523,20 @@ impl<'m> Explorer<'m> {
             let fitting = effect.paths.iter().filter(|p| p.fits(states));
             fitting.count() > 1
         }
+    }
+}
+
+/// Whether rules matched an act of a client. If an action that had not ended read the input, the part
+/// begins with what that action does next, or a rule matched only the rest of the input.
+fn is_matched(part: &[Entry], act: Option<&Act>) -> bool {
+    let first = part.iter().find(|entry| !matches!(entry, Entry::Reply(_)));
+    match (first, act) {
+        (Some(Entry::Take(_, bytes)), Some(Act::Send(sent))) => {
+            matches!(part.first(), Some(Entry::Take(..))) && sent.starts_with(bytes)
+        }
+        (Some(Entry::End(why)), _) => why != "closed",
+        (Some(Entry::States(..)) | None, _) => false,
+        (Some(_), _) => true,
     }
 }
 

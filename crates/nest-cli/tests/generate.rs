@@ -1,0 +1,116 @@
+//! `nest test --generate`: the conversations that it finds, and what it says about the others.
+
+mod common;
+
+use common::Place;
+use common::greet::{greet, quick};
+
+#[test]
+fn what_is_made_covers_what_it_says() {
+    let place = greet();
+    place
+        .nest(&quick(&["--generate", "greet.nest"]))
+        .with_status(0)
+        .out_has("greet-cases.md: 1 conversation, which covers 3 transitions more")
+        .out_has("now covered: 5 of 5, 100%");
+    let first = place.read("greet-cases.md");
+    place
+        .nest(&[
+            "test",
+            "--model",
+            "event",
+            "--min-coverage",
+            "100",
+            "greet.nest",
+        ])
+        .with_status(0)
+        .out_has("ok      greet-cases.md")
+        .out_has("0 failed");
+    // What is there stays; the same comes of the same.
+    place
+        .nest(&quick(&["--generate", "greet.nest"]))
+        .with_status(1)
+        .err_has("greet-cases.md is there");
+    place
+        .nest(&quick(&["--generate", "--force", "greet.nest"]))
+        .with_status(0);
+    assert_eq!(place.read("greet-cases.md"), first);
+    place
+        .nest(&quick(&["--generate", "-o", "more.md", "greet.nest"]))
+        .with_status(0)
+        .out_has("everything is covered");
+    assert!(!common::there(&place.path("more.md")));
+}
+
+#[test]
+fn what_an_action_reads_is_tried_again_in_another_conversation() {
+    let place = Place::new();
+    // The first three bytes of the next message belong to the action.
+    place.write(
+        "skip.nest",
+        "%%\ndata = \"DATA\\n\" { $skip(3); $reply(\"stored\\n\"); }\n\
+         noop = \"NOOP\\n\" { $reply(\"ok\\n\"); }\n\
+         other = [^\\n]* \"\\n\" { $reply(\"what\\n\"); }\n",
+    );
+    place
+        .nest(&quick(&["--generate", "skip.nest"]))
+        .with_status(0)
+        .out_has("now covered: 3 of 3, 100%");
+    let page = place.read("skip-cases.md");
+    assert!(
+        page.contains("connect\nsend \"NOOP\\n\"\nexpect \"ok"),
+        "{page}"
+    );
+    place
+        .nest(&["test", "--quick", "--min-coverage", "100", "skip.nest"])
+        .with_status(0);
+}
+
+#[test]
+fn what_c_compares_is_found_and_what_varies_is_a_pattern() {
+    let place = Place::new();
+    place.write(
+        "door.nest",
+        "%state OPEN\n%{\n#include <string.h>\n#include <stdio.h>\nstatic unsigned count;\n%}\n%%\n\
+         !OPEN: key = \"key \" [a-z]{1,9} \"\\n\" {\n\
+         if (strcmp($2, \"sesame\") == 0) { $seen(OPEN); }\n\
+         $reply(\"try %u\\nof you\\n\", ++count);\n}\n\
+         OPEN: in = \"in\\n\" { $reply(\"in\\n\"); $close(); }\n\
+         OPEN: TIMEOUT(2h) { $reply(\"slow\\n\"); $close(); }\n",
+    );
+    place
+        .nest(&quick(&["--generate", "-o", "sub.md", "door.nest"]))
+        .with_status(0)
+        .out_has("now covered: 3 of 3, 100%");
+    let page = place.read("sub.md");
+    assert!(
+        page.contains("send \"key sesame\\n\"\nexpect~ \"[^\\n]*\\nof you\\n\""),
+        "{page}"
+    );
+    assert!(place.read("sub-2.md").contains("pass 7200s"));
+    place
+        .nest(&["test", "--quick", "--min-coverage", "100", "door.nest"])
+        .with_status(0);
+}
+
+#[test]
+fn what_is_not_reached_is_said() {
+    let place = Place::new();
+    place.write(
+        "odd.nest",
+        "%state ODD\n%{\n#include <unistd.h>\nstatic unsigned turn;\n%}\n%%\n\
+         !ODD: step = \"s\\n\" { if (getppid() == 0) { $seen(ODD); } $reply(\"ok\\n\"); }\n\
+         ODD: late = \"l\\n\" { $reply(\"late\\n\"); }\n\
+         crash = \"c\\n\" { if (turn == 0) { __builtin_trap(); } }\n",
+    );
+    place
+        .nest(&quick(&["--generate", "odd.nest"]))
+        .with_status(0)
+        .out_has("late in DEFAULT ODD: no conversation that was tried leads to these states")
+        .out_has("crash in DEFAULT: the server ends there, with signal");
+    let page = place.read("odd-cases.md");
+    assert!(
+        page.contains("send \"s\\n\"") && !page.contains("send \"c"),
+        "{page}"
+    );
+}
