@@ -6,7 +6,6 @@
 #include "socket.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -40,9 +39,11 @@ bool nest__chan_pending(const struct nest__chan *chan) {
 }
 
 uint64_t nest__chan_unsent(const struct nest__chan *chan) {
-    int n = 0; /* of a pipe, FIONREAD is what its reader has not read yet */
+    /* Of a pipe, FIONREAD is what its reader has not read yet. TIOCOUTQ is SIOCOUTQ, whose header
+     * not every libc has. */
+    int n = 0;
     int error =
-        ioctl(nest__chan_descriptor(chan, true), CHANNEL_IS_PIPE(chan) ? FIONREAD : SIOCOUTQ, &n);
+        ioctl(nest__chan_descriptor(chan, true), CHANNEL_IS_PIPE(chan) ? FIONREAD : TIOCOUTQ, &n);
     return error == -1 || n < 0 ? 0 : (uint64_t)n;
 }
 
