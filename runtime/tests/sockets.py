@@ -94,6 +94,7 @@ def stop(binary):
     begun = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     check("at rest", idle.recv(100), b"bye: the server stops\r\n")
+    time.sleep(0.5)     # the others are told right behind it
     half.sendall(b"O\nWHO\n")
     check("in a message", read_all(half), b"hello\r\nnobody 1\r\nbye: the server stops\r\n")
     check("what was replied is delivered", len(read_all(slow)), 7 + 8000000 + 2 + 23)

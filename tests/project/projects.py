@@ -18,7 +18,7 @@ SANITIZE = '-fsanitize=address,undefined -fno-sanitize-recover=all'
 # What makes a model: a server has its own, and nobody else's.
 OF_MODELS = {'process': {'workers/process.c', 'workers/worker.c', 'workers/spares.c', 'blocking/blocking.c', 'blocking/watch.c'},
              'thread': {'workers/thread.c', 'workers/one.c', 'blocking/blocking.c', 'blocking/watch.c'},
-             'event': {'workers/loops.c', 'workers/one.c', 'poller/epoll.c', 'loop/wheel.c'},
+             'event': {'workers/loops.c', 'workers/dispatchers.c', 'workers/share.c', 'poller/epoll.c', 'loop/wheel.c'},
              'script': {'workers/loops.c', 'poller/script.c', 'poller/script_jobs.c', 'loop/wheel.c'}}
 _CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 

@@ -47,22 +47,22 @@ static int beat_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     return -1;
 }
 
-static int clock_begin(void) {
+static int ticks_begin(void) {
     return 0;
 }
 
-static unsigned clock_waits(struct pollfd waits[NEST__TASK_WAITS]) {
+static unsigned ticks_wait(struct pollfd waits[NEST__TASK_WAITS]) {
     (void)waits;
     return 0;
 }
 
-static int clock_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
+static int ticks_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     (void)waits, (void)n;
     tasks_write("clock");
     return 20;
 }
 
 static const struct nest__task tasks_beat = {"beat", beat_begin, beat_waits, beat_step};
-static const struct nest__task tasks_clock = {"clock", clock_begin, clock_waits, clock_step};
-const struct nest__task *const nest__tasks[] = {&tasks_beat, &tasks_clock};
+static const struct nest__task tasks_ticks = {"clock", ticks_begin, ticks_wait, ticks_step};
+const struct nest__task *const nest__tasks[] = {&tasks_beat, &tasks_ticks};
 const unsigned nest__task_count = 2;
