@@ -23,7 +23,9 @@ void nest__accept_open(bool on) {
     if (on && (accept->scarce || accept->done)) {
         return;
     }
-    on = on && nest__share_listens();
+    /* An empty queue is never reported: during a stop it is looked for. */
+    accept->done = accept->done || (on && nest__stopping() && nest__listen_stop());
+    on = on && !accept->done && nest__share_listens();
     if (on == accept->open) {
         return;
     }
