@@ -27,6 +27,9 @@ pub enum Point {
     Close,
     /// A process of the server has died.
     Lost,
+    /// Milliseconds after which the supervisor is to call this again, as it does whenever it wakes;
+    /// 0: it need not.
+    Mind,
     /// May claim up to `most` of the descriptors that clients do not need. Returns how many.
     Spare,
     /// Milliseconds after which a loop is to call `Tick`; 0: never. A loop asks before it sleeps.
@@ -49,6 +52,12 @@ pub enum Point {
     Descriptors,
     /// A connection begins; START has not run.
     Open,
+    /// An action is about to run.
+    Act,
+    /// The running action is about to wait; others may run meanwhile.
+    Wait,
+    /// The running action goes on after a wait.
+    Resume,
     /// A pattern rule was selected for a message; its action has not run.
     Take,
     /// A TIMEOUT rule's action is about to run.
@@ -143,6 +152,10 @@ pub const POINTS: &[Row] = &[
         )
     },
     Row {
+        called: Sockets,
+        ..row(Point::Mind, "mind", Joined::Least, "void", "")
+    },
+    Row {
         called: LOOPS,
         ..row(Point::Spare, "spare", Joined::Sum, "uint64_t most", "most")
     },
@@ -207,6 +220,15 @@ pub const POINTS: &[Row] = &[
         "most",
     ),
     row(Point::Open, "open", Joined::Nothing, "nest_session *s", "s"),
+    row(Point::Act, "act", Joined::Nothing, "nest_session *s", "s"),
+    row(Point::Wait, "wait", Joined::Nothing, "nest_session *s", "s"),
+    row(
+        Point::Resume,
+        "resume",
+        Joined::Nothing,
+        "nest_session *s",
+        "s",
+    ),
     row(
         Point::Take,
         "take",

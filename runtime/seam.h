@@ -171,10 +171,11 @@ struct nest__config {
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    _Atomic uint32_t minimum_rate; /* bytes a second; 0: none */
-    _Atomic uint32_t dispatchers;  /* loops, each in a process; 0: one for each processor */
-    uint32_t helpers;              /* maximum number of helper threads of a loop, >= 1 */
-    const char *file_root;         /* "": the working directory */
+    _Atomic uint32_t action_timeout; /* the same, of an action that does not wait */
+    _Atomic uint32_t minimum_rate;   /* bytes a second; 0: none */
+    _Atomic uint32_t dispatchers;    /* loops, each in a process; 0: one for each processor */
+    uint32_t helpers;                /* maximum number of helper threads of a loop, >= 1 */
+    const char *file_root;           /* "": the working directory */
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
 };
@@ -558,6 +559,7 @@ int nest__workers_run(
 enum { NEST__ABANDONED = -1 };
 /* Lists the memory that a client needs besides its session, such as a stack. Returns how many. */
 unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]);
+uint32_t nest__worker_threads(void); /* of a worker, that run actions */
 /* The number of processes that share maxClients. Limits of the system apply to each process. */
 uint32_t nest__worker_processes(void);
 /* How many connections a stop has cut off, because they were not finished after drainTimeout. */

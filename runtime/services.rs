@@ -7,11 +7,14 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Need, Nudge, Open, Post, Prepare, Reply, Serve, Spare, Start, States,
-    Take, Tick, Timer,
+    self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
+    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reply, Resume, Serve, Spare,
+    Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, MAILED, Part, Server};
+
+/// The server ends actions that do not come back.
+const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
 
 /// Files stay open for later actions.
 const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
@@ -88,6 +91,10 @@ services! {
     user Sockets, [Check, Prepare, Serve] {
         "user.h" Sockets;
         "user.c" Sockets;
+    }
+    overrun OVERRUN, [Start, Serve, Mind, Act, Wait, Resume, Acted] {
+        "overrun.h" OVERRUN;
+        "overrun.c" OVERRUN;
     }
     keep With(Feature::Keep), [Need, Holds, Drop] + state {
         "keep.h" With(Feature::Keep);

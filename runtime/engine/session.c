@@ -48,6 +48,7 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     action.took = 0;
     s->phase = NEST__ACTING;
     nest__worker()->action = &action;
+    nest__on_act(s);
     if (rule >= 0) {
         memcpy(action.tags, tags, sizeof action.tags);
         nest__on_take(s, &nest__rules[rule], p, n);

@@ -9,8 +9,10 @@
 int nest__wait_in_fiber(nest_session *s, const struct nest__wait *wait) {
     struct nest__action *action = nest__worker()->action;
     (void)nest__lent_long(s);
+    nest__on_wait(s);
     int result = nest__wait(s, wait);
     nest__worker()->action = action; /* other actions may have run meanwhile */
+    nest__on_resume(s);
     return result;
 }
 

@@ -58,7 +58,7 @@ static void crash_place(struct nest__line *line) {
     }
 }
 
-static void crash_report(int signal) {
+void nest__crash_tell(const char *what, const char *detail) {
     char text[512], peer[NEST__ADDRESS_TEXT];
     struct nest__line line = {text, 0, sizeof text - 1};
     const nest_session *s = nest__current_session();
@@ -67,8 +67,9 @@ static void crash_report(int signal) {
     nest__line_add(&line, crash_who);
     nest__line_char(&line, ' ');
     nest__line_number(&line, (uint64_t)getpid());
-    nest__line_add(&line, " crashed: ");
-    nest__line_add(&line, crash_name(signal));
+    nest__line_char(&line, ' ');
+    nest__line_add(&line, what);
+    nest__line_add(&line, detail);
     crash_place(&line);
     if (s != NULL) {
         nest__peer_text(&s->c0, peer, sizeof peer);
@@ -79,6 +80,10 @@ static void crash_report(int signal) {
     nest__line_add(&line, crash_consequence);
     text[line.n] = '\n';
     nest__tell(STDERR_FILENO, text, line.n + 1);
+}
+
+static void crash_report(int signal) {
+    nest__crash_tell("crashed: ", crash_name(signal));
     raise(signal); /* the signal is blocked here and its action is the default again: it ends the
                       process on return */
 }

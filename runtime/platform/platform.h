@@ -96,6 +96,9 @@ void nest__line_time(struct nest__line *); /* "2020-02-29T14:38:26.123Z" */
 /* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line and then lets them end the process. `who`
  * ("worker", "server") and `consequence` ("only this client is lost") must be constant texts. */
 void nest__crash_install(const char *who, const char *consequence);
+/* Writes that line: the process, `what` and `detail`, then where this thread is. Async-signal-safe.
+ */
+void nest__crash_tell(const char *what, const char *detail);
 /* Sets an alternate signal stack for the calling thread, so that a stack overflow can be reported.
  * The thread must call nest__crash_leave before it ends. */
 void nest__crash_enter(void);

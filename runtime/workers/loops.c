@@ -45,17 +45,21 @@ unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]) {
     return 1;
 }
 
+uint32_t nest__worker_threads(void) {
+    return 1;
+}
+
 uint32_t nest__worker_processes(void) {
     return 1;
 }
 
 int nest__workers_prepare(void) {
-    if (nest__dispatchers_prepare() != 0) {
-        return -ENOMEM;
-    }
     uint32_t most = nest__poller_prepare();
     if (most == 0) {
         return -EMFILE;
+    }
+    if (nest__dispatchers_prepare() != 0) {
+        return -ENOMEM;
     }
     loops_stride = (nest__spec_vars_size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
     nest_session *slab = loops_map(most * sizeof *slab);

@@ -18,6 +18,10 @@ unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]) {
     return 3;
 }
 
+uint32_t nest__worker_threads(void) {
+    return 1;
+}
+
 uint32_t nest__worker_processes(void) {
     return nest__config.max_clients;
 }

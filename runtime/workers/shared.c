@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 static struct {
-    size_t page, size;
+    size_t page, each, size;  /* of orders; of a report; of all */
+    size_t reserved;          /* behind each report */
     struct nest__report *own; /* of this process; NULL: it is no worker */
 } shared;
 
@@ -43,9 +44,20 @@ void nest__lost_add(void) {
     }
 }
 
+size_t nest__report_reserve(size_t bytes) {
+    size_t at = NEST__REPORT_MOST + shared.reserved;
+    shared.reserved += (bytes + 63) / 64 * 64;
+    return at;
+}
+
+static size_t shared_round(size_t bytes) {
+    return (bytes + shared.page - 1) / shared.page * shared.page;
+}
+
 int nest__shared_prepare(uint32_t workers) {
     shared.page = (size_t)sysconf(_SC_PAGESIZE);
-    shared.size = ((size_t)workers + 1) * shared.page;
+    shared.each = shared_round(NEST__REPORT_MOST + shared.reserved);
+    shared.size = shared.page + workers * shared.each;
     void *memory = mmap(NULL, shared.size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
@@ -56,12 +68,16 @@ int nest__shared_prepare(uint32_t workers) {
 }
 
 void *nest__report_page(uint32_t worker) {
-    return (char *)nest__orders_page + ((size_t)worker + 1) * shared.page;
+    return (char *)nest__orders_page + shared.page + worker * shared.each;
+}
+
+void *nest__report_own(size_t at) {
+    return shared.own == NULL ? NULL : (char *)shared.own + at;
 }
 
 void nest__report_clear(uint32_t worker) {
     struct nest__report *report = nest__report_page(worker);
-    memset(report, 0, NEST__REPORT_MOST);
+    memset(report, 0, NEST__REPORT_MOST + shared.reserved);
     report->guard = NEST__GUARD;
     report->guard_behind = NEST__GUARD;
 }
@@ -73,7 +89,7 @@ void nest__shared_seal(void) {
 
 void nest__report_open(uint32_t worker) {
     shared.own = nest__report_page(worker);
-    (void)mprotect(shared.own, shared.page, PROT_READ | PROT_WRITE);
+    (void)mprotect(shared.own, shared.each, PROT_READ | PROT_WRITE);
     for (int reason = 0; reason < NEST_REASONS; reason++) {
         atomic_store(&shared_ended[reason], 0);
     }

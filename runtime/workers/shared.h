@@ -41,6 +41,10 @@ struct nest__told {
     bool spoiled; /* the report was written over: all else is zero */
 };
 
+/* -- a service, before the supervisor begins */
+/* Reserves memory behind each report, for a service. It is zero when a worker begins. Returns where
+ * it is in a report. */
+size_t nest__report_reserve(size_t bytes);
 /* -- the supervisor, and before it begins */
 int nest__shared_prepare(uint32_t workers); /* maps all; 0 or -ENOMEM */
 void nest__report_clear(uint32_t worker);   /* before the worker is forked */
@@ -53,6 +57,7 @@ void *nest__report_page(uint32_t worker); /* others may read it, and must expect
 void nest__shared_seal(void); /* first thing in its process: it cannot write to what is shared */
 /* -- a worker, then: it counts from zero, and into its report, which it can write to. */
 void nest__report_open(uint32_t worker);
+void *nest__report_own(size_t at); /* of its report; NULL: this process is no worker */
 /* Last. `settled`: nothing counts any more, and the counts are written anew, whatever has become of
  * the report meanwhile. */
 void nest__report_close(bool settled);

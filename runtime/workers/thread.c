@@ -325,6 +325,10 @@ unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]) {
     return 4;
 }
 
+uint32_t nest__worker_threads(void) {
+    return nest__config.max_clients;
+}
+
 uint32_t nest__worker_processes(void) {
     return 1;
 }

@@ -63,6 +63,8 @@ features! {
     Tasks "tasks" [];
     /// Sessions have further channels. Nothing selects it yet but tests of the runtime.
     Channels "channels" [];
+    /// Actions that run for too long are ended (`actionTimeout`).
+    Overrun "overrun" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
 }

@@ -221,6 +221,15 @@ pub const OPTIONS: &[OptionInfo] = &[
         "0",
         "bytes a second that a client must take of output that waits, over 10s; 0: any",
     ),
+    OptionInfo {
+        selects: &[("", Feature::Overrun)],
+        ..live(
+            "actionTimeout",
+            Value::Duration,
+            "none",
+            "how long an action may run without a wait; after that its process is ended",
+        )
+    },
     live(
         "idleTimeout",
         Value::Duration,
@@ -352,7 +361,10 @@ pub fn settle(
         }
         let words: Vec<&str> = decl.values.iter().map(|v| v.text.as_str()).collect();
         let word = words.first().copied().unwrap_or_default();
-        let selected = info.selects.iter().filter(|(w, _)| *w == word);
+        let selected = info
+            .selects
+            .iter()
+            .filter(|(w, _)| w.is_empty() || *w == word);
         settings
             .features
             .extend(selected.map(|(_, feature)| *feature));
@@ -453,6 +465,7 @@ fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<R
     OPTIONS
         .iter()
         .filter(|o| o.run && o.value != Value::Later)
+        .filter(|o| o.needs().is_none_or(|f| settings.features.contains(f)))
         .filter(|o| {
             !(settings.features.contains(Feature::Inetd)
                 && matches!(o.name, "serverPort" | "listen"))

@@ -128,6 +128,7 @@ static void blocks_give(struct block *b) {
 static void blocks_back(nest_session *s, struct block *b) {
     nest__wait_came(s);
     nest__action_put(b->action);
+    nest__on_resume(s);
     *nest_errno() = b->error;
     blocks_give(b);
 }
@@ -155,6 +156,7 @@ void nest_block_begin(nest_session *s) {
     }
     pthread_sigmask(SIG_SETMASK, NULL, &b->signals);
     b->action = nest__action_take();
+    nest__on_wait(s);
     nest__wait_leave(s, &b->waiter);
     if (blocks_block() == b) {
         *nest_errno() = error;

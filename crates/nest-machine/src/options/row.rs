@@ -59,8 +59,16 @@ pub struct OptionInfo {
     pub reload: bool,
     /// Whether `%option` takes it (`maxClients` is given behind the model).
     pub spec: bool,
-    /// The features that its words select; a flag's word is empty.
+    /// The features that its words select; the empty word: it does so whatever its value.
     pub selects: &'static [(&'static str, Feature)],
     /// One line.
     pub doc: &'static str,
+}
+
+impl OptionInfo {
+    /// The feature without which a running server does not have the option.
+    pub(crate) fn needs(&self) -> Option<Feature> {
+        let always = self.selects.iter().find(|(word, _)| word.is_empty());
+        always.map(|(_, feature)| *feature)
+    }
 }
