@@ -120,8 +120,8 @@ static int spares_look(bool woken) {
     }
     struct nest__look look = nest__look_begin();
     for (uint32_t worker = 0; worker < nest__children_seen(); worker++) {
-        pid_t pid = nest__child(worker)->pid;
-        if (pid != 0 && nest__look_at(&look, &nest__process_report(worker)->limit)) {
+        pid_t pid = nest__child(worker)->pid; /* of one that has ended, what it wished for counts */
+        if (nest__look_at(&look, &nest__process_report(worker)->limit) && pid != 0) {
             kill(pid, SIGURG);
         }
     }

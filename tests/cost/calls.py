@@ -87,12 +87,24 @@ class Traced:
     def settle(self):
         """Waits until nobody makes calls any more: workers and threads have begun."""
         size, end = -1, time.monotonic() + 20
-        while (now := os.path.getsize(self.log)) != size:
+        while (now := os.path.getsize(self.log)) != size or not self.asleep():
             size = now
             if time.monotonic() > end:
                 raise Failed('the server makes system calls without a client')
             time.sleep(0.4)
         return size
+
+    def asleep(self):
+        """Whether every task of the server, and strace, waits in a call."""
+        for pid in self.server.family():
+            try:
+                for task in os.listdir(f'/proc/{pid}/task'):
+                    with open(f'/proc/{pid}/task/{task}/stat', encoding='latin-1') as file:
+                        if file.read().rpartition(')')[2].split()[0] != 'S':
+                            return False
+            except (FileNotFoundError, ProcessLookupError):
+                return False            # it ended in this instant
+        return True
 
     def calls(self):
         """Ends the server; all calls."""
