@@ -41,6 +41,8 @@ pub enum For {
     Without(Feature),
     /// Servers for which both hold.
     Both(&'static For, &'static For),
+    /// Servers for which one of them holds.
+    Either(&'static For, &'static For),
     /// Servers for which it does not hold.
     Not(&'static For),
 }
@@ -56,6 +58,7 @@ impl For {
             With(feature) => server.features.contains(feature),
             Without(feature) => !server.features.contains(feature),
             Both(a, b) => a.holds(server) && b.holds(server),
+            Either(a, b) => a.holds(server) || b.holds(server),
             Not(a) => !a.holds(server),
         }
     }
@@ -76,6 +79,9 @@ const BLOCKING_CHANNELS: For = Both(&Poller("blocking"), &With(Feature::Channels
 
 /// Connections may come from inetd.
 pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
+
+/// Workers are processes that serve a client at a time.
+const PROCESSES: For = Either(&Workers("process"), &Workers("prefork"));
 
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&Poller("epoll"), &With(Feature::Helpers));
@@ -114,7 +120,7 @@ macro_rules! parts {
     };
 }
 
-use For::{All, Both, Not, Poller, Sockets, With, Without, Workers};
+use For::{All, Both, Either, Not, Poller, Sockets, With, Without, Workers};
 
 // In the order in which a server includes them. Headers are included by the files that use them.
 parts! {
@@ -306,10 +312,12 @@ parts! {
         "workers/idle_exit.c" Poller("blocking");
     }
     "process" {
-        "workers/process.h" Workers("process");
+        "workers/process.h" PROCESSES;
+        "workers/wake.c" PROCESSES;
         "workers/spares.c" Workers("process");
-        "workers/worker.c" Workers("process");
-        "workers/process.c" Workers("process");
+        "workers/prefork.c" Workers("prefork");
+        "workers/worker.c" PROCESSES;
+        "workers/process.c" PROCESSES;
     }
     "thread" {
         "workers/thread.c" Workers("thread");

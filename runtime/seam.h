@@ -171,11 +171,13 @@ struct nest__config {
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    _Atomic uint32_t action_timeout; /* the same, of an action that does not wait */
-    _Atomic uint32_t minimum_rate;   /* bytes a second; 0: none */
-    _Atomic uint32_t dispatchers;    /* loops, each in a process; 0: one for each processor */
-    uint32_t helpers;                /* maximum number of helper threads of a loop, >= 1 */
-    const char *file_root;           /* "": the working directory */
+    _Atomic uint32_t action_timeout;       /* the same, of an action that does not wait */
+    _Atomic uint32_t minimum_rate;         /* bytes a second; 0: none */
+    _Atomic uint32_t min_spare, max_spare; /* workers that wait for a client */
+    _Atomic uint32_t clients_per_worker;   /* after which it is replaced; 0: never */
+    _Atomic uint32_t dispatchers;          /* loops, each in a process; 0: one for each processor */
+    uint32_t helpers;                      /* maximum number of helper threads of a loop, >= 1 */
+    const char *file_root;                 /* "": the working directory */
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
 };

@@ -17,7 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILDREN_WELL_MS = 10 * 1000 /* a worker that lived this long did not fail at once */ };
+enum {
+    CHILDREN_WELL_MS = 10 * 1000,  /* a worker that lived this long did not fail at once */
+    CHILDREN_UNKNOWN = 1024 * 1024 /* clients that a worker may have had that does not say */
+};
 
 static struct {
     struct nest__child *all;
@@ -188,6 +191,21 @@ static void children_account_one(const struct nest__child *child, const struct n
     }
 }
 
+/* A worker that served one client after another: at most one is lost. True: it had none at all. */
+static bool children_account_successive(struct nest__child *child, const struct nest__told *told) {
+    bool lost = told->ended[NEST_OPEN] > 0;
+    uint64_t clients = lost;
+    for (int reason = NEST_OPEN + 1; reason < NEST_REASONS; reason++) {
+        nest__count((enum nest_reason)reason, told->ended[reason]);
+        clients += told->ended[reason];
+    }
+    nest__count(NEST_OPEN, lost);
+    nest__cut_add(told->cut + (child->killed && lost));
+    child->life += told->spoiled ? CHILDREN_UNKNOWN : (uint32_t)clients;
+    children.backoff.failures = clients > 0 ? 0 : children.backoff.failures;
+    return clients == 0 && !told->spoiled;
+}
+
 /* The worker closed its report and counted no end, so it never had a connection. */
 static bool children_unused(const struct nest__told *told) {
     uint64_t ended = 0;
@@ -199,15 +217,22 @@ static bool children_unused(const struct nest__told *told) {
 
 /* Counts how a worker ended. True: it failed before it had a client. */
 static bool children_account(uint32_t worker, int status) {
-    const struct nest__child *child = &children.all[worker];
+    struct nest__child *child = &children.all[worker];
     struct nest__told told = nest__report_read(worker);
     bool served = nest__policy_gone(worker);
+    if (told.spoiled && (nest__policy_many || nest__policy_successive)) {
+        nest__say_spoiled(child->pid);
+    }
     if (nest__policy_many) {
-        if (told.spoiled) {
-            nest__say_spoiled(child->pid);
-        }
         children_account_many(child, &told, status, served);
         return false;
+    }
+    if (nest__policy_successive) {
+        bool unused = children_account_successive(child, &told);
+        if ((told.ended[NEST_OPEN] > 0 || told.spoiled) && !child->killed) {
+            nest__say_died_serving_one(child->pid, status);
+        }
+        return unused && status != 0 && nest__phase() == NEST__SERVING;
     }
     if (served && !children_unused(&told)) {
         children_account_one(child, &told, status);

@@ -6,8 +6,9 @@
 #include "supervisor.h"
 
 struct nest__child {
-    pid_t pid;      /* 0: the number is free */
-    uint32_t life;  /* counts the workers that have had this number */
+    pid_t pid; /* 0: the number is free */
+    uint32_t
+        life; /* counts the workers that have had this number, and all but one of their clients */
     uint64_t begun; /* ms */
     bool killed;    /* by the stop */
 };

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-const bool nest__policy_many = true;
+const bool nest__policy_many = true, nest__policy_successive = false;
 
 static struct {
     bool beaten[NEST__DISPATCHERS_MOST]; /* it lives, as it has said since the last report */

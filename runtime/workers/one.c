@@ -3,7 +3,7 @@
  * Called by the supervisor. No state. Must not know how it serves. */
 #include "children.h"
 
-const bool nest__policy_many = true;
+const bool nest__policy_many = true, nest__policy_successive = false;
 
 /* A worker that dies during the stop has no successor, except for one that died before: somebody
  * serves those who wait in the queues of listeners. */

@@ -16,8 +16,7 @@
 
 enum { SPARES_ERRNO_MOST = 4095 };
 
-const bool nest__policy_many = false;
-struct nest__watch *nest__watch;
+const bool nest__policy_many = false, nest__policy_successive = false;
 
 static struct {
     uint32_t worker[NEST__SPARES]; /* number + 1; 0: the place is free */
@@ -108,26 +107,6 @@ bool nest__policy_beat(pid_t pid) { /* the supervisor itself tells the watchdog 
 /* -- what the supervisor minds for workers -------------------------------------------------------
  */
 
-void nest__watch_wake(void) {
-    nest__supervisor_wake();
-}
-
-/* Wakes workers whose time has come. ms until the next look, -1: none. */
-static int spares_look(bool woken) {
-    int timeout;
-    if (!nest__look_due(woken, &timeout)) {
-        return timeout;
-    }
-    struct nest__look look = nest__look_begin();
-    for (uint32_t worker = 0; worker < nest__children_seen(); worker++) {
-        pid_t pid = nest__child(worker)->pid; /* of one that has ended, what it wished for counts */
-        if (nest__look_at(&look, &nest__process_report(worker)->limit) && pid != 0) {
-            kill(pid, SIGURG);
-        }
-    }
-    return nest__look_end(&look);
-}
-
 /* Spares that were forked before the configuration changed are told to go, again and again: a
  * signal may come just before a call that waits. */
 static int spares_refresh(void) {
@@ -144,7 +123,7 @@ static int spares_refresh(void) {
 }
 
 int nest__policy_mind(bool woken) {
-    int timeout = spares_look(woken);
+    int timeout = nest__wake_due(woken);
     spares.queued = nest__phase() == NEST__DRAINING && !nest__listen_stop();
     if (spares.leaving) {
         timeout = nest__sooner(timeout, spares_refresh());

@@ -42,14 +42,16 @@ int nest__serve_alone(void);
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask);
 
 /* -- a policy supplies. It runs in the supervisor. */
-/* The workers serve many clients each, and measure drainTimeout themselves. Else each serves one,
- * and the supervisor measures it. */
+/* The workers serve many clients at a time, and measure drainTimeout themselves. Else each serves
+ * one at a time, and the supervisor measures it. */
 extern const bool nest__policy_many;
+/* If not many: the workers serve one client after another. Else each ends after its client. */
+extern const bool nest__policy_successive;
 uint32_t nest__policy_wanted(void); /* how many workers are to be forked now */
 /* A number was chosen for the next worker. It is free, and its report is cleared. */
 void nest__policy_fork(uint32_t worker);
-/* The worker has ended, or could not be forked. True: it had a client; or, if it served many, it
- * was still wanted. */
+/* The worker has ended, or could not be forked. True: it had a client; or, if workers serve many or
+ * one after another, it was still wanted. */
 bool nest__policy_gone(uint32_t worker);
 /* Whenever the supervisor is awake; `woken`: a worker asked for it. ms until it must be awake
  * again, -1: it need not. */

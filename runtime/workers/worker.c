@@ -1,7 +1,8 @@
-/* worker.c: a process that takes one connection, serves it and ends.
+/* worker.c: a process that takes one connection at a time: it serves it, and then ends or takes the
+ * next.
  *
  * Called by the supervisor in its child, or by main where there is no supervisor. State: the
- * process's one connection. Must not know the language, nor how bytes are read. */
+ * process's connection. Must not know the language, nor how bytes are read. */
 #include "../engine/engine.h"
 #include "../blocking/blocking.h"
 #include "../platform/platform.h"
@@ -195,34 +196,52 @@ static _Noreturn void worker_end_unused(void) {
     _exit(EXIT_SUCCESS);
 }
 
-/* A connection, or the end of the process. One that has to go before it has a connection goes
- * between two calls of accept, so that it takes none along. */
-static void worker_take(struct nest__arrival *arrival) {
-    int error;
-    while ((error = nest__take_any(arrival)) != 0) {
-        bool stops = worker_stops() > 0;
+/* A connection. False: the worker has to go. It does between two calls of accept, so that it takes
+ * none along. */
+static bool worker_take(struct nest__arrival *arrival) {
+    for (;;) {
+        if (worker_stops() > 0) {
+            (void)nest__listen_stop(); /* from now on take_any does not wait */
+        } else if ((worker_stale != 0 || nest__stopping()) && !worker_alone()) {
+            return false;
+        }
+        int error = nest__take_any(arrival);
+        if (error == 0) {
+            return true;
+        }
         if (error == -EINVAL || atomic_load(&nest__stop) >= NEST__CUTTING) {
-            worker_end_unused();
+            return false;
         }
         if (error != -EAGAIN && error != -EINTR) {
             worker_rest(error);
-        } else if (stops) {
-            (void)nest__listen_stop(); /* from now on take_any does not wait */
-        } else if ((worker_stale != 0 || nest__stopping()) && !worker_alone()) {
-            worker_end_unused();
         }
     }
 }
 
 static bool worker_serve(const struct nest__arrival *arrival) {
+    worker_fd = arrival->fd;
     bool cut = nest__serve(&worker_session, arrival, worker_buffer);
+    worker_fd = -1;
     close(arrival->fd);
     nest__released(&worker_session);
     return cut;
 }
 
+/* Whether it takes another connection; then it is a spare again. */
+static bool worker_stays(uint32_t served) {
+    uint32_t most = atomic_load(&nest__config.clients_per_worker);
+    if (!nest__policy_successive || (most != 0 && served >= most)) {
+        return false;
+    }
+    worker_session.self.gen++;
+    nest__worker_rests(worker_own);
+    atomic_store(&worker_report->state, NEST__SPARE);
+    return true;
+}
+
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     struct nest__arrival arrival;
+    uint32_t served = 0;
     bool asked = false;
     worker_report = nest__process_report(worker);
     worker_session.self = (nest__ref){worker, life};
@@ -232,10 +251,17 @@ int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     sigprocmask(SIG_SETMASK, mask, NULL);
     memset(worker_buffer, 0, nest__receive_capacity()); /* its pages, ahead of the client; */
     (void)worker_others(&asked);                        /* those of others' reports likewise */
-    worker_take(&arrival);
-    worker_fd = arrival.fd;
-    worker_leave();
-    nest__cut_add(worker_serve(&arrival));
+    do {
+        if (!worker_take(&arrival)) {
+            break;
+        }
+        worker_leave();
+        nest__cut_add(worker_serve(&arrival));
+        served++;
+    } while (worker_stays(served));
+    if (served == 0) {
+        worker_end_unused();
+    }
     fflush(NULL); /* what actions printed */
     return EXIT_SUCCESS;
 }
@@ -273,7 +299,6 @@ int nest__serve_alone(void) {
     sigaddset(&heard, SIGHUP);
     sigaddset(&heard, SIGCHLD);
     sigprocmask(SIG_UNBLOCK, &heard, NULL);
-    worker_fd = arrival.fd;
     nest__cut_add(worker_serve(&arrival));
     nest__worker_clear(worker_own);
     return nest__stop_status((enum nest__stop_phase)atomic_load(&nest__stop));

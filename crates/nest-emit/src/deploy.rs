@@ -158,7 +158,7 @@ fn service(m: &Machine) -> String {
         2
     };
     let tasks = match m.settings.model {
-        ModelKind::Process | ModelKind::Thread => clients + TASKS,
+        ModelKind::Process | ModelKind::Prefork | ModelKind::Thread => clients + TASKS,
         ModelKind::Event if m.settings.several() => {
             let number = |name| initial(m, name).parse::<u64>();
             let each = 1 + number("helpers").unwrap_or_default();

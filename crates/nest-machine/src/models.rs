@@ -5,6 +5,8 @@
 pub enum ModelKind {
     /// blocking × process.
     Process,
+    /// blocking × prefork.
+    Prefork,
     /// blocking × thread.
     Thread,
     /// epoll × loops.
@@ -54,6 +56,8 @@ pub struct Model {
     pub most_clients: u32,
     /// Clients when the specification names another model or none.
     pub clients: u32,
+    /// Whether its option also says how many workers wait for a client: `spare A..B`.
+    pub spares: bool,
     /// Whether the option `dispatchers` says how many processes serve.
     pub dispatchers: bool,
     /// What becomes of C globals, with one dispatcher.
@@ -71,6 +75,24 @@ pub const MODELS: &[Model] = &[
         workers: "process",
         most_clients: 32_000,
         clients: 256,
+        spares: false,
+        dispatchers: false,
+        globals: Globals {
+            plain: Kept::Copies,
+            locked: Kept::Copies,
+            helpers: Kept::Copies,
+        },
+    },
+    Model {
+        kind: ModelKind::Prefork,
+        name: "prefork",
+        option: "preforkServer",
+        doc: "processes that serve one client after another",
+        io: "blocking",
+        workers: "prefork",
+        most_clients: 32_000,
+        clients: 256,
+        spares: true,
         dispatchers: false,
         globals: Globals {
             plain: Kept::Copies,
@@ -87,6 +109,7 @@ pub const MODELS: &[Model] = &[
         workers: "thread",
         most_clients: 32_000,
         clients: 256,
+        spares: false,
         dispatchers: false,
         globals: Globals {
             plain: Kept::Race,
@@ -103,6 +126,7 @@ pub const MODELS: &[Model] = &[
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
+        spares: false,
         dispatchers: true,
         globals: Globals {
             plain: Kept::Right,
@@ -119,6 +143,7 @@ pub const MODELS: &[Model] = &[
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
+        spares: false,
         dispatchers: false,
         globals: Globals {
             plain: Kept::Right,

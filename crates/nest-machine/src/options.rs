@@ -26,6 +26,7 @@ const fn o(
         run,
         reload: false,
         spec: true,
+        model: None,
         selects: &[],
         doc,
     }
@@ -57,6 +58,19 @@ const fn live(
     }
 }
 
+/// The same, of servers of the model prefork.
+const fn prefork(
+    name: &'static str,
+    value: Value,
+    default: &'static str,
+    doc: &'static str,
+) -> OptionInfo {
+    OptionInfo {
+        model: Some(ModelKind::Prefork),
+        ..live(name, value, default, doc)
+    }
+}
+
 /// Every option of the language.
 pub const OPTIONS: &[OptionInfo] = &[
     o(
@@ -65,6 +79,13 @@ pub const OPTIONS: &[OptionInfo] = &[
         "",
         false,
         "one process per client, at most N at a time",
+    ),
+    o(
+        "preforkServer",
+        Value::Model(ModelKind::Prefork),
+        "",
+        false,
+        "processes that serve one client after another, at most N at a time; spare A..B wait",
     ),
     o(
         "threadServer",
@@ -97,6 +118,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         run: true,
         reload: false,
         spec: false,
+        model: None,
         selects: &[],
         doc: "maximum number of clients; further clients wait until one leaves",
     },
@@ -248,6 +270,39 @@ pub const OPTIONS: &[OptionInfo] = &[
         "5s",
         "how long a stopping server lets its clients finish",
     ),
+    OptionInfo {
+        spec: false,
+        ..prefork(
+            "minSpare",
+            Value::Number {
+                least: 1,
+                most: 32_000,
+            },
+            "5",
+            "minimum number of processes that wait for a client",
+        )
+    },
+    OptionInfo {
+        spec: false,
+        ..prefork(
+            "maxSpare",
+            Value::Number {
+                least: 1,
+                most: 32_000,
+            },
+            "20",
+            "maximum number of processes that wait for a client; at least minSpare",
+        )
+    },
+    prefork(
+        "clientsPerWorker",
+        Value::Number {
+            least: 0,
+            most: 1_000_000_000,
+        },
+        "0",
+        "after how many clients a process is replaced; 0: never",
+    ),
     live(
         "dispatchers",
         Value::Count { most: 64 },
@@ -292,7 +347,6 @@ pub const OPTIONS: &[OptionInfo] = &[
         ],
         "what is logged: errors; also a line per connection; also a line per message",
     ),
-    o("preforkServer", Value::Later, "", false, ""),
     o("uringServer", Value::Later, "", false, ""),
     o("fiberServer", Value::Later, "", false, ""),
     o("processors", Value::Later, "", true, ""),
@@ -340,8 +394,10 @@ pub fn settle(
         if !info.spec {
             let what = format!("`{}` cannot be set in a specification", info.name);
             out.push(
-                Diagnostic::new(Code::E0601, decl.name.span, what)
-                    .help("write the number after the model, as in `%option eventServer 1000`"),
+                Diagnostic::new(Code::E0601, decl.name.span, what).help(match info.model {
+                    None => "write the number after the model, as in `%option eventServer 1000`",
+                    Some(_) => "write `%option preforkServer N spare A..B`",
+                }),
             );
             continue;
         }
@@ -379,6 +435,10 @@ pub fn settle(
                     );
                 } else {
                     chosen = Some((kind, count, decl.name.span));
+                    if let Some((least, most)) = words.get(2).and_then(|w| words::spare(w)) {
+                        initial.push(("minSpare", least.to_string()));
+                        initial.push(("maxSpare", most.to_string()));
+                    }
                 }
             }
             Value::Word(_) if info.name == "framing" && words[0] == "message" => {
@@ -465,6 +525,7 @@ fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<R
     OPTIONS
         .iter()
         .filter(|o| o.run && o.value != Value::Later)
+        .filter(|o| o.model.is_none_or(|model| model == settings.model))
         .filter(|o| o.needs().is_none_or(|f| settings.features.contains(f)))
         .filter(|o| {
             !(settings.features.contains(Feature::Inetd)

@@ -2,7 +2,7 @@
 
 use super::row::{LONGEST, OptionInfo, Value};
 use nest_diag::{Code, Diagnostic, Span};
-use nest_syntax::ast::OptionDecl;
+use nest_syntax::ast::{Name, OptionDecl};
 
 /// Whether number and range of the words fit; says what does not.
 pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnostic>) -> bool {
@@ -13,6 +13,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
         Value::Addresses => (1, 16),
+        Value::Model(kind) if kind.row().spares => (1, 3),
         _ => (1, 1),
     };
     let n = decl.values.len();
@@ -36,15 +37,31 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     }
     match info.value {
         Value::Model(kind) => {
-            let word = &decl.values[0];
-            match word.text.parse::<u32>() {
-                Ok(n) if (1..=kind.most_clients()).contains(&n) => true,
-                _ => bad(
+            let (word, most) = (&decl.values[0], kind.most_clients());
+            if !word
+                .text
+                .parse::<u32>()
+                .is_ok_and(|n| (1..=most).contains(&n))
+            {
+                return bad(
                     word.span,
                     format!("`{}` is not a number of clients", word.text),
-                    format!("a number from 1 to {}", kind.most_clients()),
-                ),
+                    format!("a number from 1 to {most}"),
+                );
             }
+            let more = &decl.values[1..];
+            let fits = match more {
+                [] => true,
+                [name, numbers] if name.text == "spare" => {
+                    spare(&numbers.text).is_some_and(|(a, b)| (1..=b).contains(&a) && b <= most)
+                }
+                _ => false,
+            };
+            fits || bad(
+                more[0].span,
+                format!("`{}` is not `spare A..B`", words(more)),
+                "as in spare 5..20: from 5 to 20 processes wait for a client".to_string(),
+            )
         }
         Value::Number { least, most } => {
             let word = &decl.values[0];
@@ -136,10 +153,25 @@ fn superfluous(info: &OptionInfo, decl: &OptionDecl) -> String {
 
 fn usage(info: &OptionInfo) -> String {
     match info.value {
+        Value::Model(kind) if kind.row().spares => format!(
+            "%option {} N spare A..B: the maximum number of clients, and how many processes wait",
+            info.name
+        ),
         Value::Model(_) => format!("%option {} N, the maximum number of clients", info.name),
         Value::Flag => format!("%option {} stands alone", info.name),
         _ => info.doc.to_string(),
     }
+}
+
+fn words(values: &[Name]) -> String {
+    let words: Vec<&str> = values.iter().map(|v| v.text.as_str()).collect();
+    words.join(" ")
+}
+
+/// `5..20` as two numbers.
+pub(super) fn spare(text: &str) -> Option<(u32, u32)> {
+    let (least, most) = text.split_once("..")?;
+    Some((least.parse().ok()?, most.parse().ok()?))
 }
 
 /// `30s` as milliseconds, from 1 to [`LONGEST`]; `none` as 0.
