@@ -64,6 +64,7 @@ SERVERS = {server.name: server for server in (
     nest('event', 'eventServer'),
     nest('thread', 'threadServer, a thread for each client'),
     nest('process', 'processServer, a process for each client'),
+    nest('prefork', 'preforkServer, processes that serve one client after another'),
     floor('epoll', 'an edge-triggered loop that receives and sends'),
     floor('thread', 'threads in accept, then in recv'),
     floor('process', 'processes in accept, then in recv'),

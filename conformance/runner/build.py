@@ -17,7 +17,7 @@ import threading
 import time
 from . import scratch
 
-MODELS = ('script', 'process', 'thread', 'event')
+MODELS = ('script', 'process', 'prefork', 'thread', 'event')
 SANITIZE = {'thread': 'thread'}     # others: address,undefined
 COMPILER = {'process': 'gcc'}       # others: clang, which takes half as long; so both compilers are used
 TIME = 300

@@ -13,7 +13,7 @@ import sys
 
 from harness import check, finish, runtime_list
 
-MODELS = [("blocking", "process"), ("blocking", "thread"), ("epoll", "loops"), ("script", "loops")]
+MODELS = [("blocking", "process"), ("blocking", "prefork"), ("blocking", "thread"), ("epoll", "loops"), ("script", "loops")]
 FEATURES = [["--with", "all"], []]
 SIZES = {"RULES": 19, "CONDITIONS": 2, "STANDALONE": 19, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96,
          "NFA_STATES": 48, "MESSAGES": 0, "TIMERS": 1, "PIPES": 1, "LOG_REQUESTS": 1}

@@ -10,7 +10,7 @@ import sys
 
 from harness import check, finish, runtime_list
 
-MODELS = [("blocking", "process"), ("blocking", "thread"), ("epoll", "loops"), ("script", "loops")]
+MODELS = [("blocking", "process"), ("blocking", "prefork"), ("blocking", "thread"), ("epoll", "loops"), ("script", "loops")]
 OPTIONAL = ("service/", "mailbox")  # parts that only some servers have, beginnings of their names
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [f"-DNEST__{name}=1" for name in ("RULES", "CONDITIONS", "TAGS", "REGISTERS", "PARTS", "THREAD_WORDS",

@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import scribble                                                     # noqa: E402
 import watch                                                        # noqa: E402
 from support import sample                                          # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
+from support.nest import ONE_CLIENT, SOCKET_MODELS, Failed, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
 
@@ -53,8 +53,8 @@ class Fault:
 
 def faults(model):
     """All for a model; counts are what its kind can hold."""
-    many = {'process': 200, 'thread': 1000, 'event': 10_000}[model]
-    some = {'process': 100, 'thread': 200, 'event': 200}[model]
+    many = {'thread': 1000, 'event': 10_000}.get(model, 200)
+    some = 100 if model in ONE_CLIENT else 200
     room = many + 64
     roomy = (f'maxClients={room}',)
     few = (f'maxClients={some + 64}',)
@@ -282,11 +282,11 @@ def main():
             for name, fault in faults(model).items():
                 if options.only and name not in options.only:
                     continue
-                if fault.limit and model == 'process':
+                if fault.limit and model in ONE_CLIENT:
                     report.skip(model, fault.about, 'a process has one connection, and never that much')
                     continue
                 try:
-                    if fault.kills and model != 'process':
+                    if fault.kills and model not in ONE_CLIENT:
                         numbers, wrong = killed(binary)
                     else:
                         numbers, wrong = attempt(binary, model, fault)

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import time
-from support.nest import SOCKET_MODELS, Failed
+from support.nest import ONE_CLIENT, SOCKET_MODELS, Failed
 from support.server import Client, Server
 
 SIGNALS = {'null': 'SIGSEGV', 'abort': 'SIGABRT', 'divide': 'SIGFPE', 'stack': 'SIGSEGV'}
@@ -23,7 +23,7 @@ def reported(server, spec, rule):
     """Failed unless stderr has the report."""
     wanted = (rf'crashed: {SIGNALS[rule]} in rule {rule} '
               rf'\((?:[^() ]*/)?{os.path.basename(spec)}:{line_of(spec, rule)}\), client 127\.0\.0\.1:\d+; ')
-    wanted += ('only this client is lost' if server.model == 'process' else
+    wanted += ('only this client is lost' if server.model in ONE_CLIENT else
                'the server continues, but the other clients of this process are disconnected')
     end = time.monotonic() + 20
     while re.search(wanted, server.said()) is None:
@@ -47,7 +47,7 @@ def crash(server, spec, rule):
         if client.rest():
             raise Failed('a reply to an action that crashed')
         reported(server, spec, rule)
-        if server.model == 'process':
+        if server.model in ONE_CLIENT:
             ping(other)
         elif other.rest():
             raise Failed('a reply nobody asked for')
@@ -95,7 +95,7 @@ def check(report, servers, spec):
     for model in SOCKET_MODELS:
         for rule, name in SIGNALS.items():
             what = f'{rule}: {name}, report with rule and line, ' + (
-                'only its client is lost' if model == 'process' else 'its clients are lost')
+                'only its client is lost' if model in ONE_CLIENT else 'its clients are lost')
             try:
                 with Server([servers[model]], 8) as server:
                     server.model = model

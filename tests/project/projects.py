@@ -16,7 +16,9 @@ EXAMPLES = os.path.join(ROOT, 'examples')
 STRICT = '-Wall -Wextra -Wpedantic -Werror'
 SANITIZE = '-fsanitize=address,undefined -fno-sanitize-recover=all'
 # What makes a model: a server has its own, and nobody else's.
-OF_MODELS = {'process': {'workers/process.c', 'workers/worker.c', 'workers/spares.c', 'blocking/blocking.c', 'blocking/watch.c'},
+PROCESSES = {'workers/process.c', 'workers/worker.c', 'workers/wake.c', 'blocking/blocking.c', 'blocking/watch.c'}
+OF_MODELS = {'process': PROCESSES | {'workers/spares.c'},
+             'prefork': PROCESSES | {'workers/prefork.c'},
              'thread': {'workers/thread.c', 'workers/one.c', 'blocking/blocking.c', 'blocking/watch.c'},
              'event': {'workers/loops.c', 'workers/dispatchers.c', 'workers/share.c', 'poller/epoll.c', 'loop/wheel.c'},
              'script': {'workers/loops.c', 'poller/script.c', 'poller/script_jobs.c', 'loop/wheel.c'}}

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from support.nest import SOCKET_MODELS, Failed, environment, program, run as run_program
+from support.nest import ONE_CLIENT, SOCKET_MODELS, Failed, environment, program, run as run_program
 from support.server import Client, Server
 
 SPEC = r'''
@@ -163,7 +163,7 @@ def run(report, models=SOCKET_MODELS):
             exe = built(nest, model, folder, SPEC.replace('%option inetd\n', ''))
             checks(report, model, (exe,), (runs_on, deaf, waits))
             checks(report, model, (exe, 'actionTimeout=none'), (unlimited,))
-            if model == 'process':
+            if model in ONE_CLIENT:
                 checks(report, model, (exe,), (others,))
             if model == 'event':
                 checks(report, model, (exe, 'dispatchers=2'), (runs_on, others))

@@ -8,13 +8,19 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SOCKET_MODELS = ('process', 'thread', 'event')
+SOCKET_MODELS = ('process', 'prefork', 'thread', 'event')
 MODELS = SOCKET_MODELS + ('script',)
+ONE_CLIENT = ('process', 'prefork')     # a process serves one client at a time
 TIME = 300
 
 
 class Failed(Exception):
     """A program that a check depends on failed."""
+
+
+def one_client(exe):
+    """Whether a process of this server, whose path names the model, serves one client at a time."""
+    return any(model in exe for model in ONE_CLIENT)
 
 
 def program():
