@@ -1,6 +1,7 @@
 /* idle_exit.c: looks for clients, spread over the time that a server may be without.
  *
- * Called by workers/spares.c and workers/thread.c. State: the caller's. Must not know who serves.
+ * Called by policies of processes and workers/thread.c. State: the caller's. Must not know who
+ * serves.
  */
 #include "idle_exit.h"
 #include "../platform/platform.h"

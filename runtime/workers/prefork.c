@@ -22,7 +22,8 @@ static struct {
     uint64_t changed; /* when the configuration did, ms: workers from before are stale */
     bool leaving;     /* stale ones wait, and are told until they have gone */
     bool queued;      /* in a stop: clients wait in queues of listeners */
-    uint64_t next;    /* when it looks for workers that are too many, ms */
+    uint64_t next;    /* when it looks for workers that are too many, ms; 0: there are none */
+    uint64_t ended;   /* connections that had ended at the last look */
     struct nest__idle_exit idle;
     _Atomic uint32_t scarce; /* when it was said that no client can be taken */
 } prefork;
@@ -85,7 +86,12 @@ uint32_t nest__policy_wanted(void) {
 }
 
 void nest__policy_fork(uint32_t worker) {
+    struct nest__process_orders *orders = nest__process_orders();
     atomic_store(&nest__process_report(worker)->state, NEST__SPARE);
+    if (prefork.spares < NEST__SPARES) {
+        atomic_store(&orders->spares[prefork.spares], worker + 1);
+    }
+    prefork.spares++;
 }
 
 bool nest__policy_gone(uint32_t worker) {
@@ -104,28 +110,56 @@ static void prefork_tell(uint32_t worker) {
     kill(nest__child(worker)->pid, SIGHUP);
 }
 
-/* The highest numbers go, so that the table stays short. */
-static int prefork_trim(void) {
+/* Half of those that are too many; the highest numbers, so that the table stays short. */
+static void prefork_trim(void) {
+    uint32_t over = prefork.spares - prefork_most();
+    over -= over / 2;
+    for (uint32_t worker = nest__children_seen(); worker-- > 0 && over > 0;) {
+        if (prefork_waits(worker)) {
+            prefork_tell(worker);
+            over--;
+        }
+    }
+}
+
+/* Connections that have ended, also of workers that go on. */
+static uint64_t prefork_ended(void) {
+    uint64_t ended = nest__ended_all();
+    for (uint32_t worker = 0; worker < nest__children_seen(); worker++) {
+        const struct nest__report *report = nest__report_page(worker);
+        for (int reason = 0; reason < NEST_REASONS && nest__child(worker)->pid != 0; reason++) {
+            ended += atomic_load(&report->ended[reason]);
+        }
+    }
+    return ended;
+}
+
+/* Looks every second while clients leave. Otherwise it sleeps, and the next worker whose client
+ * leaves wakes it: the order is given before the last look, so that none is missed. */
+static int prefork_look(void) {
+    struct nest__process_orders *orders = nest__process_orders();
     uint64_t now = nest__clock_ms();
     if (nest__children_live() <= prefork_most()) {
+        atomic_store(&orders->returns, 0);
         prefork.next = 0;
         return -1;
     }
-    if (prefork.next == 0) {
-        prefork.next = now + PREFORK_LOOK_MS;
-    } else if (now >= prefork.next) {
-        prefork_count();
-        uint32_t over = prefork.spares > prefork_most() ? prefork.spares - prefork_most() : 0;
-        over -= over / 2;
-        for (uint32_t worker = nest__children_seen(); worker-- > 0 && over > 0;) {
-            if (prefork_waits(worker)) {
-                prefork_tell(worker);
-                over--;
-            }
-        }
-        prefork.next = now + PREFORK_LOOK_MS;
+    if (now < prefork.next) {
+        return (int)(prefork.next - now);
     }
-    return (int)(prefork.next - now);
+    atomic_store(&orders->returns, 1);
+    uint64_t ended = prefork_ended();
+    prefork_count();
+    if (prefork.spares <= prefork_most() && ended == prefork.ended) {
+        return -1;
+    }
+    atomic_store(&orders->returns, 0);
+    if (prefork.spares > prefork_most() && prefork.next != 0) {
+        prefork_trim();
+    }
+    prefork.ended = ended;
+    prefork.next = now + PREFORK_LOOK_MS;
+    return PREFORK_LOOK_MS;
 }
 
 /* A signal may come just before a call that waits, so workers that wait are told again. One that
@@ -150,12 +184,12 @@ int nest__policy_mind(bool woken) {
         timeout = nest__sooner(timeout, prefork_refresh(false));
     }
     if (nest__phase() == NEST__SERVING) {
-        timeout = nest__sooner(timeout, prefork_trim());
+        timeout = nest__sooner(timeout, prefork_look());
     }
     if (nest__phase() == NEST__SERVING && nest__listen_idle_exit() > 0) {
         prefork_count();
         bool busy = nest__children_live() > prefork.spares;
-        if (nest__idle_exit_due(&prefork.idle, nest__listen_idle_exit(), busy, nest__ended_all(),
+        if (nest__idle_exit_due(&prefork.idle, nest__listen_idle_exit(), busy, prefork_ended(),
                                 &timeout)) {
             nest__finish();
         }

@@ -21,9 +21,10 @@ struct nest__process_report {
 struct nest__process_orders {
     struct nest__orders common;
     struct nest__watch watch;
-    _Atomic uint32_t pass;   /* how often the supervisor has counted the spares, modulo 2^32 */
-    _Atomic uint32_t full;   /* no worker can be forked before one ends: nobody need ask */
-    _Atomic uint32_t target; /* how many spares there should be */
+    _Atomic uint32_t pass;    /* how often the supervisor has counted the spares, modulo 2^32 */
+    _Atomic uint32_t full;    /* no worker can be forked before one ends: nobody need ask */
+    _Atomic uint32_t returns; /* 1: a worker whose client has left wakes the supervisor */
+    _Atomic uint32_t target;  /* how many spares there should be */
     _Atomic uint32_t spares[NEST__SPARES]; /* number + 1 of a worker that waited for a client */
 };
 _Static_assert(sizeof(struct nest__process_report) <= NEST__REPORT_MOST, "it fits its page");

@@ -236,6 +236,9 @@ static bool worker_stays(uint32_t served) {
     worker_session.self.gen++;
     nest__worker_rests(worker_own);
     atomic_store(&worker_report->state, NEST__SPARE);
+    if (atomic_load(&nest__process_orders()->returns) != 0) {
+        nest__supervisor_wake();
+    }
     return true;
 }
 
