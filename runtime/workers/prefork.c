@@ -127,7 +127,8 @@ static uint64_t prefork_ended(void) {
     uint64_t ended = nest__ended_all();
     for (uint32_t worker = 0; worker < nest__children_seen(); worker++) {
         const struct nest__report *report = nest__report_page(worker);
-        for (int reason = 0; reason < NEST_REASONS && nest__child(worker)->pid != 0; reason++) {
+        for (int reason = NEST_OPEN + 1; reason < NEST_REASONS && nest__child(worker)->pid != 0;
+             reason++) {
             ended += atomic_load(&report->ended[reason]);
         }
     }
