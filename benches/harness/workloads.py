@@ -11,7 +11,7 @@ SIZES = (192, 1024, 2048, 10240, 65536, 1048576)
 IDLE, MIX_CLIENTS, CLIENTS = 10_000, 1024, 64
 RATES = (1000, 2000, 4000, 8000, 12000, 16000, 20000, 25000)
 FLOORS = {'nest-event': 'floor-epoll', 'nest-thread': 'floor-thread',
-          'nest-process': 'floor-process'}
+          'nest-process': 'floor-process', 'nest-prefork': 'floor-process'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,8 @@ def constant():
                     serve='constant', targets=(
                         Target('nest-event', 'cost', 1.05, ('floor-epoll',)),
                         Target('nest-thread', 'cost', 1.10, ('floor-thread',)),
-                        Target('nest-process', 'cost', 1.10, ('floor-process',))))
+                        Target('nest-process', 'cost', 1.10, ('floor-process',)),
+                        Target('nest-prefork', 'cost', 1.10, ('floor-process',))))
 
 
 def close():
@@ -69,11 +70,14 @@ def close():
     apache = ('apache-event', 'apache-worker', 'apache-prefork')
     return Workload('close', 'a connection for each request, 64 at once, a file of 2,048 bytes',
                     ('floor-epoll', 'nest-event', 'floor-thread', 'nest-thread', 'floor-fork',
-                     'nest-process', 'nginx-copy', *apache, 'mini-httpd'), path='/2048', closing=True, targets=(
+                     'nest-process', 'floor-process', 'nest-prefork', 'nginx-copy', *apache, 'mini-httpd'),
+                    path='/2048', closing=True, targets=(
                          Target('nest-event', 'cost', 1.05, ('floor-epoll',)),
                          Target('nest-thread', 'cost', 1 / 1.8, apache[:2]),
                          Target('nest-process', 'cost', 1 / 3, ('mini-httpd',)),
-                         Target('nest-process', 'cost', 1, ('apache-prefork',))))
+                         Target('nest-process', 'cost', 1, ('apache-prefork',)),
+                         Target('nest-prefork', 'cost', 1.10, ('floor-process',)),
+                         Target('nest-prefork', 'cost', 1 / 2, ('apache-prefork',))))
 
 
 def rising(name, about, **more):
