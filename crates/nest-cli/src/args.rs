@@ -101,7 +101,8 @@ pub enum Command {
     Gen(Gen),
     /// Build the server
     #[command(after_help = "Example:\n  nest build login.nest && ./login\n  \
-        nest build login.nest -o server users.c -l sqlite3 --model thread\n\n\
+        nest build login.nest -o server users.c -l sqlite3 --model thread\n  \
+        nest build login.nest --model all -o servers\n\n\
         It overwrites a server that nest has built, but no other file, unless you add --force.\n\n\
         It uses the same environment variables as make: CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS")]
     Build(Build),
@@ -296,12 +297,16 @@ pub enum Sanitize {
 /// `nest build`.
 #[derive(Debug, Args)]
 pub struct Build {
-    #[command(flatten)]
-    pub spec: Spec,
+    /// The specification; - is standard input
+    pub file: PathBuf,
+    /// The concurrency model, instead of the one in the specification; all: a server for each
+    #[arg(long, value_name = "MODEL", value_parser = models_and_all())]
+    pub model: Option<String>,
     /// Additional C files of the server
     #[arg(value_name = "MORE.c")]
     pub more: Vec<PathBuf>,
-    /// The executable [default: the specification's name]
+    /// The executable [default: the specification's name]; with --model all, the directory of the
+    /// executables [default: the working directory]
     #[arg(short, long, value_name = "SERVER")]
     pub output: Option<PathBuf>,
     /// Overwrite a file that nest did not build
@@ -407,6 +412,20 @@ pub struct Man {
     /// Write all pages into DIR instead
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub all: Option<PathBuf>,
+}
+
+/// What `--model` is for every model that a specification can select.
+pub const ALL_MODELS: &str = "all";
+
+/// The same, and all of them.
+fn models_and_all() -> PossibleValuesParser {
+    let shown = nest_machine::MODELS.iter().map(|model| {
+        PossibleValue::new(model.name)
+            .help(model.doc)
+            .hide(model.option.is_empty())
+    });
+    let all = PossibleValue::new(ALL_MODELS).help("each of these, NAME-MODEL in a directory");
+    PossibleValuesParser::new(shown.chain([all]))
 }
 
 /// The names of the models. Models that no specification can select are accepted too; `shown` tells

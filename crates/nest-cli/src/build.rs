@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nest_emit::{OutFile, Places};
-use nest_machine::Machine;
+use nest_machine::{MODELS, Machine};
 
-use crate::args::{Build, Cc, Spec};
+use crate::args::{ALL_MODELS, Build, Cc, Spec};
 use crate::built;
 use crate::cc::{Compiler, Units};
 use crate::compile::compile;
@@ -47,21 +47,59 @@ pub fn build(args: &Build) -> Result<ExitCode, Failure> {
 }
 
 fn build_in_place(args: &Build) -> Result<ExitCode, Failure> {
+    if args.model.as_deref() == Some(ALL_MODELS) {
+        build_all(args)?;
+    } else {
+        build_one(args, args.model.as_deref(), |name| {
+            let output = args.output.clone();
+            output.unwrap_or_else(|| PathBuf::from(name))
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds a server. `output`: the executable, by the server's name.
+fn build_one(
+    args: &Build,
+    model: Option<&str>,
+    output: impl Fn(&str) -> PathBuf,
+) -> Result<(), Failure> {
+    let spec = Spec {
+        file: args.file.clone(),
+        model: model.map(str::to_owned),
+    };
     let recipe = Recipe {
-        spec: &args.spec,
+        spec: &spec,
         more: &args.more,
         trace: args.trace,
         cc: &args.cc,
     };
     let prepared = recipe.prepare(&mut BTreeSet::new())?;
-    let output = args
-        .output
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(&prepared.name));
+    let output = output(&prepared.name);
     recipe.protect(&output, args.force)?;
     recipe.make(&prepared, &output)?;
     term::note(format!("{} is built", output.display()));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Builds NAME-MODEL for each model that a specification can select.
+fn build_all(args: &Build) -> Result<(), Failure> {
+    if source::is_stdin(&args.file) {
+        return Err(Failure::Usage(
+            "standard input can be read once only; give --model all a file".to_owned(),
+        ));
+    }
+    let directory = args.output.clone().unwrap_or_default();
+    if !directory.as_os_str().is_empty() {
+        fs::create_dir_all(&directory)
+            .map_err(|e| Failure::io(format!("cannot create {}", directory.display()), &e))?;
+    }
+    for model in MODELS.iter().filter(|model| !model.option.is_empty()) {
+        build_one(args, Some(model.name), |name| {
+            directory.join(format!("{name}-{}", model.name))
+        })?;
+    }
+    Ok(())
 }
 
 impl Recipe<'_> {

@@ -31,6 +31,27 @@ fn a_server_is_built_in_its_place() {
 }
 
 #[test]
+fn a_server_is_built_for_each_model() {
+    let place = Place::new();
+    place.write("echo.nest", GOOD);
+    let built = place.nest(&["build", "echo.nest", "--model", "all", "-o", "servers/all"]);
+    let mut built = built.with_status(0);
+    for model in ["process", "prefork", "thread", "event"] {
+        let name = format!("servers/all/echo-{model}");
+        built = built.err_has(&format!("{name} is built"));
+        assert!(there(&place.path(&name)), "{name}");
+    }
+    place
+        .nest(&["build", "echo.nest", "--model", "all"])
+        .with_status(0);
+    assert!(there(&place.path("echo-prefork")));
+    place
+        .nest_with(&["build", "-", "--model", "all"], GOOD)
+        .with_status(2)
+        .err_has("give --model all a file");
+}
+
+#[test]
 fn c_of_the_user_takes_part() {
     let place = Place::new();
     place.write(
