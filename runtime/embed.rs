@@ -142,6 +142,7 @@ parts! {
         "platform/group.c" All;
         "platform/memory.c" All;
         "platform/processors.c" Poller("epoll");
+        "platform/tasks.c" Poller("blocking");
     }
     "poller/faults" { // what follows calls the system through it
         "poller/command.h" Poller("script");
@@ -320,7 +321,9 @@ parts! {
         "workers/process.c" PROCESSES;
     }
     "thread" {
+        "workers/thread.h" Workers("thread");
         "workers/thread.c" Workers("thread");
+        "workers/threads.c" Workers("thread");
     }
     "config" {
         "config/config.h" All;

@@ -122,18 +122,6 @@ uint64_t nest__descriptors_beyond(uint64_t need) {
     return getrlimit(RLIMIT_NOFILE, &have) == -1 || have.rlim_max < need ? 0 : have.rlim_max - need;
 }
 
-int nest__processes_budget(void) {
-    struct rlimit have;
-    if (geteuid() == 0 || getrlimit(RLIMIT_NPROC, &have) == -1 ||
-        have.rlim_cur > nest__config.max_clients) {
-        return 0; /* root has no such limit */
-    }
-    nest__say("%u clients need one process each, but the limit of this user is %llu; lower "
-              "maxClients, or raise the limit (ulimit -u)",
-              (unsigned)nest__config.max_clients, (unsigned long long)have.rlim_cur);
-    return -EAGAIN;
-}
-
 int nest__parent_watch(int signal, pid_t parent) {
 #if defined(__linux__)
     if (prctl(PR_SET_PDEATHSIG, signal) == -1) {

@@ -19,7 +19,7 @@ SANITIZE = '-fsanitize=address,undefined -fno-sanitize-recover=all'
 PROCESSES = {'workers/process.c', 'workers/worker.c', 'workers/wake.c', 'blocking/blocking.c', 'blocking/watch.c'}
 OF_MODELS = {'process': PROCESSES | {'workers/spares.c'},
              'prefork': PROCESSES | {'workers/prefork.c'},
-             'thread': {'workers/thread.c', 'workers/one.c', 'blocking/blocking.c', 'blocking/watch.c'},
+             'thread': {'workers/thread.c', 'workers/threads.c', 'workers/one.c', 'blocking/blocking.c', 'blocking/watch.c'},
              'event': {'workers/loops.c', 'workers/dispatchers.c', 'workers/share.c', 'poller/epoll.c', 'loop/wheel.c'},
              'script': {'workers/loops.c', 'poller/script.c', 'poller/script_jobs.c', 'loop/wheel.c'}}
 _CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)

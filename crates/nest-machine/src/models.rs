@@ -56,8 +56,8 @@ pub struct Model {
     pub most_clients: u32,
     /// Clients when the specification names another model or none.
     pub clients: u32,
-    /// Whether its option also says how many workers wait for a client: `spare A..B`.
-    pub spares: bool,
+    /// How many workers wait for a client, at least and at most, unless its option says so: `spare A..B`.
+    pub spares: Option<(u32, u32)>,
     /// Whether the option `dispatchers` says how many processes serve.
     pub dispatchers: bool,
     /// What becomes of C globals, with one dispatcher.
@@ -75,7 +75,7 @@ pub const MODELS: &[Model] = &[
         workers: "process",
         most_clients: 32_000,
         clients: 256,
-        spares: false,
+        spares: None,
         dispatchers: false,
         globals: Globals {
             plain: Kept::Copies,
@@ -92,7 +92,7 @@ pub const MODELS: &[Model] = &[
         workers: "prefork",
         most_clients: 32_000,
         clients: 256,
-        spares: true,
+        spares: Some((5, 20)),
         dispatchers: false,
         globals: Globals {
             plain: Kept::Copies,
@@ -104,12 +104,12 @@ pub const MODELS: &[Model] = &[
         kind: ModelKind::Thread,
         name: "thread",
         option: "threadServer",
-        doc: "one thread per client, created in advance",
+        doc: "threads that serve one client after another",
         io: "blocking",
         workers: "thread",
         most_clients: 32_000,
         clients: 256,
-        spares: false,
+        spares: Some((16, 64)),
         dispatchers: false,
         globals: Globals {
             plain: Kept::Race,
@@ -126,7 +126,7 @@ pub const MODELS: &[Model] = &[
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
-        spares: false,
+        spares: None,
         dispatchers: true,
         globals: Globals {
             plain: Kept::Right,
@@ -143,7 +143,7 @@ pub const MODELS: &[Model] = &[
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,
-        spares: false,
+        spares: None,
         dispatchers: false,
         globals: Globals {
             plain: Kept::Right,

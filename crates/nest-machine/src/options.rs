@@ -26,7 +26,7 @@ const fn o(
         run,
         reload: false,
         spec: true,
-        model: None,
+        models: &[],
         selects: &[],
         doc,
     }
@@ -58,15 +58,19 @@ const fn live(
     }
 }
 
-/// The same, of servers of the model prefork.
-const fn prefork(
+/// Models whose workers serve one client after another.
+const SUCCESSIVE: &[ModelKind] = &[ModelKind::Prefork, ModelKind::Thread];
+
+/// The same, of servers of these models.
+const fn of(
+    models: &'static [ModelKind],
     name: &'static str,
     value: Value,
     default: &'static str,
     doc: &'static str,
 ) -> OptionInfo {
     OptionInfo {
-        model: Some(ModelKind::Prefork),
+        models,
         ..live(name, value, default, doc)
     }
 }
@@ -92,7 +96,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         Value::Model(ModelKind::Thread),
         "",
         false,
-        "one thread per client, at most N at a time",
+        "threads that serve one client after another, at most N at a time; spare A..B wait",
     ),
     o(
         "eventServer",
@@ -118,7 +122,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         run: true,
         reload: false,
         spec: false,
-        model: None,
+        models: &[],
         selects: &[],
         doc: "maximum number of clients; further clients wait until one leaves",
     },
@@ -272,29 +276,32 @@ pub const OPTIONS: &[OptionInfo] = &[
     ),
     OptionInfo {
         spec: false,
-        ..prefork(
+        ..of(
+            SUCCESSIVE,
             "minSpare",
             Value::Number {
                 least: 1,
                 most: 32_000,
             },
-            "5",
-            "minimum number of processes that wait for a client",
+            "",
+            "minimum number of processes or threads that wait for a client",
         )
     },
     OptionInfo {
         spec: false,
-        ..prefork(
+        ..of(
+            SUCCESSIVE,
             "maxSpare",
             Value::Number {
                 least: 1,
                 most: 32_000,
             },
-            "20",
-            "maximum number of processes that wait for a client; at least minSpare",
+            "",
+            "maximum number of processes or threads that wait for a client; at least minSpare",
         )
     },
-    prefork(
+    of(
+        &[ModelKind::Prefork],
         "clientsPerWorker",
         Value::Number {
             least: 0,
@@ -394,9 +401,9 @@ pub fn settle(
         if !info.spec {
             let what = format!("`{}` cannot be set in a specification", info.name);
             out.push(
-                Diagnostic::new(Code::E0601, decl.name.span, what).help(match info.model {
-                    None => "write the number after the model, as in `%option eventServer 1000`",
-                    Some(_) => "write `%option preforkServer N spare A..B`",
+                Diagnostic::new(Code::E0601, decl.name.span, what).help(match info.models {
+                    [] => "write the number after the model, as in `%option eventServer 1000`",
+                    _ => "write it after the model, as in `%option preforkServer 100 spare 5..20`",
                 }),
             );
             continue;
@@ -521,11 +528,15 @@ fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnos
     }
 }
 
+fn spares(settings: &Settings) -> (u32, u32) {
+    settings.model.row().spares.unwrap_or_default()
+}
+
 fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<RunOption> {
     OPTIONS
         .iter()
         .filter(|o| o.run && o.value != Value::Later)
-        .filter(|o| o.model.is_none_or(|model| model == settings.model))
+        .filter(|o| o.models.is_empty() || o.models.contains(&settings.model))
         .filter(|o| o.needs().is_none_or(|f| settings.features.contains(f)))
         .filter(|o| {
             !(settings.features.contains(Feature::Inetd)
@@ -539,6 +550,8 @@ fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<R
             let default = match info.name {
                 "maxClients" => settings.max_clients.to_string(),
                 "serverName" => settings.name.clone(),
+                "minSpare" => spares(settings).0.to_string(),
+                "maxSpare" => spares(settings).1.to_string(),
                 _ => info.default.to_string(),
             };
             RunOption {

@@ -59,8 +59,8 @@ pub struct OptionInfo {
     pub reload: bool,
     /// Whether `%option` takes it (`maxClients` is given behind the model).
     pub spec: bool,
-    /// The model whose running servers take it; none: all do.
-    pub model: Option<ModelKind>,
+    /// The models whose running servers take it; none: all do.
+    pub models: &'static [ModelKind],
     /// The features that its words select; the empty word: it does so whatever its value.
     pub selects: &'static [(&'static str, Feature)],
     /// One line.

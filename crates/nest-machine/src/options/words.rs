@@ -13,7 +13,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
         Value::Addresses => (1, 16),
-        Value::Model(kind) if kind.row().spares => (1, 3),
+        Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
         _ => (1, 1),
     };
     let n = decl.values.len();
@@ -60,7 +60,8 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
             fits || bad(
                 more[0].span,
                 format!("`{}` is not `spare A..B`", words(more)),
-                "as in spare 5..20: from 5 to 20 processes wait for a client".to_string(),
+                "as in spare 5..20: from 5 to 20 processes or threads wait for a client"
+                    .to_string(),
             )
         }
         Value::Number { least, most } => {
@@ -153,8 +154,8 @@ fn superfluous(info: &OptionInfo, decl: &OptionDecl) -> String {
 
 fn usage(info: &OptionInfo) -> String {
     match info.value {
-        Value::Model(kind) if kind.row().spares => format!(
-            "%option {} N spare A..B: the maximum number of clients, and how many processes wait",
+        Value::Model(kind) if kind.row().spares.is_some() => format!(
+            "%option {} N spare A..B: the maximum number of clients, and how many wait for one",
             info.name
         ),
         Value::Model(_) => format!("%option {} N, the maximum number of clients", info.name),

@@ -1,6 +1,6 @@
-"""A prefork server: how many processes wait, which clients a process serves, when it is replaced.
+"""Workers that serve one client after another, processes or threads: how many wait, and when they go.
 
-Must not know: how the server counts its processes.
+Must not know: how the server counts its workers.
 """
 
 import contextlib
@@ -15,11 +15,12 @@ from support.server import Client, Server
 SPEC = r'''
 %option preforkServer 8 spare 2..4
 %{
+#include <sys/syscall.h>
 #include <unistd.h>
 %}
 NL "\n"
 %%
-id    = "id" NL    { $reply("%07d\n", (int)getpid()); }
+id    = "id" NL    { $reply("%07ld\n", syscall(SYS_gettid)); }
 sleep = "sleep" NL { $sleep(1s); $reply("slept\n"); }
 crash = "crash" NL { __builtin_trap(); }
 '''
@@ -28,8 +29,11 @@ TIMEOUT = 15
 
 
 def workers(server):
-    """How many processes serve or wait."""
-    return len(server.family()) - 1
+    """How many serve or wait: all processes but the first; of one process, all threads but the first."""
+    family = server.family()[1:]
+    if server.model == 'prefork' or not family:
+        return len(family)
+    return len(os.listdir(f'/proc/{family[0]}/task')) - 1
 
 
 def until(wanted, what):
@@ -44,17 +48,17 @@ def until(wanted, what):
 def has(server, least, most):
     """Waits until so many processes are there."""
     until(lambda: least <= workers(server) <= most,
-          lambda: f'{workers(server)} processes instead of {least} to {most}')
+          lambda: f'{workers(server)} workers instead of {least} to {most}')
 
 
 def identity(client):
-    """The process that serves a client."""
+    """The worker that serves a client."""
     client.send(b'id\n')
     return client.take(8)
 
 
 def once(server):
-    """The process that served a client, which leaves."""
+    """The worker that served a client, which leaves."""
     with Client(server) as client:
         return identity(client)
 
@@ -65,7 +69,7 @@ def spares(server):
     with contextlib.ExitStack() as stack:
         crowd = [stack.enter_context(Client(server)) for _ in range(MOST)]
         if len({identity(client) for client in crowd}) != MOST:
-            raise Failed('a process serves two clients at a time')
+            raise Failed('a worker serves two clients at a time')
         has(server, MOST, MOST)
         late = stack.enter_context(Client(server))
         late.send(b'id\n')
@@ -81,10 +85,10 @@ def spares(server):
 
 
 def again(server):
-    """a process serves one client after another; without bound, it is not replaced"""
+    """a worker serves one client after another; without bound, it is not replaced"""
     served = [once(server) for _ in range(200)]
     if len(set(served)) > 2 * MOST_SPARE:
-        raise Failed(f'{len(set(served))} processes served 200 clients')
+        raise Failed(f'{len(set(served))} workers served 200 clients')
 
 
 def replaced(server):
@@ -142,17 +146,19 @@ def run(report, models=()):
     """All checks, for the driver, whichever models it draws."""
     del models
     nest = program()
-    report.heading('processes that serve one client after another')
-    with tempfile.TemporaryDirectory(prefix='nest-prefork-') as folder:
-        spec, exe = os.path.join(folder, 'prefork.nest'), os.path.join(folder, 'prefork')
-        with open(spec, 'w', encoding='utf-8') as file:
-            file.write(SPEC)
-        run_program([nest, 'build', spec, '-o', exe])
-        for check, options in ((spares, ()), (again, ()), (replaced, ('clientsPerWorker=10',)),
-                               (crashes, ()), (reloads, ()), (stops, ())):
-            try:
-                with Server([exe], options=options) as server:
-                    check(server)
-                report.line(True, 'prefork', check.__doc__, '')
-            except (Failed, OSError) as error:
-                report.line(False, 'prefork', check.__doc__, '', error)
+    processes = ((replaced, ('clientsPerWorker=10',)), (crashes, ()), (reloads, ()))
+    for model, more in (('prefork', processes), ('thread', ())):
+        report.heading(f'workers that serve one client after another: {model}')
+        with tempfile.TemporaryDirectory(prefix='nest-spares-') as folder:
+            spec, exe = os.path.join(folder, 'spares.nest'), os.path.join(folder, 'spares')
+            with open(spec, 'w', encoding='utf-8') as file:
+                file.write(SPEC.replace('prefork', model))
+            run_program([nest, 'build', spec, '-o', exe])
+            for check, options in ((spares, ()), (again, ()), *more, (stops, ())):
+                try:
+                    with Server([exe], options=options) as server:
+                        server.model = model
+                        check(server)
+                    report.line(True, model, check.__doc__, '')
+                except (Failed, OSError) as error:
+                    report.line(False, model, check.__doc__, '', error)
