@@ -142,7 +142,7 @@ parts! {
         "platform/group.c" All;
         "platform/memory.c" All;
         "platform/processors.c" Poller("epoll");
-        "platform/tasks.c" Poller("blocking");
+        "platform/limits.c" Poller("blocking");
     }
     "poller/faults" { // what follows calls the system through it
         "poller/command.h" Poller("script");

@@ -33,7 +33,7 @@ int nest__descriptors_budget(uint64_t need, uint64_t most);
 uint64_t nest__descriptors_beyond(uint64_t need);
 /* Checks the limits of processes and threads, if each client needs one (`each`: "process" or
  * "thread"). Reports a limit that is too low. Returns 0 or -EAGAIN. */
-int nest__tasks_budget(uint32_t tasks, const char *each);
+int nest__threads_budget(uint32_t tasks, const char *each);
 /* Checks the limit of memory, in bytes, for all clients. `alone` is what they can use without the
  * help of an action; if it exceeds the limit, the result is an error. `most` is the largest
  * possible use; if it exceeds the limit, this is only reported. `processes`: the number of

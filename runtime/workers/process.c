@@ -27,7 +27,7 @@ uint32_t nest__worker_processes(void) {
 }
 
 int nest__workers_prepare(void) {
-    int error = nest__tasks_budget(nest__config.max_clients, "process");
+    int error = nest__threads_budget(nest__config.max_clients, "process");
     if (error == 0) {
         uint64_t need = NEST__LISTEN_MAX + PROCESS_DESCRIPTORS;
         error = nest__descriptors_budget(need, need);

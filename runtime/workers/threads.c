@@ -182,7 +182,7 @@ int nest__workers_prepare(void) {
     uint64_t clients = nest__config.max_clients;
     int error = nest__descriptors_budget(clients * nest__session_descriptors(false) + fixed,
                                          clients * nest__session_descriptors(true) + fixed);
-    error = error == 0 ? nest__tasks_budget(nest__config.max_clients, "thread") : error;
+    error = error == 0 ? nest__threads_budget(nest__config.max_clients, "thread") : error;
     if (error != 0 || (error = nest__supervisor_prepare(1)) != 0) {
         return error;
     }

@@ -88,6 +88,8 @@ const struct nest__option nest__options[] = {
      true},
     {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port", false},
     {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name", true},
+    {"minSpare", NEST__NUMBER, &nest__config.min_spare, 1, 32000, "5", "workers that wait", true},
+    {"maxSpare", NEST__NUMBER, &nest__config.max_spare, 1, 32000, "20", "workers that wait", true},
     {"dispatchers", NEST__COUNT, &nest__config.dispatchers, 1, NEST__DISPATCHERS_MOST, "1", "loops",
      true},
     {"user", NEST__TEXT, &nest__config.user, 0, 0, "", "who serves", false},

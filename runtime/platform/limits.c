@@ -1,4 +1,4 @@
-/* tasks.c: how many processes and threads the system allows.
+/* limits.c: how many processes and threads the system allows.
  *
  * Called by worker models. No state. Must not know what they run. */
 #include "group.h"
@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 /* "max", or a number. */
-static uint64_t tasks_limit(FILE *file) {
+static uint64_t limits_group(FILE *file) {
     unsigned long long limit;
     return fscanf(file, "%llu", &limit) == 1 ? limit : UINT64_MAX;
 }
 
-int nest__tasks_budget(uint32_t tasks, const char *each) {
+int nest__threads_budget(uint32_t tasks, const char *each) {
     struct rlimit have;
-    uint64_t group = nest__group_least("pids", "pids.max", "pids.max", tasks_limit);
+    uint64_t group = nest__group_least("pids", "pids.max", "pids.max", limits_group);
     uint64_t user =
         geteuid() == 0 || getrlimit(RLIMIT_NPROC, &have) == -1 ? UINT64_MAX : have.rlim_cur;
     uint64_t limit = user < group ? user : group;
