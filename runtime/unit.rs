@@ -290,6 +290,7 @@ mod tests {
         // A row whose condition never holds would be a file that no server has.
         let models = [
             ("blocking", "process"),
+            ("blocking", "prefork"),
             ("blocking", "thread"),
             ("epoll", "loops"),
             ("script", "loops"),

@@ -21,7 +21,7 @@ fn wrong_usage_is_2_and_teaches() {
     place
         .nest(&["check", "x.nest", "--model", "fiber"])
         .with_status(2)
-        .err_has("process, thread");
+        .err_has("process, prefork, thread");
     place
         .nest(&["run", "--watch", "-"])
         .with_status(2)
