@@ -180,7 +180,7 @@ def mail(exe, model):
     between_actions(server)
     bounded(server, model)
     stale(server)
-    if model == "process":
+    if model in ("process", "prefork"):
         sender_killed(server)
     _, status, _, err = server.stop()
     assert status == 0, (status, err)

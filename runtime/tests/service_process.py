@@ -18,7 +18,7 @@ def no_service_process(exe, model):
     names = subprocess.check_output(["nm", exe], text=True)
     assert not re.search(r"service_process|nest__task", names), "it is in a server that has no tasks"
     assert "nest__supervise" in names
-    if model != "process":
+    if model not in ("process", "prefork"):
         server = Server(exe, "maxClients=5")
         line(server.connect())
         assert len(server.children()) == 1, "only the process that serves is there"
