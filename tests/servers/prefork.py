@@ -24,7 +24,7 @@ sleep = "sleep" NL { $sleep(1s); $reply("slept\n"); }
 crash = "crash" NL { __builtin_trap(); }
 '''
 MOST, LEAST_SPARE, MOST_SPARE = 8, 2, 4
-PATIENCE = 15
+TIMEOUT = 15
 
 
 def workers(server):
@@ -34,7 +34,7 @@ def workers(server):
 
 def until(wanted, what):
     """Raises Failed unless it becomes true in time."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not wanted():
         if time.monotonic() > end:
             raise Failed(what())
@@ -74,7 +74,7 @@ def spares(server):
             raise Failed(f'a client more than maxClients is served: {late.socket.recv(9)}')
         crowd[0].half_close()
         crowd[0].rest()
-        late.socket.settimeout(PATIENCE)
+        late.socket.settimeout(TIMEOUT)
         if len(late.take(8)) != 8:
             raise Failed('a place was free, and the next client is not served')
     has(server, LEAST_SPARE, MOST_SPARE)
@@ -132,7 +132,7 @@ def stops(server):
         server.process.send_signal(signal.SIGTERM)
         if client.rest() != b'slept\n':
             raise Failed('its answer is missing')
-    status = server.process.wait(PATIENCE)
+    status = server.process.wait(TIMEOUT)
     rest = server.rest()
     if status != 0 or 'stopped after 21 clients' not in rest:
         raise Failed(f'status {status}: {rest}')
