@@ -179,8 +179,9 @@ int nest_file_list(nest_session *, const char *path, nest_files *);
 
 /* -- blocking code --------------------------------------------------------------------------------
  * In event servers the code between these two calls runs on a helper thread. This connection waits
- * for it, and no other does. It may call only nest_part, nest_length, nest_bytes_at, nest_log,
- * nest_id and nest_peer of this file. `$block { }` uses these functions. */
+ * for it, and no other does. It may call only nest_part, nest_length, nest_bytes_at, nest_count,
+ * nest_item, nest_item_length, nest_log, nest_id and nest_peer of this file. `$block { }` uses
+ * these functions. */
 void nest_block_begin(nest_session *);
 void nest_block_end(nest_session *);
 static inline void nest_block_left(nest_session *const *block) { /* leaves the scope of `$block` */
@@ -208,6 +209,13 @@ nest_bytes nest_part_bytes(
 uint64_t nest_be(nest_session *,
                  unsigned n); /* the number in its first (at most 8) bytes, big-endian */
 uint64_t nest_le(nest_session *, unsigned n);
+/* The repetitions of element n >= 1, which is a group or a byte with `*`, `+`, `?` or `{n,m}`. i
+ * counts from 0. Repetitions follow each other without gaps. Of other elements, and beyond the last
+ * repetition, there are none: the count and lengths are 0, and texts are empty. */
+size_t nest_count(nest_session *, unsigned n);
+char *nest_item(nest_session *, unsigned n, size_t i); /* as nest_part: private, writable, with a
+                                                          NUL, valid until the action ends */
+size_t nest_item_length(nest_session *, unsigned n, size_t i);
 /* The message that an action runs for. Generated code uses it to compute the lengths and positions
  * of parts without a call. It changes when the action waits. */
 struct nest_message {

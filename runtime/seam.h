@@ -89,6 +89,15 @@ extern const struct nest__rule nest__rules[NEST__RULES];
  * byte * NEST__RULE_WORDS + rule / 64. The bit of a rule without a dfa is always set. */
 enum { NEST__RULE_WORDS = (NEST__RULES + 63) / 64 };
 extern const uint64_t nest__first[]; /* [256 * NEST__RULE_WORDS]; absent without standalone rules */
+/* A repeated element of a rule, for service/items. The NFA has a mark behind each repetition.
+ * Splits and marks lead only to states with higher numbers. */
+struct nest__repeated {
+    uint16_t rule;
+    uint16_t part; /* from 1 */
+    const struct nest__nfa *nfa;
+};
+extern const struct nest__repeated nest__repeated[];
+extern const unsigned nest__repeated_count;
 extern const char *const nest__state_names[]; /* [0] START, [1] DEFAULT, then as declared */
 extern const unsigned nest__state_count;
 extern const char nest__spec_name[];    /* "echo" */

@@ -112,6 +112,10 @@ services! {
         "lists.h" With(Feature::Lists);
         "lists.c" With(Feature::Lists);
     }
+    items With(Feature::Items), [Need, Leave] + state {
+        "items.h" With(Feature::Items);
+        "items.c" With(Feature::Items);
+    }
     channels With(Feature::Channels), [Need, Descriptors] {
         "channels.h" With(Feature::Channels);
         "channels.c" With(Feature::Channels);

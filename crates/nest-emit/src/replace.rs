@@ -160,7 +160,7 @@ fn call(
             };
             edits.put(whole, format!("{value}{lines}"));
         }
-        Form::OfPart(kind) => {
+        Form::OfPart(kind) if kind.arguments() == 1 => {
             let ArgKind::PartNumber(n) = args.args[0].kind else {
                 return;
             };
@@ -185,6 +185,9 @@ fn call(
             for arg in &args.args {
                 if let ArgKind::Level(level) = arg.kind {
                     edits.put(arg.at.clone(), level.to_string());
+                }
+                if let ArgKind::PartNumber(n) = arg.kind {
+                    edits.put(arg.at.clone(), n.to_string());
                 }
             }
         }
@@ -212,7 +215,7 @@ fn in_place(cuts: &Cuts, kind: PartAs, n: u32) -> Option<String> {
     match kind {
         PartAs::Length => Some(format!("(size_t)({to} - {from})")),
         PartAs::Bytes => Some(format!("((const char *)nest_m->p + {from})")),
-        PartAs::Number => None,
+        _ => None,
     }
 }
 

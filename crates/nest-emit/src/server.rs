@@ -56,6 +56,9 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line("#include \"runtime/platform/platform.h\"");
     w.line("#include \"runtime/platform/scan.h\"");
     tables::emit(m, matching, &mut w);
+    if m.features.contains(Feature::Items) {
+        tables::emit_repeated(m, &mut w);
+    }
     automata::emit(m, matching, &mut w);
     active(matching, &mut w);
     standalone(matching, &mut w);

@@ -93,7 +93,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             emit_dfa(i, dfa, w);
         }
         if nfa {
-            emit_nfa(i, &rule.nfa, w);
+            emit_nfa(&format!("rule_{i}"), &rule.nfa, w);
         }
         if let Some(cuts) = asked_cuts(matching, i) {
             w.line(&format!(
@@ -133,6 +133,28 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             .map(|word| format!("{word:#x}u")),
     );
     w.line("};");
+}
+
+/// `nest__repeated`: the NFAs of repeated elements (service/items).
+pub fn emit_repeated(m: &Machine, w: &mut Writer) {
+    let each = || {
+        let rules = m.rules.iter().enumerate();
+        rules.flat_map(|(i, rule)| rule.repeated.iter().map(move |(n, nfa)| (i, n + 1, nfa)))
+    };
+    for (i, n, nfa) in each() {
+        w.line("");
+        emit_nfa(&format!("rule_{i}_part_{n}"), nfa, w);
+    }
+    w.line("\nconst struct nest__repeated nest__repeated[] = {");
+    for (i, n, _) in each() {
+        w.line(&format!("    {{{i}, {n}, &rule_{i}_part_{n}_nfa}},"));
+    }
+    if each().next().is_none() {
+        w.line("    {NEST__RULES, 0, NULL}, /* no part of any rule */");
+    }
+    w.line("};");
+    let count = each().count().max(1);
+    w.line(&format!("const unsigned nest__repeated_count = {count};"));
 }
 
 /// The boundaries of a rule that are used.
@@ -189,7 +211,8 @@ fn emit_dfa(i: usize, dfa: &Dfa, w: &mut Writer) {
     ));
 }
 
-fn emit_nfa(i: usize, nfa: &Nfa, w: &mut Writer) {
+/// `prefix`: of the names.
+fn emit_nfa(prefix: &str, nfa: &Nfa, w: &mut Writer) {
     let mut sets: Vec<ByteSet> = Vec::new();
     let mut targets: Vec<u32> = Vec::new();
     let mut states = Vec::new();
@@ -217,21 +240,21 @@ fn emit_nfa(i: usize, nfa: &Nfa, w: &mut Writer) {
     if sets.is_empty() {
         sets.push(ByteSet::EMPTY);
     }
-    w.line(&format!("static const uint64_t rule_{i}_sets[][4] = {{"));
+    w.line(&format!("static const uint64_t {prefix}_sets[][4] = {{"));
     for ByteSet([a, b, c, d]) in &sets {
         w.line(&format!("    {{{a:#x}u, {b:#x}u, {c:#x}u, {d:#x}u}},"));
     }
     w.line("};");
-    w.line(&format!("static const uint16_t rule_{i}_targets[] = {{"));
+    w.line(&format!("static const uint16_t {prefix}_targets[] = {{"));
     w.numbers(targets);
     w.line("};");
     w.line(&format!(
-        "static const struct nest__nfa_state rule_{i}_states[] = {{"
+        "static const struct nest__nfa_state {prefix}_states[] = {{"
     ));
     w.numbers(states);
     w.line("};");
     w.line(&format!(
-        "static const struct nest__nfa rule_{i}_nfa = {{rule_{i}_states, rule_{i}_targets, rule_{i}_sets, {}, {}}};",
+        "static const struct nest__nfa {prefix}_nfa = {{{prefix}_states, {prefix}_targets, {prefix}_sets, {}, {}}};",
         nfa.states.len(),
         nfa.start
     ));

@@ -55,6 +55,8 @@ features! {
     Lists "lists" [Files];
     /// Connections keep memory (`$keep`).
     Keep "keep" [];
+    /// Repetitions of parts are found (`$item`).
+    Items "items" [];
     /// Actions move to helper threads (`$block`).
     Blocks "blocks" [Helpers];
     /// Workers send each other messages, which their sessions get. Only tests of the runtime select it.

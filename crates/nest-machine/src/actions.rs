@@ -287,7 +287,8 @@ impl Scan<'_, '_> {
             Form::Call { least, most } => (least, most),
             Form::Filled { least, rest } => (least, least + rest.len()),
             Form::Global => (0, 0),
-            Form::OfPart(_) | Form::OneState | Form::Duration { .. } => (1, 1),
+            Form::OfPart(part) => (part.arguments(), part.arguments()),
+            Form::OneState | Form::Duration { .. } => (1, 1),
             Form::Log => (2, usize::MAX),
             _ => (1, usize::MAX),
         };
@@ -373,7 +374,7 @@ impl Scan<'_, '_> {
     ) -> Option<ArgKind> {
         let word = self.word(at);
         match form {
-            Form::OfPart(_) => {
+            Form::OfPart(_) if index == 0 => {
                 self.hidden.push(at.clone());
                 if !word.bytes().all(|b| b.is_ascii_digit()) {
                     let what = format!("`{word}` is not the number of a part");

@@ -15,6 +15,7 @@ mod models;
 pub mod options;
 mod overrides;
 pub mod reach;
+mod repeated;
 mod resolve;
 mod unused;
 mod whole;

@@ -16,7 +16,7 @@ use nest_c::{Declaration, Source};
 use nest_diag::Span;
 use nest_feature::Features;
 use nest_pattern::{Dfa, Nfa};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A checked specification.
@@ -97,6 +97,8 @@ pub struct Rule {
     pub requested: BTreeSet<u32>,
     /// Whether functions that the action gives `$self` may use any other element.
     pub open: bool,
+    /// The NFA of each repeated element (from 0) whose repetitions may be used.
+    pub repeated: BTreeMap<u32, Nfa>,
     /// The ordered NFA.
     pub nfa: Nfa,
     /// The DFA, if it is within the limit.

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::model::{Action, ArgKind, Code, Machine, ModelKind, Rule, Startup, Timer, What};
 use crate::options;
 use crate::overrides::Overrides;
+use crate::repeated;
 use crate::whole::{self, Refused};
 use crate::{cmacros, csections, unused};
 use nest_c::directives::{self, States};
@@ -312,6 +313,8 @@ impl Resolver<'_> {
             );
             return None;
         };
+        let open = action.uses.iter().any(hands_on);
+        let repeated = repeated::of(&action, &hirs, open, cx.out)?;
         let dfa = Dfa::build(&nfa, STATE_BUDGET);
         Some(Rule {
             label,
@@ -326,7 +329,8 @@ impl Resolver<'_> {
                 .map(|e| self.sources.text(e.span).to_string())
                 .collect(),
             requested: action.uses.iter().flat_map(requested).collect(),
-            open: action.uses.iter().any(hands_on),
+            open,
+            repeated,
             nfa,
             dfa,
             action,

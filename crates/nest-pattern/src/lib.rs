@@ -23,7 +23,7 @@ pub use dfa::classes::{BYTES, divide};
 pub use hir::Hir;
 pub use lower::lower;
 pub use nest_syntax::ast::ByteSet;
-pub use nfa::{Nfa, NfaState, STATE_LIMIT, TooLarge};
+pub use nfa::{Nfa, NfaState, REPEATED_LIMIT, STATE_LIMIT, TooLarge};
 pub use parts::{Form, Shape};
 pub use product::{Accept, Chain, Effect, Member, Product};
 pub use tagged::{Moves, Source, Tagged};

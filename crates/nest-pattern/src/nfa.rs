@@ -4,10 +4,11 @@
 
 mod build;
 mod prune;
-
+mod repeated;
 mod state;
 
 use crate::hir::Hir;
+pub use repeated::REPEATED_LIMIT;
 pub use state::{Nfa, NfaState, STATE_LIMIT, TooLarge};
 
 impl Nfa {

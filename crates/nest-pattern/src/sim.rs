@@ -10,4 +10,4 @@ mod runner;
 
 pub use engine::{Decision, Engine, Outcome, Reason};
 pub use product::{ProductRun, Together};
-pub use runner::{Rule, Runner, Threads, parts};
+pub use runner::{Rule, Runner, Threads, items, parts};

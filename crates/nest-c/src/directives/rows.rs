@@ -36,7 +36,7 @@ pub enum Form {
     Block,
     /// A call without the session (`$date()`).
     Global,
-    /// One argument: the number of a part.
+    /// The number of a part, and for [`PartAs::Item`] and [`PartAs::ItemLength`] an index.
     OfPart(PartAs),
     /// One or more states, or `*` where `star`.
     States {
@@ -70,6 +70,29 @@ pub enum PartAs {
     Bytes,
     /// The number that its bytes represent.
     Number,
+    /// The number of its repetitions.
+    Count,
+    /// The text of one repetition.
+    Item,
+    /// The length of one repetition.
+    ItemLength,
+}
+
+impl PartAs {
+    /// The number of its arguments.
+    #[must_use]
+    pub fn arguments(self) -> usize {
+        match self {
+            PartAs::Item | PartAs::ItemLength => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether the part must be a repetition.
+    #[must_use]
+    pub fn is_of_repetition(self) -> bool {
+        matches!(self, PartAs::Count | PartAs::Item | PartAs::ItemLength)
+    }
 }
 
 /// What a directive waits for.

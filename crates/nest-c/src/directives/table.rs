@@ -139,6 +139,33 @@ pub const DIRECTIVES: &[Directive] = &[
         "the little-endian number in a part",
     ),
     d(
+        "count",
+        Form::OfPart(PartAs::Count),
+        "nest_count",
+        "$count(n)",
+        "how often a repeated part was repeated",
+    )
+    .in_block()
+    .needs(Feature::Items),
+    d(
+        "item",
+        Form::OfPart(PartAs::Item),
+        "nest_item",
+        "$item(n, i)",
+        "the text of repetition i, from 0",
+    )
+    .in_block()
+    .needs(Feature::Items),
+    d(
+        "itemLen",
+        Form::OfPart(PartAs::ItemLength),
+        "nest_item_length",
+        "$itemLen(n, i)",
+        "the length of repetition i",
+    )
+    .in_block()
+    .needs(Feature::Items),
+    d(
         "seen",
         Form::States { star: false },
         "nest_seen",

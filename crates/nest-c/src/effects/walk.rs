@@ -514,7 +514,8 @@ impl Walk<'_, '_> {
                     let done = directive(does.states, call, all(self.text.states));
                     return Ok(from.then(&done));
                 }
-                Form::OneState | Form::OfPart(_) => return Ok(from),
+                Form::OneState => return Ok(from),
+                Form::OfPart(part) if part.arguments() == 1 => return Ok(from),
                 _ if does.closes => return Ok(from.then(&Path::closing())),
                 _ if self.text.reads(does) => return Err(Stop::Anything),
                 _ if self.text.ends(does) => {

@@ -97,6 +97,12 @@ impl<'a> Walk<'a, '_> {
             ArgKind::PartNumber(n) => Some(n),
             _ => None,
         });
+        if directive.form == Form::OfPart(PartAs::Item)
+            && let Some(part) = part
+        {
+            self.arguments(list);
+            return self.item(part);
+        }
         if let (Some(part), Owner::Rule(rule)) = (part, self.owner) {
             return of_part(directive.form, Origin::Part { rule, part });
         }
@@ -111,11 +117,18 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
+    /// The text of a repetition of a part, which can be what the part can be.
+    fn item(&mut self, part: u32) -> Value {
+        self.load(&format!("${part}"))
+    }
+
     /// What `nest.h` gives of a part.
     fn of_part(&mut self, name: &str, args: &[Given<'a>]) -> Option<Value> {
         let whole = name == directives::PART.c;
         let form = directives::becoming(name).map(|d| d.form);
+        let is_item = form == Some(Form::OfPart(PartAs::Item));
         let form = match form {
+            Some(form) if is_item => form,
             Some(form @ Form::OfPart(PartAs::Length | PartAs::Bytes)) => form,
             _ if whole => Form::Part,
             _ => return None,
@@ -125,6 +138,9 @@ impl<'a> Walk<'a, '_> {
             return Some(Value::default());
         };
         let part = u32::try_from(part).ok()?;
+        if is_item {
+            return Some(self.item(part));
+        }
         if whole {
             let mut value = self.load(&format!("${part}"));
             value.place = Some(format!("${part}"));

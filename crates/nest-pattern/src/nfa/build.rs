@@ -44,13 +44,7 @@ impl After {
 
 /// All states before pruning, and the first.
 pub(super) fn build(elements: &[Hir]) -> Result<(Vec<NfaState>, u32), TooLarge> {
-    let mut builder = Builder {
-        states: Vec::new(),
-        pieces: Table::default(),
-        loops: Table::default(),
-        depth: 0,
-        visits: 0,
-    };
+    let mut builder = Builder::new();
     let mut next = builder.push(NfaState::Match)?;
     for (index, element) in elements.iter().enumerate().rev() {
         next = builder.piece(element, After::same(next))?;
@@ -62,8 +56,20 @@ pub(super) fn build(elements: &[Hir]) -> Result<(Vec<NfaState>, u32), TooLarge> 
     Ok((builder.states, next))
 }
 
+/// All states of one repeated element before pruning, and the first. A mark stands behind each
+/// repetition of `inner`, which `element` repeats.
+pub(super) fn build_repeated(element: &Hir, inner: &Hir) -> Result<(Vec<NfaState>, u32), TooLarge> {
+    let mut builder = Builder::new();
+    builder.marked = Some(address(inner));
+    let end = builder.push(NfaState::Match)?;
+    let start = builder.piece(element, After::same(end))?;
+    Ok((builder.states, start))
+}
+
 struct Builder {
     states: Vec<NfaState>,
+    /// The piece that has a mark behind it wherever it is built.
+    marked: Option<usize>,
     /// Caches what was built: a piece (by its address, since the tree does not move) and its
     /// continuations.
     pieces: Table<(usize, After), u32>,
@@ -78,6 +84,17 @@ fn address(hir: &Hir) -> usize {
 }
 
 impl Builder {
+    fn new() -> Builder {
+        Builder {
+            states: Vec::new(),
+            marked: None,
+            pieces: Table::default(),
+            loops: Table::default(),
+            depth: 0,
+            visits: 0,
+        }
+    }
+
     fn push(&mut self, state: NfaState) -> Result<u32, TooLarge> {
         if self.states.len() >= STATE_LIMIT {
             return Err(TooLarge);
@@ -106,6 +123,11 @@ impl Builder {
             return Ok(state);
         }
         self.depth += 1;
+        let after = if self.marked == Some(address(hir)) {
+            self.mark(after)?
+        } else {
+            after
+        };
         let state = match hir {
             Hir::Empty => after.empty,
             Hir::Class(set) => self.push(NfaState::Byte {
@@ -140,6 +162,18 @@ impl Builder {
         self.depth -= 1;
         self.pieces.insert(key, state);
         Ok(state)
+    }
+
+    /// A mark before `after`, for both situations.
+    fn mark(&mut self, after: After) -> Result<After, TooLarge> {
+        let mut mark = |next| self.push(NfaState::Mark { part: 0, next });
+        let some = mark(after.some)?;
+        let empty = if after.is_same() {
+            some
+        } else {
+            mark(after.empty)?
+        };
+        Ok(After { empty, some })
     }
 
     /// The first states of `hir` before `after`, for both situations.

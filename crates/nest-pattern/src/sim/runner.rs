@@ -137,6 +137,14 @@ pub fn parts(nfa: &Nfa, bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     None
 }
 
+/// The repetitions of an element over exactly `bytes`; `nfa`: of [`Nfa::repeated`].
+#[must_use]
+pub fn items(nfa: &Nfa, bytes: &[u8]) -> Option<Vec<Range<usize>>> {
+    let mut items = parts(nfa, bytes)?;
+    items.pop(); // behind the last mark nothing is left
+    Some(items)
+}
+
 fn ranges(passed: &[Boundary], last: Option<usize>, end: usize) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut end, mut next) = (end, last);

@@ -5,6 +5,7 @@ mod behaviour;
 mod deciding;
 mod differential;
 mod generate;
+mod items;
 mod limits;
 mod notation;
 mod parts;
