@@ -60,10 +60,9 @@ fn a_page_may_name_its_models() {
         .out_has("{\"cell\":\"script\",\"line\":null,\"outcome\":\"passed\"")
         .out_has("{\"cell\":\"event\",\"line\":null,\"outcome\":\"skipped\"");
     named("event threads");
-    place
-        .nest(&both)
-        .with_status(1)
-        .out_has("known.md:4: page\n    models: knows script, process, prefork, thread, event, not threads");
+    place.nest(&both).with_status(1).out_has(
+        "known.md:4: page\n    models: knows script, process, prefork, thread, event, not threads",
+    );
 }
 
 #[test]
