@@ -39,7 +39,7 @@ block = "block" NL { $block { usleep(1000000); } $reply("done\n"); }
 hello = "hello" NL { $reply("done\n"); }
 pid   = "worker" NL { $reply("%07d\n", (int)getpid()); }
 '''
-LIMIT, LATEST = 0.4, 3.0        # LATEST: when a busy machine must have noticed
+LIMIT, LATEST = 0.4, 10.0       # LATEST: when a busy machine must have noticed
 
 
 def answered(client, line, later=b''):
