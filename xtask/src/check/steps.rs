@@ -16,6 +16,8 @@ pub struct Step {
     pub draws: bool,
     /// It does its share of everything when `CHECK_SHARD` says so; others belong to one share as a whole.
     pub splits: bool,
+    /// It is part of `--all` alone.
+    pub rare: bool,
     /// It measures times, so nothing runs beside it.
     pub alone: bool,
     pub work: Work,
@@ -50,6 +52,7 @@ impl Step {
             inputs,
             draws: false,
             splits: false,
+            rare: false,
             alone: false,
             work,
         }
@@ -62,6 +65,11 @@ impl Step {
 
     const fn splits(mut self) -> Self {
         self.splits = true;
+        self
+    }
+
+    const fn rare(mut self) -> Self {
+        self.rare = true;
         self
     }
 
@@ -153,6 +161,21 @@ pub const STEPS: &[Step] = &[
     )
     .draws()
     .splits(),
+    Step::new(
+        "dispatchers-all",
+        "clients of two loops get what those of one get",
+        Paths(&["conformance", "examples", "tests/support", NEST]),
+        Program(&[
+            "python3",
+            "conformance/run.py",
+            "--model",
+            "event",
+            "--set",
+            "dispatchers=2",
+        ]),
+    )
+    .splits()
+    .rare(),
     Step::new(
         "test",
         "the compiler's own tests pass",
