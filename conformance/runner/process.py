@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import subprocess
+import threading
 import time
 from . import files, scratch, timeouts, trace
 from .literal import readable
@@ -44,9 +45,9 @@ def must_exit(case, binary):
     None."""
     status = case.exit
     with scratch.folder('exit') as folder:
-        process = subprocess.Popen(case.command(binary), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
-                                   env=clean_environment(os.path.join(folder, 'trace')))
+        process = start(case.command(binary), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, cwd=folder,
+                        env=clean_environment(os.path.join(folder, 'trace')))
         with running(process):
             try:
                 out, errors = process.communicate(timeout=timeouts.seconds())
@@ -75,19 +76,33 @@ class Silent(ServerError):
     """It did not do so in time."""
 
 
+_lock = threading.Lock()
 _running = set()
+_over = False           # under the lock, as additions to the set
+
+
+def start(command, **more):
+    """Starts a process that kill_all() kills."""
+    with _lock:
+        if _over:
+            raise KeyboardInterrupt
+        process = subprocess.Popen(command, **more)
+        _running.add(process)
+        return process
 
 
 def kill_all():
-    """Kills every server that still runs, after an interruption."""
-    for process in list(_running):
-        process.kill()
+    """Kills every server that still runs, after an interruption, and lets nobody start another."""
+    global _over
+    with _lock:
+        _over = True
+        for process in list(_running):
+            process.kill()
 
 
 @contextlib.contextmanager
 def running(process):
-    """A process that is killed at the end of the block."""
-    _running.add(process)
+    """A started process, which is killed at the end of the block."""
     try:
         with process:
             try:
@@ -121,10 +136,8 @@ class Server:
         root = files.make(case, base)
         self.errors = open(os.path.join(base, 'stderr'), 'w+b')
         open(self.trace_path, 'wb').close()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=root,
-                                        stdout=subprocess.PIPE, stderr=self.errors,
-                                        env=clean_environment(self.trace_path))
-        _running.add(self.process)
+        self.process = start(command, stdin=subprocess.DEVNULL, cwd=root, stdout=subprocess.PIPE,
+                             stderr=self.errors, env=clean_environment(self.trace_path))
         self.traced, self.known = 0, {}
         self.addresses = {}
         try:

@@ -9,7 +9,7 @@ import re
 import subprocess
 import time
 from . import files, literal, scratch, timeouts, trace, variants
-from .process import clean_environment, running, sanitizer_report, unsaid
+from .process import clean_environment, running, sanitizer_report, start, unsaid
 
 STOPS = 24      # splits of a conversation that stops the server: each needs a script of its own
 ENDLESS = 256 << 20     # bytes of a trace without a message after which the server is considered to loop
@@ -156,9 +156,8 @@ def _run(case, server, cuts):
             file.write(commands)
         with open(places['in'], 'rb') as given, open(places['out'], 'wb') as out, \
                 open(places['errors'], 'wb') as errors:
-            process = subprocess.Popen(case.command(server), stdin=given, stdout=out, stderr=errors,
-                                       cwd=files.make(case, folder),
-                                       env=clean_environment(places['trace']))
+            process = start(case.command(server), stdin=given, stdout=out, stderr=errors,
+                            cwd=files.make(case, folder), env=clean_environment(places['trace']))
         with running(process):
             progress, pause = _Progress(places['trace']), 0.001
             while True:
