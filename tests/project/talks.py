@@ -146,7 +146,7 @@ def complaint(text):
         if found and found.group(1) != '0':
             return f'{found.group(1)} bytes {kind} lost'
     once = ('<inherited from parent>', 'nest__workers_prepare', 'nest__loop_start', 'nest__listen_open',
-            'thread_signals')
+            'threads_signals')
     for block in re.findall(r'(?m)^Open .*\n(?:[ \t]+\S.*\n)*', text):
         if not any(name in block for name in once):
             return 'a descriptor is open at the end'
