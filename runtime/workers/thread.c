@@ -141,6 +141,7 @@ static void thread_lost(void *argument) {
     nest__peer_text(&slot->session.c0, peer, sizeof peer);
     nest__lost_add();
     (void)nest__action_take();
+    nest__on_wait(&slot->session);     /* for ever */
     slot->session.phase = NEST__ENDED; /* no memory of it is an action's any more */
     nest__watch_end(&slot->limit);
     thread_leave(slot, false);

@@ -16,6 +16,7 @@ from support.server import Client, Server
 SPEC = r'''
 %option actionTimeout 400ms
 %{
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ busy  = "busy" NL  { for (double end = now() + 1; now() < end;) { } $reply("done
 sleep = "sleep" NL { $sleep(1s); $reply("done\n"); }
 read  = "read" NL  { $readLine(9); $reply("done\n"); }
 block = "block" NL { $block { usleep(1000000); } $reply("done\n"); }
+leave = "leave" NL { pthread_exit(NULL); }
 hello = "hello" NL { $reply("done\n"); }
 pid   = "worker" NL { $reply("%07d\n", (int)getpid()); }
 '''
@@ -108,6 +110,20 @@ def others(server):
                 answered(client, b'hello\n')
 
 
+def left(server):
+    """an action that has ended its thread does not run"""
+    with Client(server) as client:
+        client.send(b'worker\n')
+        before = client.take(8)
+        client.send(b'leave\n')
+        client.rest()
+    time.sleep(3 * LIMIT + 1)
+    with Client(server) as client:
+        client.send(b'worker\n')
+        if client.take(8) != before:
+            raise Failed(f'its process was ended\n{server.said()}')
+
+
 def unlimited(server):
     """without a limit it goes on"""
     with Client(server) as client:
@@ -165,6 +181,8 @@ def run(report, models=SOCKET_MODELS):
             checks(report, model, (exe, 'actionTimeout=none'), (unlimited,))
             if model in ONE_CLIENT:
                 checks(report, model, (exe,), (others,))
+            if model == 'thread':
+                checks(report, model, (exe,), (left,))
             if model == 'event':
                 checks(report, model, (exe, 'dispatchers=2'), (runs_on, others))
             exe = built(nest, model, folder, SPEC)
