@@ -37,7 +37,7 @@ AGAIN = 3                   # as often, if noise is to blame
 FLOOR = 20                  # ms: a machine with two processors cannot promise less
 LEAVE = 20                  # seconds for what an attack held to be given back
 DISK = '4m'
-REACHED = {'memory': r'Cannot allocate memory|[1-9]\d* gone',     # what a server says then
+REACHED = {'memory': r'Cannot allocate memory|Resource temporarily unavailable|[1-9]\d* gone',  # what a server says
            'descriptors': 'Too many open files'}
 LITTLE = {'thread': 64 << 10, 'event': 512 << 10}   # bytes; the attackers want several times as much
 
