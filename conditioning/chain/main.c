@@ -1,8 +1,8 @@
 /* cc-chain: runs the filters of a server.
  *
  *     cc-chain [OPTIONS] FILTER... -- SERVER [ARGUMENT...]     starts both; the server uses libcc
- *     cc-chain --serve FD FILTER...                            for libcc: the server is at the
- * socket FD cc-chain --status SOCKET [COMMAND]                       asks a running one
+ *     cc-chain --serve FD FILTER...                            the server is at the socket FD
+ *     cc-chain --status SOCKET [COMMAND]                       asks a running one
  *
  * Exit status: the server's; 100 for a wrong call, 111 for a temporary failure. */
 #define _GNU_SOURCE
@@ -29,6 +29,7 @@ uint64_t drain_time = 30000;
 static const char *config, *state_path;
 static int control = -1, signals = -1;
 static pid_t server;
+bool peek;
 static bool draining, ended;
 static int exit_status;
 static uint64_t drain_end;
@@ -64,6 +65,8 @@ static int usage(const char *what) {
             "FILTER is NAME[,key=value]...; the first one accepts the clients.\n"
             "  --config FILE    reads filters from FILE, one per line, and again at HUP\n"
             "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
+            "  --peek           the server reads requests from its clients' sockets itself\n"
+            "  --check          judges the filters and their order, and starts nothing\n"
             "  --drain SECONDS  how long clients may continue after TERM; default 30\n");
     return what != NULL ? WRONG_CALL : 0;
 }
@@ -204,12 +207,17 @@ static bool catch_signals(void) {
 int main(int argc, char **argv) {
     char why[512] = "", *end;
     int at = 1, count = 0;
-    bool serve = false;
+    bool serve = false, judge = false;
     signal(SIGCHLD, SIG_DFL); /* a server may have it ignored, and then no status would come */
     for (; at < argc && strncmp(argv[at], "--", 2) == 0 && argv[at][2] != '\0'; at += 2) {
         const char *option = argv[at], *value = argv[at + 1];
         if (strcmp(option, "--help") == 0)
             return usage(NULL);
+        if (strcmp(option, "--peek") == 0 || strcmp(option, "--check") == 0) {
+            *(option[2] == 'p' ? &peek : &judge) = true;
+            at--;
+            continue;
+        }
         if (value == NULL)
             return usage("an option has no value");
         if (strcmp(option, "--status") == 0)
@@ -231,7 +239,7 @@ int main(int argc, char **argv) {
     while (at + count < argc && strcmp(argv[at + count], "--") != 0)
         count++;
     char **command = at + count < argc ? argv + at + count + 1 : NULL;
-    if (!serve && (command == NULL || command[0] == NULL))
+    if (!serve && !judge && (command == NULL || command[0] == NULL))
         return usage("there is no server: write its command after --");
     if (config != NULL && count > 0)
         return usage("filters come from --config or from the command line, not from both");
@@ -246,6 +254,8 @@ int main(int argc, char **argv) {
             say("%s", why);
         return WRONG_CALL;
     }
+    if (judge)
+        return 0;
     if (!catch_signals() || (state_path != NULL && !state_open(state_path)) ||
         (!serve && !start_server(command))) {
         say("%s: %s", state_path != NULL ? state_path : "cannot start", strerror(errno));

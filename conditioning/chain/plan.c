@@ -105,7 +105,22 @@ static bool sensible(const struct plan *plan, char *why, size_t room) {
     for (int i = 0; i < plan->count; i++) {
         const struct spec *spec = &plan->spec[i];
         const char *name = spec->argv[0];
-        if (last != NULL) {
+        if (peek && (spec->traits & CCF_SPLITS)) {
+            snprintf(why, room,
+                     "%s needs a server that uses the library: an unmodified one reads "
+                     "the next requests itself",
+                     name);
+        } else if (peek && (spec->traits & CCF_CHANGES)) {
+            snprintf(why, room,
+                     "%s would change requests, but an unmodified server reads what its "
+                     "client has sent%s",
+                     name, strcmp(name, "check") == 0 ? ": add slashes=refuse, without strip" : "");
+        } else if (peek && (spec->traits & CCF_LEASES)) {
+            snprintf(why, room,
+                     "%s needs a server that uses the library: an unmodified one does "
+                     "not say when it has finished with a connection",
+                     name);
+        } else if (last != NULL) {
             snprintf(why, room, "%s must be the last filter: its output is for the server", last);
         } else if (spec->needs == CCF_REQUESTS && have == CCF_CONNECTIONS) {
             snprintf(why, room, "%s needs complete requests: put request before it", name);

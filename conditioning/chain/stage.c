@@ -31,6 +31,10 @@ static void become(const struct stage *stage) {
         setenv("CC_STRICT", "1", 1);
     else
         unsetenv("CC_STRICT");
+    if (peek)
+        setenv("CC_PEEK", "1", 1);
+    else
+        unsetenv("CC_PEEK");
     unsetenv("CC_CHAIN");
     execv(stage->spec->path, stage->spec->argv);
     _exit(TEMPORARY);

@@ -166,7 +166,7 @@ static bool append(int to, int from, off_t offset, off_t end) {
 }
 
 bool ccf_replace(struct ccf_bundle *bundle, size_t old, const char *bytes, size_t n) {
-    if (old > bundle->length || bundle->length - old + n > CC__REQUEST_MAX)
+    if (ccf_peeks() || old > bundle->length || bundle->length - old + n > CC__REQUEST_MAX)
         return false;
     size_t rest = bundle->length - old, whole = rest + n;
     if (bundle->memfd == -1 && whole <= CC__INLINE) {

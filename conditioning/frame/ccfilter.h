@@ -69,7 +69,8 @@ enum {
     CCF_CHOOSES = 2, /* `choose` decides which connection is next; those behind it must not hoard */
     CCF_LEASES = 4,  /* it calls ccf_lease */
     CCF_SPLITS = 8,  /* it presents a connection several times */
-    CCF_LAST = 16    /* what leaves it is for the server only */
+    CCF_LAST = 16,   /* what leaves it is for the server only */
+    CCF_CHANGES = 32 /* it changes requests; `check` of the filter may set it */
 };
 
 struct ccf_filter {
@@ -112,6 +113,10 @@ bool ccf_lease_kept(int lease);
 /* A second bundle of the same connection without its request, held by the filter. NULL: no memory.
  */
 struct ccf_bundle *ccf_copy(const struct ccf_bundle *bundle);
+
+/* Whether the server reads the request from the client's socket itself. A filter then only looks at
+ * the socket (MSG_PEEK), and ccf_replace returns false. */
+bool ccf_peeks(void);
 
 /* Lists of bundles. */
 struct ccf_list {

@@ -19,6 +19,10 @@ enum { WRONG_CALL = 100, TEMPORARY = 111 };
 struct ccf_filter *ccf__filter;
 struct ccf__counters *ccf__count;
 
+bool ccf_peeks(void) {
+    return getenv("CC_PEEK") != NULL;
+}
+
 static const char *stage(enum ccf_stage s) {
     return s == CCF_CONNECTIONS ? "connections" : s == CCF_REQUESTS ? "requests" : "any";
 }

@@ -3,7 +3,11 @@
  * An incomplete request stays in its socket, where it is looked at without being taken: a
  * connection costs a descriptor and a little memory. Only requests longer than a message of the
  * chain are taken out piece by piece. Exactly one request is taken; what a client sent behind it
- * stays. */
+ * stays.
+ *
+ * If the server reads from the socket itself, nothing is taken out. A request longer than the
+ * socket can hold then counts as complete when its head and as much of its body as fits are there.
+ */
 #define _GNU_SOURCE
 #include "ccfpack.h"
 
@@ -21,6 +25,7 @@ static const struct ccf_packing *packing;
 static struct ccf_tree *incomplete;
 static struct ccf_list waiting; /* the same bundles, the longest one first */
 static char look[LOOK];
+static bool peeks;
 static long spilled; /* bytes of incomplete requests in memory */
 
 static struct ccf_pack *pack_of(struct ccf_bundle *bundle) {
@@ -48,7 +53,7 @@ void ccf_pack_end(struct ccf_bundle *bundle, const char *reason, const char *ans
 
 /* Takes bytes out of the socket that were looked at before. */
 static bool take(int fd, char *to, size_t n) {
-    return recv(fd, to, n, MSG_DONTWAIT) == (ssize_t)n;
+    return recv(fd, to, n, MSG_DONTWAIT | (peeks ? MSG_PEEK : 0)) == (ssize_t)n;
 }
 
 /* Moves the bytes that were looked at into memory. */
@@ -67,10 +72,11 @@ static bool spill(struct ccf_bundle *bundle, struct ccf_pack *pack) {
 
 static void whole(struct ccf_bundle *bundle, struct ccf_pack *pack) {
     uint32_t length = pack->spilled + (uint32_t)pack->frame.fed;
+    if (peeks && length > CC__INLINE)
+        length = CC__INLINE; /* the filters behind this one see its start */
     bool large = pack->memfd != -1 || length > CC__INLINE;
     char *bytes = large ? NULL : malloc(length);
-    bool good =
-        large ? spill(bundle, pack) : bytes != NULL && take(bundle->fd, bytes, pack->frame.fed);
+    bool good = large ? spill(bundle, pack) : bytes != NULL && take(bundle->fd, bytes, length);
     if (!good) {
         free(bytes);
         ccf_pack_end(bundle, "no memory", packing->framer->crowded);
@@ -119,10 +125,14 @@ static bool check(struct ccf_bundle *bundle) {
             send(bundle->fd, packing->framer->go_on, strlen(packing->framer->go_on),
                  MSG_DONTWAIT | MSG_NOSIGNAL);
         }
+        if (peeks && pack->frame.body && (size_t)n >= CC__INLINE / 2) {
+            whole(bundle, pack);
+            return false;
+        }
         /* A long request would fill the socket's buffer, and its client could not go on. */
         bool large = pack->memfd != -1 || (size_t)n >= CC__INLINE / 2 ||
                      (uint64_t)n + pack->frame.left > CC__INLINE;
-        if (!large || !pack->frame.body)
+        if (peeks || !large || !pack->frame.body)
             return true;
         if (spilled + n > packing->memory || !spill(bundle, pack)) {
             ccf_pack_end(bundle, "memory", packing->framer->crowded);
@@ -148,6 +158,7 @@ static void on_time(struct ccf_timer *timer) {
 
 bool ccf_pack_start(const struct ccf_packing *p) {
     packing = p;
+    peeks = ccf_peeks();
     incomplete = ccf_tree_new(0);
     return incomplete != NULL;
 }

@@ -103,6 +103,8 @@ def layers():
         expect(text.count('\n') <= 280, f'{source} has {text.count(chr(10))} lines')
         if source.startswith('libcc'):
             expect('ccf' not in text, f'{source} knows the frame')
+        if source.startswith('condition'):
+            expect('ccfilter.h' not in text and 'table.h' not in text, f'{source} knows more than wire.h')
         if source.startswith('frame'):
             expect('table.h' not in text and '"cc.h"' not in text, f'{source} knows the library')
 

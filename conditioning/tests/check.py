@@ -15,12 +15,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import building     # noqa: E402
 import chains       # noqa: E402
+import conditioned  # noqa: E402
 import filters      # noqa: E402
 import kills        # noqa: E402
 import ports        # noqa: E402
 import serving      # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned]
 
 
 def main():

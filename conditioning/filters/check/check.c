@@ -29,7 +29,11 @@ static const struct ccf_option options[] = {
      "refuse paths that lead above the root, or have \\ or %00; default safe"},
     {0}};
 
+static struct ccf_filter check;
+
 static const char *check_options(void) {
+    if (slashes == FOLD || strip > 0)
+        check.traits |= CCF_CHANGES;
     for (const char *p = methods; *p != '\0'; p++)
         if (!((*p >= 'A' && *p <= 'Z') || *p == '+' || *p == '-'))
             return "methods must be names in capitals, separated by '+', such as GET+HEAD";

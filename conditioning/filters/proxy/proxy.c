@@ -74,7 +74,7 @@ static const char *check(void) {
     if (mode == OUT) {
         proxy.needs = CCF_REQUESTS;
         proxy.gives = CCF_REQUESTS;
-        proxy.traits = CCF_LAST;
+        proxy.traits = CCF_LAST | CCF_CHANGES;
     }
     return NULL;
 }

@@ -1,0 +1,137 @@
+/* The processes of the launcher: the chain, the server, and a guard that ends the server when the
+ * launcher was killed.
+ * Must not know: gates, held calls. */
+#define _GNU_SOURCE
+#include "condition.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "wire.h"
+
+#ifndef CC_LIBEXEC
+#define CC_LIBEXEC "/usr/local/libexec/cc"
+#endif
+
+enum { GRACE = 5 }; /* seconds from TERM to KILL */
+
+char *filters[MOST_FILTERS + 1];
+bool options;
+pid_t server, chain;
+sigset_t signals_before;
+
+/* Becomes cc-chain with a mode, its value, and the filters. */
+static void become_chain(const char *mode, const char *value, const char *state) {
+    char path[4096], *argv[MOST_FILTERS + 8];
+    const char *place = secure_getenv("CC_LIBEXEC");
+    int count = 0;
+    snprintf(path, sizeof path, "%s/cc-chain", place != NULL ? place : CC_LIBEXEC);
+    sigprocmask(SIG_SETMASK, &signals_before, NULL);
+    argv[count++] = (char *)"cc-chain";
+    argv[count++] = (char *)"--peek";
+    argv[count++] = (char *)mode;
+    if (value != NULL)
+        argv[count++] = (char *)value;
+    if (state != NULL) {
+        argv[count++] = (char *)"--state";
+        argv[count++] = (char *)state;
+    }
+    memcpy(argv + count, filters, sizeof filters);
+    execv(path, argv);
+    say("%s: %s", path, strerror(errno));
+    _exit(UNAVAILABLE);
+}
+
+/* Lets cc-chain judge the filters. Returns 0 or the exit status. */
+int judge(void) {
+    int result = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        become_chain("--check", NULL, NULL);
+    if (pid == -1 || waitpid(pid, &result, 0) == -1 || !WIFEXITED(result))
+        return UNAVAILABLE;
+    return WEXITSTATUS(result) == 100 ? WRONG_CALL : WEXITSTATUS(result) == 0 ? 0 : UNAVAILABLE;
+}
+
+int start_chain(const char *state) {
+    int pair[2];
+    if (cc__pair(pair) != 0)
+        return -1;
+    chain = fork();
+    if (chain == 0) {
+        setsid(); /* signals of the terminal are for the launcher */
+        int fd = fcntl(pair[1], F_DUPFD, 10);
+        if (fd == -1 || dup2(fd, 3) == -1)
+            _exit(UNAVAILABLE);
+        close_range(4, ~0u, 0);
+        become_chain("--serve", "3", state);
+    }
+    close(pair[1]);
+    return chain == -1 ? -1 : pair[0];
+}
+
+/* Starts the server and returns the descriptor of its held calls, or -errno. Its process group is
+ * its own: some servers signal all of it. */
+int start_server(char **command) {
+    struct cc__message message = {.bytes = NULL};
+    int pair[2];
+    int error = cc__pair(pair);
+    if (error != 0)
+        return error;
+    server = fork();
+    if (server == 0) {
+        setpgid(0, 0);
+        sigprocmask(SIG_SETMASK, &signals_before, NULL);
+        struct cc__head head = cc__head_of(CC__ATTACH);
+        int fd = trap_install(options);
+        if (fd < 0) {
+            say("calls of the server cannot be held: %s", strerror(-fd));
+            _exit(UNAVAILABLE);
+        }
+        if (cc__send(pair[1], &head, NULL, 0, &fd, 1, 0) != 0)
+            _exit(UNAVAILABLE);
+        execvp(command[0], command);
+        say("%s: %s", command[0], strerror(errno));
+        _exit(errno == ENOENT ? NOT_FOUND : 126);
+    }
+    close(pair[1]);
+    if (server == -1)
+        return -errno;
+    setpgid(server, server);
+    int got = cc__receive(pair[0], &message, 0);
+    close(pair[0]);
+    return got == 1 ? message.fds[0] : -ECHILD;
+}
+
+/* Ends the server's processes when the launcher was killed: nobody would answer their calls. */
+bool start_guard(int *guard) {
+    int ends[2];
+    char byte;
+    ssize_t got;
+    if (pipe2(ends, O_CLOEXEC) == -1)
+        return false;
+    pid_t pid = fork();
+    if (pid != 0) {
+        close(ends[0]);
+        *guard = ends[1];
+        return pid != -1;
+    }
+    close_range(3, (unsigned)ends[0] - 1, 0);
+    close_range((unsigned)ends[0] + 1, ~0u, 0);
+    setsid();
+    while ((got = read(ends[0], &byte, 1)) == -1 && errno == EINTR)
+        continue;
+    if (got == 1)
+        _exit(0); /* nothing is left to end */
+    kill(-server, SIGTERM);
+    for (int i = 0; i < GRACE * 10 && kill(-server, 0) == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    kill(-server, SIGKILL);
+    _exit(0);
+}
