@@ -1,7 +1,8 @@
 //! Any bytes as a few rules and a conversation: thread lists, DFAs, and the rules side by side in
 //! one automaton with tags and registers decide alike: rule, length, parts, the byte of decision.
 //!
-//! Four bytes of choices (conditions, which of them hold, parts asked for, cuts), then a line for
+//! Four bytes of choices (conditions and which of the first two rules decide early, which conditions
+//! hold, parts asked for, cuts), then a line for
 //! each rule, an empty line, the input. Rules look like patterns, but every text is one: what makes
 //! no sense stands for itself.
 #![no_main]
@@ -146,6 +147,7 @@ fn rule(line: &[u8]) -> Option<Nfa> {
         flags: Flags::default(),
         elements,
         span: nowhere(),
+        now: None,
     };
     Nfa::build(&lower(&pattern, &BTreeMap::new(), false).ok()?).ok()
 }
@@ -203,10 +205,16 @@ fuzz_target!(|bytes: &[u8]| {
     if nfas.is_empty() || nfas.iter().any(|nfa| nfa.states.len() > STATES) {
         return;
     }
+    let early = |rule: usize| rule < 2 && conditions >> (6 + rule) & 1 == 1;
     let with = |budget: usize| -> Vec<Rule> {
-        let each = nfas.iter().map(|nfa| Rule {
+        let each = nfas.iter().enumerate().map(|(rule, nfa)| Rule {
             nfa: nfa.clone(),
-            dfa: Dfa::build(nfa, budget),
+            dfa: if early(rule) {
+                Dfa::build_early(nfa, budget)
+            } else {
+                Dfa::build(nfa, budget)
+            },
+            early: early(rule),
         });
         each.collect()
     };

@@ -205,6 +205,7 @@ static void driver_go_on(bool eof) {
             }
             continue;
         case NEST__OVERFLOWED:
+        case NEST__EXCEEDED: /* only of rules that libpcre2 matches: there are none here */
             driver_end(NEST_OVERFLOW);
             return;
         case NEST__NO_MATCH:

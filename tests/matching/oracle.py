@@ -19,17 +19,21 @@ CLOSED = b'<closed>'
 
 
 def _look(rules, active, unread, buffer):
-    """(rule, length) of the best acceptance or None, whether a rule is live, after how many bytes."""
+    """(rule, length) of the best acceptance or None, whether a rule is live and none has decided,
+    after how many bytes."""
     live, best, seen = active, None, 0
     while live and seen < min(len(unread), buffer):
         seen += 1
-        still, accepted = [], False
+        still, accepted, decided = [], False, False
         for number in live:
-            if not accepted and rules.regexes[number].accepts(unread, seen):
-                best, accepted = (number, seen), True
+            early = rules.rules[number].early
+            if (early or not accepted) and rules.regexes[number].accepts(unread, seen):
+                decided |= early
+                if not accepted:
+                    best, accepted = (number, seen), True
             if rules.regexes[number].live(unread, seen):
                 still.append(number)
-        live = still
+        live = [] if decided else still
     return best, bool(live), seen
 
 

@@ -26,7 +26,7 @@ MATCHER, SESSION = 'runtime/engine/matcher.c', 'runtime/engine/session.c'
 # What is wrong, what stands in the file, what is put in its place.
 IN_MATCHER = (
     ('an automaton looks at a message from its beginning',
-     'run, states, last, p, p + from, p + to);', 'run, states, last, p, p, p + to);'),
+     'run, states, last, p, p + from, p + end);', 'run, states, last, p, p, p + end);'),
     ('a rule apart is begun anew with each piece',
      '    for (uint32_t i = from; i < to; i++) {\n        state = dfa->next',
      '    state = dfa->start;\n    for (uint32_t i = 0; i < to; i++) {\n        state = dfa->next'),

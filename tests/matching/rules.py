@@ -53,10 +53,11 @@ END = r'''END {
 
 class Rule:
     """A rule: `turn`, the condition on the turn, or none; `next` turn; its elements; the parts that
-    its action asks for, or hands on to a C function; `wide`, with that chance in percent: over the
+    its action asks for, or hands on to a C function; `early`: it decides as soon as it accepts, with
+    that chance in percent; `wide`, with that chance in percent: over the
     budget of a DFA."""
 
-    def __init__(self, random, source, wide, tells_last):
+    def __init__(self, random, source, wide, early, tells_last):
         def chance(percent):
             return random.random() * 100 < percent
 
@@ -76,6 +77,7 @@ class Rule:
         asked = 0 if chance(10) else 100 if self.handed or chance(50) else 50
         self.parts = list(parts) if self.handed else [k for k in parts if chance(asked)]
         self.gap = '\n    ' if chance(10) else ' '
+        self.early = chance(early)
 
     def text(self, number, way, place):
         """It, in the specification: rule `number` of the set at this place."""
@@ -96,7 +98,8 @@ class Rule:
         when = way.condition(place, self.turn)
         if not when and pattern.startswith('('):        # it could be a condition
             when = way.always
-        return (f'{when}{": " if when else ""}{pattern} {{\n    $reply("{number}");\n    ' +
+        now = f'{self.gap}NOW' if self.early else ''
+        return (f'{when}{": " if when else ""}{pattern}{now} {{\n    $reply("{number}");\n    ' +
                 '\n    '.join(action) +
                 f'\n    $reply("\\n");\n    {way.next(place, self.next)}\n}}\n')
 
@@ -119,7 +122,8 @@ class Set:
     def __init__(self, number, random, source, caseless, tells_last):
         self.number, self.place = number, OF_SETS + number
         wide = random.choice((0, 0, 5, 60))     # percent
-        self.rules = [Rule(random, source, wide, tells_last)
+        early = random.choice((0, 0, 30))
+        self.rules = [Rule(random, source, wide, early, tells_last)
                       for _ in range(random.choice((1, 2, 2, 3, 4)))]
         self.choice = b'#%d\n' % number
         start = '(*LF)(?i)' if caseless else '(*LF)'
@@ -140,7 +144,8 @@ class Set:
         out = []
         for number, (rule, pcre) in enumerate(zip(self.rules, self.pcre)):
             turn = f' (only if {rule.turn})' if rule.turn else ''
-            nest = ' '.join(([rule.flags] if rule.flags else []) + [e.nest for e in rule.elements])
+            nest = ' '.join(([rule.flags] if rule.flags else []) + [e.nest for e in rule.elements] +
+                            (['NOW'] if rule.early else []))
             out.append(f'rule {number}{turn}, then {rule.next or "none"}, asks for '
                        f'{rule.parts}: {nest}\n    libpcre2: {pcre}')
         return '\n'.join(out)

@@ -32,6 +32,7 @@ UNIT = '''{sizes}
 #include "runtime/engine/threads.c"
 #include "runtime/engine/matcher.c"
 #include "runtime/engine/parts.c"
+#include "runtime/service/backtracking/none.c"
 {matchers}
 #include "{driver}"
 #include "{actions}"

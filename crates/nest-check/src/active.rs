@@ -4,8 +4,8 @@ use crate::checker::Checker;
 use crate::witness::literal;
 use nest_c::effects::Named;
 use nest_diag::{Code, Diagnostic, Span};
-use nest_machine::Cond;
 use nest_machine::reach::Wins;
+use nest_machine::{Cond, Machine, Rule};
 use std::cell::LazyCell;
 
 /// DEFAULT's number.
@@ -80,22 +80,36 @@ impl Checker<'_> {
                 continue;
             };
             let there = self.active(first);
-            let rivals = self.winners.rivals(n).iter().find(|r| there[**r]);
-            let Some(&taker) = rivals else { continue };
+            let early = (0..m.rules.len()).any(|r| there[r] && m.rules[r].early);
+            let taker = if early {
+                taken(m, &there, &input)
+            } else {
+                self.winners.rivals(n).iter().copied().find(|r| there[*r])
+            };
+            let Some(taker) = taker.filter(|taker| *taker != n) else {
+                continue;
+            };
             let rival = &m.rules[taker];
             let others = (0..m.rules.len()).filter(|r| there[*r] && *r < n).count();
             let shown = literal(&input);
-            let what = "this rule never matches: rules before it match everything that it matches";
             let before = self.talks.to(first);
             let behind = match &before {
                 Some(w) if !w.acts.is_empty() => format!(" after {w}"),
                 _ => String::new(),
             };
-            let label = format!("this rule matches {shown}{behind}");
-            let help = if others > 1 {
-                "write it before them, or remove it".to_string()
+            let (what, label, help) = if ends_early(rival, &input) {
+                let what = "this rule never matches: a rule with NOW decides before";
+                let label = format!("this rule decides before the end of {shown}{behind}");
+                (what, label, "remove NOW, or remove this rule")
             } else {
-                "write it before that rule, or remove it".to_string()
+                let help = if others > 1 {
+                    "write it before them, or remove it"
+                } else {
+                    "write it before that rule, or remove it"
+                };
+                let what =
+                    "this rule never matches: rules before it match everything that it matches";
+                (what, format!("this rule matches {shown}{behind}"), help)
             };
             let witness = before.map(|w| w.and(input).consumed_by(taker));
             let diagnostic = Diagnostic::new(Code::W0203, rule.span, what)
@@ -104,4 +118,38 @@ impl Checker<'_> {
             self.push(diagnostic, witness);
         }
     }
+}
+
+/// The rule that takes this input, or a beginning of it, if nothing follows it.
+fn taken(m: &Machine, active: &[bool], input: &[u8]) -> Option<usize> {
+    let rules = m.rules.iter().enumerate().filter(|(n, _)| active[*n]);
+    let mut states: Vec<_> = rules
+        .filter_map(|(n, rule)| Some((n, rule.dfa.as_ref()?, rule.dfa.as_ref()?.start)))
+        .collect();
+    let mut best = None;
+    for byte in input {
+        for (_, dfa, state) in &mut states {
+            *state = dfa.step(*state, *byte);
+        }
+        let accepting = states.iter().filter(|(_, dfa, state)| dfa.accepts(*state));
+        let accepting: Vec<usize> = accepting.map(|(n, ..)| *n).collect();
+        best = accepting.first().copied().or(best);
+        if accepting.iter().any(|n| m.rules[*n].early) {
+            break;
+        }
+    }
+    best
+}
+
+/// Whether an early rule decides on a beginning of `input`, before its end.
+pub(crate) fn ends_early(rule: &Rule, input: &[u8]) -> bool {
+    let Some(dfa) = rule.dfa.as_ref().filter(|_| rule.early) else {
+        return false;
+    };
+    let mut state = dfa.start;
+    let mut whole = (1..).zip(input);
+    whole.any(|(at, byte)| {
+        state = dfa.step(state, *byte);
+        dfa.accepts(state) && at < input.len()
+    })
 }

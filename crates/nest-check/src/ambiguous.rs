@@ -136,6 +136,8 @@ impl Checker<'_> {
         let Some(product) = DfaProduct::of(&self.m.rules, rules) else {
             return false;
         };
+        // They need not be active together.
+        let product = product.independent();
         let pairs = RefCell::new(found);
         let note = |states: &[At]| {
             let accepting: Vec<usize> = product.accepting(states).collect();
@@ -212,7 +214,9 @@ impl Checker<'_> {
         (earlier, later): Pair,
         active: &[usize],
     ) -> Option<(Vec<u8>, Vec<u8>)> {
-        let upto: Vec<usize> = active.iter().copied().filter(|r| *r <= later).collect();
+        let m = self.m;
+        let upto = (active.iter().copied()).filter(|r| *r <= later || m.rules[*r].early);
+        let upto: Vec<usize> = upto.collect();
         let product = DfaProduct::of(&self.m.rules, &upto)?;
         let first = |states: &[At]| product.first(states);
         let live = |states: &[At], rule: usize| product.live(states).any(|r| r == rule);

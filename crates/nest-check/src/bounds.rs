@@ -123,8 +123,10 @@ pub fn bounds(m: &Machine) -> Bounds {
     }
 }
 
+/// None if the pattern does not bound it. A look-ahead may wait for more than the rule matches.
 fn longest(rule: &Rule) -> Option<u64> {
     match &rule.dfa {
+        _ if rule.backtracking.is_some() => None,
         Some(dfa) => dfa.longest(),
         None => rule.nfa.longest(),
     }

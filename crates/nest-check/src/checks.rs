@@ -83,6 +83,11 @@ pub const CHECKS: &[Check] = &[
         rests_on: &[],
         run: |c| c.endless(),
     },
+    Check {
+        codes: &[Code::W0305, Code::W0306],
+        rests_on: &[Basis::AllSets, Basis::Automata],
+        run: |c| c.early(),
+    },
 ];
 
 /// Whether a check looks for findings of this code.

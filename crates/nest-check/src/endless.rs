@@ -1,7 +1,8 @@
 //! Matches that nothing ends which a client can send.
 //!
 //! Once such a rule is live, it stays live whatever comes, so no rule at all is decided: until the
-//! client closes, or a limit ends the conversation. That is so whatever other rules do.
+//! client closes, or a limit ends the conversation. That is so whatever other rules do, unless one of
+//! them decides early.
 
 use crate::checker::Checker;
 use crate::finding::Finding;
@@ -37,11 +38,21 @@ impl Checker<'_> {
             if self.found.iter().any(reported) {
                 continue;
             }
-            let Some(product) = DfaProduct::of(&self.m.rules, &[number]) else {
+            let active = self.active(set);
+            let with = |r: &usize| *r == number || (active[*r] && self.m.rules[*r].early);
+            let with: Vec<usize> = (0..active.len()).filter(with).collect();
+            let Some(product) = DfaProduct::of(&self.m.rules, &with) else {
                 continue;
             };
-            let there = |states: &[At]| states.iter().any(|(_, s)| endless[*s as usize]);
-            let goes_on = |states: &[At]| !states.is_empty();
+            let place = with.iter().position(|r| *r == number);
+            let at = |states: &[At]| {
+                let its = |(rule, _): &&At| Some(*rule as usize) == place;
+                states.iter().find(its).map(|(_, state)| *state)
+            };
+            let there = |states: &[At]| {
+                product.live(states).eq([number]) && at(states).is_some_and(|s| endless[s as usize])
+            };
+            let goes_on = |states: &[At]| product.live(states).any(|r| r == number);
             let Search::Found(input) = product.search(&mut self.steps, goes_on, there) else {
                 continue;
             };

@@ -68,7 +68,10 @@ impl Checker<'_> {
         let models = match right.as_slice() {
             [] => "it is right in no model".to_string(),
             [only] => format!("it is right only in the {only} model{one}"),
-            some => format!("it is right in the {} models{one}", some.join(" and ")),
+            [some @ .., last] => format!(
+                "it is right in the {} and {last} models{one}",
+                some.join(", ")
+            ),
         };
         let instead = match found {
             Kept::Copies => "share memory that start-up code maps with MAP_SHARED",

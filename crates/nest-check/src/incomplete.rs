@@ -19,14 +19,15 @@ pub struct Incomplete {
     pub why: String,
 }
 
-impl Incomplete {
-    fn resting_on(basis: Basis, why: String) -> Incomplete {
-        let codes = resting_on(basis);
+impl Checker<'_> {
+    /// The checks that rest on this, without those that have nothing to look at.
+    fn resting_on(&self, basis: Basis, why: String) -> Incomplete {
+        let early = self.m.rules.iter().any(|rule| rule.early);
+        let mut codes = resting_on(basis);
+        codes.retain(|code| early || !matches!(code, Code::W0305 | Code::W0306));
         Incomplete { codes, why }
     }
-}
 
-impl Checker<'_> {
     /// What may be missing of what was looked for.
     pub(crate) fn incomplete(&self) -> Vec<Incomplete> {
         let mut all = Vec::new();
@@ -35,31 +36,30 @@ impl Checker<'_> {
                 "conversations can reach more than {} sets of states",
                 number(MOST_SETS)
             );
-            all.push(Incomplete::resting_on(Basis::AllSets, why));
+            all.push(self.resting_on(Basis::AllSets, why));
         }
         // Without states of its own it has nothing that depends on them.
         if self.m.states.len() > 2
             && let Some(name) = self.first_unclear()
         {
             let why = format!("the effect of {name} on states is not known exactly");
-            all.push(Incomplete::resting_on(Basis::Effects, why));
+            all.push(self.resting_on(Basis::Effects, why));
         }
-        let large = |r: &&Rule| r.dfa.is_none();
-        if let Some(rule) = self.m.rules.iter().find(large) {
-            let others = match self.m.rules.iter().filter(large).count() {
-                1 => String::new(),
-                2 => " and of one more rule".to_string(),
-                n => format!(" and of {} more rules", n - 1),
-            };
+        let large = |r: &Rule| r.dfa.is_none() && r.backtracking.is_none();
+        if let Some(rules) = self.first_of("of ", large) {
             let why = format!(
-                "the automaton of {}{others} would have more than {} states",
-                called(&rule.label),
+                "the automaton {rules} would have more than {} states",
                 number(STATE_BUDGET)
             );
-            all.push(Incomplete::resting_on(Basis::Automata, why));
+            all.push(self.resting_on(Basis::Automata, why));
+        }
+        if let Some(rules) = self.first_of("", |r| r.backtracking.is_some()) {
+            let why = format!("only libpcre2 matches {rules}, and nest cannot look into that");
+            all.push(self.resting_on(Basis::Automata, why));
         }
         let mut late: BTreeMap<Code, ()> = self.late.iter().map(|code| (*code, ())).collect();
-        let perhaps = |rule: &usize| self.m.rules[*rule].dfa.is_some();
+        // Where an automaton is missing, that is the reason, and told above.
+        let perhaps = |rule: &usize| self.m.rules[..=*rule].iter().all(|r| r.dfa.is_some());
         if self.reach.sets.iter().flat_map(|s| &s.perhaps).any(perhaps) {
             late.insert(Code::W0203, ());
         }
@@ -69,6 +69,17 @@ impl Checker<'_> {
             all.push(Incomplete { codes, why });
         }
         all
+    }
+
+    /// The first rule of a kind, and how many more there are; `of` stands before each.
+    fn first_of(&self, of: &str, kind: impl Fn(&Rule) -> bool) -> Option<String> {
+        let mut rules = self.m.rules.iter().filter(|r| kind(r));
+        let first = called(&rules.next()?.label);
+        Some(match rules.count() {
+            0 => format!("{of}{first}"),
+            1 => format!("{of}{first} and {of}one more rule"),
+            n => format!("{of}{first} and {of}{n} more rules"),
+        })
     }
 
     /// The first action whose effect may be more than it does.

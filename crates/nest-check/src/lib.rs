@@ -12,6 +12,7 @@ mod bounds;
 mod checker;
 mod checks;
 mod coverage;
+mod early;
 mod endless;
 mod ends;
 mod finding;

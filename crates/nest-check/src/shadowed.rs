@@ -6,6 +6,7 @@
 //! Rules that match any text are not reported, because they are often meant for a last line without an
 //! end. Other inputs than lines of printable characters are not considered.
 
+use crate::active::ends_early;
 use crate::checker::Checker;
 use crate::witness::literal;
 use nest_diag::{Code, Diagnostic};
@@ -102,10 +103,16 @@ impl Checker<'_> {
     /// A catch-all that is active in a set and matches the line that begins so, and the line.
     fn catch_all_for(&self, all: &[bool], set: usize, begin: &[u8]) -> Option<(usize, Vec<u8>)> {
         let there = self.active(set);
+        let ends = |line: &[u8]| {
+            let rules = self.m.rules.iter().zip(&there);
+            rules
+                .filter(|(_, on)| **on)
+                .any(|(r, _)| ends_early(r, line))
+        };
         let mut lines = ENDS.iter().map(|end| [begin, end].concat());
         let taken = lines.find_map(|line| {
             let takes = |r: &usize| there[*r] && accepts(&self.m.rules[*r], &line);
-            let taker = (0..there.len()).find(takes)?;
+            let taker = (0..there.len()).find(takes).filter(|_| !ends(&line))?;
             Some((taker, line))
         });
         // A rule for such lines alone is most likely what the client means.

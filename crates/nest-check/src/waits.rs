@@ -96,8 +96,10 @@ impl Checker<'_> {
     /// The shortest input that `rule` takes before others of `active`, and on which `other` is
     /// live.
     fn between(&mut self, rule: usize, other: usize, active: &[usize]) -> Option<Vec<u8>> {
-        let earlier = active.iter().copied().filter(|r| *r < rule);
-        let all: BTreeSet<usize> = earlier.chain([rule, other]).collect();
+        // Later ones matter only where they end a match that goes on.
+        let m = self.m;
+        let others = (active.iter().copied()).filter(|r| *r < rule || m.rules[*r].early);
+        let all: BTreeSet<usize> = others.chain([rule, other]).collect();
         let all: Vec<usize> = all.into_iter().collect();
         let product = DfaProduct::of(&self.m.rules, &all)?;
         self.steps = self.steps.saturating_sub(product.cost());

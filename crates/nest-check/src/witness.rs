@@ -177,22 +177,26 @@ impl<'m> Talks<'m> {
     /// Whether a rule takes a message in a set at once, with nothing behind it.
     #[must_use]
     pub fn takes(&self, set: usize, rule: usize, message: &[u8]) -> bool {
-        let mut consumed = None;
+        let (mut consumed, mut live, mut decided) = (None, false, false);
         for active in self.active(set) {
             let Some(dfa) = &self.m.rules[active].dfa else {
                 return false;
             };
-            let end = message
-                .iter()
-                .fold(dfa.start, |at, byte| dfa.step(at, *byte));
-            if dfa.is_live(end) {
-                return false;
+            let early = self.m.rules[active].early;
+            let mut end = dfa.start;
+            for (at, byte) in (1..).zip(message) {
+                end = dfa.step(end, *byte);
+                if early && dfa.accepts(end) && at < message.len() {
+                    return false;
+                }
             }
-            if dfa.accepts(end) && consumed.is_none() {
-                consumed = Some(active);
+            live |= dfa.is_live(end);
+            if dfa.accepts(end) {
+                decided |= early;
+                consumed = consumed.or(Some(active));
             }
         }
-        consumed == Some(rule)
+        consumed == Some(rule) && (decided || !live)
     }
 
     /// The rules that are active in a set.

@@ -184,6 +184,7 @@ fn witnesses_of_matches_without_bound_stay_undecided() {
         .map(|r| sim::Rule {
             nfa: r.nfa.clone(),
             dfa: r.dfa.clone(),
+            early: r.early,
         })
         .collect();
     let mut engine = sim::Engine::new(&rules, 8192);

@@ -231,6 +231,97 @@ fn line_ends_that_are_left_behind() {
     finds(rest, &[]);
 }
 
+/// NOW ends what another rule would wait for, and what it ends is not another rule's.
+#[test]
+fn now_decides() {
+    let other = "o = [^\\n]* \"\\n\" { $reply(\"o\"); }\n";
+    // It neither waits nor loses to whole lines, and what follows it is another rule's.
+    let get = "%state A\n%%\nA: a = [^\\n]* \"\\n\" { $clear(A); $reply($1); }\n!A: {\n";
+    finds(
+        &format!("{get}g = \"get \" NOW {{ $seen(A); }}\n{other}}}\n"),
+        &[],
+    );
+    finds(
+        &format!("{get}g = \"get \" {{ $seen(A); }}\n{other}}}\n"),
+        &["W0206 g: \"get \\n\""],
+    );
+    finds(
+        &format!("%%\nn = \"n\" NOW {{ $reply(\"n\"); }}\n{other}"),
+        &[],
+    );
+    // It takes what begins with it, written before it or after it.
+    let taken = ["W0203 w: \"now\\n\""];
+    finds(
+        &format!("%%\nn = \"n\" NOW {{ }}\nw = \"now\\n\" {{ }}\n{other}"),
+        &taken,
+    );
+    finds(
+        &format!("%%\nw = \"now\\n\" {{ }}\nn = \"n\" NOW {{ }}\n{other}"),
+        &taken,
+    );
+    finds(
+        &format!("%%\nw = [mn] \"ow\\n\" {{ }}\nn = \"n\" NOW {{ }}\n{other}"),
+        &[],
+    );
+    // Where both match, the one written before takes it.
+    finds(
+        &format!("%%\nw = \"n\" {{ }}\nn = [mn] NOW {{ }}\n{other}"),
+        &[],
+    );
+    finds(
+        &format!("%%\nw = \"n\" {{ }}\nn = \"n\" NOW {{ }}\n{other}"),
+        &["W0203 n: \"n\""],
+    );
+    // A rule that would wait for another does not: the other decides before it.
+    finds(
+        "%%\na = \"a\" \"b\"? { $reply(\"a\"); }\n",
+        &["W0302 a: \"a\""],
+    );
+    finds(
+        "%%\na = \"a\" { $reply(\"a\"); }\nb = \"ab\" { }\nn = [ax] NOW { }\n",
+        &["W0203 b: \"ab\""],
+    );
+    // A match without a limit has one where another rule decides.
+    finds("%%\nd = \"D\" (.|\\n)* \"E\" { }\n", &["W0304 d: \"D\""]);
+    finds(
+        "%%\nd = \"D\" (.|\\n)* \"E\" { }\nn = (.|\\n)*? \"F\" NOW { }\n",
+        &[],
+    );
+}
+
+#[test]
+fn now_where_it_does_not_do_what_it_seems_to() {
+    let other = "o = [^\\n]* \"\\n\" { }\n";
+    finds(
+        &format!("%%\nn = [0-9]+ NOW {{ }}\n{other}"),
+        &["W0305 n: \"0\""],
+    );
+    finds(
+        &format!("%%\nn = \"a\" [0-9]{{2,3}} NOW {{ }}\n{other}"),
+        &["W0305 n: \"a00\""],
+    );
+    // An end, a lazy repetition, and a first choice that is preferred.
+    finds(&format!("%%\nn = [0-9]+ \" \" NOW {{ }}\n{other}"), &[]);
+    finds(&format!("%%\nn = [0-9]+? NOW {{ }}\n{other}"), &[]);
+    finds(&format!("%%\nn = (\"a\" | \"ab\") NOW {{ }}\n{other}"), &[]);
+    // No other rule is live where it matches.
+    finds(
+        &format!("%%\nn = \"a\\n\" NOW {{ }}\n{other}"),
+        &["W0306 n: -"],
+    );
+    finds("%%\nn = \"ab\" NOW { }\nm = \"ac\" { }\n", &["W0306 n: -"]);
+    // In other states there is one.
+    finds(
+        "%state A\n%%\nn = \"ab\" NOW { $seen(A); }\nA: m = \"abc\" { }\n!A: k = \"c\" { }\n",
+        &["W0203 m: \"ab\", \"abc\""],
+    );
+    // It is never selected itself, and another NOW decides there.
+    finds(
+        "%%\nn = \"ab\" NOW { }\nm = \"a\" [bc] NOW { }\nk = \"abc\" { }\nl = \"acd\" { }\n",
+        &["W0203 k: \"abc\"", "W0203 l: \"acd\""],
+    );
+}
+
 /// What is said to wait does wait, and is decided when the client closes; what is said to lead
 /// there is decided at once.
 #[test]
@@ -250,6 +341,7 @@ fn witnesses_of_waiting_wait() {
         .map(|r| sim::Rule {
             nfa: r.nfa.clone(),
             dfa: r.dfa.clone(),
+            early: r.early,
         })
         .collect();
     let mut engine = sim::Engine::new(&rules, 8192);

@@ -86,9 +86,10 @@ fn each_model_has_its_own_answer() {
 #[test]
 fn the_models_in_which_it_is_right_are_named() {
     let text = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { n = 1; }\n";
-    assert!(found("thread", text)[0].contains("right only in the event model"));
+    let plain = &found("thread", text)[0];
+    assert!(plain.contains("right in the event and uring models"));
     let locked = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { lock(); n = 1; unlock(); }\n";
-    assert!(found("process", locked)[0].contains("right in the thread and event models"));
+    assert!(found("process", locked)[0].contains("right in the thread, event and uring models"));
     let several = text.replacen(
         "%%",
         "%option eventServer 9\n%option dispatchers auto\n%%",
@@ -96,7 +97,7 @@ fn the_models_in_which_it_is_right_are_named() {
     );
     let several = &found("event", &several)[0];
     assert!(several.contains("each process has a copy"), "{several}");
-    assert!(several.contains("right only in the event model with one dispatcher"));
+    assert!(several.contains("right in the event and uring models with one dispatcher"));
     let block = "%{\nint n;\n%}\n%%\nr = \"a\\n\" { $block { n = 1; } }\n";
     assert!(found("event", block)[0].contains("right in no model"));
 }

@@ -64,6 +64,28 @@ fn automata_that_are_too_large() {
         &["the automaton of `a` and of one more rule would have more than 2,000 states"],
     );
     assert!(!all.is_whole(Code::W0302) && all.is_whole(Code::W0204));
+    // Only rules with NOW may lack a warning about NOW.
+    let codes = |all: &Report| all.incomplete[0].codes.contains(&Code::W0306);
+    let marked = format!("{text}\"c\" NOW {{ }}\n");
+    let of_marked = incomplete(&marked, &[all.incomplete[0].why.as_str()]);
+    assert!(!codes(&all) && codes(&of_marked));
+}
+
+#[test]
+fn rules_that_only_libpcre2_matches() {
+    let text = "%option backtracking yes\n%%\na = ([a-z]) \\1 \"\\n\" { }\nb = [a-z]{2} \"\\n\" { }\n\
+                c = \"x\" \\b [^\\n]* \"\\n\" { }\nd = \"xx\\n\" { }\n";
+    let why = "only libpcre2 matches `a` and one more rule, and nest cannot look into that";
+    let all = incomplete(text, &[why]);
+    assert!(!all.is_whole(Code::W0203) && all.is_whole(Code::W0204));
+    // What the rules between seem to take is not reported either.
+    let codes: Vec<Code> = all.findings.iter().map(|f| f.diagnostic.code).collect();
+    assert_eq!(codes, []);
+    // The option alone changes nothing.
+    incomplete(
+        "%option backtracking yes\n%%\na = ([a-z])+ \"\\n\" { }\n",
+        &[],
+    );
 }
 
 #[test]

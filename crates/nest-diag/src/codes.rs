@@ -136,6 +136,8 @@ codes! {
     W0302 Warning "an answer that waits for one more byte";
     W0303 Warning "a rule that leaves the line end unread";
     W0304 Warning "a match without a limit";
+    W0305 Warning "a NOW that ends a match that could continue";
+    W0306 Warning "a NOW that changes nothing";
     W0401 Warning "a part that may contain a NUL used as a string";
     W0402 Warning "client input as a format";
     W0403 Warning "client input as a command";

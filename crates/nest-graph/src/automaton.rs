@@ -51,10 +51,17 @@ pub fn automaton(m: &Machine, rule: usize) -> Option<Automaton> {
     });
     Some(Automaton {
         title: format!("{}: {}", title(m), short_name(m, By::Rule(number))),
-        pattern: plain(&rule.elements.join(" ")),
+        pattern: plain(&pattern(rule)),
         states: states.collect(),
         edges,
     })
+}
+
+/// The pattern as it is written, with its mark.
+fn pattern(rule: &Rule) -> String {
+    let now = rule.early.then_some("NOW");
+    let elements = rule.elements.iter().map(String::as_str);
+    elements.chain(now).collect::<Vec<_>>().join(" ")
 }
 
 /// For each state, the elements in which something may be read next.

@@ -84,9 +84,14 @@ impl Follower<'_> {
         }
     }
 
-    /// The rule that takes something, and how much. `last`: nothing more comes.
+    /// The rule that takes something, and how much; None too if only libpcre2 can tell. `last`: nothing
+    /// more comes.
     fn decided(&self, set: usize, unread: &[u8], last: bool) -> Option<(usize, usize)> {
         let set = &self.reach.sets[set];
+        let mut active = self.m.rules.iter().filter(|rule| set.holds(&rule.cond));
+        if active.any(|rule| rule.backtracking.is_some()) {
+            return None;
+        }
         let rules = self.m.rules.iter().enumerate();
         let mut active: Vec<(usize, Runner<'_>)> = rules
             .filter(|(_, rule)| set.holds(&rule.cond))
@@ -95,14 +100,21 @@ impl Follower<'_> {
                 None => (n, Runner::Threads(Threads::new(&rule.nfa))),
             })
             .collect();
-        let mut best = None;
+        let (mut best, mut early) = (None, false);
         for (at, byte) in (1..).zip(unread) {
             active.retain(|(_, runner)| runner.is_live());
             active.iter_mut().for_each(|(_, runner)| runner.step(*byte));
             let accepts = active.iter().find(|(_, runner)| runner.accepts());
             best = accepts.map(|(rule, _)| (*rule, at)).or(best);
+            let ends = |(rule, runner): &(usize, Runner<'_>)| {
+                self.m.rules[*rule].early && runner.accepts()
+            };
+            early = active.iter().any(ends);
+            if early {
+                break;
+            }
         }
-        let live = active.iter().any(|(_, runner)| runner.is_live());
+        let live = !early && active.iter().any(|(_, runner)| runner.is_live());
         best.filter(|_| last || !live)
     }
 }

@@ -3,6 +3,7 @@
 //! The selected rule is the same in every case (`docs/language.md`, Matching); only the cost differs.
 //! Must not know: the generated C.
 
+mod early;
 mod size;
 pub mod words;
 
@@ -38,12 +39,16 @@ pub struct Matching {
 /// Why a rule is matched separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
+    /// Automata cannot express it.
+    Backtracking,
     /// `%option matching apart`.
     Requested,
     /// Its own automaton has too many states.
     Rule,
     /// With the other rules there are more states than `matchingStates`.
     States,
+    /// It decides as soon as it accepts, and another rule of its group is matched separately.
+    Early,
     /// With the other rules the C code exceeds `matchingCode`; it has this many bytes.
     Code(usize),
 }
@@ -157,12 +162,14 @@ impl Matching {
                 others: group.difference(set).copied().collect(),
                 alone,
             });
-            matching.add(m, &rules, &active.collect::<Vec<_>>());
+            matching.group(m, rules, &active.collect::<Vec<_>>());
         }
         // Fixed distances need no automaton.
         for rule in matching.standalone.keys() {
-            let cuts = Cuts::of(&m.rules[*rule].nfa, &m.rules[*rule].requested);
-            matching.cuts[*rule] = cuts.tags.is_empty().then_some(cuts);
+            let it = &m.rules[*rule];
+            let cuts = Cuts::of(&it.nfa, &it.requested);
+            let fixed = cuts.tags.is_empty().then_some(cuts);
+            matching.cuts[*rule] = it.backtracking.as_ref().map(|b| b.cuts.clone()).or(fixed);
         }
         matching
     }
@@ -170,17 +177,22 @@ impl Matching {
     /// Adds a group: as many rules as possible in one automaton, the others separately. `active`:
     /// the combinations that occur, if they are known.
     fn add(&mut self, m: &Machine, rules: &[usize], active: &[Active]) {
+        let (only, rules): (Vec<usize>, Vec<usize>) = rules
+            .iter()
+            .partition(|rule| m.rules[**rule].backtracking.is_some());
+        self.standalone
+            .extend(only.into_iter().map(|rule| (rule, Reason::Backtracking)));
         if m.settings.strategy == Strategy::Standalone {
-            let reasons = rules.iter().map(|rule| (*rule, Reason::Requested));
+            let reasons = rules.into_iter().map(|rule| (rule, Reason::Requested));
             self.standalone.extend(reasons);
             return;
         }
         let mut candidates = Vec::new();
         for rule in rules {
-            match Candidate::of(&m.rules[*rule], *rule, m.settings.matching_states) {
+            match Candidate::of(&m.rules[rule], rule, m.settings.matching_states) {
                 Some(candidate) => candidates.push(candidate),
                 None => {
-                    self.standalone.insert(*rule, Reason::Rule);
+                    self.standalone.insert(rule, Reason::Rule);
                 }
             }
         }
@@ -294,6 +306,7 @@ impl Matching {
             .map(|(rule, automaton)| Member {
                 automaton,
                 bit: u32::try_from(condition_of[*rule]).unwrap_or(u32::MAX),
+                early: m.rules[*rule].early,
             })
             .collect();
         let certain = conditions.len() == 1 || active.is_some();

@@ -15,7 +15,8 @@ pub use nest_c::{Action, Arg, ArgKind, Args, Code, Use, What};
 use nest_c::{Declaration, Source};
 use nest_diag::Span;
 use nest_feature::Features;
-use nest_pattern::{Dfa, Nfa};
+use nest_pattern::backtracking::Text;
+use nest_pattern::{Cuts, Dfa, Nfa};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -99,12 +100,28 @@ pub struct Rule {
     pub open: bool,
     /// The NFA of each repeated element (from 0) whose repetitions may be used.
     pub repeated: BTreeMap<u32, Nfa>,
-    /// The ordered NFA.
+    /// The ordered NFA. With `backtracking` it matches what the rule matches, and perhaps more.
     pub nfa: Nfa,
-    /// The DFA, if it is within the limit.
+    /// The DFA, if it is within the limit and there is no `backtracking`. That of an early rule is
+    /// not live where it accepts.
     pub dfa: Option<Dfa>,
+    /// How libpcre2 matches the rule, if automata cannot.
+    pub backtracking: Option<Backtracking>,
+    /// Whether it decides as soon as it accepts.
+    pub early: bool,
     /// The action.
     pub action: Action,
+}
+
+/// What libpcre2 is given to match a rule.
+#[derive(Clone, Debug)]
+pub struct Backtracking {
+    /// The pattern.
+    pub text: Text,
+    /// The first construct in it that automata cannot express, with an article.
+    pub construct: &'static str,
+    /// Where the elements that are used end. The tags are the ends of the text's groups.
+    pub cuts: Cuts,
 }
 
 /// A TIMEOUT rule.

@@ -11,6 +11,8 @@ pub enum ModelKind {
     Thread,
     /// epoll × loops.
     Event,
+    /// uring × loops.
+    Uring,
     /// script × loops.
     Script,
 }
@@ -123,6 +125,23 @@ pub const MODELS: &[Model] = &[
         option: "eventServer",
         doc: "one loop for all clients (epoll), or several in processes",
         io: "epoll",
+        workers: "loops",
+        most_clients: 1_000_000,
+        clients: 1000,
+        spares: None,
+        dispatchers: true,
+        globals: Globals {
+            plain: Kept::Right,
+            locked: Kept::Right,
+            helpers: Kept::Race,
+        },
+    },
+    Model {
+        kind: ModelKind::Uring,
+        name: "uring",
+        option: "uringServer",
+        doc: "one loop for all clients (io_uring), or several in processes",
+        io: "uring",
         workers: "loops",
         most_clients: 1_000_000,
         clients: 1000,

@@ -1,5 +1,6 @@
 //! The one table of options: what `%option` takes, what a running server takes, what comes later.
 
+mod exclusions;
 pub(crate) mod row;
 mod words;
 
@@ -105,6 +106,16 @@ pub const OPTIONS: &[OptionInfo] = &[
         false,
         "one event loop for all clients, at most N at a time",
     ),
+    OptionInfo {
+        selects: &[("fallback", Feature::Fallback)],
+        ..o(
+            "uringServer",
+            Value::Model(ModelKind::Uring),
+            "",
+            false,
+            "the same with io_uring in place of epoll; fallback: with epoll where there is none",
+        )
+    },
     o(
         "standAlone",
         Value::Flag,
@@ -212,6 +223,26 @@ pub const OPTIONS: &[OptionInfo] = &[
         false,
         "rules whose automaton needs more bytes of C code are matched separately",
     ),
+    selecting(
+        "backtracking",
+        Value::Word(&["no", "yes"]),
+        "no",
+        &[("yes", Feature::Backtracking)],
+        "yes: patterns may have what automata cannot express; libpcre2 matches such rules",
+    ),
+    OptionInfo {
+        selects: &[("", Feature::Backtracking)],
+        ..o(
+            "backtrackingLimit",
+            Value::Number {
+                least: 100,
+                most: 100_000_000,
+            },
+            "50000",
+            true,
+            "steps of libpcre2 for a message; a match that needs more ends the connection",
+        )
+    },
     o(
         "caseless",
         Value::Flag,
@@ -354,8 +385,6 @@ pub const OPTIONS: &[OptionInfo] = &[
         ],
         "what is logged: errors; also a line per connection; also a line per message",
     ),
-    o("uringServer", Value::Later, "", false, ""),
-    o("fiberServer", Value::Later, "", false, ""),
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
     o("fileCache", Value::Later, "", true, ""),
@@ -367,7 +396,6 @@ pub const OPTIONS: &[OptionInfo] = &[
     o("kernelCache", Value::Later, "", false, ""),
     o("tls", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
-    o("backtracking", Value::Later, "", false, ""),
 ];
 
 /// The option of that name.
@@ -423,11 +451,10 @@ pub fn settle(
             continue;
         }
         let words: Vec<&str> = decl.values.iter().map(|v| v.text.as_str()).collect();
-        let word = words.first().copied().unwrap_or_default();
         let selected = info
             .selects
             .iter()
-            .filter(|(w, _)| w.is_empty() || *w == word);
+            .filter(|(w, _)| w.is_empty() || words.contains(w));
         settings
             .features
             .extend(selected.map(|(_, feature)| *feature));
@@ -480,7 +507,7 @@ pub fn settle(
         }
         seen.push((info, decl));
     }
-    exclusions(&seen, out);
+    exclusions::look(&seen, out);
     if let Some((kind, count, _)) = chosen {
         settings.model = kind;
         settings.max_clients = count;
@@ -493,39 +520,6 @@ pub fn settle(
     }
     settings.run = run_options(&settings, &initial);
     settings
-}
-
-fn exclusions(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnostic>) {
-    let given = |name: &str| seen.iter().find(|(i, _)| i.name == name).map(|(_, d)| d);
-    if let Some(inetd) = given("inetd") {
-        for name in ["standAlone", "serverPort", "listen"] {
-            if let Some(other) = given(name) {
-                out.push(
-                    Diagnostic::new(
-                        Code::E0604,
-                        other.name.span,
-                        format!("`{name}` and `inetd` exclude each other"),
-                    )
-                    .label(inetd.name.span, "inetd listens instead of the server")
-                    .help("write addresses in the configuration of inetd"),
-                );
-            }
-        }
-    }
-    if given("inetd").is_some() {
-        return;
-    }
-    if let (Some(port), Some(listen)) = (given("serverPort"), given("listen")) {
-        out.push(
-            Diagnostic::new(
-                Code::E0604,
-                listen.name.span,
-                "`listen` and `serverPort` exclude each other",
-            )
-            .label(port.name.span, "the port is given here")
-            .help("write the port in the address, as in `%option listen *:8080`"),
-        );
-    }
 }
 
 fn spares(settings: &Settings) -> (u32, u32) {
@@ -573,6 +567,11 @@ fn unknown(name: &Name) -> Diagnostic {
     {
         let value = if value.is_empty() { "VALUE" } else { value };
         return d.help(format!("write `%option {known} {value}`"));
+    }
+    if name.text == "fiberServer" {
+        return d.help(
+            "use eventServer: an action that waits has a stack of its own there, as a fiber has",
+        );
     }
     match nearest(&name.text, OPTIONS.iter().map(|o| o.name)) {
         Some(n) => d.help(format!("did you mean `{n}`?")),

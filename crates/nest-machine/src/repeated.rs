@@ -10,10 +10,12 @@ use nest_pattern::{Hir, Nfa, REPEATED_LIMIT};
 use std::collections::BTreeMap;
 
 /// The NFA of each element (from 0) that directives ask for, and, if functions may ask for any
-/// (`open`), of each other repeated one. `None` after an error.
+/// (`open`), of each other repeated one. `alone`: whether the NFA of an element can tell. `None` after
+/// an error.
 pub fn of(
     action: &Action,
     elements: &[Hir],
+    alone: &[bool],
     open: bool,
     out: &mut Vec<Diagnostic>,
 ) -> Option<BTreeMap<u32, Nfa>> {
@@ -37,6 +39,17 @@ pub fn of(
             continue;
         }
         let element = n.checked_sub(1);
+        if element.is_some_and(|e| alone.get(e as usize) == Some(&false)) {
+            let what =
+                format!("the repetitions of part {n} cannot be found: only libpcre2 matches it");
+            let help = "look for the repetitions in the action; or write `(?: )` for groups to which \
+                        nothing refers";
+            out.push(
+                Diagnostic::new(Diag::E0402, inner(action.span, &call.args[0].at), what).help(help),
+            );
+            is_right = false;
+            continue;
+        }
         let nfa = element.and_then(|e| Nfa::repeated(elements.get(e as usize)?));
         let (code, what, help) = match (element, nfa) {
             (Some(element), Some(Ok(nfa))) => {
@@ -70,8 +83,8 @@ pub fn of(
         is_right = false;
     }
     if open {
-        for (element, hir) in (0u32..).zip(elements) {
-            if let Some(Ok(nfa)) = Nfa::repeated(hir) {
+        for ((element, hir), alone) in (0u32..).zip(elements).zip(alone) {
+            if *alone && let Some(Ok(nfa)) = Nfa::repeated(hir) {
                 found.entry(element).or_insert(nfa);
             }
         }

@@ -3,7 +3,9 @@
 use crate::actions::{self, Owner};
 use crate::conditions::Conditions;
 use crate::context::Context;
-use crate::model::{Action, ArgKind, Code, Machine, ModelKind, Rule, Startup, Timer, What};
+use crate::model::{
+    Action, ArgKind, Backtracking, Code, Machine, ModelKind, Rule, Startup, Timer, What,
+};
 use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
@@ -14,7 +16,7 @@ use nest_c::lexer::{self, Kind};
 use nest_c::scope;
 use nest_diag::{Code as Diag, Diagnostic, SourceMap};
 use nest_feature::{Feature, Features};
-use nest_pattern::{Dfa, Nfa};
+use nest_pattern::{Cuts, Dfa, Nfa, backtracking};
 use nest_syntax::ast::{self, Decl, MacroBody, Name, RuleKind, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,6 +90,7 @@ pub fn resolve(
         refused,
         used: BTreeSet::new(),
         caseless: settings.caseless,
+        backtracking: settings.features.contains(Feature::Backtracking),
     };
     let mut cx = Context {
         sources,
@@ -278,6 +281,8 @@ struct Resolver<'a> {
     /// The pattern macros' bodies.
     patterns: BTreeMap<String, ast::Pattern>,
     caseless: bool,
+    /// `%option backtracking yes`.
+    backtracking: bool,
 }
 
 impl Resolver<'_> {
@@ -313,9 +318,43 @@ impl Resolver<'_> {
             );
             return None;
         };
+        if let Some(now) = pattern.now.filter(|_| self.backtracking) {
+            let what = "`NOW` and `%option backtracking yes` exclude each other";
+            let help = "remove `NOW`, and end the pattern with what ends a message";
+            cx.out
+                .push(Diagnostic::new(Diag::E0604, now, what).help(help));
+            return None;
+        }
         let open = action.uses.iter().any(hands_on);
-        let repeated = repeated::of(&action, &hirs, open, cx.out)?;
-        let dfa = Dfa::build(&nfa, STATE_BUDGET);
+        let requested: BTreeSet<u32> = action.uses.iter().flat_map(requested).collect();
+        let construct = pattern
+            .elements
+            .iter()
+            .find_map(|e| backtracking::construct(e, &self.patterns));
+        let backtracking = match construct {
+            Some(construct) => {
+                let ends = if open {
+                    (0..nfa.parts).collect()
+                } else {
+                    requested.clone()
+                };
+                Some(self.backtracking(pattern, construct.what, Cuts::of(&nfa, &ends), cx)?)
+            }
+            None => None,
+        };
+        let alone = |e: &ast::Element| {
+            backtracking.is_none()
+                || (backtracking::construct(e, &self.patterns).is_none()
+                    && !backtracking::has_groups(e, &self.patterns))
+        };
+        let alone: Vec<bool> = pattern.elements.iter().map(alone).collect();
+        let repeated = repeated::of(&action, &hirs, &alone, open, cx.out)?;
+        let early = pattern.now.is_some();
+        let dfa = match backtracking {
+            Some(_) => None,
+            None if early => Dfa::build_early(&nfa, STATE_BUDGET),
+            None => Dfa::build(&nfa, STATE_BUDGET),
+        };
         Some(Rule {
             label,
             file: self.sources.file(rule.span.file).name.clone(),
@@ -328,13 +367,36 @@ impl Resolver<'_> {
                 .iter()
                 .map(|e| self.sources.text(e.span).to_string())
                 .collect(),
-            requested: action.uses.iter().flat_map(requested).collect(),
+            requested,
             open,
             repeated,
             nfa,
             dfa,
+            backtracking,
+            early,
             action,
         })
+    }
+
+    /// What libpcre2 is given for a pattern. `None` after an error.
+    fn backtracking(
+        &self,
+        pattern: &ast::Pattern,
+        construct: &'static str,
+        cuts: Cuts,
+        cx: &mut Context<'_>,
+    ) -> Option<Backtracking> {
+        match backtracking::text(pattern, &self.patterns, self.caseless, &cuts.tags) {
+            Ok(text) => Some(Backtracking {
+                text,
+                construct,
+                cuts,
+            }),
+            Err(reported) => {
+                cx.out.extend(reported);
+                None
+            }
+        }
     }
 
     fn timer(&mut self, rule: &ast::Rule, after: &Name, cx: &mut Context<'_>) -> Option<Timer> {
@@ -370,7 +432,6 @@ impl Resolver<'_> {
             while let Some(alt) = alts.pop() {
                 for piece in alt.branches.iter().flatten() {
                     match &piece.atom {
-                        ast::Atom::Group { alt, .. } => alts.push(alt),
                         ast::Atom::Macro(name) if self.used.insert(name.text.clone()) => {
                             if let Some(ast::Macro {
                                 body: MacroBody::Pattern(p),
@@ -380,7 +441,7 @@ impl Resolver<'_> {
                                 todo.push(p);
                             }
                         }
-                        _ => {}
+                        atom => alts.extend(atom.inner()),
                     }
                 }
             }

@@ -21,7 +21,13 @@ impl Dfa {
     /// and the budget; time and memory are proportional to the budget.
     #[must_use]
     pub fn build(nfa: &Nfa, state_budget: usize) -> Option<Dfa> {
-        Some(minimise::minimise(&determinise(nfa, state_budget)?))
+        Some(minimise::minimise(&determinise(nfa, state_budget, false)?))
+    }
+
+    /// The same for a rule that decides as soon as it accepts: there it is not live any more.
+    #[must_use]
+    pub fn build_early(nfa: &Nfa, state_budget: usize) -> Option<Dfa> {
+        Some(minimise::minimise(&determinise(nfa, state_budget, true)?))
     }
 }
 
@@ -29,7 +35,7 @@ impl Dfa {
 /// transition to it.
 type Key = Vec<u32>;
 
-fn determinise(nfa: &Nfa, state_budget: usize) -> Option<Raw> {
+fn determinise(nfa: &Nfa, state_budget: usize, early: bool) -> Option<Raw> {
     // A step costs as much as its list is long, so long lists use up the budget faster.
     let mut threads_left = state_budget.saturating_mul(64);
     let (classes, samples) = classes::of(nfa);
@@ -59,6 +65,9 @@ fn determinise(nfa: &Nfa, state_budget: usize) -> Option<Raw> {
         let accepts = from.pop();
         for sample in &samples {
             let accepts = stepper.step(&from, *sample, &mut list);
+            if accepts && early {
+                list.clear();
+            }
             if list.is_empty() && !accepts {
                 next.push(DEAD);
                 continue;

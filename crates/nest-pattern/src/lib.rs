@@ -1,9 +1,11 @@
 //! Compiles a pattern's syntax tree into automata.
 //!
 //! `ast::Pattern` → [`lower`] → [`Hir`] → [`Nfa`] (ordered choices, pruned) → [`Dfa`] (ordered
-//! subset construction, up to a budget). [`sim`] runs them. Must not know: states, conditions,
+//! subset construction, up to a budget). [`sim`] runs them. Patterns with constructs that automata
+//! cannot express become text for libpcre2 ([`backtracking`]). Must not know: states, conditions,
 //! actions, C.
 
+pub mod backtracking;
 mod cuts;
 mod dfa;
 mod hash;

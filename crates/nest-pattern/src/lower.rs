@@ -6,8 +6,8 @@
 use crate::hir::Hir;
 use crate::nfa::{Nfa, STATE_LIMIT};
 use nest_diag::{Code, Diagnostic};
-use nest_syntax::ast::{Alt, Atom, ByteSet, Flags, Name, Pattern, Piece};
-use std::collections::BTreeMap;
+use nest_syntax::ast::{Alt, Atom, ByteSet, Flags, Name, Pattern, Piece, Special};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The deepest nesting of groups and macros, which limits every recursion over a pattern.
 const DEPTH_LIMIT: usize = 250;
@@ -20,7 +20,8 @@ const PIECE_LIMIT: usize = 4 * STATE_LIMIT;
 /// Lowers a pattern to one [`Hir`] per element. `Err` contains diagnostics (the caller finds
 /// recursive macros before). `caseless`: `%option caseless`.
 ///
-/// The result fits [`Nfa::build`].
+/// The result fits [`Nfa::build`]. If the pattern has constructs that automata cannot express
+/// ([`crate::backtracking`]), the result matches all that the pattern matches, and perhaps more.
 ///
 /// # Errors
 /// Diagnostics E0310, E0311, E0316, and others that depend on the expansion.
@@ -34,11 +35,13 @@ pub fn lower(
         open: Vec::new(),
         depth: 0,
         left: PIECE_LIMIT,
+        referable: referable(pattern, macros),
     };
     let scope = Scope {
         caseless,
         dot_all: false,
         swap_greed: false,
+        multiline: false,
     };
     let elements = lowering
         .elements(pattern, scope)
@@ -122,18 +125,20 @@ fn explain(stop: &Stop, pattern: &Pattern) -> Diagnostic {
 
 /// The flags that apply at a position.
 #[derive(Clone, Copy)]
-struct Scope {
-    caseless: bool,
-    dot_all: bool,
-    swap_greed: bool,
+pub(crate) struct Scope {
+    pub caseless: bool,
+    pub dot_all: bool,
+    pub swap_greed: bool,
+    pub multiline: bool,
 }
 
 impl Scope {
-    fn with(self, flags: Flags) -> Scope {
+    pub fn with(self, flags: Flags) -> Scope {
         Scope {
             caseless: flags.caseless.unwrap_or(self.caseless),
             dot_all: flags.dot_all.unwrap_or(self.dot_all),
             swap_greed: flags.swap_greed.unwrap_or(self.swap_greed),
+            multiline: flags.multiline.unwrap_or(self.multiline),
         }
     }
 }
@@ -145,6 +150,38 @@ struct Lowering<'a> {
     depth: usize,
     /// The number of pieces that may still be visited.
     left: usize,
+    /// The bytes that a back-reference may match.
+    referable: ByteSet,
+}
+
+/// All bytes that groups of the pattern and of its macros may match, and perhaps more.
+fn referable<'a>(pattern: &'a Pattern, macros: &'a BTreeMap<String, Pattern>) -> ByteSet {
+    let elements = |p: &'a Pattern| p.elements.iter().map(|e| &e.alt);
+    let (mut todo, mut met): (Vec<&Alt>, _) = (elements(pattern).collect(), BTreeSet::new());
+    let (mut found, mut refers) = (ByteSet::EMPTY, false);
+    while let Some(alt) = todo.pop() {
+        for piece in alt.branches.iter().flatten() {
+            match &piece.atom {
+                Atom::Bytes(bytes) => bytes.iter().for_each(|b| found.insert(*b)),
+                Atom::Class {
+                    set,
+                    negated: false,
+                } => found = found.union(set),
+                Atom::Class { set, negated: true } => found = found.union(&set.complement()),
+                Atom::Dot => found = ByteSet::ALL,
+                Atom::Special(Special::LineEnds) => found = found.union(&line_ends()),
+                Atom::Special(Special::Reference(_)) => refers = true,
+                Atom::Macro(name) if met.insert(&name.text) => {
+                    todo.extend(macros.get(&name.text).into_iter().flat_map(elements));
+                }
+                atom => todo.extend(atom.inner()),
+            }
+        }
+    }
+    match refers {
+        true => found.fold(),
+        false => ByteSet::EMPTY,
+    }
 }
 
 impl Lowering<'_> {
@@ -205,6 +242,25 @@ impl Lowering<'_> {
             Atom::Macro(name) => self.expand(name, scope)?,
             Atom::Group { flags, alt } => self.alt(alt, scope.with(*flags))?,
             Atom::SetFlags(_) | Atom::Nothing => Hir::Empty,
+            Atom::Special(special) => self.special(special, scope)?,
+        })
+    }
+
+    /// All that it matches, and perhaps more.
+    fn special(&mut self, special: &Special, scope: Scope) -> Result<Hir, Stop> {
+        Ok(match special {
+            Special::Capture { alt, .. } | Special::Atomic { alt, .. } => self.alt(alt, scope)?,
+            Special::Look { alt, .. } => {
+                self.alt(alt, scope)?; // for its errors
+                Hir::Empty
+            }
+            Special::Assertion(_) => Hir::Empty,
+            // A group of this pattern has matched it.
+            Special::Reference(_) => Hir::repeat(Hir::class(self.referable), 0, None, true),
+            Special::LineEnds => {
+                let pair = [b'\r', b'\n'].map(|b| Hir::Class(single(b)));
+                Hir::alt(vec![Hir::concat(pair.to_vec()), Hir::Class(line_ends())])
+            }
         })
     }
 
@@ -228,7 +284,14 @@ impl Lowering<'_> {
     }
 }
 
-fn single(b: u8) -> ByteSet {
+/// The bytes that end a line by themselves, for `\R`.
+pub(crate) fn line_ends() -> ByteSet {
+    let mut set = ByteSet::EMPTY;
+    b"\n\x0b\x0c\r\x85".iter().for_each(|b| set.insert(*b));
+    set
+}
+
+pub(crate) fn single(b: u8) -> ByteSet {
     let mut set = ByteSet::EMPTY;
     set.insert(b);
     set

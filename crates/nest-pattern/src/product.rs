@@ -226,6 +226,8 @@ struct Edge {
     does: Vec<Part>,
     /// If all are active, the first that accepts is preferred to all after it.
     decided: bool,
+    /// The bits of the conditions of early members that accept.
+    ends: Vec<u32>,
 }
 
 /// Computes the transitions for one sample of each kind, member by member, because each member has
@@ -244,6 +246,7 @@ fn steps(
             edge.to.clear();
             edge.does.clear();
             edge.decided = false;
+            edge.ends.clear();
             firsts.push((samples[at], edge));
         }
     }
@@ -259,6 +262,10 @@ fn steps(
             if live {
                 edge.to.push((*member, next));
             }
+            let ends = a.accepts[next as usize] && members[*member as usize].early;
+            if ends {
+                edge.ends.push(members[*member as usize].bit);
+            }
             let accepts = a.accepts[next as usize] && !(certain && edge.decided);
             edge.decided |= accepts;
             if accepts || (live && moves != 0) {
@@ -267,8 +274,28 @@ fn steps(
                     moves,
                     accepts,
                     live,
+                    decides: ends && !certain,
                 });
             }
         }
+    }
+    for (_, edge) in firsts {
+        edge.end(members, certain);
+    }
+}
+
+impl Edge {
+    /// Drops what comes after the decision of an early member: either the run has ended, or all
+    /// members with its condition are inactive.
+    fn end(&mut self, members: &[Member<'_>], certain: bool) {
+        if self.ends.is_empty() {
+            return;
+        }
+        let ended = |member: u32| certain || self.ends.contains(&members[member as usize].bit);
+        self.to.retain(|(member, _)| !ended(*member));
+        for part in &mut self.does {
+            part.live &= !ended(part.member);
+        }
+        self.does.retain(|part| part.accepts || part.live);
     }
 }

@@ -134,6 +134,8 @@ pub struct Pattern {
     pub elements: Vec<Element>,
     /// Its location.
     pub span: Span,
+    /// `NOW` behind it: the rule decides as soon as it accepts.
+    pub now: Option<Span>,
 }
 
 /// One top-level element, which is a part.
@@ -183,6 +185,9 @@ pub struct Flags {
     pub dot_all: Option<bool>,
     /// `U`: quantifiers are lazy unless followed by `?`.
     pub swap_greed: Option<bool>,
+    /// `m`: `^` and `$` also match at line ends. Recorded only with `%option backtracking yes`;
+    /// without it, nothing depends on it.
+    pub multiline: Option<bool>,
 }
 
 /// An atom.
@@ -215,6 +220,88 @@ pub enum Atom {
     SetFlags(Flags),
     /// A leading `^` or `\A`, which has no effect.
     Nothing,
+    /// What only `%option backtracking yes` allows.
+    Special(Special),
+}
+
+impl Atom {
+    /// The content of a group of any kind.
+    #[must_use]
+    pub fn inner(&self) -> Option<&Alt> {
+        match self {
+            Atom::Group { alt, .. } => Some(alt),
+            Atom::Special(
+                Special::Capture { alt, .. }
+                | Special::Look { alt, .. }
+                | Special::Atomic { alt, .. },
+            ) => Some(alt),
+            _ => None,
+        }
+    }
+}
+
+/// A construct that only `%option backtracking yes` allows. Apart from groups to which nothing
+/// refers, automata cannot express it.
+#[derive(Clone, Debug)]
+pub enum Special {
+    /// `( )`, `(?<name> )`: a group that has a number, and perhaps a name.
+    Capture {
+        /// Its name.
+        name: Option<String>,
+        /// The content.
+        alt: Alt,
+    },
+    /// `(?= )`, `(?! )`, `(?<= )`, `(?<! )`.
+    Look {
+        /// Whether it looks at what stands before.
+        behind: bool,
+        /// Whether its content must not match.
+        negative: bool,
+        /// The content.
+        alt: Alt,
+    },
+    /// `(?> )`, or a possessive quantifier: the group contains what it repeats.
+    Atomic {
+        /// Whether it is written as a quantifier.
+        possessive: bool,
+        /// The content.
+        alt: Alt,
+    },
+    /// `\1`, `\k<name>`.
+    Reference(Reference),
+    /// `^`, `$`, `\b` and the like.
+    Assertion(Assertion),
+    /// `\R`: an atomic group of all line ends.
+    LineEnds,
+}
+
+/// The group to which a back-reference refers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// By its number, from 1. Counted are the groups of the text in which the reference stands: of
+    /// a rule's pattern, or of a macro.
+    Number(u32),
+    /// By its name.
+    Name(String),
+}
+
+/// A condition on the position, which matches no byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assertion {
+    /// `^`.
+    LineStart,
+    /// `\A`.
+    Start,
+    /// `$`.
+    LineEnd,
+    /// `\Z`.
+    EndOrLineEnd,
+    /// `\z`.
+    End,
+    /// `\b`.
+    Boundary,
+    /// `\B`.
+    NoBoundary,
 }
 
 /// A set of bytes.

@@ -329,8 +329,9 @@ impl Section<'_, '_, '_, '_> {
     fn declare(&mut self, name: &Name, kind: Kind) -> bool {
         if RESERVED.contains(&name.text.as_str()) {
             let message = format!("`{}` is reserved", name.text);
-            let found = Diagnostic::new(Code::E0102, name.span, message)
-                .help("START, END, DEFAULT and TIMEOUT cannot be declared: choose another name");
+            let found = Diagnostic::new(Code::E0102, name.span, message).help(
+                "START, END, DEFAULT, TIMEOUT and NOW cannot be declared: choose another name",
+            );
             self.r.diags.push(found);
             return false;
         }

@@ -38,6 +38,7 @@ pub fn parse(
         mut diags,
         ..
     } = all;
+    names.backtracking = decls.iter().any(allows_backtracking);
     let mut spec = ast::Spec {
         decls: macros::resolve(decls, &units, &mut names, &mut diags),
         ..ast::Spec::default()
@@ -53,6 +54,15 @@ pub fn parse(
     remarks(&units, &mut spec);
     diags.sort_by_key(|d| (d.span.file, d.span.start));
     (sources, spec, diags)
+}
+
+/// Whether it is `%option backtracking yes`, which extends the syntax of patterns.
+fn allows_backtracking(raw: &decls::Raw) -> bool {
+    let decls::Raw::Done(ast::Decl::Option(option)) = raw else {
+        return false;
+    };
+    let yes = option.values.first().is_some_and(|v| v.text == "yes");
+    option.name.text == "backtracking" && yes
 }
 
 /// Collects the comments for the compiler: those that the parsers found, and those in C code.

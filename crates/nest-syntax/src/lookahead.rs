@@ -36,6 +36,19 @@ pub(crate) fn timeout(r: &Reader) -> bool {
     r.text(r.at, end) == "TIMEOUT" && r.bytes[..r.end].get(r.after_blanks(end)) == Some(&b'(')
 }
 
+/// `NOW` before an action: the end of the word.
+pub(crate) fn now(r: &Reader) -> Option<usize> {
+    let end = r.ident_end(r.at);
+    if r.text(r.at, end) != "NOW" {
+        return None;
+    }
+    let brace = after_gap(r, end);
+    let name = r.ident_end(brace + 1);
+    let bytes = &r.bytes[..r.end];
+    let is_macro = name > brace + 1 && bytes.get(name) == Some(&b'}');
+    (bytes.get(brace) == Some(&b'{') && !is_macro).then_some(end)
+}
+
 /// `NAME =`: the end of the name.
 pub(crate) fn rule_name(r: &Reader) -> Option<usize> {
     let end = r.ident_end(r.at);

@@ -196,8 +196,10 @@ fn macros_of(alt: &Alt, uses: &mut Vec<Name>) {
     for piece in alt.branches.iter().flatten() {
         match &piece.atom {
             Atom::Macro(name) => uses.push(name.clone()),
-            Atom::Group { alt, .. } => macros_of(alt, uses),
-            _ => {}
+            atom => atom
+                .inner()
+                .into_iter()
+                .for_each(|alt| macros_of(alt, uses)),
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 /// Names that cannot be declared.
-pub(crate) const RESERVED: [&str; 4] = ["START", "END", "DEFAULT", "TIMEOUT"];
+pub(crate) const RESERVED: [&str; 5] = ["START", "END", "DEFAULT", "TIMEOUT", "NOW"];
 
 /// The maximum number of comparisons for suggestions in one run. Each takes about a microsecond,
 /// and a file may have thousands of errors.
@@ -26,6 +26,8 @@ const LONGEST: usize = 48;
 
 /// All declared names.
 pub(crate) struct Names {
+    /// Whether `%option backtracking yes` is given, which extends patterns.
+    pub backtracking: bool,
     known: BTreeMap<String, (Kind, Option<Span>)>,
     comparisons: Cell<usize>,
 }
@@ -34,6 +36,7 @@ impl Names {
     pub fn new() -> Self {
         let built_in = |name: &str| (name.to_owned(), (Kind::State, None));
         Names {
+            backtracking: false,
             known: ["START", "DEFAULT"].map(built_in).into(),
             comparisons: Cell::new(COMPARISONS),
         }

@@ -424,7 +424,7 @@ impl Parser<'_> {
                 start,
                 end,
                 format!("a rule cannot be named `{}`", name.text),
-                "START, END, DEFAULT, TIMEOUT and the names of states are taken",
+                "START, END, DEFAULT, TIMEOUT, NOW and the names of states are taken",
             );
         }
         Some(name)

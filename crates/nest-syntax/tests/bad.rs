@@ -186,6 +186,7 @@ struct s {
         (
             r##"%state START A TIMEOUT
 END x
+NOW y
 %%
 DEFAULT = "a" { }
 A = "b" { }
@@ -194,8 +195,9 @@ A = "b" { }
                 "E0102 1:8 `START` `START` is reserved",
                 "E0102 1:16 `TIMEOUT` `TIMEOUT` is reserved",
                 "E0102 2:1 `END` `END` is reserved",
-                "E0102 4:1 `DEFAULT` a rule cannot be named `DEFAULT`",
-                "E0102 5:1 `A` a rule cannot be named `A`",
+                "E0102 3:1 `NOW` `NOW` is reserved",
+                "E0102 5:1 `DEFAULT` a rule cannot be named `DEFAULT`",
+                "E0102 6:1 `A` a rule cannot be named `A`",
             ],
         ),
         (
@@ -570,7 +572,8 @@ fn fixes() {
         ),
         (
             "%%\n\"a\" $ { }\n",
-            "match the line end itself: write \"\\r\\n\", or a macro for it",
+            "match the line end itself: write \"\\r\\n\", or a macro for it; or allow it with \
+             `%option backtracking yes`",
         ),
     ] {
         assert_eq!(help(text), fix, "{text}");
@@ -583,7 +586,7 @@ fn every_code_of_this_crate_is_tested() {
     let others = [
         "E0001", "E0106", "E0109", "E0206", "E0208", "E0209", "E0310", "E0311", "E0316", "W0102",
         "W0103", "W0104", "W0201", "W0202", "W0203", "W0204", "W0205", "W0206", "W0302", "W0303",
-        "W0304", "W0401", "W0402", "W0403", "W0404", "W0405",
+        "W0304", "W0305", "W0306", "W0401", "W0402", "W0403", "W0404", "W0405",
     ];
     let tests = concat!(include_str!("bad.rs"), include_str!("bad_patterns.rs"));
     for code in Code::ALL {

@@ -22,6 +22,26 @@ a* { }
         ),
         (
             r##"NL \n
+%%
+NOW { }
+"a" NOW {NL} { }
+"b" NOW "c" { }
+"d" NOW+ { }
+"e" NOW NOW { }
+"f" { } NOW
+"g" { }
+"##,
+            &[
+                "E0301 3:1 `NOW` `NOW` is not a macro",
+                "E0301 4:5 `NOW` `NOW` is not a macro",
+                "E0301 5:5 `NOW` `NOW` is not a macro",
+                "E0301 6:5 `NOW` `NOW` is not a macro",
+                "E0301 7:5 `NOW` `NOW` is not a macro",
+                "E0301 8:9 `NOW` `NOW` is not a macro",
+            ],
+        ),
+        (
+            r##"NL \n
 A [a]
 %%
 "x"NL { }

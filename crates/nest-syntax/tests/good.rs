@@ -190,6 +190,15 @@ fn rules() {
 }
 
 #[test]
+fn now_marks_a_rule() {
+    let text = "%state A\n%%\nA: n = \"x\" NOW { 1; }\n\"y\"\n  NOW // at once\n{ 2; }\n\"z\" \"NOW\" { 3; }\n";
+    assert_eq!(
+        tree(text),
+        "state A\nA: n = \"x\" NOW { 1; }\n\"y\" NOW { 2; }\n\"z\" \"NOW\" { 3; }\n"
+    );
+}
+
+#[test]
 fn timeouts() {
     let text = "%state A B\n%%\nTIMEOUT(5s) { 1; }\nA: TIMEOUT ( 200ms ) { 2; }\nA {\n\
                 TIMEOUT(1m) /* why */ { 3; }\n!B: TIMEOUT(1h)\n{ 4; } }\n\"x\"\nTIMEOUT(2s) { 5; }\n\

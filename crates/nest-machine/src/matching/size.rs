@@ -79,9 +79,14 @@ impl Size<'_> {
     }
 
     fn effect(&self, effect: u32) -> usize {
-        let Effect { accepts, moves } = &self.product.effects[effect as usize];
+        let Effect {
+            accepts,
+            decides,
+            moves,
+        } = &self.product.effects[effect as usize];
         let accept = ACCEPT + if self.conditions > 1 { TEST } else { 0 };
         let accepts = accepts.iter().map(|a| accept + MOVE * a.tags.len());
-        accepts.sum::<usize>() + MOVE * moves.len()
+        let decides = if decides.is_empty() { 0 } else { LOOK };
+        accepts.sum::<usize>() + decides + MOVE * moves.len()
     }
 }

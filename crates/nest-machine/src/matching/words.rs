@@ -80,7 +80,11 @@ impl Reason {
     #[must_use]
     pub fn text(self, m: &Machine) -> String {
         match self {
+            Reason::Backtracking => "automata cannot express the pattern".to_string(),
             Reason::Requested => "required by %option matching apart".to_string(),
+            Reason::Early => {
+                "it decides with NOW, and rules beside it are matched separately".to_string()
+            }
             Reason::Rule => format!(
                 "its own automaton would have more than {} states",
                 number(m.settings.matching_states)
@@ -108,7 +112,7 @@ impl Reason {
     #[must_use]
     pub fn option(self) -> Option<&'static str> {
         match self {
-            Reason::Requested => None,
+            Reason::Backtracking | Reason::Requested | Reason::Early => None,
             Reason::Rule | Reason::States => Some("matchingStates"),
             Reason::Code(_) => Some("matchingCode"),
         }
@@ -157,8 +161,8 @@ impl Automaton {
     }
 }
 
-/// The parts that a rule's action asks for and how they are found, in words; empty if there is
-/// nothing to say.
+/// The parts that a rule's action asks for and how they are found, and whether it decides early, in
+/// words; empty if there is nothing to say.
 #[must_use]
 pub fn parts(m: &Machine, matching: &Matching, rule: usize) -> String {
     let it = &m.rules[rule];
@@ -171,12 +175,22 @@ pub fn parts(m: &Machine, matching: &Matching, rule: usize) -> String {
         text.push_str(if text.is_empty() { "" } else { "; " });
         text.push_str("for functions that use $self, a second pass");
     }
+    if it.early {
+        text.push_str(if text.is_empty() { "" } else { "; " });
+        text.push_str("selected at once (NOW)");
+    }
     text
 }
 
 /// How a rule that is apart is run, in words.
 #[must_use]
 pub fn alone(m: &Machine, rule: usize) -> String {
+    if let Some(backtracking) = &m.rules[rule].backtracking {
+        return format!(
+            "by libpcre2, because of {}; it begins anew with each piece of a message",
+            backtracking.construct
+        );
+    }
     match &m.rules[rule].dfa {
         Some(dfa) => format!("by its own table, {} states", number(dfa.count as usize)),
         None => format!(

@@ -14,6 +14,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         Value::Flag => (0, 0),
         Value::Addresses => (1, 16),
         Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
+        Value::Model(_) if !info.selects.is_empty() => (1, 2),
         _ => (1, 1),
     };
     let n = decl.values.len();
@@ -55,13 +56,23 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 [name, numbers] if name.text == "spare" => {
                     spare(&numbers.text).is_some_and(|(a, b)| (1..=b).contains(&a) && b <= most)
                 }
+                [name] => info.selects.iter().any(|(word, _)| *word == name.text),
                 _ => false,
+            };
+            let (form, help) = match info.selects {
+                [] => (
+                    "spare A..B",
+                    "as in spare 5..20: from 5 to 20 processes or threads wait for a client",
+                ),
+                _ => (
+                    "fallback",
+                    "fallback: epoll serves where io_uring cannot be used",
+                ),
             };
             fits || bad(
                 more[0].span,
-                format!("`{}` is not `spare A..B`", words(more)),
-                "as in spare 5..20: from 5 to 20 processes or threads wait for a client"
-                    .to_string(),
+                format!("`{}` is not `{form}`", words(more)),
+                help.to_string(),
             )
         }
         Value::Number { least, most } => {
@@ -156,6 +167,10 @@ fn usage(info: &OptionInfo) -> String {
     match info.value {
         Value::Model(kind) if kind.row().spares.is_some() => format!(
             "%option {} N spare A..B: the maximum number of clients, and how many wait for one",
+            info.name
+        ),
+        Value::Model(_) if !info.selects.is_empty() => format!(
+            "%option {} N [fallback]: the maximum number of clients, and whether epoll may serve",
             info.name
         ),
         Value::Model(_) => format!("%option {} N, the maximum number of clients", info.name),

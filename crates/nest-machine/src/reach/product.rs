@@ -54,6 +54,8 @@ impl Hasher for Mixed {
 pub struct DfaProduct<'m> {
     rules: Vec<usize>,
     automata: Vec<&'m Dfa>,
+    /// Whether the rule of each decides as soon as it accepts.
+    early: Vec<bool>,
     /// Of each byte, which kind it is of: all automata take bytes of a kind alike.
     kinds: [u8; 256],
     /// One of each kind.
@@ -68,6 +70,7 @@ impl<'m> DfaProduct<'m> {
         let mut product = DfaProduct {
             rules: which.to_vec(),
             automata: Vec::new(),
+            early: which.iter().map(|r| rules[*r].early).collect(),
             kinds: [0; 256],
             samples: Vec::new(),
         };
@@ -91,8 +94,25 @@ impl<'m> DfaProduct<'m> {
         self.divide(automaton);
         self.rules.push(BESIDE);
         self.automata.push(automaton);
+        self.early.push(false);
         self.sample();
         self
+    }
+
+    /// The same, but no rule ends the others: as if each were active without them.
+    #[must_use]
+    pub fn independent(mut self) -> DfaProduct<'m> {
+        self.early.fill(false);
+        self
+    }
+
+    /// Whether an early rule accepts here: nothing follows.
+    fn decided(&self, states: &[At]) -> bool {
+        let ends = |(rule, state): &At| {
+            let rule = *rule as usize;
+            self.early[rule] && self.automata[rule].accepts(*state)
+        };
+        self.early.contains(&true) && states.iter().any(ends)
     }
 
     /// Divides the kinds of bytes by what one more automaton tells apart.
@@ -135,7 +155,9 @@ impl<'m> DfaProduct<'m> {
             (automaton.is_live(to) || automaton.accepts(to)).then_some((*rule, to))
         };
         to.clear();
-        to.extend(states.iter().filter_map(on));
+        if !self.decided(states) {
+            to.extend(states.iter().filter_map(on));
+        }
     }
 
     /// The rules that accept here, in order.
@@ -151,9 +173,11 @@ impl<'m> DfaProduct<'m> {
         self.accepting(states).next()
     }
 
-    /// The rules that are live here.
+    /// The rules that are live here: none if an early rule accepts.
     pub fn live(&self, states: &[At]) -> impl Iterator<Item = usize> {
-        let live = |(rule, state): &&At| self.automata[*rule as usize].is_live(*state);
+        let decided = self.decided(states);
+        let live =
+            move |(rule, state): &&At| !decided && self.automata[*rule as usize].is_live(*state);
         states
             .iter()
             .filter(live)

@@ -1,4 +1,5 @@
-//! Which earlier rules match the shortest input of a rule.
+//! Which rules take the shortest input of another from it: earlier ones that match it, and early ones
+//! that match a beginning of it.
 //!
 //! The shortest inputs of all rules form a tree, and each rule is run over the part of the tree where
 //! it is live. So many rules that begin differently cost little. Must not know: which rules are
@@ -10,13 +11,15 @@ use nest_pattern::sim::{Runner, Threads};
 /// Steps of all rules together, and pairs of rules that are recorded.
 const MOST_STEPS: usize = 4_000_000;
 
-/// Pairs of a rule and an earlier one that matches its shortest input.
+/// Pairs of a rule and another that takes its shortest input from it.
 #[derive(Default)]
 pub struct Rivals {
     of: Vec<Vec<usize>>,
     /// From this rule on, a rule may match the shortest input of every later rule: it would take too
     /// long to tell.
     unknown: usize,
+    /// Early rules from there on.
+    unknown_early: Vec<usize>,
 }
 
 impl Rivals {
@@ -26,27 +29,33 @@ impl Rivals {
         let mut rivals = Rivals {
             of: vec![Vec::new(); rules.len()],
             unknown: rules.len(),
+            unknown_early: Vec::new(),
         };
         let mut left = MOST_STEPS;
         for (number, rule) in rules.iter().enumerate() {
             let Some(found) = tree.matched(rule, &mut left) else {
                 rivals.unknown = number;
+                let early = (number..rules.len()).filter(|n| rules[*n].early);
+                rivals.unknown_early = early.collect();
                 break;
             };
-            for later in found.into_iter().filter(|later| *later > number) {
-                rivals.of[later].push(number);
+            for (other, whole) in found {
+                if other > number || (!whole && other != number) {
+                    rivals.of[other].push(number);
+                }
             }
         }
         rivals
     }
 
-    /// Whether an active rule may match the shortest input of `rule`.
+    /// Whether an active rule may take the shortest input of `rule` from it.
     pub fn any(&self, rule: usize, active: &[bool]) -> bool {
         self.of[rule].iter().any(|other| active[*other])
             || (self.unknown..rule).any(|other| active[other])
+            || (self.unknown_early.iter()).any(|other| *other != rule && active[*other])
     }
 
-    /// The rules that are known to match the shortest input of `rule`, ascending.
+    /// The rules that are known to do so, ascending.
     pub fn of_rule(&self, rule: usize) -> &[usize] {
         &self.of[rule]
     }
@@ -86,8 +95,9 @@ impl Tree {
         tree
     }
 
-    /// The rules whose inputs `rule` matches; nothing if that takes more than `left` steps.
-    fn matched(&self, rule: &Rule, left: &mut usize) -> Option<Vec<usize>> {
+    /// The rules whose inputs `rule` matches as a whole (true), or ends early: it decides on a
+    /// beginning (false). Nothing if that takes more than `left` steps.
+    fn matched(&self, rule: &Rule, left: &mut usize) -> Option<Vec<(usize, bool)>> {
         let (start, cost) = match &rule.dfa {
             Some(dfa) => (Runner::Dfa(dfa, dfa.start), 1),
             None => (
@@ -100,7 +110,11 @@ impl Tree {
         while let Some((node, runner)) = todo.pop() {
             if runner.accepts() {
                 *left = left.checked_sub(self.ends[node].len())?;
-                found.extend_from_slice(&self.ends[node]);
+                found.extend(self.ends[node].iter().map(|other| (*other, true)));
+                if rule.early {
+                    self.below(node, left, &mut found)?;
+                    continue;
+                }
             }
             *left = left.checked_sub(1 + cost * self.children[node].len())?;
             for (byte, child) in &self.children[node] {
@@ -112,5 +126,19 @@ impl Tree {
             }
         }
         Some(found)
+    }
+
+    /// Adds the rules whose inputs go on behind a node.
+    fn below(&self, node: usize, left: &mut usize, found: &mut Vec<(usize, bool)>) -> Option<()> {
+        let mut todo = vec![node];
+        while let Some(node) = todo.pop() {
+            *left = left.checked_sub(1 + self.children[node].len())?;
+            for (_, child) in &self.children[node] {
+                *left = left.checked_sub(self.ends[*child].len())?;
+                found.extend(self.ends[*child].iter().map(|other| (*other, false)));
+                todo.push(*child);
+            }
+        }
+        Some(())
     }
 }

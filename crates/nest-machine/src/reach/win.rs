@@ -1,7 +1,8 @@
 //! Which of the rules that are active can take anything, and the shortest input that they take.
 //!
-//! A rule takes an input on which it accepts and no active rule that is written earlier does: then
-//! it is what the client's end of file decides for. Must not know: states, actions.
+//! A rule takes an input on which it accepts, no active rule that is written earlier does, and no
+//! active early rule has accepted before: then it is what the client's end of file decides for. Must
+//! not know: states, actions.
 
 use super::product::{At, DfaProduct, Search};
 use super::rivals::Rivals;
@@ -70,7 +71,10 @@ impl<'m> Winners<'m> {
             return &Wins::Perhaps;
         };
         self.looks = left;
-        let others: Vec<usize> = (0..rule).filter(|r| active[*r]).collect();
+        let rules = self.rules;
+        let early = (rule + 1..rules.len()).filter(|r| rules[*r].early);
+        let others = (0..rule).chain(early).filter(|r| active[*r]);
+        let others: Vec<usize> = others.collect();
         let key = (rule, others);
         if !self.known.contains_key(&key) {
             if self.steps < key.1.len() {
@@ -82,16 +86,17 @@ impl<'m> Winners<'m> {
         &self.known[&key]
     }
 
-    /// Earlier rules that match the shortest input that `rule` takes alone, as far as they are known.
+    /// Rules that take the shortest input that `rule` takes alone from it, as far as they are known.
     #[must_use]
     pub fn rivals(&self, rule: usize) -> &[usize] {
         self.rivals.of_rule(rule)
     }
 
-    /// The shortest input on which `rule` accepts and none of `others` does, which are earlier.
+    /// The shortest input that `rule` takes among `others`, which are earlier, or early.
     fn search(&mut self, rule: usize, others: &[usize]) -> Wins {
         self.steps = self.steps.saturating_sub(others.len());
-        let all: Vec<usize> = others.iter().copied().chain([rule]).collect();
+        let mut all: Vec<usize> = others.iter().copied().chain([rule]).collect();
+        all.sort_unstable();
         let Some(product) = DfaProduct::of(self.rules, &all) else {
             return Wins::Perhaps;
         };

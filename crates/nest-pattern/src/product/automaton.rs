@@ -10,6 +10,8 @@ pub struct Member<'a> {
     pub automaton: &'a Tagged,
     /// The bit of its condition.
     pub bit: u32,
+    /// Whether it decides as soon as it accepts.
+    pub early: bool,
 }
 
 /// What a rule that accepts leaves behind.
@@ -26,6 +28,9 @@ pub struct Accept {
 pub struct Effect {
     /// The members that accept, the preferred first: the first that is active counts.
     pub accepts: Vec<Accept>,
+    /// The bits of conditions, ascending: if one of them is true, an early member has accepted, and
+    /// the run ends here.
+    pub decides: Vec<u32>,
     /// Registers and their new values, one after the other.
     pub moves: Vec<(u16, Source)>,
 }
@@ -37,7 +42,8 @@ impl Effect {
         let set: Vec<u16> = self.moves.iter().map(|(register, _)| *register).collect();
         let mut tags = self.accepts.iter().flat_map(|a| &a.tags);
         let mut moves = self.moves.iter();
-        moves.all(|(_, source)| *source == Source::Here)
+        self.decides.is_empty()
+            && moves.all(|(_, source)| *source == Source::Here)
             && tags.all(|source| match source {
                 Source::Here => true,
                 Source::Register(r) => !set.contains(r),
@@ -112,6 +118,8 @@ pub(super) struct Part {
     pub(super) moves: u32,
     pub(super) accepts: bool,
     pub(super) live: bool,
+    /// It ends the run, if it is active.
+    pub(super) decides: bool,
 }
 
 /// The product before its registers have places.

@@ -277,6 +277,12 @@ impl Places {
             }
         });
         let accepts = accepts.collect();
+        let deciding = parts.iter().filter(|p| p.decides);
+        let mut decides: Vec<u32> = deciding
+            .map(|p| raw.members[p.member as usize].bit)
+            .collect();
+        decides.sort_unstable();
+        decides.dedup();
         let edge = Edge {
             from,
             to,
@@ -298,6 +304,7 @@ impl Places {
         let spare = u16::try_from(self.count.saturating_sub(1)).unwrap_or(u16::MAX);
         Effect {
             accepts,
+            decides,
             moves: one_after_the_other(moves, spare),
         }
     }

@@ -61,6 +61,8 @@ pub struct Engine<'r> {
     together: Option<(&'r Together, ProductRun<'r>)>,
     /// The latest accept: length and rule.
     best: Option<(usize, usize)>,
+    /// An early rule has accepted: no more bytes are looked at.
+    decided: bool,
     stuck: bool,
 }
 
@@ -78,6 +80,7 @@ impl<'r> Engine<'r> {
             active: Vec::new(),
             together: None,
             best: None,
+            decided: false,
             stuck: true,
         }
     }
@@ -105,6 +108,7 @@ impl<'r> Engine<'r> {
         }
         self.at = 0;
         self.best = None;
+        self.decided = false;
     }
 
     /// Adds received bytes.
@@ -146,6 +150,9 @@ impl<'r> Engine<'r> {
     }
 
     fn is_live(&self) -> bool {
+        if self.decided {
+            return false;
+        }
         if let Some((_, run)) = &self.together {
             return run.is_live();
         }
@@ -163,8 +170,9 @@ impl<'r> Engine<'r> {
         let mut first = None;
         for (rule, runner) in self.active.iter_mut().filter(|(_, r)| r.is_live()) {
             runner.step(byte);
-            if runner.accepts() && first.is_none() {
-                first = Some(*rule);
+            if runner.accepts() {
+                first.get_or_insert(*rule);
+                self.decided |= self.rules[*rule].early;
             }
         }
         if let Some(rule) = first {

@@ -47,11 +47,12 @@ impl Together {
             }
         });
         let automata: Vec<Tagged> = automata.collect::<Option<_>>()?;
-        let each = conditions.iter().zip(&automata);
+        let each = conditions.iter().zip(&automata).zip(rules);
         let members: Vec<Member<'_>> = each
-            .map(|(bit, automaton)| Member {
+            .map(|((bit, automaton), rule)| Member {
                 automaton,
                 bit: *bit,
+                early: rule.early,
             })
             .collect();
         let certain = conditions.iter().all(|bit| *bit == conditions[0]);
@@ -115,6 +116,7 @@ pub struct ProductRun<'m> {
     registers: Vec<usize>,
     at: usize,
     best: Option<(usize, usize, Vec<usize>)>,
+    decided: bool,
 }
 
 impl<'m> ProductRun<'m> {
@@ -128,6 +130,7 @@ impl<'m> ProductRun<'m> {
             registers: vec![usize::MAX / 2; product.registers],
             at: 0,
             best: None,
+            decided: false,
         };
         for register in &product.zeroed {
             run.registers[usize::from(*register)] = 0;
@@ -138,6 +141,9 @@ impl<'m> ProductRun<'m> {
     /// Whether more bytes can change anything.
     #[must_use]
     pub fn is_live(&self) -> bool {
+        if self.decided {
+            return false;
+        }
         let live = &self.product.live[self.state as usize];
         let mut holds = self.bits.iter().zip(&self.active).filter(|(_, on)| **on);
         holds.any(|(bit, _)| live.contains(bit))
@@ -169,6 +175,8 @@ impl<'m> ProductRun<'m> {
                 .collect();
             self.best = Some((self.at, accept.member, tags));
         }
+        let mut holds = self.bits.iter().zip(&self.active).filter(|(_, on)| **on);
+        self.decided = holds.any(|(bit, _)| effect.decides.contains(bit));
         for (register, source) in &effect.moves {
             self.registers[usize::from(*register)] = value(&self.registers, source);
         }

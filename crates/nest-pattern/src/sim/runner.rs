@@ -165,6 +165,8 @@ pub struct Rule {
     pub nfa: Nfa,
     /// Its DFA, if it fits the budget.
     pub dfa: Option<Dfa>,
+    /// Whether it decides as soon as it accepts.
+    pub early: bool,
 }
 
 impl Rule {

@@ -15,7 +15,11 @@ pub fn rule(elements: Vec<Element>) -> Rule {
     let nfa = Nfa::build(&hirs(elements)).expect("small");
     let dfa = Dfa::build(&nfa, 1_000);
     assert!(dfa.is_some(), "these patterns fit a DFA");
-    Rule { nfa, dfa }
+    Rule {
+        nfa,
+        dfa,
+        early: false,
+    }
 }
 
 fn slow(rule: &Rule) -> Rule {
@@ -24,6 +28,7 @@ fn slow(rule: &Rule) -> Rule {
     Rule {
         nfa: rule.nfa.clone(),
         dfa,
+        early: rule.early,
     }
 }
 
@@ -223,7 +228,11 @@ fn a_counted_loop_that_is_too_large_for_a_dfa_runs_by_threads() {
     ])];
     let nfa = Nfa::build(&hirs(late)).expect("small");
     assert_eq!(Dfa::build(&nfa, 10_000), None);
-    let mut runner = Rule { nfa, dfa: None };
+    let mut runner = Rule {
+        nfa,
+        dfa: None,
+        early: false,
+    };
     let input = format!("bab{}!", "ab".repeat(10));
     let trace: Vec<(bool, bool)> = {
         let mut r = runner.runner();
@@ -239,6 +248,7 @@ fn a_counted_loop_that_is_too_large_for_a_dfa_runs_by_threads() {
     runner = Rule {
         nfa: runner.nfa.clone(),
         dfa: None,
+        early: false,
     };
     let mut r = runner.runner();
     input.bytes().for_each(|b| r.step(b));
@@ -314,6 +324,7 @@ fn a_macro_takes_flags_over_and_keeps_its_own() {
         Rule {
             dfa: Dfa::build(&nfa, 100),
             nfa,
+            early: false,
         }
     };
     assert_eq!(trace(&built(false), "abCd"), "LLLA");

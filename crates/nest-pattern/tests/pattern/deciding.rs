@@ -41,6 +41,32 @@ fn the_longest_rule_wins_then_the_first() {
 }
 
 #[test]
+fn an_early_rule_decides_where_it_accepts() {
+    let any = || one(vec![times(class("aegtx "), "*"), text(";")]);
+    for early in [false, true] {
+        let mut rules = [rule(vec![one(vec![text("get ")])]), rule(vec![any()])];
+        rules[0].early = early;
+        let mut engine = Engine::new(&rules, 100);
+        engine.feed(b"get x;");
+        engine.begin(0..2, false);
+        let expected = if early { runs(0, 4, 4) } else { runs(1, 6, 6) };
+        assert_eq!(engine.decide(), Some(expected));
+        // An inactive rule decides nothing.
+        let mut engine = Engine::new(&rules, 100);
+        engine.feed(b"get x;");
+        engine.begin([1], false);
+        assert_eq!(engine.decide(), Some(runs(1, 6, 6)));
+    }
+    // The first-written rule that accepts there is selected, whichever of them is early.
+    let mut rules = [rule(vec![any()]), rule(vec![one(vec![text("a;")])])];
+    rules[1].early = true;
+    let mut engine = Engine::new(&rules, 100);
+    engine.feed(b"a;");
+    engine.begin(0..2, false);
+    assert_eq!(engine.decide(), Some(runs(0, 2, 2)));
+}
+
+#[test]
 fn a_live_rule_waits_and_end_of_file_decides() {
     let rules = [rule(vec![one(vec![times(text("a"), "+")])])];
     let mut engine = Engine::new(&rules, 100);

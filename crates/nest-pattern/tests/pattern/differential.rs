@@ -8,8 +8,9 @@ use crate::random::Random;
 use crate::reference::{self, GaveUp};
 use crate::sample::Volume;
 use crate::{generate, pcre2::Regex, shrink};
+use nest_diag::Code;
 use nest_pattern::sim::{Decision, Engine, Outcome, Rule, Together};
-use nest_pattern::{Dfa, Hir, Nfa, lower};
+use nest_pattern::{Dfa, Hir, Nfa, backtracking, lower};
 use nest_syntax::ast::Pattern;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -45,6 +46,8 @@ pub struct Case {
     pub input_buffer: usize,
     /// The condition of each rule: those that share one are active together.
     pub conditions: Vec<u32>,
+    /// Whether each rule decides as soon as it accepts.
+    pub early: Vec<bool>,
     /// The parts that each rule's action asks for.
     pub requested: Vec<BTreeSet<u32>>,
     /// Which rules are active at the first read point, the second, …; then again from the first.
@@ -72,12 +75,14 @@ impl Case {
             input_buffer,
             masks,
             conditions,
+            early,
             requested,
             ..
         } = self;
         writeln!(out, "input \"{input}\" cut at {cuts:?}, end of file: {eof}").expect("same");
         writeln!(out, "inputBuffer {input_buffer}, active {masks:?}").expect("same");
         writeln!(out, "conditions {conditions:?}, asked for: {requested:?}").expect("same");
+        writeln!(out, "early {early:?}").expect("same");
         out
     }
 }
@@ -93,21 +98,31 @@ struct Prepared {
     /// some share one, and some parts are not asked for.
     together: Vec<(&'static str, Together)>,
     regexes: Vec<Regex>,
+    /// The text that a server with `%option backtracking yes` gives to libpcre2; `None`: one of the
+    /// rules is too large for it.
+    written: Option<Vec<Regex>>,
 }
 
 fn prepare(case: &Case) -> Result<Prepared, String> {
     let (mut fast, mut slow, mut regexes) = (Vec::new(), Vec::new(), Vec::new());
-    let mut hirs = Vec::new();
-    for rule in &case.rules {
+    let (mut hirs, mut written) = (Vec::new(), Some(Vec::new()));
+    for (rule, early) in case.rules.iter().zip(&case.early) {
+        let early = *early;
         let hir = lower(rule, &case.macros, case.caseless).map_err(|d| format!("{d:?}"))?;
         let nfa = Nfa::build(&hir).map_err(|e| e.to_string())?;
         fast.push(Rule {
             nfa: nfa.clone(),
-            dfa: Dfa::build(&nfa, BUDGET),
+            dfa: if early {
+                Dfa::build_early(&nfa, BUDGET)
+            } else {
+                Dfa::build(&nfa, BUDGET)
+            },
+            early,
         });
         slow.push(Rule {
             dfa: Dfa::build(&nfa, 0),
             nfa,
+            early,
         });
         let text = pcre(rule, &case.macros, case.caseless);
         regexes.push(Regex::new(
@@ -115,6 +130,18 @@ fn prepare(case: &Case) -> Result<Prepared, String> {
             rule.elements.len(),
             MATCH_LIMIT,
         )?);
+        let ends: Vec<u32> = (0u32..).take(rule.elements.len()).collect();
+        match backtracking::text(rule, &case.macros, case.caseless, &ends) {
+            Ok(text) => {
+                assert!(text.groups.iter().copied().eq(1..=text.captures));
+                if let Some(written) = &mut written {
+                    let count = rule.elements.len();
+                    written.push(Regex::runtime(text.text.as_bytes(), count, MATCH_LIMIT)?);
+                }
+            }
+            Err(why) if why.iter().all(|d| d.code == Code::E0311) => written = None,
+            Err(why) => return Err(format!("{why:?}")),
+        }
         hirs.push(hir);
     }
     let together = [
@@ -132,6 +159,7 @@ fn prepare(case: &Case) -> Result<Prepared, String> {
         together,
         slow,
         regexes,
+        written,
     })
 }
 
@@ -159,6 +187,14 @@ fn engine_decisions(case: &Case, mut engine: Engine<'_>, cuts: &[usize]) -> Vec<
 /// What differs, if anything does.
 fn difference(case: &Case, ready: &Prepared) -> Result<Option<String>, GaveUp> {
     let expected = reference::decisions(case, &ready.regexes)?;
+    if let Some(written) = &ready.written {
+        let written = reference::decisions(case, written)?;
+        if written != expected {
+            return Ok(Some(format!(
+                "libpcre2, as written: {written:#?}\nlibpcre2: {expected:#?}"
+            )));
+        }
+    }
     let every: Vec<usize> = (1..case.input.len()).collect();
     let runs = [
         ("DFA, whole", &ready.fast, &[][..]),

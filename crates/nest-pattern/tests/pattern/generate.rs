@@ -44,11 +44,14 @@ pub fn rules(random: &mut Random) -> Case {
         all.filter(|_| random.chance(50)).collect()
     };
     let requested = rules.iter().map(&mut parts).collect();
+    let marks = if random.chance(50) { 30 } else { 0 };
+    let early = rules.iter().map(|_| random.chance(marks)).collect();
     Case {
         rules,
         macros,
         caseless,
         conditions,
+        early,
         requested,
         ..Case::default()
     }
@@ -131,6 +134,7 @@ fn pattern(random: &mut Random, macros: &Macros) -> Pattern {
         flags,
         elements,
         span: nowhere(),
+        now: None,
     }
 }
 
@@ -233,6 +237,7 @@ fn flags(random: &mut Random) -> Flags {
         caseless: flag(),
         dot_all: flag(),
         swap_greed: flag(),
+        multiline: None,
     }
 }
 

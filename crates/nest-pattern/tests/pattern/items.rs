@@ -106,6 +106,7 @@ fn libpcre2_takes_the_same_repetitions() {
             flags: Default::default(),
             elements: vec![around.clone(), one(vec![repeated]), around.clone()],
             span: rule.span,
+            now: None,
         };
         let Ok(hirs) = lower(&pattern, &case.macros, false) else {
             continue;

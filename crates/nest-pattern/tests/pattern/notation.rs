@@ -99,5 +99,6 @@ pub fn pattern(elements: Vec<Element>) -> Pattern {
         flags: Flags::default(),
         elements,
         span: nowhere(),
+        now: None,
     }
 }

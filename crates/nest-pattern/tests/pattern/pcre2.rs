@@ -27,18 +27,38 @@ pub enum Found {
 const COMPILE: u32 =
     sys::PCRE2_NO_AUTO_POSSESS | sys::PCRE2_NO_START_OPTIMIZE | sys::PCRE2_NO_DOTSTAR_ANCHOR;
 
+/// As the runtime compiles patterns (runtime/service/backtracking/backtracking.c).
+const RUNTIME: u32 = sys::PCRE2_ANCHORED
+    | sys::PCRE2_NO_START_OPTIMIZE
+    | sys::PCRE2_NEVER_UTF
+    | sys::PCRE2_NEVER_UCP;
+
 const MATCH: u32 = sys::PCRE2_ANCHORED | sys::PCRE2_NOTEMPTY;
 
 impl Regex {
     /// `groups`: how many groups `text` has.
     pub fn new(text: &[u8], groups: usize, match_limit: u32) -> Result<Regex, String> {
+        Regex::compiled(text, groups, match_limit, COMPILE)
+    }
+
+    /// The same, compiled as by the runtime.
+    pub fn runtime(text: &[u8], groups: usize, match_limit: u32) -> Result<Regex, String> {
+        Regex::compiled(text, groups, match_limit, RUNTIME)
+    }
+
+    fn compiled(
+        text: &[u8],
+        groups: usize,
+        match_limit: u32,
+        options: u32,
+    ) -> Result<Regex, String> {
         let (mut error, mut offset) = (0, 0);
         // SAFETY: pointer and length are of one slice; the out-parameters are live locals; a null
         // compile context asks for the defaults.
         let code = unsafe {
             let context = ptr::null_mut();
             let (at, len) = (text.as_ptr(), text.len());
-            sys::pcre2_compile_8(at, len, COMPILE, &mut error, &mut offset, context)
+            sys::pcre2_compile_8(at, len, options, &mut error, &mut offset, context)
         };
         if code.is_null() {
             return Err(format!("libpcre2 refuses it: error {error} at {offset}"));

@@ -62,6 +62,7 @@ fn piece(piece: &Piece, macros: &Macros, out: &mut String) {
         }
         Atom::SetFlags(f) => *out += &format!("(?{})", flags(*f)),
         Atom::Nothing => out.push_str("\\A"),
+        Atom::Special(_) => panic!("{:?} is not generated", piece.atom),
     }
     if let Some(q) = piece.quant {
         *out += &match (q.min, q.max) {

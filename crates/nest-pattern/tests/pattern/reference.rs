@@ -59,18 +59,19 @@ fn decide(
     };
     let mut live = active;
     let mut best = None;
-    let mut i = 0;
-    while i < unread.len() && i < case.input_buffer && !live.is_empty() {
+    let (mut i, mut decided) = (0, false);
+    while i < unread.len() && i < case.input_buffer && !live.is_empty() && !decided {
         i += 1;
         let mut still = Vec::new();
         let mut accepted = false;
         for rule in live {
             if let Found::Match(bounds) = verdict(rules[rule].find(&unread[..i]))?
                 && bounds[0] == (0..i)
-                && !accepted
             {
-                accepted = true;
-                best = Some((rule, bounds));
+                decided |= case.early[rule];
+                if !std::mem::replace(&mut accepted, true) {
+                    best = Some((rule, bounds));
+                }
             }
             if verdict(rules[rule].find_hard(&unread[..i]))? == Found::Partial {
                 still.push(rule);
@@ -78,7 +79,7 @@ fn decide(
         }
         live = still;
     }
-    let undecided = !live.is_empty() || unread.is_empty();
+    let undecided = !decided && (!live.is_empty() || unread.is_empty());
     if undecided && i == case.input_buffer {
         return Ok(ended(Reason::Overflow, i));
     }

@@ -24,6 +24,7 @@ fn smaller(case: &Case) -> Vec<Case> {
             with(&|c| {
                 c.rules.remove(n);
                 c.conditions.remove(n);
+                c.early.remove(n);
                 c.requested.remove(n);
                 c.masks = vec![(1 << c.rules.len()) - 1];
             });

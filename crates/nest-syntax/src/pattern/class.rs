@@ -220,7 +220,7 @@ impl Parser<'_, '_> {
                 *quoting = true;
                 Member::Nothing
             }
-            Escape::Any | Escape::Start | Escape::Nothing => {
+            Escape::Any | Escape::Start | Escape::Special(_) | Escape::Nothing => {
                 *quoting = false;
                 Member::Nothing
             }

@@ -3,7 +3,8 @@
 use nest_diag::Code;
 
 use super::parser::{Abort, Parser};
-use crate::ast::ByteSet;
+use super::special::OTHER;
+use crate::ast::{Assertion, Atom, ByteSet, Reference, Special};
 
 /// The meaning of an escape.
 pub(super) enum Escape {
@@ -17,6 +18,8 @@ pub(super) enum Escape {
     Start,
     /// `\Q`.
     Quote,
+    /// What `%option backtracking yes` allows.
+    Special(Special),
     /// Nothing: `\E`, or an escape that was refused.
     Nothing,
 }
@@ -92,6 +95,22 @@ impl Parser<'_, '_> {
             b'N' if !in_class && !self.r.looking_at("{U+") => {
                 return Ok(Escape::Set(type_set(b'n'), true));
             }
+            b'b' | b'B' | b'z' | b'Z' if !in_class => {
+                let assertion = match byte {
+                    b'b' => Assertion::Boundary,
+                    b'B' => Assertion::NoBoundary,
+                    b'z' => Assertion::End,
+                    _ => Assertion::EndOrLineEnd,
+                };
+                return Ok(self.assertion_escape(start, assertion));
+            }
+            b'R' if !in_class && self.names.backtracking => {
+                return Ok(Escape::Special(Special::LineEnds));
+            }
+            b'g' | b'k' if !in_class => {
+                let reference = self.reference(byte);
+                return Ok(self.back_reference(start, reference));
+            }
             _ if byte.is_ascii_alphabetic() => {
                 self.refuse_letter(start, byte, in_class);
                 return Ok(Escape::Nothing);
@@ -111,8 +130,7 @@ impl Parser<'_, '_> {
             let number = self.r.text(start + 1, end).parse().unwrap_or(u32::MAX);
             if number < 10 || first >= b'8' || number <= self.groups {
                 self.r.at = end;
-                self.back_reference(start);
-                return Escape::Nothing;
+                return self.back_reference(start, Some(Reference::Number(number)));
             }
         }
         if first >= b'8' {
@@ -134,14 +152,6 @@ impl Parser<'_, '_> {
             "patterns match bytes: write each byte as `\\xhh`",
         );
         Escape::Nothing
-    }
-
-    fn back_reference(&mut self, start: usize) {
-        self.backtracking(
-            start,
-            "a back-reference",
-            "match both parts and compare them in the action",
-        );
     }
 
     /// `\cX`; a blank here separates elements.
@@ -216,7 +226,7 @@ impl Parser<'_, '_> {
                 &format!("{text} has no meaning in a class"),
                 "remove the backslash to match the letter",
             ),
-            b'b' | b'B' | b'z' | b'Z' | b'G' => {
+            b'G' => {
                 let end = self.r.at;
                 self.anchor(start, end, &text);
             }
@@ -230,12 +240,8 @@ impl Parser<'_, '_> {
                 start,
                 Code::E0308,
                 "`\\R` is an atomic group, which needs backtracking",
-                "write `(\\r\\n|\\n)`, or a macro for it",
+                &format!("write `(\\r\\n|\\n)`, or a macro for it{}", OTHER),
             ),
-            b'g' | b'k' => {
-                self.reference_name();
-                self.back_reference(start);
-            }
             b'N' => {
                 self.braces();
                 self.refuse(
@@ -254,33 +260,43 @@ impl Parser<'_, '_> {
         }
     }
 
+    fn assertion_escape(&mut self, start: usize, assertion: Assertion) -> Escape {
+        match self.assertion(start, assertion) {
+            Some(Atom::Special(special)) => Escape::Special(special),
+            _ => Escape::Nothing,
+        }
+    }
+
+    /// A back-reference, which ends here. `reference`: none if it cannot be understood.
+    fn back_reference(&mut self, start: usize, reference: Option<Reference>) -> Escape {
+        match reference {
+            Some(reference) if self.names.backtracking => {
+                return Escape::Special(Special::Reference(reference));
+            }
+            None if self.names.backtracking => self.refuse(
+                start,
+                Code::E0306,
+                "this is not a back-reference",
+                "write `\\1`, `\\g{-1}` or `\\k<name>`",
+            ),
+            _ => self.backtracking(
+                start,
+                "a back-reference",
+                "match both parts and compare them in the action",
+            ),
+        }
+        Escape::Nothing
+    }
+
     /// Skips `{…}`.
-    fn braces(&mut self) {
+    pub(super) fn braces(&mut self) {
         if self.r.peek() == Some(b'{') {
             self.skip_past(b'}');
         }
     }
 
-    /// Skips the name after `\g` and `\k`.
-    fn reference_name(&mut self) {
-        match self.r.peek() {
-            Some(b'{') => self.braces(),
-            Some(b'<') => self.skip_past(b'>'),
-            Some(b'\'') => self.skip_past(b'\''),
-            _ => {
-                while self
-                    .r
-                    .peek()
-                    .is_some_and(|b| b.is_ascii_digit() || b"+-".contains(&b))
-                {
-                    self.r.at += 1;
-                }
-            }
-        }
-    }
-
     /// Skips a name in brackets up to `close`, if there is one.
-    fn skip_past(&mut self, close: u8) {
+    pub(super) fn skip_past(&mut self, close: u8) {
         let inside = &self.r.bytes[self.r.at + 1..self.r.end];
         let name = |b: &u8| crate::reader::is_ident(*b) || b"+-^&= ".contains(b);
         if let Some(n) = inside.iter().position(|b| !name(b))

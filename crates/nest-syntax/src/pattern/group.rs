@@ -3,13 +3,19 @@
 use nest_diag::Code;
 
 use super::parser::{Abort, DEEPEST, Parser};
-use crate::ast::{Atom, Flags};
+use crate::ast::{Atom, Flags, Reference, Special};
 use crate::reader::{is_ident, is_ident_start, shown};
 
 /// The meaning of the text after `(?`.
 enum Opening {
     /// A group follows.
     Group(Flags),
+    /// A group with a number follows, and perhaps a name.
+    Capture(Option<String>),
+    /// A look-around follows.
+    Look { behind: bool, negative: bool },
+    /// An atomic group follows.
+    Atomic,
     /// Nothing follows: `(?i)`, or a construct that was refused as a whole.
     Done(Option<Atom>),
 }
@@ -27,12 +33,12 @@ impl Parser<'_, '_> {
             );
             return Err(Abort);
         }
-        let flags = match self.r.peek() {
+        let opening = match self.r.peek() {
             Some(b'?') => {
                 self.r.at += 1;
                 match self.opening(start)? {
-                    Opening::Group(flags) => flags,
                     Opening::Done(atom) => return Ok(atom),
+                    opening => opening,
                 }
             }
             Some(b'*')
@@ -47,9 +53,15 @@ impl Parser<'_, '_> {
             }
             _ => {
                 self.groups += 1;
-                Flags::default()
+                if self.names.backtracking {
+                    Opening::Capture(None)
+                } else {
+                    Opening::Group(Flags::default())
+                }
             }
         };
+        let leading = self.leading;
+        self.leading &= !matches!(opening, Opening::Look { behind: true, .. });
         self.depth += 1;
         let alt = self.alt()?;
         self.depth -= 1;
@@ -57,7 +69,23 @@ impl Parser<'_, '_> {
             self.unclosed(start);
             return Err(Abort);
         }
-        Ok(Some(Atom::Group { flags, alt }))
+        Ok(Some(match opening {
+            Opening::Capture(name) => Atom::Special(Special::Capture { name, alt }),
+            Opening::Look { behind, negative } => {
+                self.leading = leading; // it matches no byte
+                Atom::Special(Special::Look {
+                    behind,
+                    negative,
+                    alt,
+                })
+            }
+            Opening::Atomic => Atom::Special(Special::Atomic {
+                possessive: false,
+                alt,
+            }),
+            Opening::Group(flags) => Atom::Group { flags, alt },
+            Opening::Done(_) => return Ok(None),
+        }))
     }
 
     fn unclosed(&mut self, start: usize) {
@@ -97,11 +125,22 @@ impl Parser<'_, '_> {
             ("*", "look-ahead"),
         ] {
             if self.r.eat(text) {
-                self.look_around(start, what);
+                let (behind, kind) = match text.strip_prefix('<') {
+                    Some(kind) => (true, kind),
+                    None => (false, text),
+                };
+                if self.names.backtracking && kind != "*" {
+                    let negative = kind == "!";
+                    return Ok(Opening::Look { behind, negative });
+                }
+                self.look_around(start, what, kind != "*");
                 return group;
             }
         }
         if self.r.eat(">") {
+            if self.names.backtracking {
+                return Ok(Opening::Atomic);
+            }
             self.backtracking(start, "an atomic group", "write `(?: )`");
             return group;
         }
@@ -115,7 +154,7 @@ impl Parser<'_, '_> {
             return group;
         }
         if self.r.eat("(") {
-            self.backtracking(start, "a conditional group", "write two rules");
+            self.refuse_backtracking(start, "a conditional group", "write two rules");
             if self.skip_to_close() {
                 return group;
             }
@@ -130,9 +169,15 @@ impl Parser<'_, '_> {
         match (byte, next) {
             (b'<' | b'\'', _) | (b'P', b'<') => {
                 self.r.at += if byte == b'P' { 2 } else { 1 };
-                self.r.at = self.r.ident_end(self.r.at);
+                let from = self.r.at;
+                self.r.at = self.r.ident_end(from);
+                let name = self.r.text(from, self.r.at).to_owned();
                 if !self.r.eat(">") {
                     self.r.eat("'");
+                }
+                if self.names.backtracking && !name.is_empty() {
+                    self.groups += 1;
+                    return Ok(Opening::Capture(Some(name)));
                 }
                 self.refuse(
                     start,
@@ -142,7 +187,25 @@ impl Parser<'_, '_> {
                 );
                 Ok(Opening::Group(Flags::default()))
             }
-            (b'P', b'=') => self.refused(start, "a back-reference", "write the text again"),
+            (b'P', b'=') if self.names.backtracking => {
+                let from = self.r.at + 2;
+                self.r.at = self.r.ident_end(from);
+                let name = self.r.text(from, self.r.at).to_owned();
+                if name.is_empty() || !self.r.eat(")") {
+                    return self.refused(
+                        start,
+                        "a back-reference without a name",
+                        "write `\\k<name>`",
+                    );
+                }
+                let reference = Special::Reference(Reference::Name(name));
+                Ok(Opening::Done(Some(Atom::Special(reference))))
+            }
+            (b'P', b'=') => self.refused(
+                start,
+                "a back-reference",
+                &format!("write the text again{}", super::special::OTHER),
+            ),
             (b'P', b'>') | (b'R' | b'&' | b'0'..=b'9', _) | (b'+' | b'-', b'0'..=b'9') => self
                 .refused(
                     start,
@@ -175,6 +238,7 @@ impl Parser<'_, '_> {
         if caret {
             flags.caseless = Some(false);
             flags.dot_all = Some(false);
+            flags.multiline = self.names.backtracking.then_some(false);
         }
         let mut on = true;
         loop {
@@ -193,6 +257,13 @@ impl Parser<'_, '_> {
                 b'i' => flags.caseless = value,
                 b's' => flags.dot_all = value,
                 b'U' => flags.swap_greed = value,
+                b'm' if self.names.backtracking => flags.multiline = value,
+                b'n' | b'J' if self.names.backtracking => self.refuse(
+                    at,
+                    Code::E0315,
+                    "the flags `n` and `J` change which groups have numbers and names",
+                    "remove it: write `(?: )` for a group without a number",
+                ),
                 // They change the meaning of `^` in the middle, of numbers and of equal names,
                 // which are all refused.
                 b'm' | b'n' | b'J' => {}
@@ -288,18 +359,21 @@ impl Parser<'_, '_> {
         close.is_some()
     }
 
-    fn look_around(&mut self, start: usize, what: &str) {
+    /// `other`: the option allows it.
+    fn look_around(&mut self, start: usize, what: &str, other: bool) {
+        let fix = "what follows a match stays unread for the next rule: remove it";
+        let other = if other { super::special::OTHER } else { "" };
         self.refuse(
             start,
             Code::E0307,
             &format!("a {what} depends on text outside the match"),
-            "what follows a match stays unread for the next rule: remove it",
+            &format!("{fix}{other}"),
         );
     }
 
     fn refused(&mut self, start: usize, what: &str, fix: &str) -> Result<Opening, Abort> {
         let closed = self.skip_to_close();
-        self.backtracking(start, what, fix);
+        self.refuse_backtracking(start, what, fix);
         if closed {
             Ok(Opening::Done(None))
         } else {
@@ -307,8 +381,13 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Refuses a construct that automata cannot implement, from `start` to here.
+    /// Refuses a construct that automata cannot implement, from `start` to here, but that the option
+    /// allows.
     pub(super) fn backtracking(&mut self, start: usize, what: &str, fix: &str) {
+        self.refuse_backtracking(start, what, &format!("{fix}{}", super::special::OTHER));
+    }
+
+    fn refuse_backtracking(&mut self, start: usize, what: &str, fix: &str) {
         self.refuse(
             start,
             Code::E0308,

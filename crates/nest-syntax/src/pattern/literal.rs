@@ -210,7 +210,7 @@ impl Parser<'_, '_> {
         if head.is_empty() {
             return Ok(Some(Atom::Bytes(vec![*last])));
         }
-        let quant = self.quantifier()?;
+        let (quant, possessive) = self.quantifier()?;
         if quant.is_none() {
             return Ok(Some(Atom::Bytes(bytes.to_vec())));
         }
@@ -225,6 +225,11 @@ impl Parser<'_, '_> {
             atom: Atom::Bytes(vec![*last]),
             quant,
             span,
+        };
+        let tail = if possessive {
+            super::special::possessive(tail)
+        } else {
+            tail
         };
         let alt = Alt {
             branches: vec![vec![head, tail]],

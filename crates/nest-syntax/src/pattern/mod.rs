@@ -11,11 +11,12 @@ mod group;
 mod literal;
 mod parser;
 mod quant;
+mod special;
 mod word;
 
 use nest_diag::{Code, Span};
 
-use crate::ast::{Alt, Atom, ByteSet, Element, Flags, Pattern, Piece};
+use crate::ast::{Alt, Assertion, Atom, ByteSet, Element, Flags, Pattern, Piece, Special};
 use crate::lookahead;
 use crate::names::Names;
 use crate::reader::{Reader, is_blank, is_ident_start};
@@ -51,6 +52,7 @@ pub(crate) fn stand_in(r: &Reader) -> Pattern {
         flags: Flags::default(),
         elements: vec![some_byte(span)],
         span,
+        now: None,
     }
 }
 
@@ -96,6 +98,7 @@ impl<'r, 'a> Parser<'r, 'a> {
             flags: Flags::default(),
             elements: Vec::new(),
             span: self.r.span(start, end),
+            now: None,
         };
         let ending = loop {
             if self.r.at >= self.r.end {
@@ -105,7 +108,12 @@ impl<'r, 'a> Parser<'r, 'a> {
             if brace && !self.stray_count() {
                 break Ending::Action;
             }
-            if !brace {
+            let now =
+                lookahead::now(self.r).filter(|_| self.in_rule && !pattern.elements.is_empty());
+            if let Some(end) = now {
+                pattern.now = Some(self.r.span(self.r.at, end));
+                self.r.at = end;
+            } else if !brace {
                 self.element(&mut pattern)?;
             }
             end = self.r.at;
@@ -190,6 +198,7 @@ impl<'r, 'a> Parser<'r, 'a> {
             flags.caseless = set.caseless.or(flags.caseless);
             flags.dot_all = set.dot_all.or(flags.dot_all);
             flags.swap_greed = set.swap_greed.or(flags.swap_greed);
+            flags.multiline = set.multiline.or(flags.multiline);
         } else {
             let end = self.r.at;
             self.r.report(
@@ -252,17 +261,23 @@ impl<'r, 'a> Parser<'r, 'a> {
             let Some(atom) = self.atom(byte, !pieces.is_empty())? else {
                 continue;
             };
-            let quant = self.quantifier()?;
+            let (quant, possessive) = self.quantifier()?;
             let end = self.r.at;
             match atom {
-                Atom::Nothing | Atom::SetFlags(_) if quant.is_some() => self.r.report(
-                    Code::E0303,
-                    start,
-                    end,
-                    "the quantifier has nothing to repeat",
-                    "leave it off",
-                ),
-                Atom::Group { .. }
+                Atom::Nothing
+                | Atom::SetFlags(_)
+                | Atom::Special(Special::Look { .. } | Special::Assertion(_))
+                    if quant.is_some() =>
+                {
+                    self.r.report(
+                        Code::E0303,
+                        start,
+                        end,
+                        "the quantifier has nothing to repeat",
+                        "leave it off",
+                    );
+                }
+                Atom::Group { .. } | Atom::Special(Special::Capture { .. })
                     if self.anchors > anchors
                         && quant.is_some_and(|q| q.max.is_none_or(|m| m > 1)) =>
                 {
@@ -270,13 +285,18 @@ impl<'r, 'a> Parser<'r, 'a> {
                 }
                 _ => {}
             }
-            if !matches!(atom, Atom::Nothing | Atom::SetFlags(_) | Atom::Group { .. }) {
+            if atom.inner().is_none() && !special::stays(&atom) {
                 self.leading = false;
             }
-            pieces.push(Piece {
+            let piece = Piece {
                 atom,
                 quant,
                 span: self.r.span(start, end),
+            };
+            pieces.push(if possessive {
+                special::possessive(piece)
+            } else {
+                piece
             });
         }
     }
@@ -295,7 +315,7 @@ impl<'r, 'a> Parser<'r, 'a> {
             b'(' => return self.group(start),
             b'\\' => return self.escape_atom(start),
             b'.' => return Ok(Some(Atom::Dot)),
-            b'^' => return Ok(self.leading_anchor(start)),
+            b'^' => return Ok(self.leading_anchor(start, Assertion::LineStart)),
             b'{' => return self.macro_use(start),
             b'$' => {
                 if self.r.peek().is_some_and(is_ident_start) && self.depth == 0 {
@@ -310,8 +330,7 @@ impl<'r, 'a> Parser<'r, 'a> {
                     );
                     return Err(Abort);
                 }
-                self.anchor(start, start + 1, "`$`");
-                return Ok(None);
+                return Ok(self.assertion(start, Assertion::LineEnd));
             }
             b'*' | b'+' | b'?' => {
                 self.eat_bytes(b"*+?");
@@ -378,15 +397,12 @@ impl<'r, 'a> Parser<'r, 'a> {
     }
 
     /// `^` or `\A`, which ends here.
-    fn leading_anchor(&mut self, start: usize) -> Option<Atom> {
+    fn leading_anchor(&mut self, start: usize, assertion: Assertion) -> Option<Atom> {
         if self.leading {
             self.anchors += 1;
             return Some(Atom::Nothing);
         }
-        let end = self.r.at;
-        let what = format!("`{}`", self.r.text(start, end));
-        self.anchor(start, end, &what);
-        None
+        self.assertion(start, assertion)
     }
 
     fn anchor(&mut self, start: usize, end: usize, what: &str) {
@@ -408,6 +424,13 @@ impl<'r, 'a> Parser<'r, 'a> {
                 format!("{what} is an assertion inside the match"),
                 "remove it: a match always starts at the first unread byte",
             ),
+        };
+        // The others stay errors with the option.
+        let fix = match text {
+            "^" | "\\A" | "$" | "\\Z" | "\\z" | "\\b" | "\\B" if !self.names.backtracking => {
+                format!("{fix}{}", special::OTHER)
+            }
+            _ => fix.to_string(),
         };
         self.r.report(Code::E0307, start, end, message, fix);
     }
@@ -441,7 +464,8 @@ impl<'r, 'a> Parser<'r, 'a> {
                 set: ByteSet::ALL,
                 negated: false,
             }),
-            Escape::Start => self.leading_anchor(start),
+            Escape::Start => self.leading_anchor(start, Assertion::Start),
+            Escape::Special(special) => Some(Atom::Special(special)),
             Escape::Quote => self.quoted(start)?,
             Escape::Nothing => None,
         })

@@ -10,8 +10,8 @@ use crate::reader::Reader;
 const LARGEST: u32 = 65535;
 
 impl Parser<'_, '_> {
-    /// Parses the quantifier here, if there is one.
-    pub(super) fn quantifier(&mut self) -> Result<Option<Quant>, Abort> {
+    /// Parses the quantifier here, if there is one, and whether it is possessive.
+    pub(super) fn quantifier(&mut self) -> Result<(Option<Quant>, bool), Abort> {
         self.blanks_before(|r| {
             matches!(r.peek(), Some(b'*' | b'+' | b'?'))
                 || (r.peek() == Some(b'{') && digit_follows(r))
@@ -22,24 +22,19 @@ impl Parser<'_, '_> {
             Some(b'+') => (1, None),
             Some(b'?') => (0, Some(1)),
             Some(b'{') if digit_follows(self.r) => self.count(start)?,
-            Some(b'{') if self.r.peek_at(1) == Some(b',') => return Ok(self.open_count(start)),
-            _ => return Ok(None),
+            Some(b'{') if self.r.peek_at(1) == Some(b',') => {
+                return Ok((self.open_count(start), false));
+            }
+            _ => return Ok((None, false)),
         };
         if self.r.at == start {
             self.r.at += 1;
         }
         self.blanks_before(|r| matches!(r.peek(), Some(b'+' | b'?')));
         let greedy = !self.r.eat("?");
-        if greedy && self.r.peek() == Some(b'+') {
-            self.r.at += 1;
-            let end = self.r.at;
-            self.r.report(
-                Code::E0308,
-                start,
-                end,
-                "a possessive quantifier needs backtracking",
-                "remove the `+`",
-            );
+        let possessive = greedy && self.r.eat("+");
+        if possessive && !self.names.backtracking {
+            self.backtracking(start, "a possessive quantifier", "remove the `+`");
         }
         let again = self.r.at;
         if self.r.peek() == Some(b'{') && digit_follows(self.r) {
@@ -57,11 +52,12 @@ impl Parser<'_, '_> {
                 "put the repeated part into `( )`",
             );
         }
-        Ok(Some(Quant {
+        let quant = Quant {
             min: bounds.0,
             max: bounds.1,
             greedy,
-        }))
+        };
+        Ok((Some(quant), possessive && self.names.backtracking))
     }
 
     /// Inside a group, skips blanks if `what` follows them.

@@ -93,7 +93,7 @@ impl Parser<'_, '_> {
         }
         self.r.at = end;
         let diags = self.r.diags.len();
-        let quant = self.quantifier()?;
+        let (quant, possessive) = self.quantifier()?;
         let complete = match self.r.peek() {
             None => true,
             Some(b'{') => !self.macro_use_here(),
@@ -115,6 +115,7 @@ impl Parser<'_, '_> {
                     .map_or(String::new(), |meant| format!("{meant} "));
                 let help = match word {
                     "TIMEOUT" => "write `TIMEOUT(30s) { action }`; or ".to_string(),
+                    "NOW" => "write NOW after the pattern, before the action; or ".to_string(),
                     _ => help,
                 };
                 self.r.report(
@@ -126,11 +127,15 @@ impl Parser<'_, '_> {
                 );
             }
         }
-        let atom = Atom::Macro(self.r.name(start, end));
-        Ok(Some(Piece {
-            atom,
+        let piece = Piece {
+            atom: Atom::Macro(self.r.name(start, end)),
             quant,
             span: self.r.span(start, self.r.at),
+        };
+        Ok(Some(if possessive {
+            super::special::possessive(piece)
+        } else {
+            piece
         }))
     }
 

@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use nest_diag::{Diagnostic, SourceMap};
 use nest_syntax::ast::{
-    Alt, Atom, ByteSet, Cond, Decl, Flags, MacroBody, Pattern, Piece, Rule, RuleKind, Spec,
+    Alt, Atom, ByteSet, Cond, Decl, Flags, MacroBody, Pattern, Piece, Reference, Rule, RuleKind,
+    Spec, Special,
 };
 use nest_syntax::{Loader, parse};
 
@@ -145,6 +146,7 @@ pub fn pattern(p: &Pattern) -> String {
         parts.push(format!("(?{})!", flags(&p.flags)));
     }
     parts.extend(p.elements.iter().map(|e| alt(&e.alt)));
+    parts.extend(p.now.map(|_| "NOW".to_string()));
     parts.join(" ")
 }
 
@@ -155,7 +157,13 @@ fn alt(a: &Alt) -> String {
 
 fn flags(f: &Flags) -> String {
     let mut out = String::new();
-    for (letter, flag) in [('i', f.caseless), ('s', f.dot_all), ('U', f.swap_greed)] {
+    let letters = [
+        ('i', f.caseless),
+        ('s', f.dot_all),
+        ('U', f.swap_greed),
+        ('m', f.multiline),
+    ];
+    for (letter, flag) in letters {
         match flag {
             Some(true) => out.push(letter),
             Some(false) => out.extend(['-', letter]),
@@ -176,12 +184,37 @@ fn piece(p: &Piece) -> String {
         Atom::Group { flags: f, alt: a } => format!("({}:{})", flags(f), alt(a)),
         Atom::SetFlags(f) => format!("(?{})", flags(f)),
         Atom::Nothing => "^".to_owned(),
+        Atom::Special(s) => special(s),
     };
     let quant = p.quant.map_or(String::new(), |q| {
         let max = q.max.map_or(String::new(), |m| m.to_string());
         format!("{{{},{max}}}{}", q.min, if q.greedy { "" } else { "?" })
     });
     format!("{atom}{quant}")
+}
+
+fn special(s: &Special) -> String {
+    match s {
+        Special::Capture { name, alt: a } => {
+            format!("(<{}>{})", name.as_deref().unwrap_or(""), alt(a))
+        }
+        Special::Look {
+            behind,
+            negative,
+            alt: a,
+        } => {
+            let behind = if *behind { "<" } else { "" };
+            let kind = if *negative { "!" } else { "=" };
+            format!("(?{behind}{kind}{})", alt(a))
+        }
+        Special::Atomic { possessive, alt: a } => {
+            format!("(?>{}{})", alt(a), if *possessive { "+" } else { "" })
+        }
+        Special::Reference(Reference::Number(n)) => format!("\\{n}"),
+        Special::Reference(Reference::Name(name)) => format!("\\k<{name}>"),
+        Special::Assertion(assertion) => format!("<{assertion:?}>"),
+        Special::LineEnds => "\\R".to_owned(),
+    }
 }
 
 /// Bytes as ranges.

@@ -1,0 +1,45 @@
+//! Options that exclude or need each other. Must not know: what else an option does.
+
+use super::row::OptionInfo;
+use nest_diag::{Code, Diagnostic};
+use nest_syntax::ast::OptionDecl;
+
+/// E0604. `seen`: the options that are given.
+pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnostic>) {
+    let given = |name: &str| seen.iter().find(|(i, _)| i.name == name).map(|(_, d)| d);
+    if let Some(inetd) = given("inetd") {
+        for name in ["standAlone", "serverPort", "listen"] {
+            if let Some(other) = given(name) {
+                out.push(
+                    Diagnostic::new(
+                        Code::E0604,
+                        other.name.span,
+                        format!("`{name}` and `inetd` exclude each other"),
+                    )
+                    .label(inetd.name.span, "inetd listens instead of the server")
+                    .help("write addresses in the configuration of inetd"),
+                );
+            }
+        }
+    }
+    let allowed = given("backtracking").is_some_and(|d| d.values[0].text == "yes");
+    if let Some(limit) = given("backtrackingLimit").filter(|_| !allowed) {
+        let what = "`backtrackingLimit` is the limit of a matcher that this server does not have";
+        let help = "add `%option backtracking yes`, or remove the limit";
+        out.push(Diagnostic::new(Code::E0604, limit.name.span, what).help(help));
+    }
+    if given("inetd").is_some() {
+        return;
+    }
+    if let (Some(port), Some(listen)) = (given("serverPort"), given("listen")) {
+        out.push(
+            Diagnostic::new(
+                Code::E0604,
+                listen.name.span,
+                "`listen` and `serverPort` exclude each other",
+            )
+            .label(port.name.span, "the port is given here")
+            .help("write the port in the address, as in `%option listen *:8080`"),
+        );
+    }
+}
