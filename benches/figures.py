@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Figures for benches/record/: what an idle connection takes, what a wait of an action costs.
+"""Figures for benches/record/: what an idle connection takes, what a wait of an action costs, and many of them.
 
 Prints a table. Must not know: budgets; the caller judges figures.
 """
@@ -9,6 +9,7 @@ import os
 import resource
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +21,9 @@ from support.nest import program, run        # noqa: E402
 from support.server import Client, Server    # noqa: E402
 
 FEW, MANY, ROOM = 1000, 10_000, 19_000      # as many as 20,000 descriptors allow
+WAITING, CONVERSATIONS, TALK = 15_000, 100_000, 3
 ROUNDS, MESSAGES = 7, 200_000
+LOOPS = ('event', 'uring')
 
 
 def rollup(pid, what):
@@ -87,22 +90,94 @@ def exchange(binary, folder, first):
         return (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / MESSAGES * 1e9
 
 
+def ticks(pid):
+    """Nanoseconds of processor time that a process has taken."""
+    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
+        return int(file.read().split()[0])
+
+
+def waits_for(pid):
+    """The function of the kernel in which a process sleeps."""
+    with open(f'/proc/{pid}/wchan', encoding='ascii') as file:
+        return file.read().replace('anon_', '')
+
+
+def spent(server):
+    """The same of a server's worker."""
+    return ticks(server.family()[-1])
+
+
 def pings(server, first, count):
     """Nanoseconds of the server's processor time for an exchange over a socket."""
-    def spent():
-        with open(f'/proc/{server.family()[-1]}/schedstat', encoding='ascii') as file:
-            return int(file.read().split()[0])
     with Client(server) as client:
         if first:
             client.send(first)
         for _ in range(100):
             client.send(b'A\n')
             client.expect(b'a\n')
-        before = spent()
+        before = spent(server)
         for _ in range(count):
             client.send(b'A\n')
             client.expect(b'a\n')
-        return (spent() - before) / count
+        return (spent(server) - before) / count
+
+
+def waiting(server):
+    """(bytes of a connection whose action waits, ns of processor time for an exchange of one of them), all waiting."""
+    clients = [connect(server.port, number) for number in range(FEW)]
+
+    def exchanges(of):
+        for client in of:
+            client.sendall(b'A\n')
+            if client.recv(16) != b'a\n':
+                sys.exit('figures: a reply differs')
+
+    def all_wait():
+        for client in clients:
+            client.sendall(b'WAIT\n')
+        exchanges(clients)
+        return sum(rollup(pid, 'Pss') for pid in server.family())
+
+    small = all_wait()
+    many = [connect(server.port, number) for number in range(FEW, WAITING)]
+    for client in many:
+        client.sendall(b'WAIT\n')
+    exchanges(many)
+    large = sum(rollup(pid, 'Pss') for pid in server.family())
+    before = spent(server)
+    for _ in range(TALK):
+        exchanges(many)
+    return (large - small) / len(many), (spent(server) - before) / (TALK * len(many))
+
+
+def conversations(binary, first):
+    """The same of a script's conversations; `first`: what each begins with."""
+    with open(os.devnull, 'wb') as nowhere, \
+            subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=nowhere) as process:
+        def write(lines):
+            process.stdin.write(''.join(lines).encode())
+            process.stdin.flush()
+            # It has read all and waits for more.
+            while waits_for(process.pid) != 'pipe_read':
+                time.sleep(0.01)
+
+        def of_all(line):
+            write(f'in {number} "{line}\\n"\n' for number in range(1, CONVERSATIONS + 1))
+
+        write('open 1\n')
+        small = rollup(process.pid, 'Pss')
+        write(f'open {number}\n' for number in range(2, CONVERSATIONS + 1))
+        if first:
+            of_all(first)
+        of_all('A')
+        large, before = rollup(process.pid, 'Pss'), ticks(process.pid)
+        for _ in range(TALK):
+            of_all('A')
+        each = (ticks(process.pid) - before) / (TALK * CONVERSATIONS)
+        process.stdin.close()
+        if process.wait() != 0:
+            sys.exit('figures: the script failed')
+    return (large - small) / CONVERSATIONS, each
 
 
 def show(what, values):
@@ -110,10 +185,16 @@ def show(what, values):
     print(f'| {what} | {min(values):.0f} | {statistics.median(values):.0f} |')
 
 
+def held(what, each, exchange_ns, switches=True):
+    """A line of the table of many; an exchange is a switch to the action and one back."""
+    rate = f'{2e9 / exchange_ns:,.0f}' if switches else '-'
+    print(f'| {what} | {each:,.0f} | {exchange_ns:,.0f} | {rate} |')
+
+
 def main():
     """Measures."""
     parser = argparse.ArgumentParser(description='Measures what benches/record/ records.')
-    parser.add_argument('--only', choices=['idle', 'door'])
+    parser.add_argument('--only', choices=['idle', 'door', 'waiting'])
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -126,9 +207,9 @@ def main():
             run([nest, 'build', os.path.join(HERE, name + '.nest'), '--model', model, '-o', binary])
             return binary
 
-        if options.only in (None, 'idle'):
-            print('| an idle connection, event | bytes |\n|---|---|')
-            with Server([build('idle', 'event')], clients=ROOM) as server:
+        for model in LOOPS if options.only in (None, 'idle') else ():
+            print(f'| an idle connection, {model} | bytes |\n|---|---|')
+            with Server([build('idle', model)], clients=ROOM) as server:
                 (few, small, under), (many, large, above) = idle(server)
                 print(f'| of the process (Pss, {few} to {many}) | '
                       f'{(large - small) / (many - few):.0f} |')
@@ -149,6 +230,15 @@ def main():
             show('script, read by an action that waits', found['wait'])
             show('event, decided at a read point', found['sread'])
             show('event, read by an action that waits', found['swait'])
+        if options.only in (None, 'waiting'):
+            print('\n| connections, all inside an action that waits | bytes of each | ns of an exchange '
+                  '| switches a second |\n|---|---|---|---|')
+            for model in LOOPS:
+                with Server([build('door', model)], clients=WAITING + 1000) as server:
+                    held(f'{model}, {WAITING:,} sockets', *waiting(server))
+            for first in 'WAIT', '':
+                held(f'script, {CONVERSATIONS:,} conversations' + ('' if first else ', none waits'),
+                     *conversations(build('door', 'script'), first), switches=bool(first))
 
 
 if __name__ == '__main__':

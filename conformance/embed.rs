@@ -17,6 +17,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("runner/passed.py", include_str!("runner/passed.py")),
     ("runner/pattern.py", include_str!("runner/pattern.py")),
     ("runner/process.py", include_str!("runner/process.py")),
+    ("runner/rings.py", include_str!("runner/rings.py")),
     ("runner/scratch.py", include_str!("runner/scratch.py")),
     ("runner/script.py", include_str!("runner/script.py")),
     ("runner/sockets.py", include_str!("runner/sockets.py")),

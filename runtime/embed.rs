@@ -16,12 +16,20 @@ pub use unit::{Listener, Unit};
 /// What decides which files a server needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
-    /// How bytes reach channels: `blocking`, `epoll`, `script`.
+    /// How bytes reach channels: `blocking`, `epoll`, `uring`, `script`.
     pub poller: &'a str,
     /// Who runs sessions: `process`, `thread`, `loops`.
     pub workers: &'a str,
     /// What else is selected.
     pub features: Features,
+}
+
+impl Server<'_> {
+    /// Whether it has two pollers, one of which serves.
+    #[must_use]
+    pub fn falls_back(&self) -> bool {
+        FALLS_BACK.holds(self)
+    }
 }
 
 /// The servers that need a file.
@@ -64,8 +72,13 @@ impl For {
     }
 }
 
+/// Loops with real descriptors.
+const REAL: For = Either(&Poller("epoll"), &Poller("uring"));
+/// A loop of io_uring that epoll replaces where the kernel gives no ring.
+const FALLS_BACK: For = Both(&Poller("uring"), &With(Feature::Fallback));
+
 /// Actions move to helper threads: `$block` in a loop. `script` has no threads.
-pub(crate) const BLOCKS_MOVE: For = Both(&Poller("epoll"), &With(Feature::Blocks));
+pub(crate) const BLOCKS_MOVE: For = Both(&REAL, &With(Feature::Blocks));
 /// In a script they wait for steps in place of threads.
 pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Blocks));
 
@@ -84,7 +97,7 @@ pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
 const PROCESSES: For = Either(&Workers("process"), &Workers("prefork"));
 
 /// Helper threads exist; the work of a `script` is done in its own steps.
-const HELPED: For = Both(&Poller("epoll"), &With(Feature::Helpers));
+const HELPED: For = Both(&REAL, &With(Feature::Helpers));
 
 /// One file of the runtime.
 #[derive(Clone, Copy, Debug)]
@@ -141,8 +154,11 @@ parts! {
         "platform/group.h" All;
         "platform/group.c" All;
         "platform/memory.c" All;
-        "platform/processors.c" Poller("epoll");
+        "platform/processors.c" REAL;
         "platform/limits.c" Poller("blocking");
+    }
+    "poller/clock" {
+        "poller/script_clock.c" Poller("script");
     }
     "poller/faults" { // what follows calls the system through it
         "poller/command.h" Poller("script");
@@ -232,11 +248,26 @@ parts! {
         "poller/direct.c" Workers("loops");
     }
     "poller/system" {
-        "poller/system.h" Poller("epoll");
-        "poller/system.c" Poller("epoll");
+        "poller/system.h" REAL;
+        "poller/clock.c" REAL;
+        "poller/system.c" REAL;
     }
     "poller/epoll" {
-        "poller/epoll.c" Poller("epoll");
+        "poller/epoll.c" Either(&Poller("epoll"), &FALLS_BACK);
+    }
+    "poller/ring" {
+        "poller/ring_abi.h" Poller("uring");
+        "poller/ring.h" Poller("uring");
+        "poller/ring.c" Poller("uring");
+        "poller/ring_refusal.c" Poller("uring");
+    }
+    "poller/uring" {
+        "poller/early.h" Poller("uring");
+        "poller/early.c" Poller("uring");
+        "poller/uring.c" Poller("uring");
+    }
+    "poller/fallback" {
+        "poller/fallback.c" FALLS_BACK;
     }
     "poller/script" {
         "poller/command.c" Poller("script");
@@ -269,7 +300,7 @@ parts! {
     }
     "mailbox" {
         "workers/mailbox.h" MAILED;
-        "workers/mailbox_rings.c" Both(&Poller("epoll"), &MAILED);
+        "workers/mailbox_rings.c" Both(&REAL, &MAILED);
         "workers/mailbox_sockets.c" Both(&Poller("blocking"), &MAILED);
         "workers/mailbox_script.c" Both(&Poller("script"), &MAILED);
     }
@@ -306,7 +337,7 @@ parts! {
     }
     "helpers" {
         "loop/helpers.c" HELPED;
-        "loop/helpers_none.c" Both(&Poller("epoll"), &Not(&HELPED));
+        "loop/helpers_none.c" Both(&REAL, &Not(&HELPED));
     }
     "idle exit" {
         "workers/idle_exit.h" Poller("blocking");

@@ -6,12 +6,13 @@
 #include "workers/supervisor.h"
 #include "platform/platform.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MAIN_FAILED = 1, MAIN_USAGE = 2 };
+enum { MAIN_FAILED = 1, MAIN_USAGE = 2, MAIN_UNAVAILABLE = 69 }; /* EX_UNAVAILABLE of sysexits.h */
 
 struct nest__config nest__config;
 
@@ -220,8 +221,12 @@ int main(int argc, char **argv) {
         return status;
     }
     if (nest__memory_budget(main_memory(false), main_memory(true), nest__worker_processes()) != 0 ||
-        nest__on_start() != 0 || nest__workers_prepare() != 0 || nest__listen_open() != 0) {
+        nest__on_start() != 0) {
         return MAIN_FAILED;
+    }
+    error = nest__workers_prepare();
+    if (error != 0 || nest__listen_open() != 0) {
+        return error == -EOPNOTSUPP ? MAIN_UNAVAILABLE : MAIN_FAILED;
     }
     fflush(NULL); /* before workers inherit what start-up code left in its buffers */
     bool sockets = nest__listener_count > 0;

@@ -38,6 +38,7 @@ enum nest_reason {
     NEST_TIMEOUT,
     NEST_SHUTDOWN, /* the server stops */
     NEST_OVERLOAD,
+    NEST_LIMIT, /* matching the input takes more than backtrackingLimit */
     NEST_REASONS
 };
 

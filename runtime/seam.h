@@ -36,6 +36,7 @@
  * NEST__RULES        number of pattern rules (>= 1; if there are none: 1, which is never active)
  * NEST__CONDITIONS   number of different conditions of rules (>= 1)
  * NEST__STANDALONE   number of rules that are matched standalone, outside the product automata
+ * NEST__EARLY        number of these that are early. Then those of their group are all standalone
  * NEST__TAGS         largest number of tags of a rule (>= 1)
  * NEST__REGISTERS    largest number of registers of an automaton (>= 1)
  * NEST__PARTS        largest number of elements of a rule (>= 1)
@@ -43,7 +44,9 @@
  * NEST__NFA_STATES   largest number of NFA states of a rule (>= 1)
  * NEST__TIMERS       number of TIMEOUT rules
  * NEST__PIPES        1 with option inetd, where a connection may be a pair of pipes; otherwise 0
- * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream */
+ * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
+ * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream
+ * NEST__BACKTRACKING number of rules that libpcre2 matches; 0 if it is not defined */
 
 /* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */
 /* The next state is next[state * class_count + classes[byte]]. State 0 is dead. State 1 accepts and
@@ -83,6 +86,8 @@ struct nest__rule {
      * list. */
     const struct nest__dfa *dfa;
     const struct nest__nfa *nfa; /* for unknown cuts and thread lists; NULL if neither is needed */
+    const struct nest__backtracking *backtracking; /* NULL: automata match the rule */
+    bool early; /* decides as soon as it accepts; its dfa is not live there */
 };
 extern const struct nest__rule nest__rules[NEST__RULES];
 /* The standalone rules that are live after a given first byte: bit rule % 64 of word
@@ -173,6 +178,7 @@ enum { NEST__LISTEN_MAX = 16 };
 struct nest__config {
     uint32_t max_clients;
     uint32_t input_buffer;          /* bytes */
+    uint32_t backtracking_limit;    /* steps of libpcre2 in a match */
     _Atomic uint32_t output_buffer; /* bytes */
     _Atomic uint32_t keep_limit;    /* bytes */
     uint32_t server_port;
@@ -431,6 +437,7 @@ struct nest__worker *nest__worker(void);
 /* A worker that serves one connection at a time has none at the moment. If memory has ever been
  * short, its pool is freed, because another worker may need the memory. */
 void nest__worker_rests(struct nest__worker *);
+int nest__worker_begin(struct nest__worker *);  /* allocates for matching; 0 or -ENOMEM */
 void nest__worker_clear(struct nest__worker *); /* frees its pools; it is like new */
 /* Reserves what an action needs when no memory is left. So a client whose message is complete is
  * answered even if incomplete messages of others use all memory. For workers that serve many

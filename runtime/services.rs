@@ -96,6 +96,13 @@ services! {
         "overrun.h" OVERRUN;
         "overrun.c" OVERRUN;
     }
+    backtracking With(Feature::Backtracking), [Check, Need] {
+        "backtracking.h" All;
+        "shared.c" Both(&Workers("loops"), &With(Feature::Backtracking));
+        "each.c" Both(&Not(&Workers("loops")), &With(Feature::Backtracking));
+        "backtracking.c" With(Feature::Backtracking);
+        "none.c" Without(Feature::Backtracking);
+    }
     keep With(Feature::Keep), [Need, Holds, Drop] + state {
         "keep.h" With(Feature::Keep);
         "keep.c" With(Feature::Keep);

@@ -34,12 +34,28 @@ impl<'a> Unit<'a> {
     /// Of that server; `root`: what stands before the paths of files.
     #[must_use]
     pub fn new(server: Server<'a>, root: &'a str) -> Unit<'a> {
-        Unit {
+        let mut unit = Unit {
             server,
             root,
             listeners: Vec::new(),
             without: Vec::new(),
             renamed: Vec::new(),
+        };
+        if server.falls_back() {
+            unit.rename_pollers();
+        }
+        unit
+    }
+
+    /// `nest__poller_step` becomes `nest__epoll_step` in epoll.c, and so on; fallback.c calls them.
+    fn rename_pollers(&mut self) {
+        for poller in ["epoll", "uring"] {
+            let path = format!("poller/{poller}.c");
+            for name in POLLER {
+                let of = name.replacen("nest__poller_", "nest__", 1);
+                let to = of.replacen("nest__", &format!("nest__{poller}_"), 1);
+                self.rename(&path, name, &to);
+            }
         }
     }
 
@@ -149,6 +165,25 @@ impl<'a> Unit<'a> {
         text
     }
 }
+
+/// What a poller of real descriptors supplies (poller.h).
+const POLLER: [&str; 15] = [
+    "nest__poller_prepare",
+    "nest__poller_needs",
+    "nest__poller_start",
+    "nest__poller_step",
+    "nest__poller_next",
+    "nest__poller_sleep",
+    "nest__poller_crowded",
+    "nest__poller_arm",
+    "nest__poller_retire",
+    "nest__poller_await",
+    "nest__poller_receive",
+    "nest__poller_pending",
+    "nest__poller_close",
+    "nest__push",
+    "nest__send_file",
+];
 
 fn is_source(path: &str) -> bool {
     path.ends_with(".c")
@@ -293,6 +328,7 @@ mod tests {
             ("blocking", "prefork"),
             ("blocking", "thread"),
             ("epoll", "loops"),
+            ("uring", "loops"),
             ("script", "loops"),
         ];
         let all: Features = Feature::ALL.iter().copied().collect();

@@ -42,10 +42,10 @@ def nest(model, about):
                   constant=126)
 
 
-def floor(kind, about):
-    """The least that the system calls of a model cost."""
+def floor(kind, about, package=''):
+    """The least that the system calls of a model cost. `package`: a library that it needs."""
     return Server(f'floor-{kind}', about, '{floor} --port {port} {serve} --workers {workers}',
-                  'floor', constant=126)
+                  'floor', package, constant=126)
 
 
 def apache(mpm, about):
@@ -62,10 +62,12 @@ def nginx(name, sendfile, about):
 
 SERVERS = {server.name: server for server in (
     nest('event', 'eventServer'),
+    nest('uring', 'uringServer'),
     nest('thread', 'threadServer, a thread for each client'),
     nest('process', 'processServer, a process for each client'),
     nest('prefork', 'preforkServer, processes that serve one client after another'),
     floor('epoll', 'an edge-triggered loop that receives and sends'),
+    floor('uring', 'a ring with multishot accept and receive', 'liburing-dev'),
     floor('thread', 'threads in accept, then in recv'),
     floor('process', 'processes in accept, then in recv'),
     floor('fork', 'the same, and each serves one connection'),
@@ -84,9 +86,16 @@ SERVERS = {server.name: server for server in (
 
 
 def missing(names):
-    """{name: package} of those whose program is not installed."""
+    """{name: package} of those whose program or library is not installed."""
     return {name: SERVERS[name].package for name in names
-            if SERVERS[name].package and shutil.which(SERVERS[name].words.split()[0]) is None}
+            if SERVERS[name].package and not installed(SERVERS[name])}
+
+
+def installed(server):
+    """Whether the program of a peer, or the library of a floor, is there."""
+    if server.kind == 'floor':
+        return os.path.exists('/usr/include/liburing.h')
+    return shutil.which(server.words.split()[0]) is not None
 
 
 def tool(words):
@@ -125,7 +134,8 @@ class Workshop:
         kind = server.name.partition('-')[2]
         if server.kind == 'floor':
             source = os.path.join(HERE, 'floors', kind + '.c')
-            return self.once(server.name, ['cc', *CFLAGS, '-pthread', source])
+            libraries = ['-luring'] if kind == 'uring' else []
+            return self.once(server.name, ['cc', *CFLAGS, '-pthread', source, *libraries])
         if server.kind == 'nest':
             return self.once(f'{server.name}-{serve}',
                              [self.nest, 'build', self.specs[serve], '--model', kind])
@@ -193,7 +203,7 @@ class Running:
         words = server.words.format(
             nest=program, floor=program, port=self.port, root=shop.root, work=work, conf=conf,
             workers=workers, serve=serve + (' --close' if workload.closing else ''),
-            clients=clients if server.name == 'nest-event' else workers,
+            clients=clients if server.name in ('nest-event', 'nest-uring') else workers,
             user='-u www-data' if as_root else '').split()
         self.group = Group()
         try:

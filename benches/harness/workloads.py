@@ -10,7 +10,8 @@ import os
 SIZES = (192, 1024, 2048, 10240, 65536, 1048576)
 IDLE, MIX_CLIENTS, CLIENTS = 10_000, 1024, 64
 RATES = (1000, 2000, 4000, 8000, 12000, 16000, 20000, 25000)
-FLOORS = {'nest-event': 'floor-epoll', 'nest-thread': 'floor-thread',
+FLOORS = {'nest-event': 'floor-epoll', 'nest-uring': 'floor-uring',
+          'nest-thread': 'floor-thread',
           'nest-process': 'floor-process', 'nest-prefork': 'floor-process'}
 
 
@@ -50,7 +51,7 @@ def keep_alive(size):
     """Files of a size."""
     peers = ('nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd', 'apache-event')
     return Workload(f'file-{size}', f'a file of {size:,} bytes, keep-alive, 64 connections',
-                    ('nest-event', 'floor-epoll', *peers), path=f'/{size}',
+                    ('nest-event', 'nest-uring', 'floor-epoll', *peers), path=f'/{size}',
                     targets=(Target('nest-event', 'cost', 1, peers[:2]),))
 
 
@@ -60,6 +61,8 @@ def constant():
     return Workload('constant', 'an answer of 192 bytes, keep-alive, 64 connections', names,
                     serve='constant', targets=(
                         Target('nest-event', 'cost', 1.05, ('floor-epoll',)),
+                        Target('nest-uring', 'cost', 1.10, ('floor-uring',)),
+                        Target('nest-uring', 'cost', 0.85, ('nest-event',)),
                         Target('nest-thread', 'cost', 1.10, ('floor-thread',)),
                         Target('nest-process', 'cost', 1.10, ('floor-process',)),
                         Target('nest-prefork', 'cost', 1.10, ('floor-process',))))
@@ -69,10 +72,13 @@ def close():
     """A connection for each request."""
     apache = ('apache-event', 'apache-worker', 'apache-prefork')
     return Workload('close', 'a connection for each request, 64 at once, a file of 2,048 bytes',
-                    ('floor-epoll', 'nest-event', 'floor-thread', 'nest-thread', 'floor-fork',
-                     'nest-process', 'floor-process', 'nest-prefork', 'nginx-copy', *apache, 'mini-httpd'),
+                    ('floor-epoll', 'nest-event', 'floor-uring', 'nest-uring', 'floor-thread', 'nest-thread',
+                     'floor-fork', 'nest-process', 'floor-process', 'nest-prefork', 'nginx-copy', *apache,
+                     'mini-httpd'),
                     path='/2048', closing=True, targets=(
                          Target('nest-event', 'cost', 1.05, ('floor-epoll',)),
+                         Target('nest-uring', 'cost', 1.10, ('floor-uring',)),
+                         Target('nest-uring', 'cost', 0.85, ('nest-event',)),
                          Target('nest-thread', 'cost', 1 / 1.8, apache[:2]),
                          Target('nest-process', 'cost', 1 / 3, ('mini-httpd',)),
                          Target('nest-process', 'cost', 1, ('apache-prefork',)),
@@ -91,7 +97,7 @@ def rising(name, about, **more):
 WORKLOADS = {workload.name: workload for workload in (
     constant(),
     Workload('pipelined', '16 requests at a time, an answer of 192 bytes, 64 connections',
-             ('nest-event', 'floor-epoll', 'nginx-copy'), serve='constant',
+             ('nest-event', 'nest-uring', 'floor-epoll', 'nginx-copy'), serve='constant',
              load=('--depth', '16'),
              targets=(Target('nest-event', 'cost', 1 / 8, ('nginx-copy',)),)),
     close(),

@@ -17,7 +17,7 @@ import threading
 import time
 from . import scratch
 
-MODELS = ('script', 'process', 'prefork', 'thread', 'event')
+MODELS = ('script', 'process', 'prefork', 'thread', 'event', 'uring')
 SANITIZE = {'thread': 'thread'}     # others: address,undefined
 COMPILER = {'process': 'gcc'}       # others: clang, which takes half as long; so both compilers are used
 TIME = 300
@@ -135,7 +135,8 @@ class Builder:
         # The linker takes a file without a C suffix for an object file.
         self._compile(model, folder, [
             *flags, '-iquote', project, '-iquote', folder, '-o', made, os.path.join(project, 'rest.c'),
-            os.path.join(project, 'actions.c'), self._kept(key, shared), '-lm'])
+            os.path.join(project, 'actions.c'), self._kept(key, shared), '-lm',
+            *demanded(project, 'NEST_LDLIBS')])
 
     def _compile(self, model, folder, words):
         with self.processors:
@@ -168,12 +169,12 @@ class Builder:
                     os.remove(path)
 
 
-def demanded(project):
-    """The flags that a generated project's Makefile uses whatever CFLAGS contain."""
+def demanded(project, variable='NEST_FLAGS'):
+    """The flags that a generated project's Makefile uses whatever CFLAGS and LDLIBS contain."""
     with open(os.path.join(project, 'Makefile'), encoding='utf-8') as file:
-        found = re.search(r'^NEST_FLAGS = (.*)$', file.read(), re.M)
+        found = re.search(rf'^{variable} =(.*)$', file.read(), re.M)
     if found is None:
-        raise BuildError('the generated Makefile has no line NEST_FLAGS')
+        raise BuildError(f'the generated Makefile has no line {variable}')
     return found.group(1).split()
 
 

@@ -6,7 +6,7 @@ Must not know: how a cell works.
 import concurrent.futures
 import sys
 import time
-from . import client, process, script, sockets, timeouts, variants
+from . import client, process, rings, script, sockets, timeouts, variants
 from .build import BuildError
 
 WAITING = 12    # run in parallel, in addition to the others
@@ -80,6 +80,8 @@ class Suite:
             return [(model, 'skipped', 'a script has no configuration to read again')]
         if model != 'script' and 'sockets' in case.skips:
             return [(model, 'skipped', case.skips['sockets'])]
+        if model == 'uring' and not rings.available():
+            return [(model, 'skipped', 'this kernel gives no io_uring')]
         try:
             binary = self.builder.server(case, model)
         except BuildError as error:

@@ -184,6 +184,12 @@ static void config_file(void) {
     fclose(file);
 }
 
+/* The destination of a trace, and the time of day in a script: no options of the server. */
+static bool config_meant_for_others(const char *name) {
+    return strcmp(name, "TRACE") == 0 || strcmp(name, "TRACE_FD") == 0 ||
+           strcmp(name, "CLOCK") == 0;
+}
+
 static void config_environment(void) {
     /* NULL if start-up code has cleared it */
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
@@ -194,8 +200,8 @@ static void config_environment(void) {
         }
         size_t n = (size_t)(equal - *entry) - 5;
         nest_strlcpy(name, *entry + 5, n < sizeof name ? n + 1 : sizeof name);
-        if (strcmp(name, "TRACE") == 0 || strcmp(name, "TRACE_FD") == 0) {
-            continue; /* the destination of a trace, not an option of the server */
+        if (config_meant_for_others(name)) {
+            continue;
         }
         snprintf(place, sizeof place, "environment variable NEST_%s", name);
         config_set(place, name, equal + 1, true);

@@ -159,6 +159,7 @@ const char *nest_reason_text(nest_session *s) {
         [NEST_TIMEOUT] = "timed out",
         [NEST_SHUTDOWN] = "the server stops",
         [NEST_OVERLOAD] = "the server is overloaded",
+        [NEST_LIMIT] = "matching a message takes too many steps",
     };
     return s->reason < NEST_REASONS ? texts[s->reason] : "unknown";
 }

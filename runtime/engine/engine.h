@@ -7,6 +7,7 @@
 #define NEST_ENGINE_H
 
 #include "../channel/pool.h"
+#include "../service/backtracking/backtracking.h"
 
 /* An undecided match, by the product automaton or by standalone rules. Every rule in `rules` is
  * live and has read the first `fed` unread bytes. The rules are in ascending order. */
@@ -27,7 +28,13 @@ enum nest__clock {                   /* which limit s->until.deadline belongs to
                    NEST__CLOCK_READ,
                    NEST__CLOCK_WRITE
 };
-enum nest__verdict { NEST__DECIDED, NEST__NO_MATCH, NEST__UNDECIDED, NEST__OVERFLOWED };
+enum nest__verdict {
+    NEST__DECIDED,
+    NEST__NO_MATCH,
+    NEST__UNDECIDED,
+    NEST__OVERFLOWED,
+    NEST__EXCEEDED /* libpcre2 needs more than its limits */
+};
 
 /* The running action. It is on the stack of the action's fiber, so that it survives a wait. */
 struct nest__action {
@@ -83,6 +90,7 @@ struct nest__scratch {
     struct nest__threads lists[2];
     uint32_t path[NEST__PARTS];
     uint32_t marks[2][(size_t)NEST__NFA_STATES * NEST__PARTS];
+    struct nest__backtracker *backtracker; /* stays for as long as the worker */
 };
 enum {
     NEST__SPARE_WORK = 64,  /* work blocks that a worker keeps */

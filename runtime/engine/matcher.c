@@ -5,7 +5,8 @@
  *
  * Rules run side by side in one automaton, or each over the new bytes on its own. That is the same:
  * a rule's threads do not depend on the others, and nothing is decided before the bytes are used up
- * or no rule is live. */
+ * or no rule is live. Only early rules decide before, as soon as they accept: an automaton knows
+ * its own; those on their own run first, and the others only over the bytes up to there. */
 #include "engine.h"
 
 #include <string.h>
@@ -47,10 +48,11 @@ static uint16_t match_dfa(const struct nest__dfa *dfa, uint16_t state, const uin
     return state;
 }
 
-/* The same by a thread list; `kept` holds its `count` threads, and the new ones on return. */
+/* The same by a thread list; `kept` holds its `count` threads, and the new ones on return. An early
+ * rule is not live where it accepts. */
 static uint16_t match_threads(const struct nest__nfa *nfa, struct nest__scratch *scratch,
-                              uint16_t *kept, uint16_t count, const uint8_t *bytes, uint32_t from,
-                              uint32_t to, uint32_t *accepted) {
+                              uint16_t *kept, uint16_t count, bool early, const uint8_t *bytes,
+                              uint32_t from, uint32_t to, uint32_t *accepted) {
     unsigned now = 0;
     scratch->lists[now].count = count;
     memcpy(scratch->lists[now].states, kept, count * sizeof kept[0]);
@@ -72,6 +74,9 @@ static uint16_t match_threads(const struct nest__nfa *nfa, struct nest__scratch 
             if (nest__threads_add(scratch, nfa, (uint16_t)state->next, 1 - now, 0, i + 1,
                                   NEST__STOP_AT)) {
                 *accepted = i + 1;
+                if (early) {
+                    scratch->lists[1 - now].count = 0;
+                }
                 break;
             }
         }
@@ -81,23 +86,72 @@ static uint16_t match_threads(const struct nest__nfa *nfa, struct nest__scratch 
     return scratch->lists[now].count;
 }
 
-static void match_feed_standalone(struct nest__match *match, struct nest__scratch *scratch,
-                                  const uint8_t *p, uint32_t to) {
-    struct nest__run *run = &match->run;
+/* The first `to` bytes, from the first on; `whole`: nothing follows them. Whether the rule is live;
+ * *exceeded: a limit ends the connection. With `framing message` a match of what has come decides,
+ * whatever might follow. */
+static bool match_backtracking(struct nest__scratch *scratch, unsigned rule, const uint8_t *p,
+                               uint32_t to, bool whole, uint32_t *accepted, bool *exceeded) {
+    enum nest__backtracked result = nest__backtracking_match(&scratch->backtracker, rule, p, to,
+                                                             whole || NEST__MESSAGES, accepted);
+    if (NEST__MESSAGES && !whole && result == NEST__BACKTRACKED_NO) {
+        result = nest__backtracking_match(&scratch->backtracker, rule, p, to, false, accepted);
+    }
+    *exceeded = result == NEST__BACKTRACKED_EXCEEDED;
+    return result == NEST__BACKTRACKED_MORE;
+}
+
+/* Where an early rule has accepted; length 0: nowhere. */
+struct match_end {
+    uint16_t rule;
+    uint32_t length;
+};
+
+static bool match_accept(struct nest__run *run, uint16_t number, uint32_t accepted) {
+    if (accepted > run->best_n || (accepted == run->best_n && accepted > 0 && number < run->best)) {
+        run->best_n = accepted;
+        run->best = number;
+        return true;
+    }
+    return false;
+}
+
+/* The bytes up to `to` through the early rules, or through the others. The first acceptance of an
+ * early rule, of several the first written; nothing of the others, whose acceptances are recorded.
+ * `whole`: nothing follows these bytes. *exceeded is set if a rule exceeds a limit. */
+static struct match_end match_feed_standalone(struct nest__match *match,
+                                              struct nest__scratch *scratch, const uint8_t *p,
+                                              uint32_t to, bool early, bool whole, bool *exceeded) {
+    struct match_end end = {0, 0};
     unsigned live = 0;
     for (unsigned i = 0; i < match->live; i++) {
         uint16_t number = match->rules[i].rule;
         const struct nest__rule *rule = &nest__rules[number];
         uint16_t state = match->rules[i].state;
+        if (NEST__EARLY > 0 && rule->early != early) {
+            match->rules[live++] = match->rules[i];
+            continue;
+        }
         uint32_t accepted = 0;
-        state = rule->dfa != NULL
-                    ? match_dfa(rule->dfa, state, p, match->fed, to, &accepted)
-                    : match_threads(rule->nfa, scratch, match->threads + rule->threads, state, p,
-                                    match->fed, to, &accepted);
-        if (accepted > run->best_n ||
-            (accepted == run->best_n && accepted > 0 && number < run->best)) {
-            run->best_n = accepted;
-            run->best = number;
+        if (NEST__BACKTRACKING > 0 && rule->backtracking != NULL) {
+            bool over = false;
+            state = match_backtracking(scratch, number, p, to, whole, &accepted, &over);
+            *exceeded |= over;
+            if (over) {
+                return end;
+            }
+        } else if (rule->dfa != NULL) {
+            state = match_dfa(rule->dfa, state, p, match->fed, to, &accepted);
+        } else {
+            state = match_threads(rule->nfa, scratch, match->threads + rule->threads, state,
+                                  rule->early, p, match->fed, to, &accepted);
+        }
+        if (!early) {
+            bool best = match_accept(&match->run, number, accepted);
+            if (NEST__BACKTRACKING > 0 && best && rule->backtracking != NULL) {
+                nest__backtracking_ends(scratch->backtracker, number, match->run.tags);
+            }
+        } else if (accepted > 0 && (end.length == 0 || accepted < end.length)) {
+            end = (struct match_end){number, accepted};
         }
         if (state != 0) {
             match->rules[live].rule = number;
@@ -106,6 +160,7 @@ static void match_feed_standalone(struct nest__match *match, struct nest__scratc
         }
     }
     match->live = (uint16_t)live;
+    return end;
 }
 
 /* Inline, and straight where bytes have come: a short line feels a call or a jump more. */
@@ -116,20 +171,45 @@ static inline enum nest__verdict match_feed(struct nest__match *match,
     uint32_t most = nest__config.input_buffer;
     uint32_t from = match->fed, to = n < most ? n : most;
     struct nest__step step = {0, 0};
+    bool exceeded = false;
     if (__builtin_expect(from < to, 1)) {
-        step = nest__spec_run(run, states, last, p, p + from, p + to);
-        if (NEST__STANDALONE > 0) { /* behind it: of equals the first written wins */
-            run->best_n = (uint32_t)step.best_n;
+        struct match_end early = {0, 0};
+        uint32_t end = to;
+        if (NEST__EARLY > 0) {
             if (from == 0) {
+                nest__spec_active(states, last, &run->active);
                 match_begin_standalone(match, *p);
             }
-            match_feed_standalone(match, scratch, p, to);
+            early = match_feed_standalone(match, scratch, p, to, true, false, &exceeded);
+            end = early.length > 0 ? early.length : to;
+        }
+        step = nest__spec_run(run, states, last, p, p + from, p + end);
+        if (NEST__STANDALONE > 0) { /* behind it: of equals the first written wins */
+            run->best_n = (uint32_t)step.best_n;
+            if (NEST__EARLY == 0 && from == 0) {
+                match_begin_standalone(match, *p);
+            }
+            match_feed_standalone(match, scratch, p, end, false, eof && to < most, &exceeded);
+            if (exceeded) {
+                return NEST__EXCEEDED;
+            }
+            match_accept(run, early.rule, early.length);
             step.best_n = run->best_n;
+        }
+        if (early.length > 0) {
+            step.state = 0;
+            match->live = 0;
         }
         match->fed = to;
     } else if (to == 0) {
         return eof ? NEST__NO_MATCH : NEST__UNDECIDED;
     } else {
+        if (NEST__BACKTRACKING > 0 && eof && to < most) {
+            match_feed_standalone(match, scratch, p, to, false, true, &exceeded);
+            if (exceeded) {
+                return NEST__EXCEEDED;
+            }
+        }
         step = (struct nest__step){run->state, run->best_n};
     }
     run->best_n = (uint32_t)step.best_n;

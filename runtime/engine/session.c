@@ -170,6 +170,7 @@ static enum nest__verdict session_message(nest_session *s, struct nest__window *
     if (verdict != NEST__DECIDED) {
         session_end(s, window,
                     verdict == NEST__OVERFLOWED ? NEST_OVERFLOW
+                    : verdict == NEST__EXCEEDED ? NEST_LIMIT
                     : session_stuck(s)          ? NEST_STUCK
                     : n == 0                    ? NEST_EOF
                                                 : NEST_INPUT);
@@ -409,5 +410,5 @@ bool nest__unread(const nest_session *s) {
     /* Refused input is seldom all that was sent. An action whose read has expired expected more. */
     return (s->flags & (NEST__UNREAD | NEST__EXPIRED)) != 0 ||
            (s->c0.state & NEST__CHAN_MORE) != 0 || s->reason == NEST_INPUT ||
-           s->reason == NEST_OVERFLOW || s->reason == NEST_STUCK;
+           s->reason == NEST_OVERFLOW || s->reason == NEST_STUCK || s->reason == NEST_LIMIT;
 }

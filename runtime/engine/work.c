@@ -70,6 +70,10 @@ static struct nest__work *work_reserve(void) {
     return work;
 }
 
+int nest__worker_begin(struct nest__worker *worker) {
+    return nest__backtracking_begin(&worker->scratch.backtracker);
+}
+
 int nest__worker_reserve(struct nest__worker *worker) {
     worker->reserve = work_reserve();
     return worker->reserve == NULL ? -ENOMEM : 0;
@@ -195,6 +199,7 @@ void nest__worker_clear(struct nest__worker *worker) {
     if (worker->reserve != NULL) {
         work_free(worker->reserve);
     }
+    nest__backtracking_end(&worker->scratch.backtracker);
     memset(worker, 0, sizeof *worker);
 }
 

@@ -13,10 +13,13 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+enum { LISTENER_TRIES = 5, LISTENER_TRY_MS = 100 };
 
 struct nest__listener nest__listeners[NEST__LISTEN_MAX];
 unsigned nest__listener_count;
@@ -176,21 +179,31 @@ uint8_t nest__socket_kind(int fd, char *name, size_t size) {
     return any->sa_family == AF_INET ? NEST__TCP4 : NEST__TCP6;
 }
 
+/* A descriptor that listens, or -errno. */
+static int listener_at(const struct nest__endpoint *address, uint8_t *kind) {
+    const struct sockaddr *any = (const struct sockaddr *)(const void *)&address->socket;
+    *kind = address->kind;
+    if (address->kind == NEST__UNIX) {
+        return listener_unix(&address->socket.local, nest__listener_count);
+    }
+    int fd = listener_tcp(any, address->length, !address->everywhere);
+    if (address->everywhere &&
+        (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL || fd == -EPROTONOSUPPORT)) {
+        struct sockaddr_in four = {.sin_family = AF_INET,
+                                   .sin_port = address->socket.six.sin6_port};
+        *kind = NEST__TCP4; /* this system has no IPv6 */
+        fd = listener_tcp((const struct sockaddr *)(const void *)&four, sizeof four, false);
+    }
+    return fd;
+}
+
 static int listener_open_one(const struct nest__endpoint *address) {
     struct nest__listener *l = &nest__listeners[nest__listener_count];
-    const struct sockaddr *any = (const struct sockaddr *)(const void *)&address->socket;
-    l->kind = address->kind;
-    if (address->kind == NEST__UNIX) {
-        l->fd = listener_unix(&address->socket.local, nest__listener_count);
-    } else {
-        l->fd = listener_tcp(any, address->length, !address->everywhere);
-        if (address->everywhere &&
-            (l->fd == -EAFNOSUPPORT || l->fd == -EADDRNOTAVAIL || l->fd == -EPROTONOSUPPORT)) {
-            struct sockaddr_in four = {.sin_family = AF_INET,
-                                       .sin_port = address->socket.six.sin6_port};
-            l->kind = NEST__TCP4; /* this system has no IPv6 */
-            l->fd = listener_tcp((const struct sockaddr *)(const void *)&four, sizeof four, false);
-        }
+    l->fd = listener_at(address, &l->kind);
+    /* The kernel frees the address of a server that was killed a moment after its end. */
+    for (int tries = 0; l->fd == -EADDRINUSE && tries < LISTENER_TRIES; tries++) {
+        (void)poll(NULL, 0, LISTENER_TRY_MS);
+        l->fd = listener_at(address, &l->kind);
     }
     if (l->fd < 0) {
         return listener_complain(address->name, -l->fd);

@@ -41,9 +41,13 @@ static nest_session *loop_of_session(const struct nest__completion *done) {
         return NULL;
     case NEST__OP_SEND:
         if (waits) {
-            return nest__wait_again(s);
+            return done->result < 0 ? nest__wait_over(s, (int)done->result) : nest__wait_again(s);
         }
-        nest__visit_move(s, chan);
+        if (done->result < 0) {
+            nest__visit_tell(s, chan, NEST__EVENT_RESET);
+        } else {
+            nest__visit_move(s, chan);
+        }
         return NULL;
     case NEST__OP_WATCH:
         return nest__wait_over(s, (int)done->result);

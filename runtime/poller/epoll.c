@@ -5,19 +5,14 @@
  *
  * Level-triggered: what is left is reported again, so nothing is remembered here. A channel is in
  * the set for input or for output, never both, and no call is made to cancel: a channel that awaits
- * nothing any more is changed only when something is reported for it. The timer is a timerfd, so
- * that epoll_wait needs no time of its own. */
+ * nothing any more is changed only when something is reported for it. */
 #include "../channel/channel.h"
-#include "../loop/share.h"
-#include "../platform/platform.h"
 #include "direct.h"
 #include "system.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 enum { EPOLL_EVENTS = 256 };
 /* nest__chan.io: EPOLLIN, EPOLLOUT, or one of: */
@@ -29,34 +24,11 @@ _Static_assert(((int)EPOLLIN | (int)EPOLLOUT) < (int)EPOLL_QUIET,
                "nest__chan.io holds what is armed");
 
 static struct {
-    int fd, timer;
+    int fd;
     int next, count; /* of events */
     struct epoll_event events[EPOLL_EVENTS];
     uint64_t always; /* the name of the channel that cannot be polled, and is ready; 0: none */
-    uint32_t now;    /* of this step, if timed */
-    bool timed;
 } epoll;
-
-/* -- time */
-
-uint32_t nest__clock(void) {
-    epoll.now = (uint32_t)nest__clock_ms();
-    epoll.timed = true;
-    return epoll.now;
-}
-
-uint32_t nest__now(void) {
-    return epoll.timed ? epoll.now : nest__clock();
-}
-
-void nest__poller_alarm(uint32_t due) {
-    int32_t left = (int32_t)(due - nest__now());
-    struct itimerspec at = {.it_value = {.tv_nsec = 1}}; /* 0 would be never */
-    if (left > 0) {
-        at.it_value = (struct timespec){left / 1000, left % 1000 * 1000000L};
-    }
-    (void)timerfd_settime(epoll.timer, 0, &at, NULL); /* cannot fail: the values are in range */
-}
 
 /* -- the set */
 
@@ -157,10 +129,6 @@ int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64
     return nest__direct_send_file(chan, fd, at, n);
 }
 
-uint32_t nest__lease(void) {
-    return sizeof nest__direct_buffer;
-}
-
 /* -- listeners */
 
 int nest__poller_arm(bool on) {
@@ -213,10 +181,7 @@ static bool epoll_completed(const struct epoll_event *event, struct nest__comple
         return epoll_ready(event, done);
     }
     done->name = event->data.u64;
-    done->result = 0;
-    if (nest__name_operation(done->name) == NEST__OP_SIGNAL) {
-        done->result = nest__signals_take();
-    }
+    done->result = nest__source_result(nest__name_operation(done->name));
     return true;
 }
 
@@ -235,7 +200,7 @@ bool nest__poller_next(struct nest__completion *done) {
 }
 
 void nest__poller_step(void) {
-    epoll.timed = false;
+    nest__clock_step();
 }
 
 void nest__poller_sleep(bool look) {
@@ -251,48 +216,29 @@ bool nest__poller_crowded(void) {
     return epoll.count > 1;
 }
 
-bool nest__poller_over(bool idle) {
-    return idle;
+/* -- the beginning */
+
+int nest__poller_prepare(uint32_t *most) {
+    return nest__system_prepare(most);
 }
 
-int nest__poller_status(void) {
+unsigned nest__poller_needs(struct nest__need needs[]) {
+    (void)needs;
     return 0;
 }
 
-/* -- the beginning */
-
-uint32_t nest__poller_prepare(void) {
-    return nest__system_prepare();
-}
-
-bool nest__poller_listens(void) {
-    return nest__listener_count > 0;
-}
-
 int nest__poller_start(void) {
-    int error, signals = -1;
+    struct nest__source sources[NEST__SOURCES];
+    unsigned n;
+    int error = nest__system_start(sources, &n);
     epoll.fd = epoll_create1(EPOLL_CLOEXEC);
-    epoll.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (epoll.fd == -1 || epoll.timer == -1) {
+    if (epoll.fd == -1) {
         return -errno;
     }
-    if ((error = nest__system_start(&signals)) < 0 ||
-        (error = epoll_set(EPOLL_CTL_ADD, signals, EPOLLIN,
-                           nest__name_of_loop(NEST__OP_SIGNAL, 0))) < 0 ||
-        (error = epoll_set(EPOLL_CTL_ADD, epoll.timer, EPOLLIN | EPOLLET,
-                           nest__name_of_loop(NEST__OP_ALARM, 0))) < 0) {
-        return error;
+    for (unsigned i = 0; error == 0 && i < n; i++) { /* the timer is never read */
+        uint32_t edge = sources[i].operation == NEST__OP_ALARM ? (uint32_t)EPOLLET : 0;
+        error = epoll_set(EPOLL_CTL_ADD, sources[i].fd, EPOLLIN | edge,
+                          nest__name_of_loop(sources[i].operation, 0));
     }
-    int helpers = nest__helpers_fd(), mailbox = nest__on_mailbox(), share = nest__share_fd();
-    if (share != -1 && (error = epoll_set(EPOLL_CTL_ADD, share, EPOLLIN,
-                                          nest__name_of_loop(NEST__OP_SHARE, 0))) < 0) {
-        return error;
-    }
-    if (helpers != -1 && (error = epoll_set(EPOLL_CTL_ADD, helpers, EPOLLIN,
-                                            nest__name_of_loop(NEST__OP_WAKE, 0))) < 0) {
-        return error;
-    }
-    return mailbox == 0
-               ? 0
-               : epoll_set(EPOLL_CTL_ADD, mailbox, EPOLLIN, nest__name_of_loop(NEST__OP_MAIL, 0));
+    return error;
 }

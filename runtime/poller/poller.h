@@ -111,9 +111,11 @@ struct nest__completion {
 
 /* -- a poller supplies. It also supplies nest__push, nest__send_file, nest__now, nest__clock and
  * nest__lease (seam.h). */
-/* Called before clients can connect. Returns how many sessions there can be at once; 0 after a
- * message that says why the server cannot start. */
-uint32_t nest__poller_prepare(void);
+/* Called before clients can connect: how many sessions there can be at once. 0, or -errno after a
+ * message that says why the server cannot start; -EOPNOTSUPP: the system lacks what it needs. */
+int nest__poller_prepare(uint32_t *most);
+/* Lists the memory that a client can need in the poller. Returns how many. */
+unsigned nest__poller_needs(struct nest__need needs[]);
 int nest__poller_start(void);    /* 0, or -errno */
 bool nest__poller_listens(void); /* false: one connection was passed on, there are no listeners */
 /* Called at the start of a step: no window is lent any more, and nest__now reads the clock again.

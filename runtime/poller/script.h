@@ -12,7 +12,7 @@
 #include "poller.h"
 
 enum {
-    SCRIPT_CLIENTS = 65536,         /* at once */
+    SCRIPT_CLIENTS = 1 << 17,       /* at once */
     SCRIPT_CONVERSATIONS = 1 << 21, /* ever; more than SCRIPT_CLIENTS need the command `clients` */
     SCRIPT_NUMBERS = 2 * SCRIPT_CONVERSATIONS, /* the upper half: those that the server begins */
 };

@@ -309,10 +309,15 @@ void nest__poller_sleep(bool look) {
 /* -- the beginning, and the end */
 
 /* Services keep something for each of maxClients: a script's limit is another. */
-uint32_t nest__poller_prepare(void) {
-    nest__config.max_clients = SCRIPT_CLIENTS;
+int nest__poller_prepare(uint32_t *most) {
+    nest__config.max_clients = *most = SCRIPT_CLIENTS;
     (void)nest__on_spare(UINT64_MAX);
-    return SCRIPT_CLIENTS;
+    return 0;
+}
+
+unsigned nest__poller_needs(struct nest__need needs[]) {
+    (void)needs;
+    return 0;
 }
 
 int nest__poller_start(void) {

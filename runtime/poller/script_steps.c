@@ -69,7 +69,7 @@ static void steps_open(uint32_t who) {
     } else if (who != script_opened + 1) {
         steps_refuse("conversations are numbered 1, 2, 3, ... in the order of open");
     } else if (who > (steps.again ? SCRIPT_CONVERSATIONS : SCRIPT_CLIENTS)) {
-        steps_refuse("a script has at most 65536 conversations, 2097152 with `clients`");
+        steps_refuse("a script has at most 131072 conversations, 2097152 with `clients`");
     } else if (script_client_make(who) == NULL) {
         steps_refuse("no memory for this conversation");
     } else {
@@ -79,7 +79,7 @@ static void steps_open(uint32_t who) {
 
 static void steps_clients(uint32_t most) {
     if (script_opened > 0 || most > SCRIPT_CLIENTS) {
-        steps_refuse("`clients` stands before the first open, with at most 65536");
+        steps_refuse("`clients` stands before the first open, with at most 131072");
         return;
     }
     nest__slots_limit(most);

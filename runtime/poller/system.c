@@ -5,11 +5,12 @@
  * done with a signal, nor how bytes move. */
 #include "system.h"
 #include "../channel/channel.h"
+#include "../loop/share.h"
 #include "../loop/slots.h"
 #include "../platform/platform.h"
 #include "../workers/dispatchers.h"
 #include "../workers/supervisor.h"
-#include "poller.h"
+#include "direct.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,16 +25,17 @@ static struct {
     pid_t self;
 } own;
 
-uint32_t nest__system_prepare(void) {
+int nest__system_prepare(uint32_t *most_clients) {
     uint64_t files = 4 * (uint64_t)nest__config.helpers; /* that they have open in passing */
     uint64_t fixed = SYSTEM_DESCRIPTORS + nest__dispatchers_most() + files,
              clients = nest__config.max_clients;
     uint64_t need = clients * nest__session_descriptors(false) + fixed;
     uint64_t most = clients * nest__session_descriptors(true) + fixed;
     if (nest__descriptors_budget(need, most + nest__on_spare(nest__descriptors_beyond(need))) < 0) {
-        return 0;
+        return -EMFILE;
     }
-    return nest__config.max_clients;
+    *most_clients = nest__config.max_clients;
+    return 0;
 }
 
 /* A handler, not a blocked signal: programs that actions start would inherit the block. */
@@ -70,8 +72,11 @@ static int system_hear(void) {
     return sigprocmask(SIG_UNBLOCK, &mine, NULL) == -1 ? -errno : 0;
 }
 
-int64_t nest__signals_take(void) {
+int64_t nest__source_result(enum nest__operation operation) {
     uint64_t count;
+    if (operation != NEST__OP_SIGNAL) {
+        return 0;
+    }
     return read(own.signals, &count, sizeof count) == sizeof count ? (int64_t)count : 0;
 }
 
@@ -86,14 +91,54 @@ static void system_forked(void) {
     }
 }
 
-int nest__system_start(int *signals) {
-    int error = system_hear();
-    *signals = own.signals;
+int nest__system_start(struct nest__source sources[NEST__SOURCES], unsigned *n) {
+    int timer = -1, error = nest__clock_start(&timer);
+    if (error == 0) {
+        error = system_hear();
+    }
     if (error == 0) {
         error = nest__helpers_prepare();
     }
     if (error == 0) {
         error = nest__listen_nonblocking();
     }
-    return error == 0 ? -pthread_atfork(NULL, NULL, system_forked) : error;
+    if (error == 0) {
+        error = -pthread_atfork(NULL, NULL, system_forked);
+    }
+    if (error < 0) {
+        return error;
+    }
+    int mailbox = nest__on_mailbox(); /* 0: there is none */
+    const struct nest__source all[NEST__SOURCES] = {
+        {own.signals, NEST__OP_SIGNAL},
+        {timer, NEST__OP_ALARM},
+        {nest__share_fd(), NEST__OP_SHARE},
+        {nest__helpers_fd(), NEST__OP_WAKE},
+        {mailbox == 0 ? -1 : mailbox, NEST__OP_MAIL},
+    };
+    *n = 0;
+    for (unsigned i = 0; i < NEST__SOURCES; i++) {
+        if (all[i].fd != -1) {
+            sources[(*n)++] = all[i];
+        }
+    }
+    return 0;
+}
+
+/* -- the same for every poller of real descriptors */
+
+uint32_t nest__lease(void) {
+    return sizeof nest__direct_buffer;
+}
+
+bool nest__poller_listens(void) {
+    return nest__listener_count > 0;
+}
+
+bool nest__poller_over(bool idle) {
+    return idle;
+}
+
+int nest__poller_status(void) {
+    return 0;
 }

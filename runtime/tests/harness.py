@@ -9,6 +9,9 @@ import sys
 import time
 
 ESCAPES = {ord("\r"): "\\r", ord("\n"): "\\n", ord("\t"): "\\t", ord("\\"): "\\\\", ord('"'): '\\"'}
+# Of the table of models (crates/nest-machine/src/models.rs): pollers, and workers.
+MODELS = [("blocking", "process"), ("blocking", "prefork"), ("blocking", "thread"), ("epoll", "loops"),
+          ("uring", "loops"), ("script", "loops")]
 failures = 0
 if os.geteuid() == 0:
     os.environ.setdefault("NEST_USER", "root")  # else servers would warn that they are root

@@ -14,6 +14,7 @@ import time
 from harness import runtime_list
 
 HERE = pathlib.Path(__file__).parent / "sample"
+LOOPS = ("epoll", "uring")  # pollers of loops; other models are named by their workers
 BYE = b"bye: closed by the server\r\n"
 
 
@@ -23,7 +24,7 @@ def build(folder, model, options, more=None, actions="crash.c", features=()):
     tables = folder / "tables.h"
     tables.write_bytes(subprocess.check_output([sys.executable, HERE / "tables.py"]))
     exe = folder / "-".join(["sample", model, *features, *([more] if more else [])])
-    server = ["epoll", "loops"] if model == "epoll" else ["blocking", model]
+    server = [model, "loops"] if model in LOOPS else ["blocking", model]
     features = ["keep", "timeout", *features, *([more] if more else [])]
     words = [word for name in features for word in ("--with", name)]
     if more == "mailbox":

@@ -8,14 +8,13 @@ import os
 import subprocess
 import sys
 
-from harness import check, finish, runtime_list
+from harness import MODELS, check, finish, runtime_list
 
-MODELS = [("blocking", "process"), ("blocking", "prefork"), ("blocking", "thread"), ("epoll", "loops"), ("script", "loops")]
 OPTIONAL = ("service/", "mailbox")  # parts that only some servers have, beginnings of their names
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [f"-DNEST__{name}=1" for name in ("RULES", "CONDITIONS", "TAGS", "REGISTERS", "PARTS", "THREAD_WORDS",
-                                          "NFA_STATES", "LOG_REQUESTS", "PIPES", "TIMERS")]
-SIZES += ["-DNEST__STANDALONE=0", "-DNEST__MESSAGES=0"]
+                                          "NFA_STATES", "LOG_REQUESTS", "PIPES", "FALLBACK", "TIMERS")]
+SIZES += ["-DNEST__STANDALONE=0", "-DNEST__EARLY=0", "-DNEST__MESSAGES=0"]
 
 
 def defined(build, compiler, name, text):

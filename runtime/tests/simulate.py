@@ -94,15 +94,22 @@ def many(folder, arguments):
     return sum(plan[4] for plan in plans) * arguments.conversations, failures
 
 
+def stale():
+    """What is wrong with the list of bugs: those whose text is not in the runtime exactly once."""
+    for name, path, old, *_ in mutations.MUTATIONS:
+        with open(f"{RUNTIME}/{path}") as file:
+            count = file.read().count(old)
+        if count != 1:
+            yield f"mutation {name}: its text is {count} times in {path}, not once"
+
+
 def plant(folder, mutation):
-    """A copy of the runtime with one bug; an error if it does not apply exactly once."""
+    """A copy of the runtime with one bug."""
     name, path, old, new = mutation[:4]
     copy = os.path.join(folder, name)
     shutil.copytree(RUNTIME, copy, ignore=shutil.ignore_patterns("build", "*.py", "sample"))
     with open(f"{copy}/{path}") as file:
         text = file.read()
-    if text.count(old) != 1:
-        raise ValueError(f"mutation {name}: its text is {text.count(old)} times in {path}, not once")
     with open(f"{copy}/{path}", "w") as file:
         file.write(text.replace(old, new))
     return copy
@@ -162,6 +169,8 @@ def main():
                 [program, "--seed", str(arguments.seed), "--conversations",
                  str(arguments.conversations), *(["-v"] if arguments.verbose else [])]).returncode)
         if arguments.mutations is not None or arguments.few:
+            if wrong := list(stale()):
+                sys.exit("\n".join(wrong))
             arguments.lives, arguments.first = arguments.lives or SEARCH, arguments.first or 1
             chosen = [m for m in mutations.MUTATIONS if m[0] in (arguments.mutations or [m[0]])]
             if arguments.few:

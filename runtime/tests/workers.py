@@ -21,7 +21,7 @@ import time
 
 from channels import channels
 from harness import settled
-from sample_server import BYE, Server, alive, ask, build, line, rest, unix
+from sample_server import BYE, LOOPS, Server, alive, ask, build, line, rest, unix
 from mail import mail, no_mail
 from service_process import leave_root, no_service_process, service_processes
 
@@ -291,7 +291,7 @@ def held_up(exe, model):
     """Bytes that came in time win against it, however late they are seen, and however many they are.
 
     More clients than one call tells of; those who serve ring for a deadline that has moved on."""
-    clients = 600 if model == "epoll" else 8
+    clients = 600 if model in LOOPS else 8
     server = Server(exe, f"maxClients={clients}", "idleTimeout=3s")
     begin = time.monotonic()
     everybody = [server.connect() for _ in range(clients)]
@@ -411,7 +411,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cc", default="gcc")
     parser.add_argument("--sanitize")
-    parser.add_argument("--model", nargs="+", default=["process", "prefork", "thread", "epoll"])
+    parser.add_argument("--model", nargs="+", default=["process", "prefork", "thread", *LOOPS])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -435,7 +435,7 @@ def main():
                 crashes(exe, model)
                 numbers(exe, model)
                 backs_off(exe, model)
-            if model != "epoll" and not options.sanitize:
+            if model not in LOOPS and not options.sanitize:
                 costs(exe, model, folder)
             print(f"worker models: {model}: all is well", flush=True)
         empty = folder / "empty"

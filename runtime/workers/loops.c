@@ -42,7 +42,7 @@ static void *loops_map(size_t size) {
 
 unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]) {
     needs[0] = (struct nest__need){"stack of an action", NULL, NEST__STACK_SIZE, 0};
-    return 1;
+    return 1 + nest__poller_needs(needs + 1);
 }
 
 uint32_t nest__worker_threads(void) {
@@ -54,9 +54,10 @@ uint32_t nest__worker_processes(void) {
 }
 
 int nest__workers_prepare(void) {
-    uint32_t most = nest__poller_prepare();
-    if (most == 0) {
-        return -EMFILE;
+    uint32_t most;
+    int error = nest__poller_prepare(&most);
+    if (error < 0) {
+        return error;
     }
     if (nest__dispatchers_prepare() != 0) {
         return -ENOMEM;
@@ -66,7 +67,7 @@ int nest__workers_prepare(void) {
     loops_worker = loops_map(sizeof *loops_worker);
     loops_vars = loops_stride > SIZE_MAX / most ? NULL : loops_map(most * loops_stride);
     if (slab == NULL || loops_worker == NULL || loops_vars == NULL ||
-        nest__worker_reserve(loops_worker) < 0) {
+        nest__worker_reserve(loops_worker) < 0 || nest__worker_begin(loops_worker) < 0) {
         nest__say("cannot start: no memory for %u clients with %zu bytes of variables each; lower "
                   "maxClients",
                   (unsigned)most, nest__spec_vars_size);

@@ -1,9 +1,9 @@
 /* share.c: how the loops of a server share its clients.
  *
  * Called by loop/ in workers, and by dispatchers.c. Every loop has a count of its clients in its
- * own report, which only it and the supervisor can write to; the others read it and bound it. So no
- * loop can be stopped by another one's death in the middle of a change, and what one loop spoils is
- * right again when it counts the next time.
+ * own report, which only it and the supervisor can write to; the others read it and bound it, and
+ * leave out a report that has been written over. So no loop can be stopped by another one's death
+ * in the middle of a change, nor by what another one has spoiled. Its own count it knows by itself.
  *
  * A loop counts a client before it takes it, and then adds up all counts. Of several loops that
  * count at the same time, the last one sees all others, so there are never more than maxClients;
@@ -38,6 +38,7 @@ static struct {
     int *wakes;               /* eventfds, by worker */
     struct share_report *own; /* NULL: this process has no supervisor */
     uint32_t worker, clients;
+    bool serves;  /* it takes part: it does not end when its last client has left */
     bool yields;  /* it rests because others have fewer clients */
     bool insists; /* it has rested, and takes the next client in any case */
 } share;
@@ -68,6 +69,7 @@ uint32_t nest__share_most(void) {
 void nest__share_begin(uint32_t worker) {
     share.worker = worker;
     share.own = share_of(worker);
+    share.serves = true;
     atomic_store(&share.own->serves, 1);
 }
 
@@ -79,18 +81,25 @@ struct share_sum {
 };
 
 static uint32_t share_count(const struct share_report *report) {
-    uint32_t clients = atomic_load(&report->clients);
+    uint32_t clients = nest__report_sound(&report->report) ? atomic_load(&report->clients) : 0;
     return clients < nest__config.max_clients ? clients : nest__config.max_clients;
 }
 
-static struct share_sum share_sum(void) {
-    struct share_sum sum = {0, 0};
+/* `clients`: of this loop. */
+static struct share_sum share_sum_with(uint32_t clients) {
+    struct share_sum sum = {clients, share.serves};
     for (uint32_t worker = 0; worker < share.most; worker++) {
         const struct share_report *report = share_of(worker);
-        sum.clients += share_count(report);
-        sum.loops += atomic_load(&report->serves) != 0;
+        if (report != share.own) {
+            sum.clients += share_count(report);
+            sum.loops += nest__report_sound(&report->report) && atomic_load(&report->serves) != 0;
+        }
     }
     return sum;
+}
+
+static struct share_sum share_sum(void) {
+    return share_sum_with(share.clients);
 }
 
 static bool share_is_full(const struct share_sum *sum) {
@@ -141,7 +150,7 @@ bool nest__share_take(void) {
         return false;
     }
     atomic_store(&share.own->clients, share.clients + 1);
-    bool fits = share_sum().clients <= nest__config.max_clients;
+    bool fits = share_sum_with(share.clients + 1).clients <= nest__config.max_clients;
     if (fits) {
         share.clients++;
         share.insists = false;
@@ -205,6 +214,7 @@ bool nest__share_reload(void) {
         return true;
     }
     bool stays = share.worker < nest__dispatchers();
+    share.serves = stays;
     atomic_store(&share.own->serves, stays);
     share_wake_others();
     return stays;

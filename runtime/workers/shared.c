@@ -117,11 +117,14 @@ static bool shared_sane(uint64_t count) {
     return count < UINT64_C(1) << 48;
 }
 
+bool nest__report_sound(const struct nest__report *report) {
+    return report->guard == NEST__GUARD && report->guard_behind == NEST__GUARD;
+}
+
 struct nest__told nest__report_read(uint32_t worker) {
     const struct nest__report *report = nest__report_page(worker);
     struct nest__told told = {.cut = atomic_load(&report->cut), .lost = atomic_load(&report->lost)};
-    bool sane = report->guard == NEST__GUARD && report->guard_behind == NEST__GUARD &&
-                shared_sane(told.cut) && shared_sane(told.lost);
+    bool sane = nest__report_sound(report) && shared_sane(told.cut) && shared_sane(told.lost);
     for (int reason = 0; reason < NEST_REASONS; reason++) {
         told.ended[reason] = atomic_load(&report->ended[reason]);
         sane = sane && shared_sane(told.ended[reason]);

@@ -53,6 +53,8 @@ struct nest__told nest__report_read(uint32_t worker);
 extern void *nest__orders_page;           /* NULL without a supervisor */
 void nest__lost_add(void);                /* a connection is lost, and its worker serves others */
 void *nest__report_page(uint32_t worker); /* others may read it, and must expect anything */
+/* False: it has been written over, or there is no such worker yet. */
+bool nest__report_sound(const struct nest__report *);
 /* -- a child of the supervisor */
 void nest__shared_seal(void); /* first thing in its process: it cannot write to what is shared */
 /* -- a worker, then: it counts from zero, and into its report, which it can write to. */

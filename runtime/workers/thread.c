@@ -202,6 +202,7 @@ static void *thread_main(void *argument) {
     thread_self = slot;
     nest__crash_enter();
     thread_warm();
+    (void)nest__worker_begin(slot->worker);
     pthread_cleanup_push(thread_lost, argument);
     thread_clients(slot);
     pthread_cleanup_pop(0);

@@ -48,7 +48,8 @@ int nest__worker_prepare(void) {
     worker_vars = nest__spec_vars_size > 0 ? calloc(1, nest__spec_vars_size) : NULL;
     worker_buffer = malloc(nest__receive_capacity());
     return (void *)worker_own == MAP_FAILED || worker_buffer == NULL ||
-                   (nest__spec_vars_size > 0 && worker_vars == NULL)
+                   (nest__spec_vars_size > 0 && worker_vars == NULL) ||
+                   nest__worker_begin(worker_own) < 0
                ? -ENOMEM
                : 0;
 }

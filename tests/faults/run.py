@@ -39,7 +39,7 @@ LEAVE = 20                  # seconds for what an attack held to be given back
 DISK = '4m'
 REACHED = {'memory': r'Cannot allocate memory|Resource temporarily unavailable|[1-9]\d* gone',  # what a server says
            'descriptors': 'Too many open files'}
-LITTLE = {'thread': 64 << 10, 'event': 512 << 10}   # bytes; the attackers want several times as much
+LITTLE = {'thread': 64 << 10, 'event': 512 << 10, 'uring': 512 << 10}   # bytes; the attackers want several times as much
 
 
 class Fault:
@@ -53,7 +53,7 @@ class Fault:
 
 def faults(model):
     """All for a model; counts are what its kind can hold."""
-    many = {'thread': 1000, 'event': 10_000}.get(model, 200)
+    many = {'thread': 1000, 'event': 10_000, 'uring': 10_000}.get(model, 200)
     some = 100 if model in ONE_CLIENT else 200
     room = many + 64
     roomy = (f'maxClients={room}',)

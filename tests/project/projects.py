@@ -17,10 +17,12 @@ STRICT = '-Wall -Wextra -Wpedantic -Werror'
 SANITIZE = '-fsanitize=address,undefined -fno-sanitize-recover=all'
 # What makes a model: a server has its own, and nobody else's.
 PROCESSES = {'workers/process.c', 'workers/worker.c', 'workers/wake.c', 'blocking/blocking.c', 'blocking/watch.c'}
+LOOPS = {'workers/loops.c', 'workers/dispatchers.c', 'workers/share.c', 'loop/wheel.c'}
 OF_MODELS = {'process': PROCESSES | {'workers/spares.c'},
              'prefork': PROCESSES | {'workers/prefork.c'},
              'thread': {'workers/thread.c', 'workers/threads.c', 'workers/one.c', 'blocking/blocking.c', 'blocking/watch.c'},
-             'event': {'workers/loops.c', 'workers/dispatchers.c', 'workers/share.c', 'poller/epoll.c', 'loop/wheel.c'},
+             'event': LOOPS | {'poller/epoll.c'},
+             'uring': LOOPS | {'poller/uring.c', 'poller/ring.c'},
              'script': {'workers/loops.c', 'poller/script.c', 'poller/script_jobs.c', 'loop/wheel.c'}}
 _CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 

@@ -8,7 +8,12 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SOCKET_MODELS = ('process', 'prefork', 'thread', 'event')
+sys.path.append(os.path.join(ROOT, 'conformance'))
+from runner import rings                                            # noqa: E402
+
+SOCKET_MODELS = ('process', 'prefork', 'thread', 'event', *(['uring'] if rings.available() else []))
+if not rings.available():
+    print('uring: not tested, because this kernel gives no io_uring', file=sys.stderr)
 MODELS = SOCKET_MODELS + ('script',)
 ONE_CLIENT = ('process', 'prefork')     # a process serves one client at a time
 TIME = 300

@@ -16,7 +16,7 @@ pub fn demo(model: &str) -> Outcome {
     let pages = crate::book::render(&book)?;
     let port = port()?;
     // Built here, so that the instructions below are true when they are read.
-    let others: Vec<&str> = ["event", "thread", "prefork", "process"]
+    let others: Vec<&str> = ["event", "uring", "thread", "prefork", "process"]
         .into_iter()
         .filter(|other| *other != model)
         .collect();

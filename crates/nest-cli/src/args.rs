@@ -122,6 +122,15 @@ pub enum Command {
         specification, or in cases/ or tests/ below it.\n\n\
         Exit status: 0 all tests passed, 1 a test failed or the coverage is too low, 2 wrong usage")]
     Test(Test),
+    /// Run a server that needs no change behind filters
+    ///
+    /// The filters accept the clients in place of the server, so that clients that only wait cost it nothing.
+    #[command(
+        after_help = "Example:\n  nest condition --filter request,timeout=5s -- nginx -g 'daemon off;'\n\n\
+        Each filter has a manual page, such as cc-request(8); cc-condition(8) has the details.\n\n\
+        Exit status: that of the server; 2 wrong usage, 69 the kernel cannot do it"
+    )]
+    Condition(Condition),
     /// Explain a diagnostic code
     #[command(
         after_help = "Example:\n  nest explain E0301\n  nest explain            lists all codes"
@@ -380,6 +389,29 @@ pub struct Test {
     pub keep: bool,
     #[command(flatten)]
     pub link: Link,
+}
+
+/// `nest condition`.
+#[derive(Debug, Args)]
+pub struct Condition {
+    /// A filter; the first one accepts the clients. Give the option once for each filter
+    #[arg(long = "filter", value_name = "NAME[,key=value]", required = true)]
+    pub filters: Vec<String>,
+    /// How many connections may wait until the server accepts them [default: 8]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub ready: Option<u16>,
+    /// Say after SECONDS that the server does not listen [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86400))]
+    pub wait: Option<u32>,
+    /// Also answer when the server asks for the address and options of its socket
+    #[arg(long)]
+    pub options: bool,
+    /// Show counters and accept commands on a Unix socket
+    #[arg(long, value_name = "SOCKET")]
+    pub state: Option<String>,
+    /// The server and its arguments
+    #[arg(last = true, required = true, value_name = "SERVER")]
+    pub server: Vec<std::ffi::OsString>,
 }
 
 /// `nest explain`.

@@ -86,6 +86,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
         name: machine.name.clone(),
         files,
         places,
+        libraries: nest_emit::libraries(&machine),
         compiler: Compiler::new(&cc)?.without_others(),
     };
     let folder = tempfile::Builder::new()

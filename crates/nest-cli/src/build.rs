@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use nest_emit::{OutFile, Places};
+use nest_emit::{Library, OutFile, Places};
 use nest_machine::{MODELS, Machine};
 
 use crate::args::{ALL_MODELS, Build, Cc, Spec};
@@ -35,6 +35,8 @@ pub struct Prepared {
     pub files: Vec<OutFile>,
     /// The positions of the specification's C code in the generated files.
     pub places: Places,
+    /// Linked besides libc.
+    pub libraries: &'static [Library],
     pub compiler: Compiler,
 }
 
@@ -132,6 +134,7 @@ impl Recipe<'_> {
             name,
             files,
             places,
+            libraries: nest_emit::libraries(compiled),
             compiler,
         }
     }
@@ -149,6 +152,7 @@ impl Recipe<'_> {
             beside: &beside,
             more: self.more,
             places: &prepared.places,
+            libraries: prepared.libraries,
         };
         let made = project.path().join("server");
         let used = prepared.compiler.build(&units, &made)?;

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use nest_emit::Places;
+use nest_emit::{Library, Places};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::args::{Cc, Sanitize};
@@ -45,6 +45,8 @@ pub struct Units<'a> {
     pub more: &'a [PathBuf],
     /// The positions of the specification's C code.
     pub places: &'a Places,
+    /// Linked besides libc.
+    pub libraries: &'static [Library],
 }
 
 impl Compiler {
@@ -174,6 +176,7 @@ impl Compiler {
             results.extend(finish(started?)?);
         }
         drop(progress);
+        self.require(units, &results)?;
         self.judge(&results, units.places)?;
         let mut link = self.command();
         link.args(&self.flags)
@@ -181,8 +184,10 @@ impl Compiler {
             .arg("-o")
             .arg(output)
             .args(&objects)
+            .args(units.libraries.iter().map(|l| format!("-l{}", l.name)))
             .args(&self.libraries);
         let linked = finish(vec![self.start(&mut link)?])?;
+        self.require(units, &linked)?;
         self.judge(&linked, units.places)?;
         let mut used = Vec::new();
         for object in &objects {
@@ -196,6 +201,47 @@ impl Compiler {
         used.sort();
         used.dedup();
         Ok(used)
+    }
+
+    /// If a compiler failed because a library or its header is not installed, says so instead of
+    /// the compiler.
+    fn require(&self, units: &Units, results: &[Output]) -> Result<(), Failure> {
+        if results.iter().all(|result| result.status.success()) {
+            return Ok(());
+        }
+        for library in units.libraries {
+            let main = "int main(void) { return 0; }\n";
+            let missing = if !self.links(main, None)? {
+                continue; // it is the compiler that does not work
+            } else if !self.links(&format!("{}{main}", library.include), None)? {
+                library.header.to_string()
+            } else if !self.links(main, Some(library))? {
+                format!("the library {}", library.name)
+            } else {
+                continue;
+            };
+            return Err(Failure::new(format!(
+                "{} needs {missing}, which is missing; install {} (in Debian), or say where it is \
+                 with -I and -L",
+                library.option, library.package
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether a program can be compiled and linked.
+    fn links(&self, source: &str, library: Option<&Library>) -> Result<bool, Failure> {
+        let failed = |e: std::io::Error| Failure::io("cannot write a temporary file", &e);
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let file = folder.path().join("main.c");
+        std::fs::write(&file, source).map_err(failed)?;
+        let mut command = self.command();
+        command.args(&self.flags).args(nest_emit::LDFLAGS);
+        command.arg("-o").arg(folder.path().join("main")).arg(file);
+        command.args(library.map(|library| format!("-l{}", library.name)));
+        command.args(&self.libraries);
+        let results = finish(vec![self.start(&mut command)?])?;
+        Ok(results.iter().all(|result| result.status.success()))
     }
 
     fn compile(&self, units: &Units, source: &Path, object: &Path) -> Command {

@@ -90,6 +90,12 @@ fn format(args: &Args) -> Result<&'static Format, Failure> {
 
 fn automaton(m: &Machine, name: &str, format: &Format) -> Result<String, Failure> {
     let number = rule(m, name)?;
+    if let Some(backtracking) = &m.rules[number].backtracking {
+        return Err(Failure::new(format!(
+            "the rule {name} has no automaton: libpcre2 matches it, because of {}",
+            backtracking.construct
+        )));
+    }
     let Some(found) = nest_graph::automaton(m, number) else {
         return Err(Failure::new(format!(
             "the rule {name} has no automaton of its own, because it would be too large; \

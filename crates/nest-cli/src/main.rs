@@ -13,6 +13,7 @@ mod cc;
 mod cc_messages;
 mod check;
 mod compile;
+mod condition;
 mod create;
 mod explain;
 mod findings;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::build(args),
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::test(args),
+        Command::Condition(args) => condition::condition(args),
         Command::Explain(args) => explain::explain(args),
         Command::Completions(args) => pages::completions(args),
         Command::Man(args) => pages::man(args),

@@ -43,7 +43,7 @@ fn messages_times_and_memory_are_said() {
         "START 1024 20s, TIMEOUT in line 10 30s, readTimeout",
         "Waiting in actions in at most",
         "$reply START, hello, line 30s, writeTimeout",
-        "Memory of a connection, at most process prefork thread event",
+        "Memory of a connection, at most process prefork thread event uring",
         "session record 64 64 64 64",
         "per-connection variables 64 64 64 64",
         "queued output (outputBuffer) 128K 128K 128K 128K",

@@ -36,7 +36,7 @@ fn a_server_is_built_for_each_model() {
     place.write("echo.nest", GOOD);
     let built = place.nest(&["build", "echo.nest", "--model", "all", "-o", "servers/all"]);
     let mut built = built.with_status(0);
-    for model in ["process", "prefork", "thread", "event"] {
+    for model in ["process", "prefork", "thread", "event", "uring"] {
         let name = format!("servers/all/echo-{model}");
         built = built.err_has(&format!("{name} is built"));
         assert!(there(&place.path(&name)), "{name}");
@@ -276,4 +276,58 @@ fn a_damaged_executable_is_not_replaced() {
         .nest(&["build", "echo.nest", "-o", "wild"])
         .with_status(1)
         .err_has("is not a server that nest built");
+}
+
+#[test]
+fn a_library_is_needed_only_where_it_is_selected() {
+    let place = Place::new();
+    let rules = "%%\nsame = ([a-z]) \"\\n\" { $reply($1); }\n";
+    place.write("without.nest", rules);
+    let selected = format!("%option backtracking yes\n{rules}").replace(") ", ") \\1 ");
+    place.write("with.nest", &selected);
+    place.write("bad.nest", selected.replace("$1", "unknown"));
+    let links = |name: &str| {
+        place
+            .nest(&["build", &format!("{name}.nest")])
+            .with_status(0);
+        let program = std::fs::read(place.path(name)).unwrap();
+        program.windows(10).any(|text| text == b"libpcre2-8")
+    };
+    assert!(links("with") && !links("without"));
+    // Compilers of a system without the header, and of one without the library.
+    let refuse = |what: &str| format!("#!/bin/sh\n{what}exec cc \"$@\"\n");
+    place.program(
+        "headerless",
+        &refuse(
+            "for a; do case $a in *.c) if grep -qrs '<pcre2.h>' \"$a\" \"$(dirname \"$a\")\"; then \
+             echo no pcre2.h >&2; exit 1; fi;; esac; done\n",
+        ),
+    );
+    place.program(
+        "libraryless",
+        &refuse("for a; do [ \"$a\" != -lpcre2-8 ] || { echo no library >&2; exit 1; }; done\n"),
+    );
+    for (cc, missing) in [
+        ("headerless", "pcre2.h"),
+        ("libraryless", "the library pcre2-8"),
+    ] {
+        let cc = place.path(cc).display().to_string();
+        let refused = place
+            .nest(&["build", "with.nest", "--cc", &cc])
+            .with_status(1);
+        let message = format!(
+            "error: %option backtracking yes needs {missing}, which is missing; install libpcre2-dev \
+             (in Debian), or say where it is with -I and -L\n"
+        );
+        assert_eq!(refused.err, message);
+        place
+            .nest(&["build", "without.nest", "--cc", &cc])
+            .with_status(0);
+    }
+    // An error in an action is not taken for it.
+    place
+        .nest(&["build", "bad.nest"])
+        .with_status(1)
+        .err_has("unknown")
+        .err_has("bad.nest:3");
 }

@@ -84,7 +84,7 @@ fn what_c_compares_is_found_and_what_varies_is_a_pattern() {
         .out_has("now covered: 3 of 3, 100%");
     let page = place.read("sub.md");
     assert!(
-        page.contains("send \"key sesame\\n\"\nexpect~ \"[^\\n]*\\nof you\\n\""),
+        page.contains("send \"key sesame\\n\"\nexpect~ \"try [^\\n]*\\nof you\\n\""),
         "{page}"
     );
     assert!(place.read("sub-2.md").contains("pass 7200s"));
@@ -113,4 +113,34 @@ fn what_is_not_reached_is_said() {
         page.contains("send \"s\\n\"") && !page.contains("send \"c"),
         "{page}"
     );
+}
+
+#[test]
+fn what_varies_becomes_a_pattern() {
+    let place = Place::new();
+    place.write(
+        "varies.nest",
+        "%{\n#include <time.h>\nstatic int n = 7;\n%}\nNL \"\\n\"\n%%\n\
+         \"date\" NL { $reply(\"Date: \", $date(), \" now\\n\"); }\n\
+         \"year\" NL { time_t t = time(NULL); struct tm u; gmtime_r(&t, &u);\n\
+         $reply(\"year %d (AD)\\n\", u.tm_year + 1900); }\n\
+         \"count\" NL { $reply(\"%d: counted\\n\", n++); }\n\
+         \"same\" NL { $reply(\"always 2026\\n\"); }\n",
+    );
+    place
+        .nest(&quick(&["--generate", "varies.nest"]))
+        .with_status(0);
+    let page = place.read("varies-cases.md");
+    for line in [
+        "expect~ \"Date: [^\\n]* GMT now\\n\"",
+        "expect~ \"year [^\\n]* \\\\(AD\\\\)\\n\"",
+        "expect~ \"[^\\n]*: counted\\n\"",
+        "expect \"always 2026\\n\"",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+    place
+        .nest(&quick(&["varies.nest"]))
+        .with_status(0)
+        .out_has("0 failed");
 }

@@ -168,6 +168,32 @@ fn json_is_an_object_a_line() {
 }
 
 #[test]
+fn what_libpcre2_matches_is_named_with_its_construct() {
+    let place = Place::new();
+    let text = "%option backtracking yes\n%%\nsame = ([a-z]) \\1 \"\\n\" { $reply($2); }\n\
+                group = ([0-9])+ \"\\n\" { }\n";
+    place.write("same.nest", text);
+    let ended = place
+        .nest(&["check", "--explain-matching", "same.nest"])
+        .with_status(0);
+    assert!(
+        ended.out.ends_with(concat!(
+            "  line 4    group\n",
+            "\n",
+            "Matched separately: automata cannot express the pattern\n",
+            "  by libpcre2, because of a back-reference; it begins anew with each piece of a message\n",
+            "  line 3    same             $2 at fixed distances\n",
+        )),
+        "{}",
+        ended.out
+    );
+    place
+        .nest(&["graph", "--rule", "same", "same.nest"])
+        .with_status(1)
+        .err_has("no automaton: libpcre2 matches it, because of a back-reference");
+}
+
+#[test]
 fn what_is_generated_says_the_same_and_agrees() {
     let place = Place::new();
     for (name, text) in [("known", KNOWN), ("large", LARGE)] {

@@ -23,7 +23,7 @@ fn a_conversation_is_held_in_every_model() {
         .with_status(0);
     let ended = ended
         .out_has("ok      known.md")
-        .out_has("5 passed, 0 failed, 0 skipped");
+        .out_has("6 passed, 0 failed, 0 skipped");
     assert!(!ended.out.contains("other.md"), "{}", ended.out);
     ended
         .out_has("rules        2 of 3, 66%")
@@ -61,7 +61,7 @@ fn a_page_may_name_its_models() {
         .out_has("{\"cell\":\"event\",\"line\":null,\"outcome\":\"skipped\"");
     named("event threads");
     place.nest(&both).with_status(1).out_has(
-        "known.md:4: page\n    models: knows script, process, prefork, thread, event, not threads",
+        "known.md:4: page\n    models: knows script, process, prefork, thread, event, uring, not threads",
     );
 }
 

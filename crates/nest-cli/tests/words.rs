@@ -189,7 +189,7 @@ fn a_new_specification_has_no_errors() {
         .nest(&["new", "hello"])
         .with_status(0)
         .err_has("next: nest run hello.nest");
-    for model in ["process", "thread", "event"] {
+    for model in ["process", "thread", "event", "uring"] {
         let ended = place
             .nest(&["check", "hello.nest", "--model", model])
             .with_status(0);

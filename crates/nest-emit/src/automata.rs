@@ -283,6 +283,7 @@ impl Emitter<'_> {
         if !otherwise.is_empty() {
             w.line(&format!("{indent}}}"));
         }
+        self.decision(&effect.decides, indent, w);
         let moves = if direct {
             self.kept.moves(effect, to)
         } else {
@@ -295,6 +296,19 @@ impl Emitter<'_> {
                 _ => format!("{indent}run->registers[{register}] = {};", value(source)),
             });
         }
+    }
+
+    /// The end of the run, if one of these conditions is true: an early rule has accepted.
+    fn decision(&self, decides: &[u32], indent: &str, w: &mut Writer) {
+        if decides.is_empty() {
+            return;
+        }
+        let bits: Vec<usize> = decides.iter().map(|bit| *bit as usize).collect();
+        w.line(&format!("{indent}if ({}) {{", any_active(&bits)));
+        w.line(&format!(
+            "{indent}    return (struct nest__step){{0, best_n}};"
+        ));
+        w.line(&format!("{indent}}}"));
     }
 
     /// A table of edges, `state | flags << 16`, and the loop over it.

@@ -67,6 +67,17 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
+/// What a container needs so that the server gets a ring.
+fn rings(m: &Machine) -> &'static str {
+    match m.settings.model {
+        ModelKind::Uring => {
+            "# Docker forbids io_uring, unless --security-opt seccomp=PROFILE names a profile that allows\n\
+             # io_uring_setup, io_uring_enter and io_uring_register. With `fallback`, epoll serves there.\n"
+        }
+        _ => "",
+    }
+}
+
 /// `NAME.socket`, which owns the port, and `NAME.service`, which systemd starts with it.
 ///
 /// # Errors
@@ -159,12 +170,12 @@ fn service(m: &Machine) -> String {
     };
     let tasks = match m.settings.model {
         ModelKind::Process | ModelKind::Prefork | ModelKind::Thread => clients + TASKS,
-        ModelKind::Event if m.settings.several() => {
+        ModelKind::Event | ModelKind::Uring if m.settings.several() => {
             let number = |name| initial(m, name).parse::<u64>();
             let each = 1 + number("helpers").unwrap_or_default();
             TASKS + number("dispatchers").unwrap_or(AUTO) * each
         }
-        ModelKind::Event | ModelKind::Script => TASKS,
+        ModelKind::Event | ModelKind::Uring | ModelKind::Script => TASKS,
     };
     format!(
         "# Install: {name} to /usr/local/bin, both units to /etc/systemd/system, then\n\
@@ -349,13 +360,14 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
          #   docker run --rm --read-only --cap-drop ALL --security-opt no-new-privileges{publish} {name}{everywhere}\n\
          #\n\
          # To keep files, use a volume at /data: -v {name}:/data.\n\
+         {rings}\
          #\n\
          # With your own C files and libraries, which must be static musl libraries:\n\
          #   docker build --build-arg EXTRA=more.c --build-arg LDLIBS=-lm -t {name} .\n\
          FROM alpine:3 AS build\n\
          # No versions, because Alpine keeps only the newest version of each package.\n\
          # hadolint ignore=DL3018\n\
-         RUN apk add --no-cache gcc make musl-dev\n\
+         RUN apk add --no-cache gcc make musl-dev{libraries}\n\
          WORKDIR /build\n\
          COPY . .\n\
          ARG EXTRA=\"\"\n\
@@ -380,7 +392,12 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         file = plain(&m.file),
         model = m.settings.model.row().name,
         drain = plain(initial(m, "drainTimeout")),
+        rings = rings(m),
         stays = stays(m),
+        libraries = crate::libraries(m)
+            .iter()
+            .map(|library| format!(" {}", library.alpine))
+            .collect::<String>(),
     );
     let ignore = format!(
         "# {} ({}): files that are not used to build the image.\n\

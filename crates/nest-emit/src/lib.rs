@@ -17,8 +17,8 @@ mod version;
 mod writer;
 
 pub use mark::{MARK, NOTE, Note};
-use nest_machine::Machine;
 use nest_machine::matching::Matching;
+use nest_machine::{Feature, Machine};
 pub use places::{Origin, Places};
 use writer::string;
 
@@ -54,6 +54,42 @@ pub const CFLAGS: &[&str] = &[
 /// Additional flags for linking. Library functions are resolved when the server starts, because a
 /// process that serves one connection would have to resolve them again.
 pub const LDFLAGS: &[&str] = &["-Wl,-z,now"];
+
+/// A library that some servers need besides libc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// For the linker: `-lNAME`.
+    pub name: &'static str,
+    /// Its header.
+    pub header: &'static str,
+    /// How C code includes the header.
+    pub include: &'static str,
+    /// What selects it.
+    pub option: &'static str,
+    /// The package of Debian that contains both.
+    pub package: &'static str,
+    /// The packages of Alpine that contain the header and a static library.
+    alpine: &'static str,
+}
+
+/// What `%option backtracking yes` needs.
+const PCRE2: Library = Library {
+    name: "pcre2-8",
+    header: "pcre2.h",
+    include: "#define PCRE2_CODE_UNIT_WIDTH 8\n#include <pcre2.h>\n",
+    option: "%option backtracking yes",
+    package: "libpcre2-dev",
+    alpine: "pcre2-dev pcre2-static",
+};
+
+/// The libraries that the server needs.
+#[must_use]
+pub fn libraries(machine: &Machine) -> &'static [Library] {
+    match machine.features.contains(Feature::Backtracking) {
+        true => &[PCRE2],
+        false => &[],
+    }
+}
 
 /// The C project for `machine`: Makefile, server.c, actions.c, NAME.h, nest.h, runtime/….
 /// Its Makefile builds `NAME` with `$(CC)`; `EXTRA` adds C files, `CPPFLAGS`, `CFLAGS`, `LDLIBS`
@@ -132,11 +168,12 @@ fn makefile(m: &Machine) -> String {
          CFLAGS ?= {}\n\
          NEST_FLAGS = {}\n\
          NEST_LDFLAGS = {}\n\
+         NEST_LDLIBS ={}\n\
          EXTRA ?=\n\
          OBJECTS = server.o actions.o $(patsubst %.c,%.o,$(EXTRA))\n\
          \n\
          {name}: $(OBJECTS)\n\
-         \t$(CC) $(NEST_FLAGS) $(CFLAGS) $(NEST_LDFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(LDLIBS)\n\
+         \t$(CC) $(NEST_FLAGS) $(CFLAGS) $(NEST_LDFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(NEST_LDLIBS) $(LDLIBS)\n\
          \n\
          %.o: %.c\n\
          \t$(CC) $(NEST_FLAGS) -iquote. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<\n\
@@ -148,6 +185,10 @@ fn makefile(m: &Machine) -> String {
          \trm -f {name} $(OBJECTS)\n",
         optimise.join(" "),
         fixed.join(" "),
-        LDFLAGS.join(" ")
+        LDFLAGS.join(" "),
+        libraries(m)
+            .iter()
+            .map(|library| format!(" -l{}", library.name))
+            .collect::<String>()
     )
 }

@@ -29,6 +29,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__RULES {}", sizes.rules));
     w.line(&format!("#define NEST__CONDITIONS {}", sizes.conditions));
     w.line(&format!("#define NEST__STANDALONE {}", sizes.standalone));
+    w.line(&format!("#define NEST__EARLY {}", sizes.early));
     w.line(&format!("#define NEST__TAGS {}", sizes.tags));
     w.line(&format!("#define NEST__REGISTERS {}", sizes.registers));
     w.line(&format!("#define NEST__PARTS {}", sizes.parts));
@@ -40,8 +41,12 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     let sockets = m.settings.model != ModelKind::Script;
     let pipes = u8::from(sockets && m.features.contains(Feature::Inetd));
     w.line(&format!("#define NEST__PIPES {pipes}"));
+    let fallback = u8::from(server(m).falls_back());
+    w.line(&format!("#define NEST__FALLBACK {fallback}"));
     let requests = u8::from(m.features.contains(Feature::Requests));
     w.line(&format!("#define NEST__LOG_REQUESTS {requests}"));
+    let backtracking = m.rules.iter().filter(|r| r.backtracking.is_some()).count();
+    w.line(&format!("#define NEST__BACKTRACKING {backtracking}"));
     w.end("sizes");
     w.line("\n#include \"runtime/seam.h\"");
     let unit = Unit::new(server(m), "runtime/");
@@ -55,6 +60,9 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     explain::emit(m, matching, &mut w);
     w.line("#include \"runtime/platform/platform.h\"");
     w.line("#include \"runtime/platform/scan.h\"");
+    if backtracking > 0 {
+        w.line("#include \"runtime/service/backtracking/backtracking.h\"");
+    }
     tables::emit(m, matching, &mut w);
     if m.features.contains(Feature::Items) {
         tables::emit_repeated(m, &mut w);

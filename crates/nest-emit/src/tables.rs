@@ -2,7 +2,8 @@
 
 use crate::writer::{Writer, string};
 use nest_machine::matching::Matching;
-use nest_machine::{Machine, Rule};
+use nest_machine::{Backtracking, Machine, Rule};
+use nest_pattern::sim::Threads;
 use nest_pattern::{ByteSet, Cut, Cuts, Dfa, Nfa, NfaState};
 
 /// Sizes for the runtime that depend on the tables.
@@ -13,6 +14,8 @@ pub struct Sizes {
     pub conditions: usize,
     /// NEST__STANDALONE.
     pub standalone: usize,
+    /// NEST__EARLY.
+    pub early: usize,
     /// NEST__TAGS.
     pub tags: usize,
     /// NEST__REGISTERS.
@@ -33,6 +36,12 @@ struct Needs {
 
 fn needs(m: &Machine, matching: &Matching, i: usize) -> Needs {
     let rule = &m.rules[i];
+    if rule.backtracking.is_some() {
+        return Needs {
+            dfa: false,
+            nfa: false,
+        };
+    }
     let standalone = matching.standalone.contains_key(&i);
     let requested = !rule.requested.is_empty() && matching.cuts[i].is_none();
     Needs {
@@ -43,7 +52,7 @@ fn needs(m: &Machine, matching: &Matching, i: usize) -> Needs {
 
 /// Words for the thread list of a rule.
 fn room(rule: &Rule, standalone: bool) -> usize {
-    if !standalone || rule.dfa.is_some() {
+    if !standalone || rule.dfa.is_some() || rule.backtracking.is_some() {
         return 0;
     }
     rule.nfa
@@ -70,6 +79,9 @@ pub fn sizes(m: &Machine, matching: &Matching) -> Sizes {
         rules: m.rules.len().max(1),
         conditions: matching.conditions.len().max(1),
         standalone: matching.standalone.len(),
+        early: (matching.standalone.keys())
+            .filter(|r| m.rules[**r].early)
+            .count(),
         tags: matching.tags().max(1),
         registers: matching.registers().max(1),
         parts: parts.unwrap_or(0).max(1),
@@ -95,6 +107,9 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
         if nfa {
             emit_nfa(&format!("rule_{i}"), &rule.nfa, w);
         }
+        if let Some(backtracking) = &rule.backtracking {
+            emit_backtracking(i, rule, backtracking, w);
+        }
         if let Some(cuts) = asked_cuts(matching, i) {
             w.line(&format!(
                 "static const struct nest__cut rule_{i}_cuts[] = {{"
@@ -111,7 +126,7 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
         let pointer = |is: bool, text: String| if is { text } else { "NULL".to_string() };
         let cuts = asked_cuts(matching, i);
         w.line(&format!(
-            "    {{{}, {}, {}, {}, {first}, {}, {}, {}}},",
+            "    {{{}, {}, {}, {}, {first}, {}, {}, {}, {}, {}}},",
             string(&rule.label),
             string(&rule.file),
             rule.line,
@@ -119,11 +134,16 @@ pub fn emit(m: &Machine, matching: &Matching, w: &mut Writer) {
             pointer(cuts.is_some(), format!("rule_{i}_cuts")),
             pointer(dfa, format!("&rule_{i}_dfa")),
             pointer(nfa, format!("&rule_{i}_nfa")),
+            pointer(
+                rule.backtracking.is_some(),
+                format!("&rule_{i}_backtracking")
+            ),
+            rule.early,
         ));
         first += room(rule, matching.standalone.contains_key(&i));
     }
     if m.rules.is_empty() {
-        w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL, NULL}, /* never active */");
+        w.line("    {\"none\", \"\", 0, 0, 0, NULL, NULL, NULL, NULL, false}, /* never active */");
     }
     w.line("};");
     w.line("\nconst uint64_t nest__first[] = {");
@@ -181,17 +201,60 @@ fn first_bytes(m: &Machine, matching: &Matching) -> Vec<u64> {
     let words = m.rules.len().div_ceil(64).max(1);
     let mut bits = vec![0; 256 * words];
     for (i, rule) in m.rules.iter().enumerate() {
-        for byte in 0..256 {
+        for byte in 0..=255u8 {
             let live = matching.standalone.contains_key(&i)
-                && rule.dfa.as_ref().is_none_or(|dfa| {
-                    let row = dfa.start as usize * dfa.class_count as usize;
-                    dfa.next[row + usize::from(dfa.classes[byte])] != 0
-                });
-            bits[byte * words + i / 64] |= u64::from(live) << (i % 64);
+                && match (&rule.dfa, &rule.backtracking) {
+                    (Some(dfa), _) => {
+                        let row = dfa.start as usize * dfa.class_count as usize;
+                        dfa.next[row + usize::from(dfa.classes[usize::from(byte)])] != 0
+                    }
+                    (None, Some(_)) => begins(rule, byte),
+                    (None, None) => true,
+                };
+            bits[usize::from(byte) * words + i / 64] |= u64::from(live) << (i % 64);
         }
     }
     bits
 }
+
+/// Whether a message of the rule may begin with the byte.
+fn begins(rule: &Rule, byte: u8) -> bool {
+    let mut threads = Threads::new(&rule.nfa);
+    threads.step(byte);
+    threads.is_live() || threads.accepts()
+}
+
+/// What libpcre2 is given for a rule.
+fn emit_backtracking(i: usize, rule: &Rule, backtracking: &Backtracking, w: &mut Writer) {
+    let text = &backtracking.text;
+    w.line("");
+    w.comment(&format!("rule {i}, {}", comment(&rule.label)));
+    if !text.groups.is_empty() {
+        w.line(&format!("static const uint16_t rule_{i}_groups[] = {{"));
+        w.numbers(text.groups.iter().copied());
+        w.line("};");
+    }
+    w.line(&format!("static const char rule_{i}_text[] ="));
+    let bytes: Vec<char> = text.text.chars().collect();
+    let lines = bytes
+        .chunks(LINE)
+        .map(|line| string(line.iter().collect::<String>()));
+    w.line(&format!(
+        "    {};",
+        lines.collect::<Vec<_>>().join("\n    ")
+    ));
+    w.line(&format!(
+        "static const struct nest__backtracking rule_{i}_backtracking = {{rule_{i}_text, {}, {}}};",
+        match text.groups.is_empty() {
+            true => "NULL".to_string(),
+            false => format!("rule_{i}_groups"),
+        },
+        text.groups.len()
+    ));
+}
+
+/// Characters of a pattern in a line of C.
+const LINE: usize = 80;
 
 /// Makes text safe for a comment.
 pub(crate) fn comment(text: &str) -> String {

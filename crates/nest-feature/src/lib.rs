@@ -69,6 +69,10 @@ features! {
     Overrun "overrun" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
+    /// libpcre2 matches rules that automata cannot (`backtracking`).
+    Backtracking "backtracking" [];
+    /// epoll serves where the kernel gives no ring.
+    Fallback "fallback" [];
 }
 
 impl Feature {

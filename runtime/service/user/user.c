@@ -11,12 +11,10 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { USER_NAME = 256, USER_GROUPS = 65536 /* NGROUPS_MAX of Linux */ };
@@ -167,21 +165,9 @@ static int user_left(void) {
     return 0;
 }
 
-/* A child does it, in which capabilities, system call filters and user namespaces have their say as
- * they will have in workers. */
-static int user_try(void) {
-    int status = 0;
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would take the status along */
-    pid_t pid = fork();
-    if (pid == 0) {
-        _exit(user_leave() != 0 || user_left() != 0 ? EXIT_FAILURE : EXIT_SUCCESS);
-    }
-    if (pid == -1 || waitpid(pid, &status, 0) == -1) {
-        int error = -errno;
-        nest__say("cannot start: %s", strerror(-error));
-        return error;
-    }
-    return status == 0 ? 0 : -EPERM; /* it has given the reason */
+static int user_leave_for_good(void) {
+    int error = user_leave();
+    return error != 0 ? error : user_left();
 }
 
 static int user_root(void) {
@@ -219,7 +205,17 @@ int nest__user_check(void) {
         nest__say("cannot start: chroot %s: only root can change the root directory", user.root);
         return -EPERM;
     }
-    return changes || moves ? user_try() : 0;
+    if (!changes && !moves) {
+        return 0;
+    }
+    /* There, capabilities, filters of system calls and user namespaces have their say as they will
+     * have in workers. */
+    bool began;
+    error = nest__try_in_child(user_leave_for_good, &began);
+    if (!began) {
+        nest__say("cannot start: %s", strerror(-error));
+    }
+    return error; /* else the child has given the reason */
 }
 
 int nest__user_prepare(void) {
@@ -238,8 +234,7 @@ int nest__user_serve(void) {
         return 0;
     }
     nest__config_leave();
-    int error = user_leave();
-    return error != 0 ? error : user_left();
+    return user_leave_for_good();
 }
 
 /* The file is opened first, so that only a socket is given away, whatever has its name by then. */

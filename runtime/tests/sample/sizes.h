@@ -3,6 +3,7 @@
 #define NEST__RULES 1
 #define NEST__CONDITIONS 1
 #define NEST__STANDALONE 1
+#define NEST__EARLY 0
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__PARTS 1
@@ -10,5 +11,6 @@
 #define NEST__NFA_STATES 1
 #define NEST__TIMERS 0
 #define NEST__PIPES 0
+#define NEST__FALLBACK 0
 #define NEST__MESSAGES 0
 #include "../../seam.h"

@@ -184,7 +184,7 @@ def main():
             table = f"&{name}_dfa"
             firsts.append([cells[start * len(kinds) + kind] != "0" for kind in classes])
         rules.append(f'{{"{name}", "sample.nest", {10 + len(rules)}, {nfa.parts}, {words}, NULL, '
-                     f"{table}, &{name}_nfa}}")
+                     f"{table}, &{name}_nfa, NULL, false}}")
         if not as_dfa:
             words += len(nfa.states)
             firsts.append([True] * 256)

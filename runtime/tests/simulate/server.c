@@ -7,8 +7,10 @@
 #define NEST__RULES 19
 #define NEST__CONDITIONS 2
 #define NEST__STANDALONE 19
+#define NEST__EARLY 0
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
+#define NEST__FALLBACK 0
 #define NEST__PARTS 6
 #define NEST__THREAD_WORDS 96
 #define NEST__NFA_STATES 48

@@ -24,7 +24,7 @@ pub const GENERATED: &str = "@generated";
 
 /// Where specifications are that `GENERATED` is made of.
 const SPECIFICATIONS: &[&str] = &["examples", "tests", "benches"];
-const MODELS: &[&str] = &["process", "prefork", "thread", "event", "script"];
+const MODELS: &[&str] = &["process", "prefork", "thread", "event", "uring", "script"];
 
 /// Tools that steps use. Where there is a list of installed packages, it tells of libraries as well.
 const TOOLS: &[(&str, &str)] = &[

@@ -170,6 +170,8 @@ pub const STEPS: &[Step] = &[
             "conformance/run.py",
             "--model",
             "event",
+            "--model",
+            "uring",
             "--set",
             "dispatchers=2",
         ]),

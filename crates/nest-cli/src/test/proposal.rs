@@ -185,7 +185,8 @@ fn weakened(all: &[Vec<u8>]) -> Option<Text> {
         if lines.iter().all(|some| some[n] == line) {
             pattern.extend(escaped(line));
         } else if lines.iter().all(|some| some[n].ends_with(b"\n")) {
-            pattern.extend(b"[^\n]*\n");
+            let variants: Vec<&[u8]> = lines.iter().map(|some| some[n]).collect();
+            pattern.extend(varying(&variants));
         } else {
             let ends: Vec<Vec<u8>> = lines.iter().map(|some| some[n].to_vec()).collect();
             match same_length(&ends)? {
@@ -194,6 +195,30 @@ fn weakened(all: &[Vec<u8>]) -> Option<Text> {
         }
     }
     Some(Text::Pattern(pattern))
+}
+
+/// A pattern for a line that varies: the words at its beginning and its end that are always the same
+/// remain.
+fn varying(lines: &[&[u8]]) -> Vec<u8> {
+    let all: Vec<Vec<&[u8]>> = lines.iter().map(|line| words(line)).collect();
+    let shortest = all.iter().map(Vec::len).min().unwrap_or_default();
+    let front = (0..shortest).take_while(|n| all.iter().all(|some| some[*n] == all[0][*n]));
+    let front = front.count();
+    let last = |some: &[&[u8]], n: usize| some[some.len() - 1 - n].to_vec();
+    let back = (0..shortest - front)
+        .take_while(|n| all.iter().all(|some| last(some, *n) == last(&all[0], *n)));
+    let back = back.count();
+    let first = &all[0];
+    let mut pattern = escaped(&first[..front].concat());
+    pattern.extend(b"[^\n]*");
+    pattern.extend(escaped(&first[first.len() - back..].concat()));
+    pattern
+}
+
+/// Letters and digits that stand together, and all other bytes one by one.
+fn words(line: &[u8]) -> Vec<&[u8]> {
+    line.chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric())
+        .collect()
 }
 
 fn same_length(all: &[Vec<u8>]) -> Option<Text> {
@@ -233,8 +258,14 @@ mod tests {
         let pattern = |text: &str| Some(Text::Pattern(text.as_bytes().to_vec()));
         assert_eq!(
             of(&["a?\nat 9\nz", "a?\nat 10\nz"]),
-            pattern("a\\?\n[^\n]*\nz")
+            pattern("a\\?\nat [^\n]*\nz")
         );
+        // Whole words remain, so that 19 and 18 do not leave a 1.
+        assert_eq!(
+            of(&["at 18, (b)\n", "at 19, (b)\n"]),
+            pattern("at [^\n]*, \\(b\\)\n")
+        );
+        assert_eq!(of(&["a a\n", "a\n"]), pattern("a[^\n]*\n"));
         assert_eq!(of(&["a\n12", "a\n34"]), pattern("a\n.{2}"));
         // Its end cannot be found.
         assert_eq!(of(&["n=9", "n=10"]), None);

@@ -83,6 +83,15 @@ pub struct Held {
 impl Script {
     /// Runs conversations one after another. `Err`: the server did not complete them, and why.
     pub fn hold(&self, talks: &[Talk]) -> Result<Result<Held, String>, Failure> {
+        self.hold_at(Duration::ZERO, talks)
+    }
+
+    /// The same at another time of day, so much later.
+    pub fn hold_at(
+        &self,
+        later: Duration,
+        talks: &[Talk],
+    ) -> Result<Result<Held, String>, Failure> {
         let failed = |e: std::io::Error| Failure::io("cannot hold a conversation", &e);
         let folder = tempfile::Builder::new()
             .prefix("nest-")
@@ -100,6 +109,7 @@ impl Script {
         let mut child = command
             .current_dir(place("root"))
             .env("NEST_TRACE_FD", "2")
+            .env("NEST_CLOCK", later.as_secs().to_string())
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("UBSAN_OPTIONS", "halt_on_error=1")
             .stdin(Stdio::from(File::open(place("script")).map_err(failed)?))
