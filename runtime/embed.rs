@@ -296,6 +296,7 @@ parts! {
         "listener/listener.h" All;
         "listener/scarce.c" All;
         "listener/take.c" Sockets;
+        "listener/open.c" Sockets;
         "listener/listener.c" Sockets;
     }
     "mailbox" {

@@ -27,6 +27,8 @@ pub enum Point {
     Close,
     /// A process of the server has died.
     Lost,
+    /// A worker has ended, in whatever way. Its report is still there.
+    Reaped,
     /// Milliseconds after which the supervisor is to call this again, as it does whenever it wakes;
     /// 0: it need not.
     Mind,
@@ -149,6 +151,16 @@ pub const POINTS: &[Row] = &[
             Joined::Nothing,
             "long process",
             "process",
+        )
+    },
+    Row {
+        called: Sockets,
+        ..row(
+            Point::Reaped,
+            "reaped",
+            Joined::Nothing,
+            "uint32_t worker",
+            "worker",
         )
     },
     Row {

@@ -184,6 +184,7 @@ struct nest__config {
     uint32_t server_port;
     const char *_Atomic server_name; /* the old text remains valid after a change */
     const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
+    const char *metrics; /* an address; NULL: none */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
     _Atomic uint32_t action_timeout;       /* the same, of an action that does not wait */
@@ -212,7 +213,7 @@ struct nest__option { /* generated from the compiler's table of options */
     const char *name;
     enum nest__option_kind kind;
     void *value; /* in nest__config: a uint32_t or const char *; _Atomic if `reload` is set */
-    uint32_t least, most;
+    uint32_t least, most; /* of NEST__ADDRESSES: how many */
     const char *initial; /* from the specification, or the default */
     const char *help;
     bool reload; /* HUP changes it in the running server; otherwise a restart is needed */

@@ -1,20 +1,24 @@
 //! Services: what is added to every server that selects it, one folder and one row each.
 //!
 //! A service is `service/NAME/`: its header NAME.h declares what the join points call and, if it has
-//! state in a busy session's work block, `struct nest__NAME_state`; NAME.c defines them. Where the
+//! state in a busy session's work block, `struct nest__NAME_state`; NAME.c defines them. If the
+//! service has work of its own, the header declares `nest__NAME_task`. Where the
 //! rest of the runtime or C helpers call functions of a service by name, none.c stands for it in
 //! servers without the service.
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
     self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reply, Resume, Serve, Spare,
-    Start, States, Take, Tick, Timer, Wait,
+    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Reply, Resume, Serve,
+    Spare, Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, MAILED, Part, Server};
 
 /// The server ends actions that do not come back.
 const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
+
+/// What the server does is counted.
+const METERED: For = Both(&Sockets, &With(Feature::Metrics));
 
 /// Files stay open for later actions.
 const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
@@ -30,6 +34,8 @@ pub struct Service {
     pub points: &'static [Point],
     /// Whether a busy session's work block has a `struct nest__NAME_state`.
     pub state: bool,
+    /// Whether it has work for the service process, `nest__NAME_task`.
+    pub task: bool,
     part: &'static str,
     files: &'static [File],
 }
@@ -57,7 +63,7 @@ impl Service {
 }
 
 macro_rules! services {
-    ($($name:ident $needed:expr, [$($point:expr),*] $(+ $state:ident)? {
+    ($($name:ident $needed:expr, [$($point:expr),*] $(+ $more:ident)? {
         $($file:literal $file_needed:expr;)*
     })*) => {
         /// All services, in the order in which join points call them.
@@ -65,7 +71,8 @@ macro_rules! services {
             name: stringify!($name),
             needed: $needed,
             points: &[$($point),*],
-            state: services!(@state $($state)?),
+            state: services!(@state $($more)?),
+            task: services!(@task $($more)?),
             part: concat!("service/", stringify!($name)),
             files: &[$(File {
                 path: concat!("service/", stringify!($name), "/", $file),
@@ -75,7 +82,9 @@ macro_rules! services {
         }),*];
     };
     (@state state) => { true };
-    (@state) => { false };
+    (@state $($other:ident)?) => { false };
+    (@task task) => { true };
+    (@task $($other:ident)?) => { false };
 }
 
 services! {
@@ -155,6 +164,19 @@ services! {
     log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Reply, Sent, Acted, End] {
         "log.h" With(Feature::Log);
         "log.c" With(Feature::Log);
+    }
+    metrics METERED, [
+        Check, Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Reply, Sent, Wait, Resume,
+        Acted, End
+    ] + task {
+        "metrics.h" METERED;
+        "counts.h" METERED;
+        "counts.c" METERED;
+        "sums.c" METERED;
+        "text.c" METERED;
+        "profile.c" METERED;
+        "metrics.c" METERED;
+        "http.c" METERED;
     }
     trace With(Feature::Trace), [Open, Take, Timer, Reply, Sent, States, End] {
         "trace.h" With(Feature::Trace);

@@ -144,6 +144,23 @@ impl<'a> Unit<'a> {
             .collect()
     }
 
+    /// The work of services in the service process.
+    fn put_tasks(&self, text: &mut String) {
+        let tasks: Vec<String> = self
+            .services()
+            .filter(|s| s.task)
+            .map(|s| format!("&nest__{}_task", s.name))
+            .collect();
+        if !tasks.is_empty() {
+            let (all, n) = (tasks.join(", "), tasks.len());
+            let _ = writeln!(
+                text,
+                "const struct nest__task *const nest__tasks[] = {{{all}}};"
+            );
+            let _ = writeln!(text, "const unsigned nest__task_count = {n};");
+        }
+    }
+
     /// Includes of the server's .c files; `part`: of this one alone.
     #[must_use]
     pub fn includes(&self, part: Option<&str>) -> String {
@@ -161,6 +178,9 @@ impl<'a> Unit<'a> {
             for (_, from, _) in renamed() {
                 let _ = writeln!(text, "#undef {from}");
             }
+        }
+        if part.is_none_or(|name| name == "service process") {
+            self.put_tasks(&mut text);
         }
         text
     }

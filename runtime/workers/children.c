@@ -255,6 +255,7 @@ void nest__children_reap(void) {
                     failed = pid;
                     failure = status;
                 }
+                nest__on_reaped(worker);
                 if (!WIFEXITED(status)) {
                     nest__on_lost(pid);
                 }

@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { SHARED_WRITTEN = 64 * 1024 };
+
 static struct {
     size_t page, each, size;  /* of orders; of a report; of all */
     size_t reserved;          /* behind each report */
@@ -75,9 +77,12 @@ void *nest__report_own(size_t at) {
     return shared.own == NULL ? NULL : (char *)shared.own + at;
 }
 
+/* Large memory is given back, not written: most of it may never be used. */
 void nest__report_clear(uint32_t worker) {
     struct nest__report *report = nest__report_page(worker);
-    memset(report, 0, NEST__REPORT_MOST + shared.reserved);
+    if (shared.each <= SHARED_WRITTEN || madvise(report, shared.each, MADV_REMOVE) == -1) {
+        memset(report, 0, NEST__REPORT_MOST + shared.reserved);
+    }
     report->guard = NEST__GUARD;
     report->guard_behind = NEST__GUARD;
 }

@@ -131,6 +131,12 @@ pub enum Command {
         Exit status: that of the server; 2 wrong usage, 69 the kernel cannot do it"
     )]
     Condition(Condition),
+    /// Show what a running server does
+    ///
+    /// The server must tell its counts: `%option metrics ADDRESS`.
+    #[command(after_help = "Example:\n  nest top 127.0.0.1:9100\n  \
+        nest top unix:/run/login.metrics --once")]
+    Top(Top),
     /// Explain a diagnostic code
     #[command(
         after_help = "Example:\n  nest explain E0301\n  nest explain            lists all codes"
@@ -412,6 +418,21 @@ pub struct Condition {
     /// The server and its arguments
     #[arg(last = true, required = true, value_name = "SERVER")]
     pub server: Vec<std::ffi::OsString>,
+}
+
+/// `nest top`.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// Where the server tells its counts: 127.0.0.1:9100, unix:/path, or a URL
+    #[arg(value_name = "ADDRESS")]
+    pub address: String,
+    /// How often the counts are read
+    #[arg(short, long, value_name = "MS", default_value_t = 1000,
+          value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    pub interval: u64,
+    /// Print one table of an interval, and exit
+    #[arg(long)]
+    pub once: bool,
 }
 
 /// `nest explain`.

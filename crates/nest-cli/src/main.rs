@@ -29,6 +29,7 @@ mod source;
 mod supervise;
 mod term;
 mod test;
+mod top;
 mod trace;
 mod watch;
 
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::test(args),
         Command::Condition(args) => condition::condition(args),
+        Command::Top(args) => top::top(args),
         Command::Explain(args) => explain::explain(args),
         Command::Completions(args) => pages::completions(args),
         Command::Man(args) => pages::man(args),

@@ -241,11 +241,13 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
         Value::Number { least, most } => ("NEST__NUMBER", least, most),
         Value::Count { most } => ("NEST__COUNT", 1, most),
         Value::Size { least, most } => ("NEST__SIZE", least, most),
-        Value::Addresses => ("NEST__ADDRESSES", 0, 0),
+        Value::Address => ("NEST__ADDRESSES", 0, 1),
+        Value::Addresses => ("NEST__ADDRESSES", 0, 16),
         Value::Duration => ("NEST__DURATION", 1, LONGEST),
         _ => ("NEST__TEXT", 0, 0),
     };
-    let initial = if info.value == Value::Addresses && option.initial.is_empty() {
+    let addresses = matches!(info.value, Value::Address | Value::Addresses);
+    let initial = if addresses && option.initial.is_empty() {
         "NULL".to_string()
     } else {
         string(&option.initial)
@@ -308,8 +310,10 @@ mod tests {
             .filter(|option| option.run && option.value != Value::Later)
             .map(|option| {
                 let kind = match (option.value, option.reload) {
-                    (Value::Text | Value::Addresses, false) => "const char*",
-                    (Value::Text | Value::Addresses, true) => "const char *_Atomic",
+                    (Value::Text | Value::Address | Value::Addresses, false) => "const char*",
+                    (Value::Text | Value::Address | Value::Addresses, true) => {
+                        "const char *_Atomic"
+                    }
                     (_, false) => "uint32_t",
                     (_, true) => "_Atomic uint32_t",
                 };

@@ -61,10 +61,12 @@ features! {
     Blocks "blocks" [Helpers];
     /// Workers send each other messages, which their sessions get. Only tests of the runtime select it.
     Mailbox "mailbox" [];
-    /// A process of its own does a server's own work. Nothing selects it yet but tests of the runtime.
+    /// A process of its own does a server's own work.
     Tasks "tasks" [];
     /// Sessions have further channels. Nothing selects it yet but tests of the runtime.
     Channels "channels" [];
+    /// What the server does is counted, and told at an address (`profiling`, `metrics`).
+    Metrics "metrics" [Tasks];
     /// Actions that run for too long are ended (`actionTimeout`).
     Overrun "overrun" [];
     /// inetd hands over connections or its socket.

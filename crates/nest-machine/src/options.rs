@@ -385,6 +385,23 @@ pub const OPTIONS: &[OptionInfo] = &[
         ],
         "what is logged: errors; also a line per connection; also a line per message",
     ),
+    selecting(
+        "profiling",
+        Value::Flag,
+        "",
+        &[("", Feature::Metrics)],
+        "counts connections, messages, bytes and times; without `metrics` printed at the end",
+    ),
+    OptionInfo {
+        selects: &[("", Feature::Metrics)],
+        ..o(
+            "metrics",
+            Value::Address,
+            "",
+            true,
+            "the address of the counts, by HTTP: 127.0.0.1:9100, unix:/path; \"\": none",
+        )
+    },
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
     o("fileCache", Value::Later, "", true, ""),
@@ -392,7 +409,6 @@ pub const OPTIONS: &[OptionInfo] = &[
     o("quota", Value::Later, "", true, ""),
     o("overload", Value::Later, "", true, ""),
     o("mode", Value::Later, "", false, ""),
-    o("profiling", Value::Later, "", false, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("tls", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
@@ -501,6 +517,7 @@ pub fn settle(
             | Value::Size { .. }
             | Value::Duration
             | Value::Text
+            | Value::Address
             | Value::Addresses => {
                 initial.push((info.name, words.join(" ")));
             }

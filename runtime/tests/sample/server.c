@@ -96,7 +96,7 @@ const struct nest__option nest__options[] = {
      true},
     {"user", NEST__TEXT, &nest__config.user, 0, 0, "", "who serves", false},
     {"chroot", NEST__TEXT, &nest__config.chroot, 0, 0, "", "their root directory", false},
-    {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 0, NULL, "where it listens", false},
+    {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 16, NULL, "where it listens", false},
     {"readTimeout", NEST__DURATION, &nest__config.read_timeout, 1, NEST__LONGEST, "30s",
      "for a message", true},
     {"writeTimeout", NEST__DURATION, &nest__config.write_timeout, 1, NEST__LONGEST, "30s",

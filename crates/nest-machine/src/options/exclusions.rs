@@ -22,6 +22,20 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
             }
         }
     }
+    for name in ["profiling", "metrics"] {
+        let (Some(inetd), Some(other)) = (given("inetd"), given(name)) else {
+            continue;
+        };
+        out.push(
+            Diagnostic::new(
+                Code::E0604,
+                other.name.span,
+                format!("`{name}` and `inetd` exclude each other"),
+            )
+            .label(inetd.name.span, "inetd starts a server for each connection")
+            .help("counts are of a server that runs by itself; remove one of the two"),
+        );
+    }
     let allowed = given("backtracking").is_some_and(|d| d.values[0].text == "yes");
     if let Some(limit) = given("backtrackingLimit").filter(|_| !allowed) {
         let what = "`backtrackingLimit` is the limit of a matcher that this server does not have";

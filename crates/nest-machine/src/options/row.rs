@@ -36,6 +36,8 @@ pub enum Value {
     Text,
     /// Milliseconds: a number with ms, s, m or h, or `none`; at most [`LONGEST`].
     Duration,
+    /// An address, or none: "".
+    Address,
     /// One or more addresses.
     Addresses,
     /// One of these words.

@@ -140,6 +140,15 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                     "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd".to_string(),
                 )
         }),
+        Value::Address => {
+            let word = &decl.values[0];
+            (word.text != "systemd" && is_address(&word.text))
+                || bad(
+                    word.span,
+                    format!("`{}` is not a value of {}", word.text, info.name),
+                    "an address, as in 127.0.0.1:9100, [::1]:9100, *:9100, unix:/path".to_string(),
+                )
+        }
         Value::Text | Value::Flag | Value::Later => true,
     }
 }

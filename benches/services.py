@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What a service costs: the processor time of a message with an option, less that without it, in turns.
+
+usage: services.py [--nest NEST] [--model MODEL] OPTION ...
+
+Example: services.py 'metrics 127.0.0.1:0'
+
+Must not know: what the option does.
+"""
+
+import argparse
+import os
+import re
+import socket
+import statistics
+import subprocess
+import tempfile
+
+SPEC = '''%option eventServer 100
+{}
+NL "\\n"
+%%
+hello = "HELLO" NL {{ $reply("hello\\n"); }}
+'''
+ROUNDS = 15
+BURSTS = ((1, 30_000), (64, 300_000))   # messages sent together; messages of a round
+
+
+class Running:
+    """A server, and the processor time of the process that serves."""
+
+    def __init__(self, nest, model, folder, name, options):
+        spec, exe = os.path.join(folder, f'{name}.nest'), os.path.join(folder, name)
+        with open(spec, 'w', encoding='ascii') as file:
+            file.write(SPEC.format('\n'.join(f'%option {option}' for option in options)))
+        subprocess.run([nest, 'build', '--model', model, spec, '-o', exe], check=True, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([exe, '--set', 'listen=127.0.0.1:0'], stdout=subprocess.PIPE, text=True,
+                                        stderr=subprocess.DEVNULL, cwd=folder)
+        self.port = int(re.search(r'127\.0\.0\.1:(\d+)', self.process.stdout.readline()).group(1))
+        self.burst(1, 100)
+        with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as file:
+            self.workers = file.read().split()
+
+    def time(self):
+        """ns of all processes but the first."""
+        total = 0
+        for pid in self.workers:
+            for task in os.listdir(f'/proc/{pid}/task'):
+                with open(f'/proc/{pid}/task/{task}/schedstat', encoding='ascii') as file:
+                    total += int(file.read().split()[0])
+        return total
+
+    def burst(self, together, messages):
+        """One client that asks; the server's ns of each message."""
+        with socket.create_connection(('127.0.0.1', self.port)) as talk:
+            talk.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            before = self.time() if messages > 100 else 0
+            for _ in range(messages // together):
+                talk.sendall(together * b'HELLO\n')
+                left = 6 * together
+                while left > 0:
+                    left -= len(talk.recv(65536))
+            return (self.time() - before) / messages if messages > 100 else 0
+
+
+def main():
+    """Measures, and prints a line for each way to ask."""
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--nest', default='target/release/nest')
+    parser.add_argument('--model', default='event')
+    parser.add_argument('options', nargs='+', metavar='OPTION', help='as behind %%option')
+    words = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix='nest-services-') as folder:
+        nest = os.path.abspath(words.nest)
+        servers = [Running(nest, words.model, folder, 'without', []),
+                   Running(nest, words.model, folder, 'with', words.options)]
+        for together, messages in BURSTS:
+            plain, more = [], []
+            for turn in range(ROUNDS):
+                order = servers if turn % 2 == 0 else servers[::-1]
+                took = {server: server.burst(together, messages) for server in order}
+                plain.append(took[servers[0]])
+                more.append(took[servers[1]] - took[servers[0]])
+            low, _, high = statistics.quantiles(more, n=4)
+            print(f'{words.model}, {together} together: {statistics.median(plain):.0f} ns a message without, '
+                  f'{statistics.median(more):.0f} ns more with ({low:.0f} to {high:.0f})', flush=True)
+        for server in servers:
+            server.process.terminate()
+            server.process.wait(20)
+
+
+if __name__ == '__main__':
+    main()

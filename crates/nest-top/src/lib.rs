@@ -1,0 +1,17 @@
+//! A running server, looked at: what `metrics` tells is read twice, and the difference shown.
+//!
+//! Must not know: how a server counts.
+
+mod app;
+mod exposition;
+mod numbers;
+mod plain;
+mod rates;
+mod scrape;
+mod view;
+
+pub use app::watch;
+pub use exposition::{Counts, Rule, Times};
+pub use plain::table;
+pub use rates::{Rates, RuleRates};
+pub use scrape::{Address, fetch};

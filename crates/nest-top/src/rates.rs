@@ -1,0 +1,137 @@
+//! What a server did between two moments.
+//!
+//! Must not know: how it is shown.
+
+use std::time::Duration;
+
+use crate::exposition::{Counts, Times};
+
+/// Per second, between two readings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Connections accepted.
+    pub opened: f64,
+    /// Connections that ended.
+    pub ended: f64,
+    /// Messages.
+    pub messages: f64,
+    /// Bytes.
+    pub received: f64,
+    /// Bytes.
+    pub replied: f64,
+    /// Waits of actions.
+    pub waits: f64,
+    /// Half of the actions took at most so many seconds; `None`: there was none.
+    pub p50: Option<f64>,
+    /// 90 % of them.
+    pub p90: Option<f64>,
+    /// 99 % of them.
+    pub p99: Option<f64>,
+    /// All of them.
+    pub longest: Option<f64>,
+    /// In the order of the counts.
+    pub rules: Vec<RuleRates>,
+}
+
+/// Of a rule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RuleRates {
+    /// Its name, or its line.
+    pub name: String,
+    /// Messages a second.
+    pub messages: f64,
+    /// Bytes a second.
+    pub bytes: f64,
+    /// Seconds of its actions in each second.
+    pub busy: f64,
+    /// Seconds of an action.
+    pub mean: Option<f64>,
+}
+
+impl Rates {
+    /// From two readings of one server. `None`: it was started anew in between.
+    #[must_use]
+    pub fn between(before: &Counts, after: &Counts, passed: Duration) -> Option<Rates> {
+        let seconds = passed.as_secs_f64().max(0.001);
+        let same = before.rules.len() == after.rules.len() && before.opened <= after.opened;
+        if !same || before.messages.count > after.messages.count {
+            return None;
+        }
+        let rate = |a: u64, b: u64| number(b.saturating_sub(a)) / seconds;
+        let sum = |counts: &Counts| counts.ended.iter().map(|(_, n)| n).sum();
+        let rules = before.rules.iter().zip(&after.rules).map(|(a, b)| {
+            let (messages, took) = (rate(a.messages, b.messages), b.seconds - a.seconds);
+            RuleRates {
+                name: b.name.clone(),
+                messages,
+                bytes: rate(a.bytes, b.bytes),
+                busy: took / seconds,
+                mean: (messages > 0.0).then(|| took / (messages * seconds)),
+            }
+        });
+        let quantile = |q| between(&before.messages, &after.messages, q);
+        Some(Rates {
+            opened: rate(before.opened, after.opened),
+            ended: rate(sum(before), sum(after)),
+            messages: rate(before.messages.count, after.messages.count),
+            received: rate(before.received, after.received),
+            replied: rate(before.replied, after.replied),
+            waits: rate(before.waits, after.waits),
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            longest: quantile(1.0),
+            rules: rules.collect(),
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "what is shown has three digits")]
+pub(crate) fn number(n: u64) -> f64 {
+    n as f64
+}
+
+/// The least edge that this share of what came between two readings does not exceed.
+fn between(before: &Times, after: &Times, share: f64) -> Option<f64> {
+    let more = |i: usize| {
+        let earlier = before.buckets.get(i).map_or(0, |(_, n)| *n);
+        number(after.buckets[i].1.saturating_sub(earlier))
+    };
+    let all = more(after.buckets.len().checked_sub(1)?);
+    if all == 0.0 {
+        return None;
+    }
+    let found = (0..after.buckets.len()).find(|&i| more(i) >= share * all);
+    found.map(|i| after.buckets[i].0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rates;
+    use crate::exposition::{Counts, tests::TEXT};
+    use std::time::Duration;
+
+    #[test]
+    fn the_difference_of_two_readings_is_a_rate() {
+        let before = Counts::parse(TEXT).unwrap();
+        let mut after = before.clone();
+        after.opened += 10;
+        after.rules[0].messages += 100;
+        after.rules[0].seconds += 0.0001;
+        after.messages.count += 100;
+        for (i, more) in [(0, 50), (1, 100), (2, 100)] {
+            after.messages.buckets[i].1 += more;
+        }
+        let rates = Rates::between(&before, &after, Duration::from_secs(2)).unwrap();
+        assert!((rates.opened - 5.0).abs() < 1e-9 && (rates.messages - 50.0).abs() < 1e-9);
+        assert_eq!((rates.p50, rates.p99), (Some(0.000_001), Some(0.001)));
+        assert!((rates.rules[0].mean.unwrap() - 0.000_001).abs() < 1e-9);
+        assert_eq!(rates.rules[1].mean, None);
+        assert_eq!(
+            Rates::between(&after, &before, Duration::from_secs(1)),
+            None
+        );
+        let none = Rates::between(&after, &after, Duration::from_secs(1)).unwrap();
+        assert_eq!(none.p50, None);
+    }
+}

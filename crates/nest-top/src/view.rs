@@ -1,0 +1,313 @@
+//! How the live view looks.
+//!
+//! Must not know: where the counts come from, nor keys.
+
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
+
+use crate::app::{App, Order};
+use crate::numbers::{bytes, count, percent, time};
+use crate::rates::{RuleRates, number};
+
+const ACCENT: Color = Color::Cyan;
+
+/// Draws all.
+pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
+    let [head, clients, ends, curves, rules, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Length(2),
+        Constraint::Length(if frame.area().height > 20 { 8 } else { 5 }),
+        Constraint::Min(3),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    draw_head(frame, app, head);
+    draw_clients(frame, app, clients);
+    draw_ends(frame, app, ends);
+    draw_curves(frame, app, curves);
+    draw_rules(frame, app, rules);
+    draw_foot(frame, app, foot);
+}
+
+fn draw_head(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let counts = &app.counts;
+    let plural = if counts.workers == 1 { "" } else { "s" };
+    let left = Line::from(vec![
+        Span::from(format!(" {} ", counts.name))
+            .bold()
+            .reversed()
+            .fg(ACCENT),
+        Span::from(format!(
+            " {} server, {} worker{plural} ",
+            counts.model, counts.workers
+        )),
+        Span::from(app.address.as_str()).dim(),
+    ]);
+    let right = match &app.trouble {
+        Some(reason) => Line::from(format!("no answer: {reason} "))
+            .bold()
+            .fg(Color::Red),
+        None if app.paused => Line::from("paused ").bold().fg(Color::Yellow),
+        None => Line::from(format!("every {} ", time(Some(app.interval.as_secs_f64())))).dim(),
+    };
+    frame.render_widget(left, area);
+    frame.render_widget(right.alignment(Alignment::Right), area);
+}
+
+fn draw_clients(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let counts = &app.counts;
+    let ratio = number(counts.open) / number(counts.limit.max(1));
+    let colour = match ratio {
+        r if r >= 0.95 => Color::Red,
+        r if r >= 0.8 => Color::Yellow,
+        _ => Color::Green,
+    };
+    let gauge = Gauge::default()
+        .ratio(ratio.clamp(0.0, 1.0))
+        .label(format!("{} of {} clients", counts.open, counts.limit))
+        .gauge_style(Style::new().fg(colour));
+    frame.render_widget(gauge, area);
+}
+
+fn pair<'a>(value: String, what: &'a str) -> [Span<'a>; 2] {
+    [Span::from(value).bold(), Span::from(what)]
+}
+
+fn draw_ends(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let (counts, rates) = (&app.counts, &app.rates);
+    let mut connections = vec![Span::from(" connections  ").dim()];
+    connections.extend(pair(count(rates.opened), "/s opened  "));
+    connections.extend(pair(count(rates.ended), "/s ended  "));
+    let reasons = counts.ended.iter().filter(|(_, n)| *n > 0);
+    for (reason, n) in reasons {
+        connections.push(Span::from(format!("{reason} {}  ", count(number(*n)))).dim());
+    }
+    let mut bodies = vec![Span::from(" bytes        ").dim()];
+    bodies.extend(pair(bytes(rates.received), "/s received  "));
+    bodies.extend(pair(bytes(rates.replied), "/s replied  "));
+    bodies.extend(pair(counts.waiting.to_string(), " actions wait"));
+    let text = vec![Line::from(connections), Line::from(bodies)];
+    frame.render_widget(Paragraph::new(text), area);
+}
+
+fn draw_curves(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
+    let rates = &app.rates;
+    let messages: Vec<Option<f64>> = app.history.iter().map(|m| Some(m.messages)).collect();
+    let title = format!(" {} messages/s ", count(rates.messages));
+    draw_curve(frame, left, title, &messages, 0.0, Color::Green);
+    let title = format!(
+        " actions: 50 % {}, 99 % {} ",
+        time(rates.p50),
+        time(rates.p99)
+    );
+    // Times differ by powers: the curve is of their logarithms, from half of the least.
+    let slow: Vec<Option<f64>> = app.history.iter().map(|m| m.p99.map(f64::log2)).collect();
+    let least = slow.iter().flatten().copied().fold(f64::INFINITY, f64::min) - 1.0;
+    draw_curve(frame, right, title, &slow, least, Color::Magenta);
+}
+
+/// The last moments that fit, from `least` to the greatest of them.
+fn draw_curve(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: String,
+    values: &[Option<f64>],
+    least: f64,
+    colour: Color,
+) {
+    let block = Block::bordered()
+        .title(title)
+        .border_style(Style::new().dim());
+    let width = usize::from(block.inner(area).width);
+    let values = &values[values.len().saturating_sub(width)..];
+    let known = values.iter().flatten().copied().filter(|v| v.is_finite());
+    let most = known.fold(f64::NEG_INFINITY, f64::max);
+    let span = (most - least).max(f64::MIN_POSITIVE);
+    let data = values.iter().map(|value| level(*value, least, span));
+    let curve = Sparkline::default()
+        .block(block)
+        .data(data)
+        .max(STEPS)
+        .style(Style::new().fg(colour));
+    frame.render_widget(curve, area);
+}
+
+const STEPS: u64 = 1000;
+
+/// Nothing, or 1 to `STEPS`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is between 0 and STEPS"
+)]
+fn level(value: Option<f64>, least: f64, span: f64) -> u64 {
+    match value {
+        Some(v) if v.is_finite() => 1 + ((v - least) / span * (number(STEPS) - 1.0)) as u64,
+        Some(_) => STEPS,
+        None => 0,
+    }
+}
+
+fn draw_rules(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let mut rules: Vec<(usize, &RuleRates)> = app.rates.rules.iter().enumerate().collect();
+    let key = |rule: &RuleRates| match app.order {
+        Order::Written => 0.0,
+        Order::Messages => rule.messages,
+        Order::Busy => rule.busy,
+        Order::Mean => rule.mean.unwrap_or(0.0),
+    };
+    rules.sort_by(|(_, a), (_, b)| key(b).total_cmp(&key(a)));
+    let all = app.rates.messages.max(f64::MIN_POSITIVE);
+    let rows = rules.into_iter().map(|(i, rule)| {
+        let share = rule.messages / all;
+        let total = app.counts.rules.get(i).map_or(0, |r| r.messages);
+        let style = if rule.messages > 0.0 {
+            Style::new()
+        } else {
+            Style::new().dim()
+        };
+        Row::new([
+            Cell::from(rule.name.clone()),
+            right(count(rule.messages)),
+            Cell::from(bar(share)).fg(ACCENT),
+            right(bytes(rule.bytes)),
+            right(time(rule.mean)),
+            right(percent(rule.busy)),
+            right(count(number(total))),
+        ])
+        .style(style)
+    });
+    let head = Row::new([
+        Cell::from("rule"),
+        right("messages/s"),
+        Cell::from("share"),
+        right("bytes/s"),
+        right("mean"),
+        right("busy"),
+        right("all"),
+    ]);
+    let widths = [
+        Constraint::Fill(2),
+        Constraint::Length(10),
+        Constraint::Length(BAR),
+        Constraint::Length(9),
+        Constraint::Length(9),
+        Constraint::Length(6),
+        Constraint::Length(7),
+    ];
+    let table = Table::new(rows, widths).header(head.bold().fg(ACCENT));
+    frame.render_widget(table, area);
+}
+
+fn right(text: impl Into<String>) -> Cell<'static> {
+    Cell::from(Line::from(text.into()).alignment(Alignment::Right))
+}
+
+const BAR: u16 = 10;
+
+/// A share as a bar of `BAR` columns, to an eighth of a column.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the share is between 0 and 1"
+)]
+fn bar(share: f64) -> String {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * f64::from(BAR) * 8.0).round() as usize;
+    "█".repeat(eighths / 8) + PARTS[eighths % 8]
+}
+
+fn draw_foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
+    let order = match app.order {
+        Order::Written => "as written",
+        Order::Messages => "by messages",
+        Order::Busy => "by time",
+        Order::Mean => "by mean",
+    };
+    let key = |text: &'static str| Span::from(text).bold().fg(ACCENT);
+    let line = Line::from(vec![
+        key(" q"),
+        Span::from(" leave  "),
+        key("s"),
+        Span::from(format!(" sort ({order})  ")),
+        key("space"),
+        Span::from(" pause  "),
+        key("+ -"),
+        Span::from(" pace"),
+    ]);
+    frame.render_widget(line, area);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::draw;
+    use crate::app::{App, Order};
+    use crate::exposition::{Counts, tests::TEXT};
+    use crate::scrape::Address;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use std::time::{Duration, Instant};
+
+    /// What a terminal of this size shows, a second after the first reading.
+    fn shown(width: u16, height: u16, change: impl Fn(&mut App)) -> String {
+        let address = Address::parse("127.0.0.1:9100").unwrap();
+        let mut app = App::new(
+            &address,
+            Duration::from_secs(1),
+            Counts::parse(TEXT).unwrap(),
+        );
+        let mut after = app.counts.clone();
+        after.opened += 10;
+        after.rules[0].messages += 100;
+        after.messages.count += 100;
+        for bucket in &mut after.messages.buckets {
+            bucket.1 += 100;
+        }
+        app.take(Instant::now() + Duration::from_secs(1), Ok(after));
+        change(&mut app);
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, &app)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn it_shows_what_the_server_does() {
+        let text = shown(100, 30, |_| {});
+        for part in [
+            " web ",
+            "event server, 2 workers",
+            "127.0.0.1:9100",
+            "3 of 1000 clients",
+            "messages/s",
+            "99 % 1.00 µs ",
+            "closed 6",
+            "get",
+            "line 9",
+            "as written",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
+    fn it_says_when_the_server_does_not_answer() {
+        let text = shown(100, 30, |app| {
+            app.trouble = Some("connection refused".to_string())
+        });
+        assert!(text.contains("no answer: connection refused"), "{text}");
+    }
+
+    #[test]
+    fn every_size_and_order_is_drawn() {
+        for (width, height) in [(1, 1), (3, 40), (200, 2), (20, 10), (80, 24), (300, 100)] {
+            for order in [Order::Written, Order::Messages, Order::Busy, Order::Mean] {
+                shown(width, height, |app| app.order = order);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+/* counts.c: counts what a worker does.
+ *
+ * Called at join points. State: a record of each session; where this worker counts. Every thread
+ * has counts of its own, so that a count is an addition without a lock. Must not know who reads
+ * them. */
+#include "../../platform/platform.h"
+#include "counts.h"
+
+#include <time.h>
+
+enum { COUNTS_NO_RULE = UINT16_MAX };
+
+struct counts_session {
+    uint64_t opened;  /* ns */
+    uint64_t since;   /* when the running action's message was complete, ns */
+    uint64_t replied; /* by the running action, bytes: it may run on a helper thread */
+    uint32_t replies; /* the same, items */
+    uint16_t rule;    /* of the running action; COUNTS_NO_RULE: START or END */
+};
+_Static_assert(NEST__RULES + NEST__TIMERS < COUNTS_NO_RULE, "rules have 16 bits");
+
+static _Atomic(void *) counts_slab;             /* scope: process; a counts_session for each slot */
+static struct nest__metrics_worker *counts_own; /* scope: process */
+
+static uint64_t counts_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* This thread alone writes it. */
+static inline void counts_add(_Atomic uint64_t *count, uint64_t n) {
+    uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, before + n, memory_order_relaxed);
+}
+
+unsigned nest__metrics_bucket(uint64_t ns) {
+    uint64_t units = ns >> NEST__METRICS_UNIT_BITS;
+    if (units < NEST__METRICS_PARTS) {
+        return (unsigned)units;
+    }
+    unsigned power = 63 - (unsigned)__builtin_clzll(units) - NEST__METRICS_PART_BITS;
+    unsigned part = (unsigned)(units >> power) & (NEST__METRICS_PARTS - 1);
+    unsigned bucket = (power + 1) * NEST__METRICS_PARTS + part;
+    return bucket < NEST__METRICS_BUCKETS ? bucket : NEST__METRICS_BUCKETS - 1;
+}
+
+uint64_t nest__metrics_edge(unsigned bucket) {
+    unsigned power = (bucket + 1) / NEST__METRICS_PARTS, part = (bucket + 1) % NEST__METRICS_PARTS;
+    uint64_t units = power == 0 ? part : (uint64_t)(NEST__METRICS_PARTS + part) << (power - 1);
+    return units << NEST__METRICS_UNIT_BITS;
+}
+
+static void counts_time(struct nest__metrics_times *times, uint64_t ns) {
+    counts_add(&times->sum, ns);
+    counts_add(&times->buckets[nest__metrics_bucket(ns)], 1);
+}
+
+size_t nest__metrics_worker_size(void) {
+    return sizeof(struct nest__metrics_worker) +
+           nest__worker_threads() * sizeof(struct nest__metrics_counts);
+}
+
+void nest__metrics_count_into(struct nest__metrics_worker *own) {
+    counts_own = own;
+    own->guard = NEST__METRICS_GUARD;
+}
+
+static uint32_t counts_thread(const nest_session *s) {
+    uint32_t threads = nest__worker_threads();
+    return threads == 1 ? 0 : s->self.slot % threads;
+}
+
+static struct nest__metrics_counts *counts_counts(const nest_session *s) {
+    return &counts_own->threads[counts_thread(s)];
+}
+
+/* NULL: no memory for the slab, and the session is not counted. */
+static struct counts_session *counts_session(const nest_session *s) {
+    struct counts_session *slab = atomic_load_explicit(&counts_slab, memory_order_acquire);
+    if (slab == NULL) {
+        slab = nest__slab(&counts_slab, sizeof *slab);
+    }
+    return slab == NULL ? NULL : &slab[s->self.slot];
+}
+
+void nest__metrics_open(nest_session *s) {
+    struct counts_session *session = counts_session(s);
+    uint32_t thread = counts_thread(s), most = atomic_load(&counts_own->most);
+    while (most <= thread && !atomic_compare_exchange_weak(&counts_own->most, &most, thread + 1)) {
+    }
+    counts_add(&counts_counts(s)->opened, 1);
+    if (session != NULL) {
+        *session = (struct counts_session){.opened = counts_now(), .rule = COUNTS_NO_RULE};
+    }
+}
+
+static void counts_begin(const nest_session *s, uint32_t rule, uint32_t n) {
+    struct counts_session *session = counts_session(s);
+    struct nest__metrics_counts *counts = counts_counts(s);
+    counts_add(&counts->received, n);
+    counts_add(&counts->rules[rule].messages, 1);
+    counts_add(&counts->rules[rule].bytes, n);
+    if (session != NULL) {
+        session->since = counts_now();
+        session->rule = (uint16_t)rule;
+    }
+}
+
+void nest__metrics_take(nest_session *s, const struct nest__rule *rule, const uint8_t *bytes,
+                        uint32_t n) {
+    (void)bytes;
+    counts_begin(s, (uint32_t)(rule - nest__rules), n);
+}
+
+void nest__metrics_timer(nest_session *s, const struct nest__timer *timer) {
+    counts_begin(s, NEST__RULES + (uint32_t)(timer - nest__timers), 0);
+}
+
+void nest__metrics_reply(nest_session *s, const void *bytes, size_t n) {
+    struct counts_session *session = counts_session(s);
+    (void)bytes;
+    if (session != NULL) {
+        session->replied += n;
+        session->replies++;
+    }
+}
+
+void nest__metrics_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
+    (void)fd, (void)at;
+    nest__metrics_reply(s, NULL, (size_t)n);
+}
+
+void nest__metrics_wait(nest_session *s) {
+    counts_add(&counts_counts(s)->waits, 1);
+}
+
+void nest__metrics_resume(nest_session *s) {
+    counts_add(&counts_counts(s)->resumed, 1);
+}
+
+void nest__metrics_acted(nest_session *s, uint64_t taken) {
+    struct counts_session *session = counts_session(s);
+    struct nest__metrics_counts *counts = counts_counts(s);
+    counts_add(&counts->received, taken);
+    if (session == NULL) {
+        return;
+    }
+    counts_add(&counts->replied, session->replied);
+    counts_add(&counts->replies, session->replies);
+    session->replied = session->replies = 0;
+    if (session->rule != COUNTS_NO_RULE) {
+        uint64_t ns = counts_now() - session->since;
+        counts_time(&counts->messages, ns);
+        counts_add(&counts->rules[session->rule].ns, ns);
+        counts_add(&counts->rules[session->rule].bytes, taken);
+        session->rule = COUNTS_NO_RULE;
+    }
+}
+
+void nest__metrics_end(nest_session *s) {
+    const struct counts_session *session = counts_session(s);
+    struct nest__metrics_counts *counts = counts_counts(s);
+    counts_add(&counts->ended[s->reason], 1);
+    if (session != NULL) {
+        counts_time(&counts->connections, counts_now() - session->opened);
+    }
+}
+
+/* Where a worker has one client, or a thread for each, every client has counts of its own. */
+struct nest__need nest__metrics_need(void) {
+    bool own = nest__worker_threads() > 1 || nest__worker_processes() > 1;
+    uint64_t size = sizeof(struct counts_session) + (own ? sizeof(struct nest__metrics_counts) : 0);
+    return (struct nest__need){"counts, for metrics", NULL, size, size};
+}

@@ -1,0 +1,86 @@
+/* counts.h: what is counted, and how the files of this service share it.
+ *
+ * Included by service/metrics/ alone. */
+#ifndef NEST_SERVICE_METRICS_COUNTS_H
+#define NEST_SERVICE_METRICS_COUNTS_H
+
+#include "metrics.h"
+
+/* Times in ns, in buckets whose width is an eighth of their power of two, as in Tene's HDR
+ * histogram: a quantile is at most 12.5 % too high. Two histograms are merged by addition. */
+enum {
+    NEST__METRICS_UNIT_BITS = 6, /* the first eight buckets are 64 ns wide */
+    NEST__METRICS_PART_BITS = 3,
+    NEST__METRICS_PARTS = 1 << NEST__METRICS_PART_BITS,
+    NEST__METRICS_BUCKETS =
+        31 * NEST__METRICS_PARTS /* to 550 s; the last one takes what is longer */
+};
+struct nest__metrics_times {
+    _Atomic uint64_t sum; /* ns */
+    _Atomic uint64_t buckets[NEST__METRICS_BUCKETS];
+};
+struct nest__metrics_rule {
+    _Atomic uint64_t messages, bytes, ns;
+};
+/* All members are _Atomic uint64_t: counts are added as an array. Each has one writer. */
+struct nest__metrics_counts {
+    _Atomic uint64_t opened;
+    _Atomic uint64_t ended[NEST_REASONS]; /* [NEST_OPEN]: lost with their worker */
+    _Atomic uint64_t received; /* bytes of messages, and of what their actions read behind them */
+    _Atomic uint64_t replied;  /* bytes */
+    _Atomic uint64_t replies, waits, resumed;
+    struct nest__metrics_times messages, connections;
+    struct nest__metrics_rule rules[NEST__RULES + NEST__TIMERS];
+};
+enum { NEST__METRICS_COUNTS = sizeof(struct nest__metrics_counts) / sizeof(uint64_t) };
+
+/* Of a worker, behind its report. */
+struct nest__metrics_worker {
+    uint64_t guard; /* NEST__METRICS_GUARD: a worker has begun, and nothing has written over it */
+    _Atomic uint32_t most; /* threads beyond this number have counted nothing */
+    struct nest__metrics_counts threads[];
+};
+#define NEST__METRICS_GUARD UINT64_C(0x51b7c9e38d02f46a)
+
+/* -- counts.c */
+/* In which bucket a time of `ns` is. */
+unsigned nest__metrics_bucket(uint64_t ns);
+/* The least time, in ns, that is in none of the buckets 0 to `bucket`. */
+uint64_t nest__metrics_edge(unsigned bucket);
+/* In a worker: counts from now on into this memory, which is zero. */
+void nest__metrics_count_into(struct nest__metrics_worker *);
+size_t nest__metrics_worker_size(void); /* bytes, for all threads of a worker */
+
+/* -- sums.c */
+/* What the supervisor tells. */
+struct nest__metrics_state {
+    bool stopping;
+    uint32_t workers; /* that live */
+};
+int nest__metrics_sums_prepare(size_t at); /* `at`: where a report has its metrics_worker */
+void nest__metrics_sums_seal(void);        /* this process cannot write to the sums */
+void nest__metrics_tell(struct nest__metrics_state);
+struct nest__metrics_state nest__metrics_told(void);
+void nest__metrics_fold(uint32_t worker); /* adds the counts of a worker that has ended */
+/* All workers, those that have ended and those that live. The caller owns *sum. */
+void nest__metrics_read(struct nest__metrics_counts *sum);
+
+/* -- text.c */
+struct nest__metrics_text { /* grows; the owner frees p */
+    char *p;
+    size_t n, size;
+    bool failed; /* out of memory: what was added since is missing */
+};
+void nest__metrics_put(struct nest__metrics_text *, const char *format, ...) NEST_FORMAT(2, 3);
+enum nest__metrics_format { NEST__METRICS_PROMETHEUS, NEST__METRICS_OPEN };
+/* The counts in the text format of Prometheus (version 0.0.4) or of OpenMetrics (1.0.0). `fine`:
+ * histograms have all their buckets, else one for each power of two. */
+void nest__metrics_expose(struct nest__metrics_text *, enum nest__metrics_format, bool fine);
+
+/* -- metrics.c */
+int nest__metrics_listener(void); /* the descriptor of the address; -1: there is none */
+
+/* -- profile.c */
+void nest__metrics_profile(void); /* prints the counts as a table */
+
+#endif
