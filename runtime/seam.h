@@ -183,8 +183,8 @@ struct nest__config {
     _Atomic uint32_t keep_limit;    /* bytes */
     uint32_t server_port;
     const char *_Atomic server_name; /* the old text remains valid after a change */
-    const char *listen; /* addresses separated by blanks; NULL: all interfaces, server_port */
-    const char *metrics; /* an address; NULL: none */
+    const char *listen;  /* addresses separated by blanks; NULL: all interfaces, server_port */
+    const char *metrics; /* an address, or NULL */
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
     _Atomic uint32_t action_timeout;       /* the same, of an action that does not wait */
@@ -213,8 +213,8 @@ struct nest__option { /* generated from the compiler's table of options */
     const char *name;
     enum nest__option_kind kind;
     void *value; /* in nest__config: a uint32_t or const char *; _Atomic if `reload` is set */
-    uint32_t least, most; /* of NEST__ADDRESSES: how many */
-    const char *initial; /* from the specification, or the default */
+    uint32_t least, most; /* of addresses: how many */
+    const char *initial;  /* from the specification, or the default */
     const char *help;
     bool reload; /* HUP changes it in the running server; otherwise a restart is needed */
 };
@@ -405,8 +405,7 @@ void nest__out_taken(nest_session *, struct nest__chan *, uint64_t);
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
-/* A use of memory by one client. */
-struct nest__need {
+struct nest__need {                      /* a use of memory by one client */
     const char *what;
     const char *option; /* the option that limits it; NULL: none */
     uint64_t most;      /* bytes, whichever directives the actions use */

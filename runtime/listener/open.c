@@ -163,7 +163,7 @@ uint8_t nest__socket_kind(int fd, char *name, size_t size) {
 
 /* A descriptor that listens, or -errno. */
 static int open_at(const struct nest__endpoint *address, uint8_t *kind,
-                     struct nest__socket_file *file) {
+                   struct nest__socket_file *file) {
     const struct sockaddr *any = (const struct sockaddr *)(const void *)&address->socket;
     *kind = address->kind;
     if (address->kind == NEST__UNIX) {

@@ -7,7 +7,10 @@ mod exposition;
 mod numbers;
 mod plain;
 mod rates;
+#[cfg(test)]
+mod sample;
 mod scrape;
+mod state;
 mod view;
 
 pub use app::watch;

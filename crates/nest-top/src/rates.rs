@@ -108,7 +108,8 @@ fn between(before: &Times, after: &Times, share: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::Rates;
-    use crate::exposition::{Counts, tests::TEXT};
+    use crate::exposition::Counts;
+    use crate::sample::TEXT;
     use std::time::Duration;
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::exposition::Counts;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST: u64 = 64 << 20;
 
 /// Where a server tells its counts.
@@ -75,7 +75,7 @@ pub fn fetch(address: &Address) -> Result<Counts, String> {
         Address::Tcp(name) => exchange(connect(name)?),
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).map_err(|e| reason(&e))?;
-            let patient = stream.set_read_timeout(Some(PATIENCE));
+            let patient = stream.set_read_timeout(Some(TIMEOUT));
             patient.map_err(|e| reason(&e))?;
             exchange(stream)
         }
@@ -87,9 +87,9 @@ fn connect(name: &str) -> Result<TcpStream, String> {
     let addresses = name.to_socket_addrs().map_err(|e| reason(&e))?;
     let mut last = "the name has no address".to_string();
     for address in addresses {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => {
-                let patient = stream.set_read_timeout(Some(PATIENCE));
+                let patient = stream.set_read_timeout(Some(TIMEOUT));
                 return patient.map(|()| stream).map_err(|e| reason(&e));
             }
             Err(error) => last = reason(&error),

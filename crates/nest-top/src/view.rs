@@ -8,14 +8,14 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
 
-use crate::app::{App, Order};
 use crate::numbers::{bytes, count, percent, time};
 use crate::rates::{RuleRates, number};
+use crate::state::{Order, State};
 
 const ACCENT: Color = Color::Cyan;
 
 /// Draws all.
-pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
+pub(crate) fn draw(frame: &mut Frame<'_>, app: &State) {
     let [head, clients, ends, curves, rules, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -33,7 +33,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
     draw_foot(frame, app, foot);
 }
 
-fn draw_head(frame: &mut Frame<'_>, app: &App, area: Rect) {
+fn draw_head(frame: &mut Frame<'_>, app: &State, area: Rect) {
     let counts = &app.counts;
     let plural = if counts.workers == 1 { "" } else { "s" };
     let left = Line::from(vec![
@@ -58,7 +58,7 @@ fn draw_head(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(right.alignment(Alignment::Right), area);
 }
 
-fn draw_clients(frame: &mut Frame<'_>, app: &App, area: Rect) {
+fn draw_clients(frame: &mut Frame<'_>, app: &State, area: Rect) {
     let counts = &app.counts;
     let ratio = number(counts.open) / number(counts.limit.max(1));
     let colour = match ratio {
@@ -77,7 +77,7 @@ fn pair<'a>(value: String, what: &'a str) -> [Span<'a>; 2] {
     [Span::from(value).bold(), Span::from(what)]
 }
 
-fn draw_ends(frame: &mut Frame<'_>, app: &App, area: Rect) {
+fn draw_ends(frame: &mut Frame<'_>, app: &State, area: Rect) {
     let (counts, rates) = (&app.counts, &app.rates);
     let mut connections = vec![Span::from(" connections  ").dim()];
     connections.extend(pair(count(rates.opened), "/s opened  "));
@@ -94,7 +94,7 @@ fn draw_ends(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Paragraph::new(text), area);
 }
 
-fn draw_curves(frame: &mut Frame<'_>, app: &App, area: Rect) {
+fn draw_curves(frame: &mut Frame<'_>, app: &State, area: Rect) {
     let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
     let rates = &app.rates;
     let messages: Vec<Option<f64>> = app.history.iter().map(|m| Some(m.messages)).collect();
@@ -153,7 +153,7 @@ fn level(value: Option<f64>, least: f64, span: f64) -> u64 {
     }
 }
 
-fn draw_rules(frame: &mut Frame<'_>, app: &App, area: Rect) {
+fn draw_rules(frame: &mut Frame<'_>, app: &State, area: Rect) {
     let mut rules: Vec<(usize, &RuleRates)> = app.rates.rules.iter().enumerate().collect();
     let key = |rule: &RuleRates| match app.order {
         Order::Written => 0.0,
@@ -222,7 +222,7 @@ fn bar(share: f64) -> String {
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-fn draw_foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
+fn draw_foot(frame: &mut Frame<'_>, app: &State, area: Rect) {
     let order = match app.order {
         Order::Written => "as written",
         Order::Messages => "by messages",
@@ -246,17 +246,18 @@ fn draw_foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
 #[cfg(test)]
 mod tests {
     use super::draw;
-    use crate::app::{App, Order};
-    use crate::exposition::{Counts, tests::TEXT};
+    use crate::exposition::Counts;
+    use crate::sample::TEXT;
     use crate::scrape::Address;
+    use crate::state::{Order, State};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::time::{Duration, Instant};
 
     /// What a terminal of this size shows, a second after the first reading.
-    fn shown(width: u16, height: u16, change: impl Fn(&mut App)) -> String {
+    fn shown(width: u16, height: u16, change: impl Fn(&mut State)) -> String {
         let address = Address::parse("127.0.0.1:9100").unwrap();
-        let mut app = App::new(
+        let mut app = State::new(
             &address,
             Duration::from_secs(1),
             Counts::parse(TEXT).unwrap(),

@@ -21,7 +21,7 @@
 enum {
     HTTP_SCRAPERS = NEST__TASK_WAITS - 1, /* connections at a time */
     HTTP_REQUEST = 4096,                  /* bytes of a request's head, at most */
-    HTTP_PATIENCE_MS = 5000,
+    HTTP_TIMEOUT_MS = 5000,
     HTTP_LINGER_MS = 1000
 };
 
@@ -34,7 +34,7 @@ struct http_scraper {
     struct nest__metrics_text reply;
 };
 
-static struct http_scraper *http_scrapers; /* [HTTP_SCRAPERS] */
+static struct http_scraper *http_scrapers; /* scope: process; [HTTP_SCRAPERS] */
 
 /* -- a request -----------------------------------------------------------------------------------
  */
@@ -49,7 +49,7 @@ static void http_answer(struct http_scraper *to, const char *status, const char 
     if (n > 0 && !head) {
         nest__metrics_put(&to->reply, "%.*s", (int)n, body->p);
     }
-    to->until = nest__clock_ms() + HTTP_PATIENCE_MS;
+    to->until = nest__clock_ms() + HTTP_TIMEOUT_MS;
 }
 
 static void http_say(struct http_scraper *to, const char *status, const char *text, bool head) {
@@ -172,7 +172,7 @@ static void http_send(struct http_scraper *to) {
         return;
     }
     to->sent += (size_t)n;
-    to->until = nest__clock_ms() + HTTP_PATIENCE_MS;
+    to->until = nest__clock_ms() + HTTP_TIMEOUT_MS;
     if (to->sent == to->reply.n) {
         to->over = true;
         to->until = nest__clock_ms() + HTTP_LINGER_MS;
@@ -209,7 +209,7 @@ static void http_accept(void) {
         scraper->fd = fd;
         scraper->over = false;
         scraper->got = scraper->sent = 0;
-        scraper->until = nest__clock_ms() + HTTP_PATIENCE_MS;
+        scraper->until = nest__clock_ms() + HTTP_TIMEOUT_MS;
     }
 }
 
@@ -266,7 +266,7 @@ static bool http_is_ready(const struct pollfd waits[], unsigned n, int fd) {
     return false;
 }
 
-/* The first call has no descriptors. ms until a client's patience ends; -1: there is no client. */
+/* The first call has no descriptors. ms until a client is disconnected; -1: there is no client. */
 static int http_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     uint64_t now = nest__clock_ms();
     int again = -1;
@@ -284,7 +284,7 @@ static int http_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     }
     if (n > 0 && waits[0].revents != 0) {
         http_accept();
-        again = nest__sooner(again, HTTP_PATIENCE_MS);
+        again = nest__sooner(again, HTTP_TIMEOUT_MS);
     }
     return again;
 }

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct nest__listener metrics_listener = {.fd = -1};
-static struct nest__socket_file metrics_file;
-static size_t metrics_at; /* the counts, in a worker's report */
+static struct nest__listener metrics_listener = {.fd = -1}; /* scope: process */
+static struct nest__socket_file metrics_file;               /* scope: process */
+static size_t metrics_at; /* scope: process; of the counts, in a report */
 
 int nest__metrics_listener(void) {
     return metrics_listener.fd;

@@ -24,8 +24,8 @@ struct metrics_sums {
 _Static_assert(NEST__METRICS_COUNTS * sizeof(uint64_t) == sizeof(struct nest__metrics_counts),
                "counts are an array");
 
-static struct metrics_sums *sums;
-static size_t sums_at; /* in a report */
+static struct metrics_sums *sums; /* scope: server */
+static size_t sums_at;            /* scope: process; in a report */
 
 int nest__metrics_sums_prepare(size_t at) {
     void *memory =

@@ -1,0 +1,20 @@
+//! For tests: the counts of a server, as it tells them.
+
+pub(crate) const TEXT: &str = "# TYPE nest_server info\n\
+    nest_server_info{name=\"web\",model=\"event\",version=\"nest 0.1.0\"} 1\n\
+    nest_workers 2\nnest_clients_limit 1000\nnest_connections 3\n\
+    nest_connections_opened_total 10\n\
+    nest_connections_ended_total{reason=\"closed\"} 6\n\
+    nest_connections_ended_total{reason=\"eof\"} 1\n\
+    nest_received_bytes_total 600\nnest_replied_bytes_total 2000\n\
+    nest_waits_total 4\nnest_waiting 1\n\
+    nest_rule_messages_total{rule=\"get\",at=\"a \\\"b\\\\.nest:4\"} 20\n\
+    nest_rule_messages_total{rule=\"line 9\",at=\"web.nest:9\"} 0\n\
+    nest_rule_bytes_total{rule=\"get\",at=\"a \\\"b\\\\.nest:4\"} 600\n\
+    nest_rule_bytes_total{rule=\"line 9\",at=\"web.nest:9\"} 0\n\
+    nest_rule_seconds_total{rule=\"get\",at=\"a \\\"b\\\\.nest:4\"} 0.00002\n\
+    nest_rule_seconds_total{rule=\"line 9\",at=\"web.nest:9\"} 0\n\
+    nest_message_seconds_bucket{le=\"0.000001\"} 15\n\
+    nest_message_seconds_bucket{le=\"0.001\"} 20\n\
+    nest_message_seconds_bucket{le=\"+Inf\"} 20\n\
+    nest_message_seconds_sum 0.00002\nnest_message_seconds_count 20\n# EOF\n";
