@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use nest_check::{Finding, Incomplete, Witness};
 use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_machine::{Machine, Overrides};
+use nest_pattern::Dfa;
 
 use crate::args::Spec;
 use crate::findings;
@@ -63,6 +64,25 @@ pub fn compile(
         say(&spec.file, &outcome);
     }
     outcome.machine.ok_or(Failure::Reported)
+}
+
+/// The same for a filter: also the automaton of a client's first message. Why a filter cannot have
+/// one is an error.
+pub fn compile_filter(file: &Path) -> Result<(Machine, Dfa), Failure> {
+    let spec = Spec {
+        file: file.to_owned(),
+        model: None,
+    };
+    let mut outcome = outcome(&spec, &[], false, &mut BTreeSet::new());
+    let found = outcome.machine.take().and_then(|machine| {
+        let automaton = nest_machine::first::first(&machine);
+        let automaton = automaton.map_err(|why| outcome.diagnostics.push(why));
+        Some((machine, automaton.ok()?))
+    });
+    if !outcome.diagnostics.is_empty() {
+        say(file, &outcome);
+    }
+    found.ok_or(Failure::Reported)
 }
 
 /// Prints all findings to standard error.

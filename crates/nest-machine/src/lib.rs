@@ -9,6 +9,7 @@ mod cmacros;
 mod conditions;
 mod context;
 mod csections;
+pub mod first;
 pub mod matching;
 pub mod model;
 mod models;
