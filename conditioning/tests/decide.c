@@ -1,5 +1,6 @@
 /* Feeds standard input to a generated automaton, in pieces of every size, and prints the decision:
- * `whole LENGTH`, `REASON`, or `more`, followed by what the end of the client's input makes of it. */
+ * `whole LENGTH`, `REASON`, or `more`, followed by what the end of the client's input makes of it.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "protocol.h"

@@ -126,10 +126,7 @@ fn servers_that_do_not_wait_are_refused() {
             "%%\nSTART { if (1 > 0) $reply(\"x\"); else $close(); }\n\"a\" { }\n",
             Code::E0701,
         ),
-        (
-            "%%\nSTART { $readLine(80); }\n\"a\" { }\n",
-            Code::E0701,
-        ),
+        ("%%\nSTART { $readLine(80); }\n\"a\" { }\n", Code::E0701),
         ("%%\nSTART { $close(); }\n\"a\" { }\n", Code::E0701),
         ("%state A\n%%\nA: \"a\" { }\n", Code::E0701),
         (

@@ -1,6 +1,6 @@
 //! One DFA for several rules, of which one of several sets is active: it accepts where a message may
 //! end. It is exact for one set. For several it never accepts later than the set that is active
-//! would, so whoever waits for a complete message does not wait for more than that. Must not know:
+//! would, so nothing waits for more than a complete message. Must not know:
 //! conditions, which rule a message belongs to.
 
 use super::classes::{BYTES, divide};
