@@ -21,9 +21,9 @@ macro_rules! files {
 
 /// All files. Those that end in `.c` are units of their own.
 pub const FILES: &[File] = files! {
-    "frame": "ccfilter.h" "ccfpack.h" "ccftree.h" "ccfauto.h" "frame.h" "counters.h" "nets.h"
+    "frame": "ccfilter.h" "ccfpack.h" "ccftree.h" "ccfauto.h" "ccfrepeat.h" "frame.h" "counters.h" "nets.h"
         "auto.c" "bundle.c" "control.c" "down.c" "lease.c" "loop.c" "main.c" "nets.c" "options.c"
-        "pack.c" "refuse.c" "tree.c" "up.c";
+        "pack.c" "refuse.c" "repeat.c" "tree.c" "up.c";
     "libcc": "wire.h" "wire.c";
     "protocol": "protocol.h";
 };
@@ -38,4 +38,10 @@ pub const REQUEST: File = File {
 pub const CHECK: File = File {
     name: "check.c",
     text: include_str!("protocol/check.c"),
+};
+
+/// `protocol/persist.c`: the program of a filter that presents messages one by one.
+pub const PERSIST: File = File {
+    name: "persist.c",
+    text: include_str!("protocol/persist.c"),
 };
