@@ -40,7 +40,9 @@ Codes of errors begin with E; nest then generates nothing. Codes of warnings beg
 
 
 # What draws a code, if it is not `nest check`.
-COMMANDS = {'E07': ['build', '--filter', 'request', '-o', 'filter']}
+COMMANDS = {'E0701': ['build', '--filter', 'request', '-o', 'filter'],
+            'E0702': ['build', '--filter', 'request', '-o', 'filter'],
+            'E0703': ['build', '--filter', 'persist', '-o', 'filter']}
 
 
 def said(nest, folder, page, example):
@@ -48,7 +50,7 @@ def said(nest, folder, page, example):
     for name, text in dict(BESIDE, **{'example.nest': example}).items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write(text)
-    command = COMMANDS.get(os.path.basename(page)[:3], ['check'])
+    command = COMMANDS.get(os.path.basename(page)[:5], ['check'])
     done = subprocess.run([nest, *command, 'example.nest'], cwd=folder, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
                           env=environment(NO_COLOR='1'), check=False)

@@ -5,6 +5,7 @@
 use nest_check::{Finding, check, looks_for, settle};
 use nest_diag::{Code, Severity, render_text};
 use nest_machine::first::first;
+use nest_machine::kept::kept;
 use nest_machine::{Compiled, Overrides, compile};
 use nest_syntax::Loader;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 const WITHOUT_SPECIFICATION: &[Code] = &[Code::E0001, Code::E0002];
 
 /// Codes that only filters draw: the examples are servers without a mistake.
-const OF_FILTERS: &[Code] = &[Code::E0701, Code::E0702];
+const OF_FILTERS: &[Code] = &[Code::E0701, Code::E0702, Code::E0703];
 
 /// The files that examples include. `example.nest` is the example itself.
 struct Beside<'a> {
@@ -53,7 +54,8 @@ fn filtered(outcome: &mut Compiled) {
         .machine
         .as_ref()
         .expect("a server without a mistake");
-    outcome.diagnostics.extend(first(machine).err());
+    let found = first(machine).err().into_iter().chain(kept(machine));
+    outcome.diagnostics.extend(found);
 }
 
 /// With the checker's findings.

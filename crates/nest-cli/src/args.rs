@@ -270,6 +270,8 @@ pub enum Filter {
     Request,
     /// Refuses packaged requests that are not a first message
     Check,
+    /// Presents each message of a connection as a connection of its own
+    Persist,
 }
 
 /// `--with`.
@@ -286,6 +288,7 @@ impl From<Filter> for nest_emit::filter::Filter {
         match filter {
             Filter::Request => Self::Request,
             Filter::Check => Self::Check,
+            Filter::Persist => Self::Persist,
         }
     }
 }

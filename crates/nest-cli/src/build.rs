@@ -107,7 +107,7 @@ fn build_filter(args: &Build, filter: Filter) -> Result<(), Failure> {
         cc: &args.cc,
     };
     let compiler = Compiler::new(&args.cc)?;
-    let (machine, automaton) = compile_filter(&args.file)?;
+    let (machine, automaton) = compile_filter(&args.file, filter)?;
     let name = filter::executable(&recipe.name(&machine), filter);
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(&name));
     recipe.protect(&output, args.force)?;

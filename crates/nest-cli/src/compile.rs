@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use nest_check::{Finding, Incomplete, Witness};
 use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
+use nest_emit::filter::Filter;
+use nest_machine::first::first;
+use nest_machine::kept::kept;
 use nest_machine::{Machine, Overrides};
 use nest_pattern::Dfa;
 
@@ -68,16 +71,21 @@ pub fn compile(
 
 /// The same for a filter: also the automaton of a client's first message. Why a filter cannot have
 /// one is an error.
-pub fn compile_filter(file: &Path) -> Result<(Machine, Dfa), Failure> {
+pub fn compile_filter(file: &Path, filter: Filter) -> Result<(Machine, Dfa), Failure> {
     let spec = Spec {
         file: file.to_owned(),
         model: None,
     };
     let mut outcome = outcome(&spec, &[], false, &mut BTreeSet::new());
     let found = outcome.machine.take().and_then(|machine| {
-        let automaton = nest_machine::first::first(&machine);
-        let automaton = automaton.map_err(|why| outcome.diagnostics.push(why));
-        Some((machine, automaton.ok()?))
+        let kept = match filter {
+            Filter::Persist => kept(&machine),
+            Filter::Request | Filter::Check => None,
+        };
+        let automaton = first(&machine).map_err(|why| outcome.diagnostics.push(why));
+        let refused = kept.is_some();
+        outcome.diagnostics.extend(kept);
+        Some((machine, automaton.ok().filter(|_| !refused)?))
     });
     if !outcome.diagnostics.is_empty() {
         say(file, &outcome);

@@ -29,9 +29,10 @@ struct Project {
 pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
     let project = match args.filter {
         Some(filter) => {
-            let (machine, automaton) = compile_filter(&args.spec.file)?;
+            let filter = filter.into();
+            let (machine, automaton) = compile_filter(&args.spec.file, filter)?;
             Project {
-                files: filter::emit(&machine, &automaton, filter.into()),
+                files: filter::emit(&machine, &automaton, filter),
                 first: filter::FIRST,
                 others: filter::paths(),
             }

@@ -124,6 +124,7 @@ codes! {
     E0605 Error "an option given twice";
     E0701 Error "a filter without a first message";
     E0702 Error "a first message that a filter cannot follow";
+    E0703 Error "persist before a server that keeps state";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";

@@ -16,6 +16,8 @@ pub enum Filter {
     Request,
     /// Refuses packaged requests that are no first message.
     Check,
+    /// Presents each message of a connection as a connection of its own.
+    Persist,
 }
 
 impl Filter {
@@ -25,6 +27,7 @@ impl Filter {
         match self {
             Filter::Request => "request",
             Filter::Check => "check",
+            Filter::Persist => "persist",
         }
     }
 
@@ -32,6 +35,7 @@ impl Filter {
         match self {
             Filter::Request => nest_conditioning::REQUEST,
             Filter::Check => nest_conditioning::CHECK,
+            Filter::Persist => nest_conditioning::PERSIST,
         }
     }
 }
@@ -75,7 +79,7 @@ pub fn units(files: &[OutFile]) -> Vec<String> {
 /// The paths that the project of some filter has besides [`FIRST`].
 #[must_use]
 pub fn paths() -> Vec<String> {
-    let programs = [Filter::Request, Filter::Check].map(Filter::program);
+    let programs = [Filter::Request, Filter::Check, Filter::Persist].map(Filter::program);
     let all = nest_conditioning::FILES.iter().chain(&programs);
     all.map(|file| format!("{FRAME}/{}", file.name)).collect()
 }

@@ -10,6 +10,7 @@ mod conditions;
 mod context;
 mod csections;
 pub mod first;
+pub mod kept;
 pub mod matching;
 pub mod model;
 mod models;
