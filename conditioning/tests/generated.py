@@ -52,6 +52,13 @@ get = "GET /" ("index.html"|"news/" [0-9]{1,4}) " HTTP/1.1" CRLF
 '''
 
 
+# Heads of requests, on connections that stay.
+HEADS = r'''
+CRLF "\r\n"
+%%
+head = [A-Z]+ " " [!-~]+ " HTTP/1.1" CRLF ([A-Za-z-]+ ": " [ -~]* {CRLF})* CRLF { $reply("x"); }
+'''
+
 # Specifications, inputs, and what becomes of the first message: the matching algorithm of the language.
 DECISIONS = [
     ('words', r'''
@@ -324,6 +331,29 @@ def checks():
 
 
 @needs_nest
+def presents():
+    """A generated persist presents each message of a connection, at once or later, as one of its own."""
+    request, persist = (filter_of('heads', HEADS, kind) for kind in ('request', 'persist'))
+    with Chain([request + PATIENT, persist + PATIENT]) as chain:
+        with chain.client() as client:
+            client.get('/1').get('/2')
+            for target in ('/1', '/2'):
+                expect(client.answer()[0] == 200, f'{target} is not answered')
+            until(lambda: chain.metrics()['held', persist] == 1, 'it does not wait for a message')
+            client.send('GET /3 HT')
+            client.send('TP/1.1\r\n\r\n')
+            expect(client.answer()[0] == 200, '/3 is not answered')
+            client.send('GET\r\n')
+            expect(client.ended(), 'a malformed message does not end the connection')
+            counted(chain, persist, 'malformed', 1)
+        expect(chain.requests() == ['/1', '/2', '/3'], f'{chain.requests()}')
+    with Chain([request + PATIENT, persist + ',idle=300ms']) as chain, chain.client() as client:
+        expect(client.get('/1').answer()[0] == 200, 'no answer')
+        expect(client.ended(), 'an idle connection stays')
+        counted(chain, persist, 'idle', 1)
+
+
+@needs_nest
 def decisions():
     """Each message is decided at the byte that decides it in the server, however it is cut."""
     folder = os.path.join(place().name, 'decisions')
@@ -344,4 +374,4 @@ def decisions():
 
 
 TESTS = [told_apart, memcached_serves, redis_serves, http_from_a_specification, long_messages, checks,
-         decisions]
+         presents, decisions]

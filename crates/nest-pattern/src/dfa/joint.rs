@@ -11,6 +11,9 @@ use crate::hash::Table;
 /// A rule's automaton, and whether the rule decides as soon as it accepts.
 pub type Rule<'a> = (&'a Dfa, bool);
 
+/// How much time a state may take, in steps of a rule.
+const STEPS: usize = 1 << 12;
+
 /// What is known of a set: no message can follow any more; it is live; it is live and has accepted.
 const OUT: u32 = 0;
 const LIVE: u32 = 1;
@@ -19,7 +22,8 @@ const ACCEPTED: u32 = 2;
 impl Dfa {
     /// The automaton of `rules` if one of `sets`, which are ascending places of rules, is active.
     /// Its dead state means: if it has accepted before, the message ended there, otherwise no
-    /// message begins like this. `None` if that needs more than `budget` states.
+    /// message begins like this. `None` if that needs more than `budget` states, or as much time as
+    /// that many states of many rules.
     #[must_use]
     pub fn joint(rules: &[Rule<'_>], sets: &[Vec<usize>], budget: usize) -> Option<Dfa> {
         let mut classes = [0; 256];
@@ -33,6 +37,8 @@ impl Dfa {
             }
         }
         let joint = Joint { rules, sets };
+        let members: usize = sets.iter().map(Vec::len).sum();
+        let mut steps = budget.saturating_mul(STEPS) / (rules.len() + members).max(1);
         let mut keys: Vec<(Vec<u32>, bool)> = vec![(vec![DEAD], false), (vec![DONE], true)];
         let mut numbers: Table<(Vec<u32>, bool), u32> = Table::default();
         let start = (joint.start(), false);
@@ -42,6 +48,7 @@ impl Dfa {
         let mut done = 2;
         while done < keys.len() {
             let from = keys[done].0.clone();
+            steps = steps.checked_sub(samples.len())?;
             for byte in &samples {
                 let to = match joint.step(&from, *byte) {
                     Next::End(number) => number,
