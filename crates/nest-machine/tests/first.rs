@@ -1,4 +1,5 @@
 //! The automaton of the first message: when there is one, and that it decides as the rules do.
+#![allow(clippy::unwrap_used)]
 
 use nest_diag::Code;
 use nest_machine::first::first;
