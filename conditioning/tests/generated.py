@@ -209,6 +209,28 @@ def stop(server):
 
 
 @needs_nest
+def ends_with_the_client():
+    """A message that could go on is complete when its client sends no more."""
+    text = '%%\nb = "b"+ { $reply($0, "\\n"); }\n'
+    program, server = filter_of('bees', text), built('bees', text)
+
+    def command(_, port):
+        return [server, '--port', str(port), '--set', 'user=root']
+    with Guarded('bees-server', command, program + PATIENT) as chain:
+        for wait in (True, False):
+            with chain.client() as client:
+                client.send('bbb')
+                if wait:
+                    until(lambda: chain.metrics()['held', program] == 1, 'it does not wait')
+                client.socket.shutdown(socket.SHUT_WR)
+                client.ended()
+                expect(client.have == b'bbb\n', f'{client.have}')
+        counted(chain, program, 'passed', 2)
+        expect(('aborted', program) not in chain.metrics(), chain.ask())
+        stop(chain)
+
+
+@needs_nest
 def memcached_serves():
     """memcached behind the filter of its protocol: values, pipelines and half commands."""
     if missing('memcached'):
@@ -373,5 +395,5 @@ def decisions():
             expect(said == want + '\n', f'{name} {data[:40]}: {said!r}, not {want!r}')
 
 
-TESTS = [told_apart, memcached_serves, redis_serves, http_from_a_specification, long_messages, checks,
-         presents, decisions]
+TESTS = [told_apart, ends_with_the_client, memcached_serves, redis_serves, http_from_a_specification,
+         long_messages, checks, presents, decisions]
