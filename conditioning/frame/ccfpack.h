@@ -14,7 +14,8 @@ enum ccf_need { CCF_MORE, CCF_WHOLE, CCF_BAD };
 
 /* A framer's memory of one request. It is zeroed for each new one. */
 struct ccf_frame {
-    size_t fed; /* bytes of the buffer that were looked at; with CCF_WHOLE: the request's end */
+    size_t fed; /* bytes of the buffer that were looked at; with CCF_WHOLE: the request's end, 0 if
+                   it lies before the buffer */
     const char *reason; /* with CCF_BAD: what is counted, and the answer to the client or NULL */
     const char *answer;
     bool expects;  /* the client waits to be told to send the body */
@@ -22,6 +23,7 @@ struct ccf_frame {
     uint64_t left; /* bytes that are known to follow */
     int phase;     /* these are the framer's */
     uint64_t total;
+    uint64_t end;
     unsigned line;
 };
 
@@ -33,6 +35,9 @@ struct ccf_framer {
     const char *overdue; /* the answer to a client whose time is over; or NULL */
     const char *crowded; /* the answer if there is no room; or NULL */
     enum ccf_need (*feed)(struct ccf_frame *frame, const char *bytes, size_t n);
+    /* The client sends no more. Returns whether its request is complete by that, with `fed` as
+     * after CCF_WHOLE. May be NULL: it never is. */
+    bool (*end)(struct ccf_frame *frame);
 };
 
 /* One for a filter. */

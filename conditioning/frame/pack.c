@@ -3,7 +3,8 @@
  * An incomplete request stays in its socket, where it is looked at without being taken: a
  * connection costs a descriptor and a little memory. Only requests longer than a message of the
  * chain are taken out piece by piece. Exactly one request is taken; what a client sent behind it
- * stays.
+ * stays. Only if a long request turns out to have ended before bytes that were already taken out,
+ * it is passed on with these.
  *
  * If the server reads from the socket itself, nothing is taken out. A request longer than the
  * socket can hold then counts as complete when its head and as much of its body as fits are there.
@@ -92,6 +93,15 @@ static void set_timer(struct ccf_pack *pack, long wait) {
     ccf_timer_set(&pack->timer, ccf_now() + (uint64_t)wait);
 }
 
+/* The client sends no more: completes its request, or ends it. */
+static void ended(struct ccf_bundle *bundle, struct ccf_pack *pack) {
+    bool (*end)(struct ccf_frame * frame) = packing->framer->end;
+    if (pack->begun && end != NULL && end(&pack->frame))
+        whole(bundle, pack);
+    else /* The end of a connection on which nothing was sent is no refusal. */
+        ccf_pack_end(bundle, pack->begun ? "aborted" : NULL, NULL);
+}
+
 /* Looks for the end of a request. Returns whether the bundle still waits for it. */
 static bool check(struct ccf_bundle *bundle) {
     struct ccf_pack *pack = pack_of(bundle);
@@ -99,8 +109,11 @@ static bool check(struct ccf_bundle *bundle) {
         ssize_t n = recv(bundle->fd, look, LOOK, MSG_PEEK | MSG_DONTWAIT);
         if (n == -1 && (errno == EAGAIN || errno == EINTR))
             return true;
-        if (n <= 0) {
-            /* The end of a connection on which nothing was sent is no refusal. */
+        if (n == 0) {
+            ended(bundle, pack);
+            return false;
+        }
+        if (n == -1) {
             ccf_pack_end(bundle, pack->begun ? "aborted" : NULL, NULL);
             return false;
         }
@@ -145,9 +158,11 @@ static void on_events(struct ccf_watch *watch, uint32_t events) {
     struct ccf_pack *pack = CCF_OF(watch, struct ccf_pack, watch);
     struct ccf_bundle *bundle = pack->bundle;
     bool lost = (events & (EPOLLERR | EPOLLHUP)) != 0;
-    /* A client that sends no more may have completed its request with its last bytes. */
-    if (lost || (check(bundle) && (events & EPOLLRDHUP)))
+    if (lost)
         ccf_pack_end(bundle, pack->begun ? "aborted" : NULL, NULL);
+    /* A client that sends no more may have completed its request with its last bytes. */
+    else if (check(bundle) && (events & EPOLLRDHUP))
+        ended(bundle, pack);
 }
 
 static void on_time(struct ccf_timer *timer) {

@@ -7,7 +7,8 @@ import subprocess
 import tempfile
 from support import BUILD, TOP, Wrong, environment, expect
 
-C = ['-std=c17', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-Iframe', '-Ilibcc', '-pthread', '-g']
+C = ['-std=c17', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-Iframe', '-Ilibcc', '-Iprotocol', '-pthread',
+     '-g']
 SANITIZE = '-fsanitize=address,undefined -fno-omit-frame-pointer'
 PARSERS = ['frame/http.c', 'frame/httpframe.c', 'filters/check/path.c', 'filters/proxy/header.c',
            'libcc/wire.c']

@@ -17,11 +17,12 @@ import building     # noqa: E402
 import chains       # noqa: E402
 import conditioned  # noqa: E402
 import filters      # noqa: E402
+import generated    # noqa: E402
 import kills        # noqa: E402
 import ports        # noqa: E402
 import serving      # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports, conditioned]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned, generated]
 
 
 def main():

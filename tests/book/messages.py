@@ -25,6 +25,7 @@ PARTS = (
     ('E04', 'Actions and directives'),
     ('E05', 'C around the rules'),
     ('E06', 'Options'),
+    ('E07', 'Filters'),
     ('W', 'Warnings'),
 )
 HEAD = """# Messages
@@ -38,12 +39,19 @@ Codes of errors begin with E; nest then generates nothing. Codes of warnings beg
 """
 
 
-def said(nest, folder, example):
-    """The output of nest for the example."""
+# What draws a code, if it is not `nest check`.
+COMMANDS = {'E0701': ['build', '--filter', 'request', '-o', 'filter'],
+            'E0702': ['build', '--filter', 'request', '-o', 'filter'],
+            'E0703': ['build', '--filter', 'persist', '-o', 'filter']}
+
+
+def said(nest, folder, page, example):
+    """The output of nest for the example on a page."""
     for name, text in dict(BESIDE, **{'example.nest': example}).items():
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write(text)
-    done = subprocess.run([nest, 'check', 'example.nest'], cwd=folder, stdin=subprocess.DEVNULL,
+    command = COMMANDS.get(os.path.basename(page)[:5], ['check'])
+    done = subprocess.run([nest, *command, 'example.nest'], cwd=folder, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
                           env=environment(NO_COLOR='1'), check=False)
     lines = done.stdout.decode(errors='replace').rstrip('\n').split('\n')
@@ -60,7 +68,7 @@ def section(nest, folder, page):
         return text
     # An unnamed `nest` fence is one that compiles; this one does not.
     shown = (f'\n```text\n{example[1]}```\n\nnest says:\n\n'
-             f'```text\n{said(nest, folder, example[1])}\n```\n')
+             f'```text\n{said(nest, folder, page, example[1])}\n```\n')
     return text.replace(example[0], shown).replace('\n```nest fixed\n', '\n```nest\n')
 
 

@@ -1,27 +1,14 @@
 /* persist: presents each request of a persistent connection as a connection of its own, so that a
  * server is never occupied by a client that is between two requests. */
-#define _GNU_SOURCE
 #include "ccfhttp.h"
-
-#include <sys/epoll.h>
-#include <unistd.h>
-
-/* What persist keeps of a connection. `pack` comes first, as ccf_pack wants it. */
-struct kept {
-    struct ccf_pack pack;
-    struct ccf_watch watch; /* of the lease, while the server has the connection */
-    struct ccf_bundle *bundle;
-};
+#include "ccfrepeat.h"
 
 static struct ccf_filter persist;
-static bool stopping;
-
-static void present(struct ccf_bundle *bundle);
 static struct ccf_packing packing = {.framer = &ccf_http_framer,
                                      .timeout = 10000,
                                      .idle = 15000,
                                      .memory = 67108864,
-                                     .done = present};
+                                     .done = ccf_repeat};
 
 static const struct ccf_option options[] = {
     {"idle", CCF_TIME, &packing.idle, 1, 86400000, NULL, "time between two requests, default 15s"},
@@ -35,22 +22,6 @@ static const struct ccf_option options[] = {
      "connections kept, default: as many as descriptors allow"},
     {0}};
 
-/* The server has given the connection back, or has closed it, or died. */
-static void on_lease(struct ccf_watch *watch, uint32_t events) {
-    struct kept *kept = CCF_OF(watch, struct kept, watch);
-    struct ccf_bundle *bundle = kept->bundle;
-    (void)events;
-    bool good = ccf_lease_kept(watch->fd);
-    ccf_watch_remove(watch);
-    close(watch->fd);
-    if (!good || stopping) {
-        ccf_refuse(bundle, NULL, NULL); /* it is over: no reason is counted */
-        return;
-    }
-    bundle->born = ccf_now();
-    ccf_pack(bundle);
-}
-
 /* Whether the client may send another request after this one. */
 static bool wants_more(struct ccf_bundle *bundle) {
     struct ccf_http http;
@@ -59,30 +30,8 @@ static bool wants_more(struct ccf_bundle *bundle) {
     return head != NULL && ccf_http_head(head, length, &http) == 1 && http.keep && !http.upgrade;
 }
 
-/* Passes a request on, and keeps the connection if there may be another. */
-static void present(struct ccf_bundle *bundle) {
-    struct ccf_bundle *copy = stopping || !wants_more(bundle) ? NULL : ccf_copy(bundle);
-    if (copy != NULL) {
-        struct kept *kept = copy->own;
-        kept->bundle = copy;
-        kept->watch = (struct ccf_watch){.fd = ccf_lease(bundle), .call = on_lease};
-        if (kept->watch.fd == -1 || !ccf_watch_add(&kept->watch, 0)) {
-            /* Without a lease the server closes the connection after this request. */
-            if (kept->watch.fd != -1)
-                close(kept->watch.fd);
-            ccf_drop(copy);
-        }
-    }
-    ccf_pass(bundle);
-}
-
 static bool start(void) {
-    return ccf_pack_start(&packing);
-}
-
-static void stop(void) {
-    stopping = true;
-    ccf_pack_end_idle();
+    return ccf_repeat_start(&packing, wants_more);
 }
 
 static struct ccf_filter persist = {
@@ -92,11 +41,11 @@ static struct ccf_filter persist = {
     .needs = CCF_REQUESTS,
     .gives = CCF_REQUESTS,
     .traits = CCF_HOLDS | CCF_LEASES | CCF_SPLITS,
-    .extra = sizeof(struct kept),
+    .extra = sizeof(struct ccf_repeat),
     .start = start,
-    .arrive = present,
+    .arrive = ccf_repeat,
     .shed = ccf_pack_shed_oldest,
-    .stop = stop,
+    .stop = ccf_repeat_stop,
 };
 
 int main(int argc, char **argv) {

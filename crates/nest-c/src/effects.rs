@@ -14,6 +14,6 @@ mod table;
 mod text;
 mod walk;
 
-pub use actions::{Effect, Effects, answers};
+pub use actions::{Effect, Effects, Opening, answers, opening};
 pub use named::Named;
 pub use paths::{Closes, Last, Path, bits};

@@ -2,13 +2,15 @@
 //! actions. Two of them follow the same control flow.
 //!
 //! [`effects`] finds what actions do to the states of a conversation, [`taint`] where text from the
-//! client goes. [`globals`] finds what actions write at file scope. All take a [`Source`]. Must not know: patterns, conditions, options, files.
+//! client goes. [`globals`] finds what actions write at file scope, [`kept`] which per-connection variables
+//! they may change. All take a [`Source`]. Must not know: patterns, conditions, options, files.
 
 mod action;
 pub mod directives;
 pub mod effects;
 mod flow;
 pub mod globals;
+pub mod kept;
 pub mod lexer;
 mod library;
 mod read;

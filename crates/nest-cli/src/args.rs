@@ -102,7 +102,8 @@ pub enum Command {
     /// Build the server
     #[command(after_help = "Example:\n  nest build login.nest && ./login\n  \
         nest build login.nest -o server users.c -l sqlite3 --model thread\n  \
-        nest build login.nest --model all -o servers\n\n\
+        nest build login.nest --model all -o servers\n  \
+        nest build --filter request login.nest -o login-request\n\n\
         It overwrites a server that nest has built, but no other file, unless you add --force.\n\n\
         It uses the same environment variables as make: CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS")]
     Build(Build),
@@ -257,6 +258,20 @@ pub struct Gen {
     /// Also write files for deployment
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub with: Vec<With>,
+    /// Write the C project of this filter for the server's protocol instead of the server's
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["model", "trace", "with"])]
+    pub filter: Option<Filter>,
+}
+
+/// `--filter`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Filter {
+    /// Holds each connection until the client's first message is complete
+    Request,
+    /// Refuses packaged requests that are not a first message
+    Check,
+    /// Presents each message of a connection as a connection of its own
+    Persist,
 }
 
 /// `--with`.
@@ -266,6 +281,16 @@ pub enum With {
     Systemd,
     /// Dockerfile and .dockerignore: an image that contains only the server
     Docker,
+}
+
+impl From<Filter> for nest_emit::filter::Filter {
+    fn from(filter: Filter) -> Self {
+        match filter {
+            Filter::Request => Self::Request,
+            Filter::Check => Self::Check,
+            Filter::Persist => Self::Persist,
+        }
+    }
 }
 
 /// The C compiler, and where it finds headers and libraries.
@@ -330,6 +355,9 @@ pub struct Build {
     /// Compile the server with tracing: it prints every message, reply and change of states
     #[arg(long)]
     pub trace: bool,
+    /// Build this filter for the server's protocol instead of the server; see cc-chain(8)
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["model", "trace", "more"])]
+    pub filter: Option<Filter>,
     #[command(flatten)]
     pub cc: Cc,
 }

@@ -8,13 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use nest_emit::filter::{self, Filter};
 use nest_emit::{Library, OutFile, Places};
 use nest_machine::{MODELS, Machine};
 
 use crate::args::{ALL_MODELS, Build, Cc, Spec};
 use crate::built;
 use crate::cc::{Compiler, Units};
-use crate::compile::compile;
+use crate::compile::{compile, compile_filter};
 use crate::generate;
 use crate::signals::Hold;
 use crate::source;
@@ -33,11 +34,18 @@ pub struct Prepared {
     /// The server's name.
     pub name: String,
     pub files: Vec<OutFile>,
+    /// Those of the files to compile.
+    pub units: Vec<String>,
     /// The positions of the specification's C code in the generated files.
     pub places: Places,
     /// Linked besides libc.
     pub libraries: &'static [Library],
     pub compiler: Compiler,
+}
+
+/// The units of a server.
+pub fn server_units() -> Vec<String> {
+    nest_emit::UNITS.iter().map(ToString::to_string).collect()
 }
 
 /// `nest build`.
@@ -49,7 +57,9 @@ pub fn build(args: &Build) -> Result<ExitCode, Failure> {
 }
 
 fn build_in_place(args: &Build) -> Result<ExitCode, Failure> {
-    if args.model.as_deref() == Some(ALL_MODELS) {
+    if let Some(filter) = args.filter {
+        build_filter(args, filter.into())?;
+    } else if args.model.as_deref() == Some(ALL_MODELS) {
         build_all(args)?;
     } else {
         build_one(args, args.model.as_deref(), |name| {
@@ -79,6 +89,37 @@ fn build_one(
     let prepared = recipe.prepare(&mut BTreeSet::new())?;
     let output = output(&prepared.name);
     recipe.protect(&output, args.force)?;
+    recipe.make(&prepared, &output)?;
+    term::note(format!("{} is built", output.display()));
+    Ok(())
+}
+
+/// Builds a filter for the protocol.
+fn build_filter(args: &Build, filter: Filter) -> Result<(), Failure> {
+    let spec = Spec {
+        file: args.file.clone(),
+        model: None,
+    };
+    let recipe = Recipe {
+        spec: &spec,
+        more: &[],
+        trace: false,
+        cc: &args.cc,
+    };
+    let compiler = Compiler::new(&args.cc)?;
+    let (machine, automaton) = compile_filter(&args.file, filter)?;
+    let name = filter::executable(&recipe.name(&machine), filter);
+    let output = args.output.clone().unwrap_or_else(|| PathBuf::from(&name));
+    recipe.protect(&output, args.force)?;
+    let files = filter::emit(&machine, &automaton, filter);
+    let prepared = Prepared {
+        name,
+        units: filter::units(&files),
+        files,
+        places: Places::default(),
+        libraries: &[],
+        compiler,
+    };
     recipe.make(&prepared, &output)?;
     term::note(format!("{} is built", output.display()));
     Ok(())
@@ -122,17 +163,23 @@ impl Recipe<'_> {
         Ok(self.prepared(&compiled, compiler))
     }
 
-    /// The inputs that result from a machine.
-    pub fn prepared(&self, compiled: &Machine, compiler: Compiler) -> Prepared {
-        let name = if source::is_stdin(&self.spec.file) {
+    /// The server's name.
+    fn name(&self, compiled: &Machine) -> String {
+        if source::is_stdin(&self.spec.file) {
             "server".to_owned()
         } else {
             compiled.name.clone()
-        };
+        }
+    }
+
+    /// The inputs that result from a machine.
+    pub fn prepared(&self, compiled: &Machine, compiler: Compiler) -> Prepared {
+        let name = self.name(compiled);
         let (files, places) = nest_emit::emit_with_places(compiled);
         Prepared {
             name,
             files,
+            units: server_units(),
             places,
             libraries: nest_emit::libraries(compiled),
             compiler,
@@ -149,6 +196,7 @@ impl Recipe<'_> {
         let beside = source::directory(&self.spec.file);
         let units = Units {
             project: project.path(),
+            own: &prepared.units,
             beside: &beside,
             more: self.more,
             places: &prepared.places,

@@ -39,6 +39,8 @@ pub struct Compiler {
 pub struct Units<'a> {
     /// The generated project; objects are written here too.
     pub project: &'a Path,
+    /// The units of the project, relative to it.
+    pub own: &'a [String],
     /// Searched for `#include "…"` in the specification.
     pub beside: &'a Path,
     /// The user's own C files.
@@ -155,10 +157,8 @@ impl Compiler {
     /// were used, including headers.
     pub fn build(&self, units: &Units, output: &Path) -> Result<Vec<PathBuf>, Failure> {
         let progress = Progress::start(format!("compiling with {}", self.words.join(" ")));
-        let mut sources: Vec<PathBuf> = nest_emit::UNITS
-            .iter()
-            .map(|unit| units.project.join(unit))
-            .collect();
+        let own = units.own.iter();
+        let mut sources: Vec<PathBuf> = own.map(|unit| units.project.join(unit)).collect();
         sources.extend(units.more.iter().cloned());
         let objects: Vec<PathBuf> = (0..sources.len())
             .map(|i| units.project.join(format!("{i}.o")))
@@ -311,7 +311,7 @@ impl Compiler {
                 self.words[0], failed.status
             )));
         }
-        term::note("no server: the C compiler found errors");
+        term::note("nothing is built: the C compiler found errors");
         Err(Failure::Reported)
     }
 }

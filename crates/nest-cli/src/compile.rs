@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 
 use nest_check::{Finding, Incomplete, Witness};
 use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
+use nest_emit::filter::Filter;
+use nest_machine::first::first;
+use nest_machine::kept::kept;
 use nest_machine::{Machine, Overrides};
+use nest_pattern::Dfa;
 
 use crate::args::Spec;
 use crate::findings;
@@ -63,6 +67,30 @@ pub fn compile(
         say(&spec.file, &outcome);
     }
     outcome.machine.ok_or(Failure::Reported)
+}
+
+/// The same for a filter: also the automaton of a client's first message. Why a filter cannot have
+/// one is an error.
+pub fn compile_filter(file: &Path, filter: Filter) -> Result<(Machine, Dfa), Failure> {
+    let spec = Spec {
+        file: file.to_owned(),
+        model: None,
+    };
+    let mut outcome = outcome(&spec, &[], false, &mut BTreeSet::new());
+    let found = outcome.machine.take().and_then(|machine| {
+        let kept = match filter {
+            Filter::Persist => kept(&machine),
+            Filter::Request | Filter::Check => None,
+        };
+        let automaton = first(&machine).map_err(|why| outcome.diagnostics.push(why));
+        let refused = kept.is_some();
+        outcome.diagnostics.extend(kept);
+        Some((machine, automaton.ok().filter(|_| !refused)?))
+    });
+    if !outcome.diagnostics.is_empty() {
+        say(file, &outcome);
+    }
+    found.ok_or(Failure::Reported)
 }
 
 /// Prints all findings to standard error.

@@ -11,13 +11,56 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use nest_emit::OutFile;
+use nest_emit::filter;
 
 use crate::args::{Gen, With};
-use crate::compile::compile;
+use crate::compile::{compile, compile_filter};
 use crate::term::{self, Failure};
+
+/// What is written: the files, the first of which shows whose the directory is, and the paths of
+/// files that another run may have left.
+struct Project {
+    files: Vec<OutFile>,
+    first: &'static str,
+    others: Vec<String>,
+}
 
 /// `nest gen`.
 pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
+    let project = match args.filter {
+        Some(filter) => {
+            let filter = filter.into();
+            let (machine, automaton) = compile_filter(&args.spec.file, filter)?;
+            Project {
+                files: filter::emit(&machine, &automaton, filter),
+                first: filter::FIRST,
+                others: filter::paths(),
+            }
+        }
+        None => server(args)?,
+    };
+    let dir = &args.output;
+    let ours = ours(dir, project.first)?;
+    if !ours && !args.force {
+        return Err(Failure::new(format!(
+            "{} contains files that nest did not generate; choose another directory, or add --force",
+            dir.display()
+        )));
+    }
+    let written = write(dir, &project.files)?;
+    if ours {
+        remove_stale(dir, &project)?;
+    }
+    term::note(match written {
+        0 => format!("{}: nothing has changed", dir.display()),
+        1 => format!("{}: 1 file written", dir.display()),
+        n => format!("{}: {n} files written", dir.display()),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The project of a server.
+fn server(args: &Gen) -> Result<Project, Failure> {
     let machine = compile(&args.spec, &[], args.trace, &mut BTreeSet::new())?;
     let mut files = nest_emit::emit(&machine);
     for with in &args.with {
@@ -27,24 +70,14 @@ pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
         };
         files.extend(made.map_err(|why| Failure::new(format!("--with {name}: {why}")))?);
     }
-    let dir = &args.output;
-    let ours = ours(dir)?;
-    if !ours && !args.force {
-        return Err(Failure::new(format!(
-            "{} contains files that nest did not generate; choose another directory, or add --force",
-            dir.display()
-        )));
-    }
-    let written = write(dir, &files)?;
-    if ours {
-        remove_stale(dir, &files)?;
-    }
-    term::note(match written {
-        0 => format!("{}: nothing has changed", dir.display()),
-        1 => format!("{}: 1 file written", dir.display()),
-        n => format!("{}: {n} files written", dir.display()),
-    });
-    Ok(ExitCode::SUCCESS)
+    let runtime = nest_runtime::parts().flat_map(|part| part.files);
+    Ok(Project {
+        files,
+        first: "server.c",
+        others: runtime
+            .map(|file| format!("runtime/{}", file.path))
+            .collect(),
+    })
 }
 
 /// Writes the files that differ. Returns how many.
@@ -64,12 +97,10 @@ pub fn write(dir: &Path, files: &[OutFile]) -> Result<usize, Failure> {
     Ok(written)
 }
 
-/// Removes files of the runtime that this server does not need, left over from another model or
-/// option.
-fn remove_stale(dir: &Path, files: &[OutFile]) -> Result<(), Failure> {
-    for file in nest_runtime::parts().flat_map(|part| part.files) {
-        let path = format!("runtime/{}", file.path);
-        if files.iter().any(|file| file.path == path) {
+/// Removes files that this project does not need, left over from another model, option or filter.
+fn remove_stale(dir: &Path, project: &Project) -> Result<(), Failure> {
+    for path in &project.others {
+        if project.files.iter().any(|file| file.path == *path) {
             continue;
         }
         let path = dir.join(path);
@@ -89,8 +120,8 @@ fn remove_stale(dir: &Path, files: &[OutFile]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the directory is empty, does not exist, or was generated before.
-fn ours(dir: &Path) -> Result<bool, Failure> {
+/// Whether the directory is empty, does not exist, or was generated before: its file `first` says so.
+fn ours(dir: &Path, first: &str) -> Result<bool, Failure> {
     let failed = |e: &io::Error| Failure::io(format!("cannot use {}", dir.display()), e);
     let mut entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -100,7 +131,7 @@ fn ours(dir: &Path) -> Result<bool, Failure> {
     if entries.next().is_none() {
         return Ok(true);
     }
-    match fs::read(dir.join("server.c")) {
+    match fs::read(dir.join(first)) {
         Ok(bytes) => {
             let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_lowercase();
             Ok(start.contains(&nest_emit::MARK.to_lowercase()))

@@ -4,7 +4,7 @@
 //! it, and the fix. `nest explain CODE` prints it; the reference chapter and the completeness test
 //! use this list. Ranges: E00xx text and structure, E01xx declarations, E02xx rules and conditions,
 //! E03xx patterns, E04xx actions and directives, E05xx per-connection variables and C sections,
-//! E06xx options and models, W.... warnings with the same second digit.
+//! E06xx options and models, E07xx filters, W.... warnings with the same second digit.
 
 /// The severity of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +122,9 @@ codes! {
     E0603 Error "two models";
     E0604 Error "options that exclude each other";
     E0605 Error "an option given twice";
+    E0701 Error "a filter without a first message";
+    E0702 Error "a first message that a filter cannot follow";
+    E0703 Error "persist before a server that keeps state";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";

@@ -7,6 +7,7 @@ mod automata;
 mod condition;
 pub mod deploy;
 mod explain;
+pub mod filter;
 mod mark;
 mod names;
 mod places;

@@ -1,7 +1,7 @@
 //! server.c: sizes, join points, the runtime files that this server needs, tables, options.
 
 use crate::condition::condition;
-use crate::mark::NOTE;
+use crate::mark::note;
 use crate::writer::{Writer, string};
 use crate::{automata, explain, tables};
 use nest_machine::matching::Matching;
@@ -162,26 +162,6 @@ fn timers(m: &Machine, w: &mut Writer) {
     }
     w.line("    return -1;");
     w.line("}");
-}
-
-/// An ELF note, so that an executable tells what has made it, stripped or not.
-fn note(w: &mut Writer) {
-    let text = NOTE.text;
-    let size = text.len() + 1;
-    w.line("/* An executable with this note is one that nest build may replace. */");
-    w.line("__attribute__((used, aligned(4), section(\".note.nest\"))) static const struct {");
-    w.line("    uint32_t name_size, text_size, type;");
-    w.line(&format!(
-        "    char name[8], text[{}];",
-        size.next_multiple_of(4)
-    ));
-    w.line(&format!(
-        "}} nest__note = {{{}, {size}, {}, {}, {}}};",
-        NOTE.owner.len() + 1,
-        NOTE.kind,
-        string(NOTE.owner),
-        string(text)
-    ));
 }
 
 fn identity(m: &Machine, w: &mut Writer) {

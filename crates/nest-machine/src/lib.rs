@@ -9,6 +9,8 @@ mod cmacros;
 mod conditions;
 mod context;
 mod csections;
+pub mod first;
+pub mod kept;
 pub mod matching;
 pub mod model;
 mod models;

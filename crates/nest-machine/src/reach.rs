@@ -6,12 +6,14 @@
 //! Where they are too many, [`Reach::bounds`] holds for all of them. Must not know: automata's
 //! emission, the C of actions.
 
+mod first;
 mod moves;
 mod product;
 mod rivals;
 mod sets;
 mod win;
 
+pub use first::first;
 pub use moves::Move;
 pub use product::{At, BESIDE, DfaProduct, Search};
 pub use sets::{Bounds, MOST_SETS, Reach, Reached, Step};

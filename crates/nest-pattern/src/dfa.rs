@@ -6,6 +6,7 @@
 //! other rules.
 
 pub(crate) mod classes;
+mod joint;
 pub(crate) mod minimise;
 mod state;
 

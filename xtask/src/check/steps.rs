@@ -113,6 +113,7 @@ const RUST: &[&str] = &[
     "Cargo.toml",
     "CONTRIBUTING.md",
     "README.md",
+    "conditioning",
     "conformance",
     "crates",
     "docs",
@@ -256,7 +257,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "conditioning",
         "the conditioning library, its filters and its chains hold under load, kills, hostile input",
-        Paths(&["conditioning"]),
+        Paths(&["conditioning", "examples", NEST]),
         Program(&["make", "-s", "-C", "conditioning", "check"]),
     ),
     Step::new(

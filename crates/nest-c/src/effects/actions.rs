@@ -50,6 +50,33 @@ pub struct Effects {
     pub timers: Vec<Effect>,
 }
 
+/// What START's action does before the client's first message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// It neither replies nor takes input.
+    Silent,
+    /// It does one of them, at least on some paths.
+    Speaks,
+    /// Its C cannot be followed: it may.
+    Unknown,
+}
+
+/// What START's action does first; without one it is silent.
+#[must_use]
+pub fn opening(m: &Source<'_>) -> Opening {
+    let [found, until] = Effects::of_actions(m, false, [false, true]);
+    let [found, until] = [found, until].map(|mut all| m.start.as_ref().and_then(|_| all.pop()));
+    let (Some(found), Some(until)) = (found, until) else {
+        return Opening::Silent;
+    };
+    let known = found.exact && found.paths.iter().all(|p| p.closes != Closes::May);
+    match known {
+        false => Opening::Unknown,
+        true if found == until => Opening::Silent,
+        true => Opening::Speaks,
+    }
+}
+
 /// For each rule of `m`, whether every path through its action replies or ends the connection, and
 /// none takes more input.
 #[must_use]
