@@ -64,9 +64,10 @@ struct listener {
 };
 
 extern struct listener *listeners;
-extern struct plan *current; /* what new listening sockets get; owned here */
-extern uint64_t drain_time;  /* ms */
-extern bool peek;            /* the server reads requests from clients' sockets itself */
+extern struct plan *current;   /* what new listening sockets get; owned here */
+extern uint64_t drain_time;    /* ms */
+extern unsigned long restarts; /* how often the chain was started before */
+extern bool peek;              /* the server reads requests from clients' sockets itself */
 
 /* stage.c */
 bool chain_start(struct listener *listener,

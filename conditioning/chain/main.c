@@ -26,6 +26,7 @@
 enum { GRACE = 5000 }; /* ms for a server whose filters have ended, before it gets TERM */
 
 uint64_t drain_time = 30000;
+unsigned long restarts;
 static const char *config, *state_path;
 static int control = -1, signals = -1;
 static pid_t server;
@@ -228,6 +229,8 @@ int main(int argc, char **argv) {
             state_path = value;
         else if (strcmp(option, "--serve") == 0)
             control = fcntl(atoi(value), F_DUPFD_CLOEXEC, 10);
+        else if (strcmp(option, "--restarts") == 0)
+            restarts = strtoul(value, NULL, 10);
         else if (strcmp(option, "--drain") == 0)
             drain_time = strtoul(value, &end, 10) * 1000;
         else

@@ -21,45 +21,53 @@
 
 enum { GRACE = 5 }; /* seconds from TERM to KILL */
 
-char *filters[MOST_FILTERS + 1];
-bool options;
-pid_t server, chain;
+pid_t server, chain, guard_process;
 sigset_t signals_before;
 
-/* Becomes cc-chain with a mode, its value, and the filters. */
-static void become_chain(const char *mode, const char *value, const char *state) {
-    char path[4096], *argv[MOST_FILTERS + 8];
+static unsigned starts; /* of the chain */
+
+/* Becomes cc-chain with a mode, its value, and other arguments, which end with NULL. */
+static void become_chain(const char *mode, const char *value, char *const *others) {
+    char path[4096], number[16], *argv[MOST_FILTERS + 12];
     const char *place = secure_getenv("CC_LIBEXEC");
     int count = 0;
     snprintf(path, sizeof path, "%s/cc-chain", place != NULL ? place : CC_LIBEXEC);
+    snprintf(number, sizeof number, "%u", starts);
     sigprocmask(SIG_SETMASK, &signals_before, NULL);
-    argv[count++] = (char *)"cc-chain";
-    argv[count++] = (char *)"--peek";
-    argv[count++] = (char *)mode;
-    if (value != NULL)
-        argv[count++] = (char *)value;
-    if (state != NULL) {
-        argv[count++] = (char *)"--state";
-        argv[count++] = (char *)state;
-    }
-    memcpy(argv + count, filters, sizeof filters);
+    const char *words[] = {"cc-chain", "--peek", "--restarts", number, state ? "--state" : NULL,
+                           state,      mode,     value};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i] != NULL)
+            argv[count++] = (char *)words[i];
+    do {
+        argv[count++] = *others;
+    } while (*others++ != NULL);
     execv(path, argv);
-    say("%s: %s", path, strerror(errno));
+    say("%s: %s; install it beside this program, or set CC_LIBEXEC", path, strerror(errno));
     _exit(UNAVAILABLE);
 }
 
-/* Lets cc-chain judge the filters. Returns 0 or the exit status. */
-int judge(void) {
+/* Runs cc-chain until it ends. Returns the exit status as this program has it. */
+static int run_chain(const char *mode, const char *value, char *const *others) {
     int result = 0;
     pid_t pid = fork();
     if (pid == 0)
-        become_chain("--check", NULL, NULL);
+        become_chain(mode, value, others);
     if (pid == -1 || waitpid(pid, &result, 0) == -1 || !WIFEXITED(result))
         return UNAVAILABLE;
     return WEXITSTATUS(result) == 100 ? WRONG_CALL : WEXITSTATUS(result) == 0 ? 0 : UNAVAILABLE;
 }
 
-int start_chain(const char *state) {
+int judge(void) {
+    return run_chain("--check", NULL, filters);
+}
+
+int ask(const char *command) {
+    char *others[] = {(char *)command, NULL};
+    return run_chain("--status", state, others);
+}
+
+int start_chain(void) {
     int pair[2];
     if (cc__pair(pair) != 0)
         return -1;
@@ -70,9 +78,13 @@ int start_chain(const char *state) {
         if (fd == -1 || dup2(fd, 3) == -1)
             _exit(UNAVAILABLE);
         close_range(4, ~0u, 0);
-        become_chain("--serve", "3", state);
+        become_chain("--serve", "3", filters);
     }
     close(pair[1]);
+    if (chain == -1)
+        close(pair[0]);
+    else
+        starts++;
     return chain == -1 ? -1 : pair[0];
 }
 
@@ -89,16 +101,17 @@ int start_server(char **command) {
         setpgid(0, 0);
         sigprocmask(SIG_SETMASK, &signals_before, NULL);
         struct cc__head head = cc__head_of(CC__ATTACH);
-        int fd = trap_install(options);
+        int fd = trap_install();
         if (fd < 0) {
-            say("calls of the server cannot be held: %s", strerror(-fd));
+            say("calls of the server cannot be held: %s%s", strerror(-fd),
+                fd == -EBUSY ? "; another program holds them already" : "");
             _exit(UNAVAILABLE);
         }
         if (cc__send(pair[1], &head, NULL, 0, &fd, 1, 0) != 0)
             _exit(UNAVAILABLE);
         execvp(command[0], command);
         say("%s: %s", command[0], strerror(errno));
-        _exit(errno == ENOENT ? NOT_FOUND : 126);
+        _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
     }
     close(pair[1]);
     if (server == -1)
@@ -120,6 +133,7 @@ bool start_guard(int *guard) {
     if (pid != 0) {
         close(ends[0]);
         *guard = ends[1];
+        guard_process = pid;
         return pid != -1;
     }
     close_range(3, (unsigned)ends[0] - 1, 0);

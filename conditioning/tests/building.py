@@ -28,6 +28,7 @@ def builds():
     run('make', '-s', '-j2', f'BUILD={BUILD}', f'CFLAGS=-O1 -g {SANITIZE}')
     run('cc', *C, '-O1', *SANITIZE.split(), 'tests/server.c', f'{BUILD}/libcc.a', '-o',
         f'{BUILD}/test-server')
+    run('cc', *C, '-O1', '-static', 'tests/tiny.c', '-o', f'{BUILD}/tiny')
 
 
 builds.needed = True

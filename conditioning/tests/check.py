@@ -20,8 +20,9 @@ import filters      # noqa: E402
 import kills        # noqa: E402
 import ports        # noqa: E402
 import serving      # noqa: E402
+import trials       # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports, conditioned]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials]
 
 
 def main():
