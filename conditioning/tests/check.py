@@ -16,13 +16,14 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import building     # noqa: E402
 import chains       # noqa: E402
 import conditioned  # noqa: E402
+import faults       # noqa: E402
 import filters      # noqa: E402
 import kills        # noqa: E402
 import ports        # noqa: E402
 import serving      # noqa: E402
 import trials       # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials, faults]
 
 
 def main():
