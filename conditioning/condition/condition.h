@@ -28,8 +28,13 @@ extern sigset_t signals_before;   /* what the processes do not catch */
 int judge(void);                  /* cc-chain judges the filters; 0 or the exit status */
 int ask(const char *command);     /* asks the chain at `state`; the exit status */
 int start_chain(void);            /* its socket, or -1 with errno */
+bool chain_ready(int control);    /* false: it has ended, and has said why */
 int start_server(char **command); /* the descriptor of its held calls, or -errno */
 bool start_guard(int *guard);     /* a byte written to `guard` ends it */
+
+/* refuse.c: whether something cannot work; these say why. */
+bool refuse_state(void);     /* its socket; removes one that nobody uses */
+bool refuse_inherited(void); /* sockets that listen already */
 
 /* run.c: what happens while the server runs. */
 void run(int signals, const char *name); /* returns when no process of the server is left */
@@ -73,6 +78,8 @@ int check_report(const char *name); /* 0, or UNAVAILABLE after a message */
 /* look.c: what /proc says about processes. */
 bool look_program(pid_t process, char *path, size_t room);
 bool look_static(const char *program); /* whether it loads no shared libraries */
+/* The port of a UDP socket of a process, or of one below it, as text; or an empty one. */
+void look_datagrams(pid_t process, char *text, size_t room);
 void look_address(const struct sockaddr_storage *address, char *text, size_t room);
 
 /* memory.c: the memory of a thread of the server. */

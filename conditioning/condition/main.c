@@ -126,6 +126,8 @@ static int serve(char **command) {
     if (checking)
         prctl(PR_SET_CHILD_SUBREAPER, 1); /* all of its processes are to end */
     int control = checking ? -1 : start_chain();
+    if (control != -1 && !chain_ready(control))
+        return UNAVAILABLE;
     int held = control != -1 || checking ? start_server(command) : -errno;
     if (held < 0 || !start_guard(&guard)) {
         int result = UNAVAILABLE << 8;
@@ -179,5 +181,7 @@ int main(int argc, char **argv) {
         return UNAVAILABLE;
     }
     int refused = filter_count > 0 ? judge() : 0;
+    if (refused == 0 && (refuse_inherited() || refuse_state()))
+        refused = UNAVAILABLE;
     return refused != 0 ? refused : serve(argv + at + 1);
 }

@@ -54,8 +54,7 @@ static void chain_died(int result, const char *name) {
 static void restart_chain(void) {
     chain_again = 0;
     chain_began = now_ms();
-    if (state != NULL)
-        unlink(state); /* of the chain that has died */
+    refuse_state(); /* removes the socket of the chain that has died */
     int control = start_chain();
     if (control == -1) {
         say("cc-chain cannot be started: %s", strerror(errno));
@@ -100,8 +99,14 @@ static int due(uint64_t begin, const char *name) {
         kill_at = UINT64_MAX;
     }
     if (!said && gates == NULL && late <= now) {
-        say("%s has not listened on a TCP port after %ld s; its clients get filters when it does",
-            name, wait_seconds);
+        char datagrams[200];
+        look_datagrams(server, datagrams, sizeof datagrams);
+        if (*datagrams != '\0')
+            say("%s listens on UDP only after %ld s (%s): filters are for TCP", name, wait_seconds,
+                datagrams);
+        else
+            say("%s has not listened on a TCP port after %ld s; it gets filters when it does", name,
+                wait_seconds);
         said = true;
     }
     if (!said && gates == NULL)

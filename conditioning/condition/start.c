@@ -88,6 +88,17 @@ int start_chain(void) {
     return chain == -1 ? -1 : pair[0];
 }
 
+bool chain_ready(int control) {
+    struct cc__message reply = {.bytes = NULL};
+    /* Any message is answered, this one with an error. */
+    struct cc__head head = cc__head_of(CC__REPLY);
+    int got = cc__send(control, &head, NULL, 0, NULL, 0, 0);
+    do {
+        got = got == 0 || got == -EINTR ? cc__receive(control, &reply, 0) : got;
+    } while (got == -EINTR);
+    return got == 1;
+}
+
 /* Starts the server and returns the descriptor of its held calls, or -errno. Its process group is
  * its own: some servers signal all of it. */
 int start_server(char **command) {
@@ -103,8 +114,12 @@ int start_server(char **command) {
         struct cc__head head = cc__head_of(CC__ATTACH);
         int fd = trap_install();
         if (fd < 0) {
-            say("calls of the server cannot be held: %s%s", strerror(-fd),
-                fd == -EBUSY ? "; another program holds them already" : "");
+            const char *hint = fd == -EBUSY ? "another program holds them already, such as a "
+                                              "cc-condition that has started this one"
+                               : fd == -EPERM || fd == -EACCES
+                                   ? "run it with CAP_SYS_ADMIN, or where no_new_privs can be set"
+                                   : "the system must allow seccomp";
+            say("calls of the server cannot be held: %s: %s", strerror(-fd), hint);
             _exit(UNAVAILABLE);
         }
         if (cc__send(pair[1], &head, NULL, 0, &fd, 1, 0) != 0)

@@ -193,6 +193,14 @@ static void on_listen(const struct seccomp_notif *call) {
         return;
     }
     int real = trap_copy((pid_t)call->pid, fd);
+    if (real == -1 && errno != EBADF) {
+        /* It must not listen without filters. */
+        say("cannot take the listening socket of process %d: %s: run this program as root, or "
+            "where it may trace the server",
+            (int)call->pid, strerror(errno));
+        respond(call->id, EPERM, 0);
+        return;
+    }
     int domain = real != -1 ? option(real, SO_DOMAIN) : -1;
     if ((domain != AF_INET && domain != AF_INET6) || option(real, SO_TYPE) != SOCK_STREAM) {
         if (real != -1)

@@ -29,6 +29,7 @@ def builds():
     run('cc', *C, '-O1', *SANITIZE.split(), 'tests/server.c', f'{BUILD}/libcc.a', '-o',
         f'{BUILD}/test-server')
     run('cc', *C, '-O1', '-static', 'tests/tiny.c', '-o', f'{BUILD}/tiny')
+    run('cc', *C, '-O1', 'tests/deny.c', '-o', f'{BUILD}/deny')
 
 
 builds.needed = True
