@@ -16,6 +16,7 @@ enum { WRONG_CALL = 2, UNAVAILABLE = 69, NOT_EXECUTABLE = 126, NOT_FOUND = 127, 
 /* main.c: what the command line says. */
 extern char *filters[MOST_FILTERS + 1]; /* ends with NULL */
 extern bool options;                    /* getsockname and the like are answered, too */
+extern bool by_preload;                 /* a library in the server, no held calls */
 extern bool checking;                   /* --check: a trial without filters */
 extern const char *state;               /* the socket that shows counters, or NULL */
 extern long wait_seconds;               /* until it is said that the server does not listen */
@@ -24,20 +25,25 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* start.c: the processes of the launcher. */
 extern pid_t server, chain, guard_process;
-extern sigset_t signals_before;   /* what the processes do not catch */
-int judge(void);                  /* cc-chain judges the filters; 0 or the exit status */
-int ask(const char *command);     /* asks the chain at `state`; the exit status */
-int start_chain(void);            /* its socket, or -1 with errno */
-bool chain_ready(int control);    /* false: it has ended, and has said why */
-int start_server(char **command); /* the descriptor of its held calls, or -errno */
-bool start_guard(int *guard);     /* a byte written to `guard` ends it */
+extern sigset_t signals_before;                          /* what the processes do not catch */
+void libexec(const char *name, char *path, size_t room); /* where a file of this package is */
+int judge(void);                     /* cc-chain judges the filters; 0 or the exit status */
+int ask(const char *command);        /* asks the chain at `state`; the exit status */
+int start_chain(void);               /* its socket, or -1 with errno */
+bool chain_ready(int control);       /* false: it has ended, and has said why */
+int start_preloaded(char **command); /* with the library; its socket or -errno */
+int start_server(char **command);    /* the descriptor of its held calls, or -errno */
+bool start_guard(int *guard);        /* a byte written to `guard` ends it */
 
 /* refuse.c: whether something cannot work; these say why. */
-bool refuse_state(void);     /* its socket; removes one that nobody uses */
-bool refuse_inherited(void); /* sockets that listen already */
+bool refuse_state(void);                  /* its socket; removes one that nobody uses */
+bool refuse_inherited(void);              /* sockets that listen already */
+bool refuse_library(const char *program); /* it would not load the library */
 
 /* run.c: what happens while the server runs. */
-void run(int signals, const char *name); /* returns when no process of the server is left */
+/* Returns when no process of the server is left. false: it was ended, because filters could not be
+ * put in front of it. */
+bool run(int signals, const char *name);
 uint64_t now_ms(void);
 
 /* gate.c: what stands in the place of a listening socket of the server. */
@@ -48,6 +54,7 @@ struct gate *gate_new(int real, int *fd); /* owns `real`; `fd` is for the server
 void gate_free(struct gate *gate);        /* one that the server has not seen */
 struct gate *gate_for(int real, int *fd); /* the one that stands for a socket already, or NULL */
 struct gate *gate_next(const struct gate *gate);
+bool gate_has(ino_t real);                  /* whether one stands for this socket */
 int gate_real(const struct gate *gate);     /* its listening socket */
 ino_t inode_of(pid_t thread, int fd);       /* of the socket that a thread's descriptor is, or 0 */
 struct gate *gate_of(pid_t thread, int fd); /* the one that a thread's descriptor is, or NULL */
@@ -68,6 +75,13 @@ size_t tail_count(void);
 bool tail_polls(struct pollfd *polls);        /* `tail_count` of them; whether to try again soon */
 void tail_events(const struct pollfd *polls); /* those that tail_polls filled in */
 
+/* push.c: --by preload. */
+extern int push_fd;                    /* the socket of the library */
+bool push_event(void);                 /* it asks; false: no process has it any more */
+bool push_polls(struct pollfd *polls); /* one for each gate; whether connections wait in one */
+void push_all(void);                   /* sends what waits, and notices what was received */
+void push(struct gate *gate);
+
 /* check.c: what the server's calls say about it (--check). */
 void check_call(const struct seccomp_notif *call);                /* before it is answered */
 void check_listens(struct gate *gate, pid_t thread, ino_t inode); /* of the socket before */
@@ -78,8 +92,9 @@ int check_report(const char *name); /* 0, or UNAVAILABLE after a message */
 /* look.c: what /proc says about processes. */
 bool look_program(pid_t process, char *path, size_t room);
 bool look_static(const char *program); /* whether it loads no shared libraries */
-/* The port of a UDP socket of a process, or of one below it, as text; or an empty one. */
-void look_datagrams(pid_t process, char *text, size_t room);
+/* The port of a socket of a process, or of one below it, that is UDP, or listens without a gate; 0:
+ * there is none. */
+unsigned look_sockets(pid_t process, bool datagrams);
 void look_address(const struct sockaddr_storage *address, char *text, size_t room);
 
 /* memory.c: the memory of a thread of the server. */

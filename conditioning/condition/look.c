@@ -1,5 +1,5 @@
 /* What the system says about programs and sockets.
- * Must not know: held calls, gates. */
+ * Must not know: held calls, filters. */
 #define _GNU_SOURCE
 #include "condition.h"
 
@@ -7,13 +7,17 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <stdlib.h>
 #include <dirent.h>
 #include <unistd.h>
 
-enum { DEPTH = 8 }; /* of processes below the server that are looked at */
+enum {
+    DEPTH = 8,        /* of processes below the server that are looked at */
+    MOST_WANTED = 512 /* sockets */
+};
 
 bool look_program(pid_t process, char *path, size_t room) {
     char link[64];
@@ -53,45 +57,56 @@ void look_address(const struct sockaddr_storage *address, char *text, size_t roo
              ntohs(six ? in6->sin6_port : in->sin_port));
 }
 
-/* The port of a UDP socket, from a table of the system. Returns whether it is one. */
-static bool datagram(const char *table, ino_t inode, char *text, size_t room) {
-    char line[512], address[33];
+/* A socket that is looked for. */
+struct wanted {
+    ino_t inode;
     unsigned port;
-    unsigned long found;
-    bool right = false;
+};
+
+/* Adds the sockets of a table of the system that have a state, and no gate. */
+static size_t from_table(const char *table, unsigned state, struct wanted *wanted, size_t count) {
+    char line[512];
+    unsigned port, has;
+    unsigned long inode;
     FILE *in = fopen(table, "re");
-    while (in != NULL && !right && fgets(line, sizeof line, in) != NULL)
-        right = sscanf(line, " %*d: %32[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu", address, &port,
-                       &found) == 3 &&
-                found == inode;
+    while (in != NULL && count < MOST_WANTED && fgets(line, sizeof line, in) != NULL)
+        if (sscanf(line, " %*d: %*32[0-9A-F]:%x %*s %x %*s %*s %*s %*s %*s %lu", &port, &has,
+                   &inode) == 3 &&
+            has == state && inode != 0 && !gate_has(inode))
+            wanted[count++] = (struct wanted){inode, port};
     if (in != NULL)
         fclose(in);
-    if (right)
-        snprintf(text, room, "port %u", port);
-    return right;
+    return count;
 }
 
-static void datagrams_of(pid_t process, int depth, char *text, size_t room) {
-    char path[300];
+static const struct wanted *held_by(pid_t process, int depth, const struct wanted *wanted,
+                                    size_t count) {
+    char path[64];
+    int child;
+    const struct wanted *found = NULL;
     snprintf(path, sizeof path, "/proc/%d/fd", (int)process);
     DIR *fds = opendir(path);
-    for (struct dirent *entry; fds != NULL && *text == '\0' && (entry = readdir(fds)) != NULL;) {
+    for (struct dirent *entry; fds != NULL && found == NULL && (entry = readdir(fds)) != NULL;) {
         ino_t inode = inode_of(process, atoi(entry->d_name));
-        if (inode != 0 && !datagram("/proc/net/udp", inode, text, room))
-            datagram("/proc/net/udp6", inode, text, room);
+        for (size_t i = 0; i < count && found == NULL; i++)
+            found = wanted[i].inode == inode ? &wanted[i] : NULL;
     }
     if (fds != NULL)
         closedir(fds);
-    int child;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, (int)process);
     FILE *in = depth > 0 ? fopen(path, "re") : NULL;
-    while (in != NULL && *text == '\0' && fscanf(in, "%d", &child) == 1)
-        datagrams_of(child, depth - 1, text, room);
+    while (in != NULL && found == NULL && fscanf(in, "%d", &child) == 1)
+        found = held_by(child, depth - 1, wanted, count);
     if (in != NULL)
         fclose(in);
+    return found;
 }
 
-void look_datagrams(pid_t process, char *text, size_t room) {
-    *text = '\0';
-    datagrams_of(process, DEPTH, text, room);
+unsigned look_sockets(pid_t process, bool datagrams) {
+    struct wanted wanted[MOST_WANTED];
+    unsigned state = datagrams ? TCP_CLOSE : TCP_LISTEN;
+    size_t count = from_table(datagrams ? "/proc/net/udp" : "/proc/net/tcp", state, wanted, 0);
+    count = from_table(datagrams ? "/proc/net/udp6" : "/proc/net/tcp6", state, wanted, count);
+    const struct wanted *found = count > 0 ? held_by(process, DEPTH, wanted, count) : NULL;
+    return found != NULL ? found->port : 0;
 }

@@ -21,7 +21,7 @@
 
 static const int handed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
 char *filters[MOST_FILTERS + 1];
-bool options, checking;
+bool options, by_preload, checking;
 const char *state;
 long wait_seconds = 10;
 static bool asking, metrics;
@@ -46,6 +46,7 @@ static int usage(const char *what) {
             "  --filter NAME[,key=value]...  a filter; the first one accepts the clients\n"
             "  --check          starts the server for a moment and says whether filters can be\n"
             "                   put in front of it\n"
+            "  --by preload     by a library in the server instead of held calls (seccomp)\n"
             "  --ready NUMBER   connections that wait for the server to accept them; default 8\n"
             "  --wait SECONDS   when to say that the server does not listen; default 10\n"
             "  --options        answer getsockname, getsockopt, setsockopt as its socket would;\n"
@@ -94,6 +95,9 @@ static const char *option_of(const char *option, char *value) {
         filters[filter_count++] = value;
     } else if (strcmp(option, "--state") == 0) {
         state = value;
+    } else if (strcmp(option, "--by") == 0) {
+        by_preload = strcmp(value, "preload") == 0;
+        return by_preload || strcmp(value, "seccomp") == 0 ? NULL : "--by takes seccomp or preload";
     } else if (strcmp(option, "--ready") == 0) {
         return number(value, 1, 1024, &tail_ready) ? NULL : "--ready takes a number from 1 to 1024";
     } else if (strcmp(option, "--wait") == 0) {
@@ -115,6 +119,9 @@ static const char *contradiction(bool has_server) {
                                : NULL;
     if (!has_server)
         return "there is no server: write its command after --";
+    if (checking && by_preload)
+        return "--check examines held calls; it says whether the program is linked dynamically, "
+               "which --by preload needs";
     if (checking && state != NULL)
         return "--check starts no filters, so there is no --state";
     return filter_count == 0 && !checking ? "there is no filter: name one with --filter" : NULL;
@@ -128,7 +135,9 @@ static int serve(char **command) {
     int control = checking ? -1 : start_chain();
     if (control != -1 && !chain_ready(control))
         return UNAVAILABLE;
-    int held = control != -1 || checking ? start_server(command) : -errno;
+    int held = control == -1 && !checking ? -errno
+               : by_preload               ? start_preloaded(command)
+                                          : start_server(command);
     if (held < 0 || !start_guard(&guard)) {
         int result = UNAVAILABLE << 8;
         if (server > 0)
@@ -137,12 +146,16 @@ static int serve(char **command) {
             say("cannot start: %s", strerror(errno));
         return WIFEXITED(result) ? WEXITSTATUS(result) : UNAVAILABLE;
     }
-    trap_start(held);
+    bool good = true;
+    if (by_preload)
+        push_fd = held;
+    else
+        trap_start(held);
     if (checking) {
         check_run(signals);
     } else {
         tail_chain(control);
-        run(signals, command[0]);
+        good = run(signals, command[0]);
     }
     if (server_status == -1)
         waitpid(server, &server_status, 0);
@@ -150,6 +163,8 @@ static int serve(char **command) {
         say("the guard has ended: %s", strerror(errno));
     if (checking)
         return check_report(command[0]);
+    if (!good)
+        return UNAVAILABLE;
     return WIFEXITED(server_status) ? WEXITSTATUS(server_status) : 128 + WTERMSIG(server_status);
 }
 
@@ -175,13 +190,14 @@ int main(int argc, char **argv) {
     signal(SIGCHLD, SIG_DFL);
     if (asking)
         return ask(metrics ? "metrics" : "status");
-    const char *missing = trap_missing();
+    const char *missing = by_preload ? NULL : trap_missing();
     if (missing != NULL) {
         say("%s", missing);
         return UNAVAILABLE;
     }
     int refused = filter_count > 0 ? judge() : 0;
-    if (refused == 0 && (refuse_inherited() || refuse_state()))
+    if (refused == 0 &&
+        (refuse_inherited() || refuse_state() || (by_preload && refuse_library(argv[at + 1]))))
         refused = UNAVAILABLE;
     return refused != 0 ? refused : serve(argv + at + 1);
 }

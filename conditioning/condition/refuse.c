@@ -5,11 +5,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 bool refuse_state(void) {
@@ -62,4 +65,59 @@ bool refuse_inherited(void) {
     if (fds != NULL)
         closedir(fds);
     return found;
+}
+
+/* The file that execvp would run. */
+static bool found(const char *program, char *path, size_t room) {
+    const char *list = getenv("PATH");
+    if (strchr(program, '/') != NULL)
+        return snprintf(path, room, "%s", program) < (int)room && access(path, X_OK) == 0;
+    for (const char *part = list != NULL ? list : "/bin:/usr/bin"; *part != '\0';) {
+        size_t n = strcspn(part, ":");
+        int size = snprintf(path, room, "%.*s/%s", (int)n, n > 0 ? part : ".", program);
+        if (size < (int)room && access(path, X_OK) == 0)
+            return true;
+        part += n + (part[n] == ':');
+    }
+    return false;
+}
+
+/* Replaces a script's path by that of its interpreter. */
+static bool interpreter(char *path, size_t room) {
+    char line[256];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd != -1 ? read(fd, line, sizeof line - 1) : -1;
+    if (fd != -1)
+        close(fd);
+    if (n < 3 || line[0] != '#' || line[1] != '!')
+        return false;
+    line[n] = '\0';
+    char *name = line + 2 + strspn(line + 2, " \t");
+    name[strcspn(name, " \t\n")] = '\0';
+    snprintf(path, room, "%s", name);
+    return true;
+}
+
+bool refuse_library(const char *program) {
+    char path[4096], library[4096];
+    struct stat status;
+    libexec("cc-preload.so", library, sizeof library);
+    if (access(library, R_OK) == -1) {
+        say("%s: %s; install it, or set CC_LIBEXEC", library, strerror(errno));
+        return true;
+    }
+    if (!found(program, path, sizeof path))
+        return false; /* what starts it says so */
+    for (int i = 0; i < 4 && interpreter(path, sizeof path); i++)
+        continue;
+    if (look_static(path)) {
+        say("%s is linked statically and would not load a library: use --by seccomp", path);
+        return true;
+    }
+    if (stat(path, &status) == 0 && ((status.st_mode & (S_ISUID | S_ISGID)) != 0 ||
+                                     getxattr(path, "security.capability", NULL, 0) > 0)) {
+        say("%s gains privileges and would not load a library: use --by seccomp", path);
+        return true;
+    }
+    return false;
 }

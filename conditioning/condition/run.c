@@ -16,7 +16,8 @@ enum {
     STEADY = 1000, /* ms that a chain must live, or its death counts as quick */
     MOST_QUICK = 6,
     PAUSE = 50,   /* ms before the second try; each next one is twice as long */
-    AGAIN = 50,   /* ms until a link is announced again */
+    AGAIN = 50,   /* ms until a link is announced again, or a gate is looked at */
+    LOOK = 200,   /* ms between looks for sockets that the library has not seen */
     GRACE = 5000, /* ms from TERM to KILL */
 };
 
@@ -24,6 +25,7 @@ int server_status = -1;
 static uint64_t chain_began, chain_again; /* when it is started again; 0: not */
 static uint64_t kill_at = UINT64_MAX;
 static unsigned quick;
+static bool bypassed;
 
 uint64_t now_ms(void) {
     struct timespec now;
@@ -87,30 +89,53 @@ static void on_signal(int signals, const char *name) {
     }
 }
 
+/* A server that listens by calls of its own would serve clients without filters: it is ended. */
+static void look_for_bypass(const char *name, uint64_t now) {
+    static uint64_t again;
+    if (bypassed || now < again)
+        return;
+    again = now + LOOK;
+    unsigned port = look_sockets(server, false);
+    if (port == 0)
+        return;
+    say("%s listens on port %u without the library, which does not see the call: use --by seccomp; it is "
+        "ended",
+        name, port);
+    bypassed = true;
+    kill(-server, SIGTERM);
+    kill_at = now + GRACE;
+}
+
+static void say_late(const char *name) {
+    unsigned port = look_sockets(server, true);
+    if (port != 0)
+        say("%s listens on UDP only after %ld s (port %u): filters are for TCP", name, wait_seconds,
+            port);
+    else
+        say("%s has not listened on a TCP port after %ld s; it gets filters when it does", name,
+            wait_seconds);
+}
+
 /* Does what is due. Returns how long to wait, as for poll. */
 static int due(uint64_t begin, const char *name) {
-    static bool said;
+    static bool late;
     uint64_t now = now_ms(), next = UINT64_MAX;
-    uint64_t late = begin + (uint64_t)wait_seconds * 1000;
+    uint64_t end = begin + (uint64_t)wait_seconds * 1000;
     if (chain_again != 0 && chain_again <= now)
         restart_chain();
     if (kill_at <= now) {
         kill(-server, SIGKILL);
         kill_at = UINT64_MAX;
     }
-    if (!said && gates == NULL && late <= now) {
-        char datagrams[200];
-        look_datagrams(server, datagrams, sizeof datagrams);
-        if (*datagrams != '\0')
-            say("%s listens on UDP only after %ld s (%s): filters are for TCP", name, wait_seconds,
-                datagrams);
-        else
-            say("%s has not listened on a TCP port after %ld s; it gets filters when it does", name,
-                wait_seconds);
-        said = true;
+    if (by_preload && !late)
+        look_for_bypass(name, now);
+    if (!late && end <= now) {
+        if (gates == NULL && !bypassed)
+            say_late(name);
+        late = true;
     }
-    if (!said && gates == NULL)
-        next = late;
+    if (!late)
+        next = by_preload && end > now + LOOK ? now + LOOK : end;
     if (chain_again != 0 && chain_again < next)
         next = chain_again;
     if (kill_at < next)
@@ -118,36 +143,59 @@ static int due(uint64_t begin, const char *name) {
     return next == UINT64_MAX ? -1 : next <= now ? 0 : (int)(next - now);
 }
 
-void run(int signals, const char *name) {
-    uint64_t begin = now_ms();
-    struct pollfd *polls = NULL;
-    size_t room = 0;
-    chain_began = begin;
-    for (;;) {
-        int wait = due(begin, name);
-        size_t tails = tail_count();
-        if (tails + 2 > room) {
-            room = 2 * tails + 16;
-            free(polls);
-            polls = malloc(room * sizeof *polls);
-            if (polls == NULL) {
-                say("out of memory; %s is ended", name);
-                exit(UNAVAILABLE); /* the guard ends the server */
-            }
+static int sooner(int wait, int than) {
+    return wait == -1 || wait > than ? than : wait;
+}
+
+/* Something is at the socket of the library. Returns false when nobody has it any more. */
+static bool library_event(void) {
+    if (push_event())
+        return true;
+    close(push_fd);
+    push_fd = -1;
+    return server_status == -1;
+}
+
+/* Waits for events, and handles them. Returns false when no process of the server is left. */
+static bool step(int signals, int wait, const char *name) {
+    static struct pollfd *polls;
+    static size_t room;
+    size_t tails = tail_count(), pushes = 0;
+    for (struct gate *gate = by_preload ? gates : NULL; gate != NULL; gate = gate_next(gate))
+        pushes++;
+    if (2 + tails + pushes > room) {
+        room = 2 * (2 + tails + pushes);
+        free(polls);
+        polls = malloc(room * sizeof *polls);
+        if (polls == NULL) {
+            say("out of memory; %s is ended", name);
+            exit(UNAVAILABLE); /* the guard ends the server */
         }
-        polls[0] = (struct pollfd){trap_fd, POLLIN, 0};
-        polls[1] = (struct pollfd){signals, POLLIN, 0};
-        if (tail_polls(polls + 2) && (wait == -1 || wait > AGAIN))
-            wait = AGAIN;
-        if (poll(polls, 2 + tails, wait) == -1)
-            continue;
-        tail_events(polls + 2);
-        if (polls[1].revents != 0)
-            on_signal(signals, name);
-        if (polls[0].revents & POLLIN)
-            trap_event();
-        else if (polls[0].revents & (POLLHUP | POLLERR))
-            break;
     }
-    free(polls);
+    polls[0] = (struct pollfd){by_preload ? push_fd : trap_fd, POLLIN, 0};
+    polls[1] = (struct pollfd){signals, POLLIN, 0};
+    if (tail_polls(polls + 2))
+        wait = sooner(wait, AGAIN);
+    if (by_preload && push_polls(polls + 2 + tails))
+        wait = sooner(wait, AGAIN);
+    if (poll(polls, 2 + tails + pushes, wait) == -1)
+        return true;
+    tail_events(polls + 2);
+    if (by_preload)
+        push_all();
+    if (polls[1].revents != 0)
+        on_signal(signals, name);
+    if (by_preload)
+        return polls[0].revents != 0 ? library_event() : push_fd != -1 || server_status == -1;
+    if (polls[0].revents & POLLIN)
+        trap_event();
+    return (polls[0].revents & POLLIN) || !(polls[0].revents & (POLLHUP | POLLERR));
+}
+
+bool run(int signals, const char *name) {
+    uint64_t begin = now_ms();
+    chain_began = begin;
+    while (step(signals, due(begin, name), name))
+        continue;
+    return !bypassed;
 }

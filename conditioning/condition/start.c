@@ -19,19 +19,26 @@
 #define CC_LIBEXEC "/usr/local/libexec/cc"
 #endif
 
-enum { GRACE = 5 }; /* seconds from TERM to KILL */
+enum {
+    GRACE = 5,       /* seconds from TERM to KILL */
+    LIBRARY_FD = 100 /* the library's socket has this number or a higher one in the server */
+};
 
 pid_t server, chain, guard_process;
 sigset_t signals_before;
 
 static unsigned starts; /* of the chain */
 
+void libexec(const char *name, char *path, size_t room) {
+    const char *place = secure_getenv("CC_LIBEXEC");
+    snprintf(path, room, "%s/%s", place != NULL ? place : CC_LIBEXEC, name);
+}
+
 /* Becomes cc-chain with a mode, its value, and other arguments, which end with NULL. */
 static void become_chain(const char *mode, const char *value, char *const *others) {
     char path[4096], number[16], *argv[MOST_FILTERS + 12];
-    const char *place = secure_getenv("CC_LIBEXEC");
     int count = 0;
-    snprintf(path, sizeof path, "%s/cc-chain", place != NULL ? place : CC_LIBEXEC);
+    libexec("cc-chain", path, sizeof path);
     snprintf(number, sizeof number, "%u", starts);
     sigprocmask(SIG_SETMASK, &signals_before, NULL);
     const char *words[] = {"cc-chain", "--peek", "--restarts", number, state ? "--state" : NULL,
@@ -117,8 +124,9 @@ int start_server(char **command) {
             const char *hint = fd == -EBUSY ? "another program holds them already, such as a "
                                               "cc-condition that has started this one"
                                : fd == -EPERM || fd == -EACCES
-                                   ? "run it with CAP_SYS_ADMIN, or where no_new_privs can be set"
-                                   : "the system must allow seccomp";
+                                   ? "run it with CAP_SYS_ADMIN, or where no_new_privs can be "
+                                     "set; --by preload needs neither"
+                                   : "the system must allow seccomp; --by preload does without";
             say("calls of the server cannot be held: %s: %s", strerror(-fd), hint);
             _exit(UNAVAILABLE);
         }
@@ -135,6 +143,37 @@ int start_server(char **command) {
     int got = cc__receive(pair[0], &message, 0);
     close(pair[0]);
     return got == 1 ? message.fds[0] : -ECHILD;
+}
+
+int start_preloaded(char **command) {
+    char library[4096], loaded[8192], number[16];
+    const char *others = getenv("LD_PRELOAD");
+    int pair[2];
+    int error = cc__pair(pair);
+    if (error != 0)
+        return error;
+    server = fork();
+    if (server == 0) {
+        setpgid(0, 0);
+        sigprocmask(SIG_SETMASK, &signals_before, NULL);
+        libexec("cc-preload.so", library, sizeof library);
+        snprintf(loaded, sizeof loaded, "%s%s%s", library, others != NULL ? ":" : "",
+                 others != NULL ? others : "");
+        snprintf(number, sizeof number, "%d", fcntl(pair[1], F_DUPFD, LIBRARY_FD));
+        setenv("LD_PRELOAD", loaded, 1);
+        setenv("CC_CONDITION", number, 1);
+        unsetenv("CC_CONDITION_OPTIONS");
+        if (options)
+            setenv("CC_CONDITION_OPTIONS", "1", 1);
+        execvp(command[0], command);
+        say("%s: %s", command[0], strerror(errno));
+        _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+    }
+    close(pair[1]);
+    if (server == -1)
+        return -errno;
+    setpgid(server, server);
+    return pair[0];
 }
 
 /* Ends the server's processes when the launcher was killed: nobody would answer their calls. */

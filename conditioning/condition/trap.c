@@ -46,7 +46,8 @@ const char *trap_missing(void) {
     sscanf(name.release, "%u.%u", &major, &minor);
     if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) == -1 || major < 5 ||
         (major == 5 && minor < 14))
-        return "the kernel cannot hold calls of a server: Linux 5.14 with seccomp is needed";
+        return "the kernel cannot hold calls of a server: Linux 5.14 with seccomp is needed; "
+               "--by preload does without";
     return NULL;
 }
 

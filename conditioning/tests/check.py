@@ -20,11 +20,12 @@ import faults       # noqa: E402
 import filters      # noqa: E402
 import kills        # noqa: E402
 import ports        # noqa: E402
+import preloaded    # noqa: E402
 import refusals     # noqa: E402
 import serving      # noqa: E402
 import trials       # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials, faults, refusals]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials, faults, refusals, preloaded]
 
 
 def main():

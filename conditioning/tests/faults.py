@@ -239,8 +239,9 @@ def nginx_workers_die():
     return ''
 
 
-def _reloads(name, command, number, filters):
-    with Conditioned(name, command, *filters) as server:
+def reloads(name, command, number, filters, options=()):
+    """A server reloads five times under load."""
+    with Conditioned(name, command, *filters, options=options) as server:
         with Load(server.port) as load:
             for _ in range(5):
                 load.goes_on(15)
@@ -255,17 +256,17 @@ def _reloads(name, command, number, filters):
 
 def nginx_reloads():
     """nginx reloads five times under load: not one failed request."""
-    return missing('nginx') or _reloads('nginx', nginx, signal.SIGHUP, ['request', 'pass'])
+    return missing('nginx') or reloads('nginx', nginx, signal.SIGHUP, ['request', 'pass'])
 
 
 def apache_prefork_reloads():
     """Apache prefork reloads five times under load: not one failed request."""
-    return missing('apache2') or _reloads('apache2', apache('prefork'), signal.SIGUSR1, ['request', 'priority'])
+    return missing('apache2') or reloads('apache2', apache('prefork'), signal.SIGUSR1, ['request', 'priority'])
 
 
 def apache_event_reloads():
     """Apache event reloads five times under load: not one failed request."""
-    return missing('apache2') or _reloads('apache2', apache('event'), signal.SIGUSR1, ['request', 'priority'])
+    return missing('apache2') or reloads('apache2', apache('event'), signal.SIGUSR1, ['request', 'priority'])
 
 
 TESTS = [filters_die, filters_die_loop, chain_dies, chain_dies_loop, chain_and_filters_die, broken_chain,

@@ -4,6 +4,7 @@
 
 STYLE: prefork  four processes that wait in accept; one that dies is replaced
        epoll    one process that waits in epoll, and accepts without waiting
+       few      like epoll, with descriptors for four clients, whom it lets wait for each other
        udp      it has a UDP socket only
        late     it listens after a second
        never    it does not listen
@@ -18,6 +19,7 @@ import ctypes
 import errno
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -116,6 +118,26 @@ def epoll(listening, log):
         accepts(listening, log)
 
 
+def few(listening, log):
+    """Takes clients until it has no descriptor, then serves them all."""
+    listening.setblocking(False)
+    free = os.dup(log)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 4, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    waits, clients = select.poll(), []
+    waits.register(listening, select.POLLIN)
+    while True:
+        try:
+            if not waits.poll(20):
+                raise BlockingIOError(errno.EAGAIN, 'nobody waits')
+            clients.append(listening.accept()[0])
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EMFILE):
+                os._exit(0)
+            while clients:
+                with_time(clients.pop(), log)
+
+
 def main():
     """Runs the style."""
     style, port, log = sys.argv[1], int(sys.argv[2]), os.open(sys.argv[3], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -135,7 +157,7 @@ def main():
     if style in ('udp', 'never'):
         while True:
             signal.pause()
-    (prefork if style == 'prefork' else epoll)(listening, log)
+    {'prefork': prefork, 'few': few}.get(style, epoll)(listening, log)
 
 
 if __name__ == '__main__':

@@ -1,11 +1,13 @@
 /* A server of one process that answers every connection with "hello", for tests of programs that
  * are linked statically.
  *
- *     tiny PORT */
+ *     tiny PORT [raw]     raw: it listens by the system's call, not by the C library's */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int main(int argc, char **argv) {
@@ -16,7 +18,8 @@ int main(int argc, char **argv) {
     int on = 1, s = socket(AF_INET, SOCK_STREAM, 0);
     address.sin_port = htons((in_port_t)(argc > 1 ? atoi(argv[1]) : 0));
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(s, (struct sockaddr *)&address, sizeof address) == -1 || listen(s, 64) == -1)
+    if (bind(s, (struct sockaddr *)&address, sizeof address) == -1 ||
+        (argc > 2 ? syscall(SYS_listen, s, 64) : listen(s, 64)) == -1)
         return 1;
     for (;;) {
         int client = accept(s, NULL, NULL);

@@ -402,6 +402,9 @@ pub struct Condition {
     /// Start the server for a moment, and say whether filters can be put in front of it
     #[arg(long, conflicts_with = "state")]
     pub check: bool,
+    /// How filters get in front of the server: held calls, or a library in the server [default: seccomp]
+    #[arg(long, value_name = "WAY", value_parser = ["seccomp", "preload"], conflicts_with = "check")]
+    pub by: Option<String>,
     /// How many connections may wait until the server accepts them [default: 8]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub ready: Option<u16>,

@@ -33,6 +33,7 @@ pub fn condition(args: &Condition) -> Result<ExitCode, Failure> {
         ("--ready", args.ready.map(|n| n.to_string())),
         ("--wait", args.wait.map(|n| n.to_string())),
         ("--state", args.state.clone()),
+        ("--by", args.by.clone()),
     ];
     for (name, value) in values {
         command.args(value.iter().flat_map(|v| [name, v.as_str()]));
