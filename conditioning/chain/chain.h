@@ -59,6 +59,7 @@ struct listener {
     int socket;
     int hop[2]; /* [0]: a copy of the server's end, [1]: the last filter's end */
     char name[80];
+    unsigned number;      /* from 0, in the order of listening */
     struct chain *chains; /* the current one first */
     struct listener *next;
 };
@@ -89,6 +90,11 @@ size_t state_polls(struct pollfd *polls, size_t room);
 void state_events(const struct pollfd *polls, size_t count);
 void state_close(void);
 int state_ask(const char *path, const char *command); /* for --status; an exit status */
+
+/* show.c */
+extern uint64_t show_began; /* when the chain did */
+void show_table(FILE *out);
+void show_metrics(FILE *out);
 
 /* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
 void shown(char *to, size_t room, const char *text, size_t n);

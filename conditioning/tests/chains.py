@@ -221,7 +221,7 @@ def state():
         expect(re.search(r'suspicious path +1', table), table)
         expect(metrics.endswith('# EOF\n'), metrics)
         for line in metrics.splitlines():
-            expect(re.fullmatch(r'# (TYPE|HELP|UNIT|EOF).*|cc_\w+{[^}]*} [\d.]+', line), line)
+            expect(re.fullmatch(r'# (TYPE|HELP|UNIT|EOF).*|cc_\w+({[^}]*})? [\d.]+', line), line)
         expect('reason="suspicious path"} 1' in metrics, metrics)
         status, said = call(CHAIN, '--status', chain.state)
         expect(status == 0 and 'request' in said, said)

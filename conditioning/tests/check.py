@@ -23,9 +23,10 @@ import ports        # noqa: E402
 import preloaded    # noqa: E402
 import refusals     # noqa: E402
 import serving      # noqa: E402
+import states       # noqa: E402
 import trials       # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials, faults, refusals, preloaded]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials, faults, refusals, preloaded, states]
 
 
 def main():
