@@ -75,6 +75,12 @@ size_t tail_count(void);
 bool tail_polls(struct pollfd *polls);        /* `tail_count` of them; whether to try again soon */
 void tail_events(const struct pollfd *polls); /* those that tail_polls filled in */
 
+/* follow.c: when the server has finished with connections. */
+extern int follow_fd;       /* events of the kernel; -1: none are wanted */
+bool follow_possible(void); /* whether this kernel tells */
+void follow_event(void);
+void follow(int client, const int *leases, int count); /* owns the leases */
+
 /* push.c: --by preload. */
 extern int push_fd;                    /* the socket of the library */
 bool push_event(void);                 /* it asks; false: no process has it any more */

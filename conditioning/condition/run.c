@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,6 +20,7 @@ enum {
     AGAIN = 50,   /* ms until a link is announced again, or a gate is looked at */
     LOOK = 200,   /* ms between looks for sockets that the library has not seen */
     GRACE = 5000, /* ms from TERM to KILL */
+    FIXED = 3     /* descriptors that are waited for besides those of tails and gates */
 };
 
 int server_status = -1;
@@ -163,8 +165,8 @@ static bool step(int signals, int wait, const char *name) {
     size_t tails = tail_count(), pushes = 0;
     for (struct gate *gate = by_preload ? gates : NULL; gate != NULL; gate = gate_next(gate))
         pushes++;
-    if (2 + tails + pushes > room) {
-        room = 2 * (2 + tails + pushes);
+    if (FIXED + tails + pushes > room) {
+        room = 2 * (FIXED + tails + pushes);
         free(polls);
         polls = malloc(room * sizeof *polls);
         if (polls == NULL) {
@@ -174,15 +176,18 @@ static bool step(int signals, int wait, const char *name) {
     }
     polls[0] = (struct pollfd){by_preload ? push_fd : trap_fd, POLLIN, 0};
     polls[1] = (struct pollfd){signals, POLLIN, 0};
-    if (tail_polls(polls + 2))
+    polls[2] = (struct pollfd){follow_fd, POLLIN, 0};
+    if (tail_polls(polls + FIXED))
         wait = sooner(wait, AGAIN);
-    if (by_preload && push_polls(polls + 2 + tails))
+    if (by_preload && push_polls(polls + FIXED + tails))
         wait = sooner(wait, AGAIN);
-    if (poll(polls, 2 + tails + pushes, wait) == -1)
+    if (poll(polls, FIXED + tails + pushes, wait) == -1)
         return true;
-    tail_events(polls + 2);
+    tail_events(polls + FIXED);
     if (by_preload)
         push_all();
+    if (polls[2].revents != 0)
+        follow_event();
     if (polls[1].revents != 0)
         on_signal(signals, name);
     if (by_preload)
@@ -194,6 +199,12 @@ static bool step(int signals, int wait, const char *name) {
 
 bool run(int signals, const char *name) {
     uint64_t begin = now_ms();
+    struct rlimit files;
+    /* Connections that are followed need a descriptor each. */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
     chain_began = begin;
     while (step(signals, due(begin, name), name))
         continue;

@@ -41,8 +41,15 @@ static void become_chain(const char *mode, const char *value, char *const *other
     libexec("cc-chain", path, sizeof path);
     snprintf(number, sizeof number, "%u", starts);
     sigprocmask(SIG_SETMASK, &signals_before, NULL);
-    const char *words[] = {"cc-chain", "--peek", "--restarts", number, state ? "--state" : NULL,
-                           state,      mode,     value};
+    const char *words[] = {"cc-chain",
+                           "--peek",
+                           "--restarts",
+                           number,
+                           follow_possible() ? "--follow" : NULL,
+                           state ? "--state" : NULL,
+                           state,
+                           mode,
+                           value};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i] != NULL)
             argv[count++] = (char *)words[i];

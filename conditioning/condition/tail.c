@@ -141,7 +141,9 @@ static void receive(struct tail *tail) {
         }
         struct cc__address from = {.family = message.head.family, .port = message.head.port};
         memcpy(from.bytes, message.head.address, sizeof from.bytes);
-        cc__close_all(message.fds + 1, message.count - 1);
+        int leases = message.head.leases;
+        follow(message.fds[0], message.fds + 1, leases);
+        cc__close_all(message.fds + 1 + leases, message.count - 1 - leases);
         gate_put(tail->gate, message.fds[0], &from, tail);
         tail->queued++;
     }

@@ -24,9 +24,10 @@ import preloaded    # noqa: E402
 import refusals     # noqa: E402
 import serving      # noqa: E402
 import states       # noqa: E402
+import stores       # noqa: E402
 import trials       # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials, faults, refusals, preloaded, states]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned, trials, faults, refusals, preloaded, states, stores]
 
 
 def main():

@@ -277,7 +277,6 @@ def refuses():
         for filters, what in ((['request', 'persist'], 'persist needs a server that uses the library'),
                               (['request', 'check'], 'check would change requests'),
                               (['request', 'proxy,mode=out'], 'proxy would change requests'),
-                              (['slowread'], 'slowread needs a server that uses the library'),
                               (['nothing'], 'there is no filter nothing'),
                               (['request,timeout=x'], 'timeout must be')):
             chosen = [word for f in filters for word in ('--filter', f)]
