@@ -192,6 +192,9 @@ static void run(void) {
         state_events(polls + 2, more);
     }
     chain_kill();
+    /* Their sockets are free when it ends. A server that is left is not waited for. */
+    while (server == 0 && (waitpid(-1, NULL, 0) > 0 || errno == EINTR))
+        continue;
     state_close();
 }
 

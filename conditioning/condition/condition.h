@@ -30,6 +30,7 @@ void libexec(const char *name, char *path, size_t room); /* where a file of this
 int judge(void);                     /* cc-chain judges the filters; 0 or the exit status */
 int ask(const char *command);        /* asks the chain at `state`; the exit status */
 int start_chain(void);               /* its socket, or -1 with errno */
+void end_chain(void);                /* waits until it has ended, and its sockets are free */
 bool chain_ready(int control);       /* false: it has ended, and has said why */
 int start_preloaded(char **command); /* with the library; its socket or -errno */
 int start_server(char **command);    /* the descriptor of its held calls, or -errno */
@@ -70,6 +71,7 @@ extern long tail_ready; /* most connections of a tail that wait for accept */
 /* Both return 0 or -errno; -EPIPE: the chain has died. */
 int tail_chain(int control);            /* all gates get filters of this chain */
 int tail_new(struct gate *gate);        /* gets filters */
+void tail_end(void);                    /* tells the chain that the server has ended */
 void tail_delivered(struct tail *tail); /* the server has a connection */
 size_t tail_count(void);
 bool tail_polls(struct pollfd *polls);        /* `tail_count` of them; whether to try again soon */

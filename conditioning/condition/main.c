@@ -156,6 +156,7 @@ static int serve(char **command) {
     } else {
         tail_chain(control);
         good = run(signals, command[0]);
+        end_chain();
     }
     if (server_status == -1)
         waitpid(server, &server_status, 0);

@@ -113,6 +113,15 @@ bool chain_ready(int control) {
     return got == 1;
 }
 
+void end_chain(void) {
+    tail_end();
+    for (int i = 0; chain > 0 && waitpid(chain, NULL, WNOHANG) == 0; i++) {
+        if (i == GRACE * 100)
+            kill(chain, SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
 /* Starts the server and returns the descriptor of its held calls, or -errno. Its process group is
  * its own: some servers signal all of it. */
 int start_server(char **command) {

@@ -100,9 +100,14 @@ int tail_new(struct gate *gate) {
     return 0;
 }
 
-int tail_chain(int control) {
+void tail_end(void) {
     if (chain_socket != -1)
         close(chain_socket);
+    chain_socket = -1;
+}
+
+int tail_chain(int control) {
+    tail_end();
     chain_socket = control;
     for (struct tail *tail = tails; tail != NULL; tail = tail->next)
         tail->leaving = true;

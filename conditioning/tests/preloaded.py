@@ -80,7 +80,6 @@ def filters_die():
 
 def chain_dies():
     """cc-chain is killed again and again: not one request fails."""
-    faults.chain_dies('prefork', PRELOAD)
     faults.chain_dies('epoll', PRELOAD)
 
 
@@ -99,7 +98,7 @@ def few_descriptors():
     for options in (PRELOAD, []):
         with faults.Logged('few', 'request', options=options) as server:
             with faults.Storm(server.port) as storm:
-                storm.goes_on(60)
+                storm.goes_on(30)
             faults.judge(storm, server.seen())
             expect(not storm.failed(), f'{options}: {storm.failed()[:3]}')
 

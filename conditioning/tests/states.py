@@ -93,7 +93,7 @@ def deaths():
         until(lambda: server.filters_of(['request', 'pass']), 'filters are missing')
         os.kill(children(server.chain())['pass'][0], signal.SIGKILL)
         until(lambda: value(metrics(server.state)[0], 'cc_deaths_total', 1) == 1, 'a death is not counted')
-        os.kill(server.chain(), signal.SIGKILL)
+        os.kill(until(server.chain, 'there is no chain'), signal.SIGKILL)
 
         def again():
             return status(server.state)[0] == 0 and metrics(server.state)[0]['cc_chain_restarts_total'] == 1

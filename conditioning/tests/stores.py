@@ -239,10 +239,13 @@ def counts_once():
         for i in range(12):
             before = len(answers)
             until(lambda: len(answers) > before + 10, f'no more answers; {failed[:3]}')
-            chain = children(server.process.pid).get('cc-chain', [0])[0]
-            pids = [p for found in children(chain).values() for p in found] or [chain]
+            victim = until(lambda: children(server.process.pid).get('cc-chain'), 'there is no chain')[0]
+            # The chain is killed three times, so that it is always started again.
+            if i % 4 != 3:
+                found = until(lambda: children(victim), 'there are no filters')
+                victim = chance.choice([pid for pids in found.values() for pid in pids])
             with contextlib.suppress(ProcessLookupError):
-                os.kill(chain if i % 4 == 3 and chain else chance.choice(pids), signal.SIGKILL)
+                os.kill(victim, signal.SIGKILL)
         before = len(answers)
         until(lambda: len(answers) > before + 30, f'no more answers; {failed[:3]}')
         stop.set()
