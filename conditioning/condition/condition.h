@@ -34,7 +34,8 @@ void end_chain(void);                /* waits until it has ended, and its socket
 bool chain_ready(int control);       /* false: it has ended, and has said why */
 int start_preloaded(char **command); /* with the library; its socket or -errno */
 int start_server(char **command);    /* the descriptor of its held calls, or -errno */
-bool start_guard(int *guard);        /* a byte written to `guard` ends it */
+bool start_guard(void);              /* ends the server if the launcher is killed */
+void end_guard(void);                /* nothing is left to end */
 
 /* refuse.c: whether something cannot work; these say why. */
 bool refuse_state(void);                  /* its socket; removes one that nobody uses */

@@ -25,6 +25,7 @@ bool options, by_preload, checking;
 const char *state;
 long wait_seconds = 10;
 static bool asking, metrics;
+static bool ready_given, others_given; /* options that --check, and --status, would ignore */
 static int filter_count;
 
 void say(const char *format, ...) {
@@ -96,11 +97,14 @@ static const char *option_of(const char *option, char *value) {
     } else if (strcmp(option, "--state") == 0) {
         state = value;
     } else if (strcmp(option, "--by") == 0) {
+        others_given = true;
         by_preload = strcmp(value, "preload") == 0;
         return by_preload || strcmp(value, "seccomp") == 0 ? NULL : "--by takes seccomp or preload";
     } else if (strcmp(option, "--ready") == 0) {
+        ready_given = others_given = true;
         return number(value, 1, 1024, &tail_ready) ? NULL : "--ready takes a number from 1 to 1024";
     } else if (strcmp(option, "--wait") == 0) {
+        others_given = true;
         return number(value, 1, 86400, &wait_seconds) ? NULL : "--wait takes a number of seconds";
     } else {
         return "there is no such option";
@@ -113,8 +117,9 @@ static const char *contradiction(bool has_server) {
     if (metrics && !asking)
         return "--metrics needs --status";
     if (asking)
-        return checking || has_server || filter_count > 0 ? "--status starts nothing: give only "
-                                                            "--state SOCKET, and --metrics"
+        return checking || has_server || filter_count > 0 || options || others_given
+                   ? "--status starts nothing: give only "
+                     "--state SOCKET, and --metrics"
                : state == NULL ? "--status needs --state SOCKET, as the running one has it"
                                : NULL;
     if (!has_server)
@@ -122,14 +127,14 @@ static const char *contradiction(bool has_server) {
     if (checking && by_preload)
         return "--check examines held calls; it says whether the program is linked dynamically, "
                "which --by preload needs";
-    if (checking && state != NULL)
-        return "--check starts no filters, so there is no --state";
+    if (checking && (state != NULL || ready_given))
+        return "--check starts no filters, so there is no --state and no --ready";
     return filter_count == 0 && !checking ? "there is no filter: name one with --filter" : NULL;
 }
 
 /* Runs the server. Returns the exit status. */
 static int serve(char **command) {
-    int signals = catch_signals(), guard = -1;
+    int signals = catch_signals();
     if (checking)
         prctl(PR_SET_CHILD_SUBREAPER, 1); /* all of its processes are to end */
     int control = checking ? -1 : start_chain();
@@ -138,7 +143,7 @@ static int serve(char **command) {
     int held = control == -1 && !checking ? -errno
                : by_preload               ? start_preloaded(command)
                                           : start_server(command);
-    if (held < 0 || !start_guard(&guard)) {
+    if (held < 0 || !start_guard()) {
         int result = UNAVAILABLE << 8;
         if (server > 0)
             waitpid(server, &result, 0);
@@ -160,8 +165,7 @@ static int serve(char **command) {
     }
     if (server_status == -1)
         waitpid(server, &server_status, 0);
-    if (write(guard, "", 1) == -1)
-        say("the guard has ended: %s", strerror(errno));
+    end_guard();
     if (checking)
         return check_report(command[0]);
     if (!good)

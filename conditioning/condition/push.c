@@ -67,18 +67,18 @@ static void answer(int to, int error, int fd) {
 
 /* A process of the server wants to listen. Returns 0 or an errno. */
 static int on_listen(int real, int backlog, int *fd) {
-    struct gate *gate = listen(real, backlog) == -1 ? NULL : gate_for(real, fd);
-    if (gate != NULL) {
-        close(real);
-        return 0;
-    }
-    gate = gate_new(real, fd);
-    if (gate == NULL) {
-        int error = errno;
+    int error = listen(real, backlog) == -1 ? errno : 0;
+    if (error != 0 || gate_for(real, fd) != NULL) {
         close(real);
         return error;
     }
-    int error = tail_new(gate);
+    struct gate *gate = gate_new(real, fd);
+    if (gate == NULL) {
+        error = errno;
+        close(real);
+        return error;
+    }
+    error = tail_new(gate);
     if (error != 0 && error != -EPIPE) {
         gate_free(gate);
         return -error;

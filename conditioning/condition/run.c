@@ -27,12 +27,18 @@ int server_status = -1;
 static uint64_t chain_began, chain_again; /* when it is started again; 0: not */
 static uint64_t kill_at = UINT64_MAX;
 static unsigned quick;
-static bool bypassed;
+static bool given_up; /* the server is ended: it would serve without filters */
 
 uint64_t now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void give_up(uint64_t now) {
+    given_up = true;
+    kill(-server, SIGTERM);
+    kill_at = now + GRACE;
 }
 
 /* The chain has died. Its filters finish what they hold, and clients wait for the next chain. */
@@ -44,8 +50,7 @@ static void chain_died(int result, const char *name) {
         return;
     if (quick == MOST_QUICK) {
         say("cc-chain ends as soon as it is started; %s is ended", name);
-        kill(-server, SIGTERM);
-        kill_at = now + GRACE;
+        give_up(now);
         return;
     }
     chain_again = now + (quick > 1 ? (uint64_t)PAUSE << (quick - 2) : 0);
@@ -87,6 +92,8 @@ static void on_signal(int signals, const char *name) {
                 server_status = result;
             else if (pid == chain)
                 chain_died(result, name);
+            else if (pid == guard_process && !start_guard())
+                say("the guard has ended and cannot be started again: %s", strerror(errno));
         }
     }
 }
@@ -94,7 +101,7 @@ static void on_signal(int signals, const char *name) {
 /* A server that listens by calls of its own would serve clients without filters: it is ended. */
 static void look_for_bypass(const char *name, uint64_t now) {
     static uint64_t again;
-    if (bypassed || now < again)
+    if (given_up || now < again)
         return;
     again = now + LOOK;
     unsigned port = look_sockets(server, false);
@@ -103,9 +110,7 @@ static void look_for_bypass(const char *name, uint64_t now) {
     say("%s listens on port %u without the library, which does not see the call: use --by seccomp; it is "
         "ended",
         name, port);
-    bypassed = true;
-    kill(-server, SIGTERM);
-    kill_at = now + GRACE;
+    give_up(now);
 }
 
 static void say_late(const char *name) {
@@ -132,7 +137,7 @@ static int due(uint64_t begin, const char *name) {
     if (by_preload && !late)
         look_for_bypass(name, now);
     if (!late && end <= now) {
-        if (gates == NULL && !bypassed)
+        if (gates == NULL && !given_up)
             say_late(name);
         late = true;
     }
@@ -208,5 +213,5 @@ bool run(int signals, const char *name) {
     chain_began = begin;
     while (step(signals, due(begin, name), name))
         continue;
-    return !bypassed;
+    return !given_up;
 }

@@ -28,6 +28,7 @@ pid_t server, chain, guard_process;
 sigset_t signals_before;
 
 static unsigned starts; /* of the chain */
+static int guard_end = -1;
 
 void libexec(const char *name, char *path, size_t room) {
     const char *place = secure_getenv("CC_LIBEXEC");
@@ -193,29 +194,32 @@ int start_preloaded(char **command) {
 }
 
 /* Ends the server's processes when the launcher was killed: nobody would answer their calls. */
-bool start_guard(int *guard) {
+bool start_guard(void) {
     int ends[2];
     char byte;
-    ssize_t got;
     if (pipe2(ends, O_CLOEXEC) == -1)
         return false;
     pid_t pid = fork();
     if (pid != 0) {
         close(ends[0]);
-        *guard = ends[1];
+        if (guard_end != -1)
+            close(guard_end);
+        guard_end = ends[1];
         guard_process = pid;
         return pid != -1;
     }
     close_range(3, (unsigned)ends[0] - 1, 0);
     close_range((unsigned)ends[0] + 1, ~0u, 0);
     setsid();
-    while ((got = read(ends[0], &byte, 1)) == -1 && errno == EINTR)
+    while (read(ends[0], &byte, 1) == -1 && errno == EINTR)
         continue;
-    if (got == 1)
-        _exit(0); /* nothing is left to end */
     kill(-server, SIGTERM);
     for (int i = 0; i < GRACE * 10 && kill(-server, 0) == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     kill(-server, SIGKILL);
     _exit(0);
+}
+
+void end_guard(void) {
+    kill(guard_process, SIGKILL);
 }

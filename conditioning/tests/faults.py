@@ -187,7 +187,7 @@ def broken_chain():
                 break
             with contextlib.suppress(Wrong):
                 until(lambda: server.chain() not in (0, chain) or server.process.poll() is not None, '', 2)
-        expect(server.process.wait(WAIT) == 0, 'the server has not ended by TERM')
+        expect(server.process.wait(WAIT) == 69, 'the status is not 69')
         expect(server.said().count('ends as soon as it is started') == 1, server.said())
 
 
@@ -203,6 +203,20 @@ def launcher_dies(style='prefork', options=()):
             server.process.wait()
             until(lambda: not any(os.path.exists(f'/proc/{p}') for p in pids[1:]), 'processes have stayed')
         judge(storm, server.seen())
+
+
+def guard_dies():
+    """The process that ends the server with the launcher is started again."""
+    with Logged('prefork', 'request') as server:
+        good(server.port)
+        guard = children(server.process.pid)['cc-condition'][0]
+        os.kill(guard, signal.SIGKILL)
+        until(lambda: children(server.process.pid).get('cc-condition', [guard])[0] != guard, 'there is no guard')
+        good(server.port)
+        pids = [server.server(), server.chain(), *(p for l in children(server.server()).values() for p in l)]
+        server.process.kill()
+        server.process.wait()
+        until(lambda: not any(os.path.exists(f'/proc/{p}') for p in pids), 'processes have stayed')
 
 
 def workers_die(style='prefork', options=()):
@@ -270,4 +284,4 @@ def apache_event_reloads():
 
 
 TESTS = [filters_die, filters_die_loop, chain_dies, chain_dies_loop, chain_and_filters_die, broken_chain,
-         launcher_dies, workers_die, nginx_workers_die, nginx_reloads, apache_prefork_reloads, apache_event_reloads]
+         launcher_dies, guard_dies, workers_die, nginx_workers_die, nginx_reloads, apache_prefork_reloads, apache_event_reloads]

@@ -106,7 +106,10 @@ def refusals():
     """--status needs the socket of one that runs, and starts nothing."""
     for words, why in ((['--status'], '--status needs --state SOCKET'), (['--metrics'], '--metrics needs --status'),
                        (['--status', '--state', 'x', '--', 'true'], '--status starts nothing'),
-                       (['--status', '--state', 'x', '--filter', 'pass'], '--status starts nothing')):
+                       (['--status', '--state', 'x', '--filter', 'pass'], '--status starts nothing'),
+                       (['--status', '--state', 'x', '--options'], '--status starts nothing'),
+                       (['--status', '--state', 'x', '--ready', '5'], '--status starts nothing'),
+                       (['--check', '--ready', '5', '--', 'true'], '--check starts no filters')):
         done = subprocess.run([CONDITION, *words], capture_output=True, text=True, check=False, env=environment())
         expect(done.returncode == 2 and why in done.stderr, f'{words}: {done}')
     code, _, errors = status('/there/is/none')

@@ -400,7 +400,7 @@ pub struct Condition {
     #[arg(long = "filter", value_name = "NAME[,key=value]", required_unless_present_any = ["check", "status"])]
     pub filters: Vec<String>,
     /// Start the server for a moment, and say whether filters can be put in front of it
-    #[arg(long, conflicts_with = "state")]
+    #[arg(long, conflicts_with_all = ["state", "ready"])]
     pub check: bool,
     /// How filters get in front of the server: held calls, or a library in the server [default: seccomp]
     #[arg(long, value_name = "WAY", value_parser = ["seccomp", "preload"], conflicts_with = "check")]
@@ -418,7 +418,7 @@ pub struct Condition {
     #[arg(long, value_name = "SOCKET")]
     pub state: Option<String>,
     /// Print the counters of a running one, which was started with the same --state
-    #[arg(long, requires = "state", conflicts_with_all = ["filters", "check", "server"])]
+    #[arg(long, requires = "state", conflicts_with_all = ["filters", "check", "server", "by", "ready", "wait", "options"])]
     pub status: bool,
     /// Print them as OpenMetrics text
     #[arg(long, requires = "status")]
