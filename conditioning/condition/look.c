@@ -69,11 +69,16 @@ static size_t from_table(const char *table, unsigned state, struct wanted *wante
     unsigned port, has;
     unsigned long inode;
     FILE *in = fopen(table, "re");
-    while (in != NULL && count < MOST_WANTED && fgets(line, sizeof line, in) != NULL)
+    while (in != NULL && count < MOST_WANTED && fgets(line, sizeof line, in) != NULL) {
         if (sscanf(line, " %*d: %*32[0-9A-F]:%x %*s %x %*s %*s %*s %*s %*s %lu", &port, &has,
-                   &inode) == 3 &&
-            has == state && inode != 0 && !gate_has(inode))
+                   &inode) != 3)
+            continue; /* the heading */
+        if (has == state && inode != 0 && !gate_has(inode))
             wanted[count++] = (struct wanted){inode, port};
+        /* Sockets that listen come first; there may be very many others. */
+        if (state == TCP_LISTEN && has != state)
+            break;
+    }
     if (in != NULL)
         fclose(in);
     return count;
