@@ -59,14 +59,17 @@ struct listener {
     int socket;
     int hop[2]; /* [0]: a copy of the server's end, [1]: the last filter's end */
     char name[80];
+    unsigned number;      /* from 0, in the order of listening */
     struct chain *chains; /* the current one first */
     struct listener *next;
 };
 
 extern struct listener *listeners;
-extern struct plan *current; /* what new listening sockets get; owned here */
-extern uint64_t drain_time;  /* ms */
-extern bool peek;            /* the server reads requests from clients' sockets itself */
+extern struct plan *current;   /* what new listening sockets get; owned here */
+extern uint64_t drain_time;    /* ms */
+extern unsigned long restarts; /* how often the chain was started before */
+extern bool peek;              /* the server reads requests from clients' sockets itself */
+extern bool follow;            /* and it is known when the server has finished with a connection */
 
 /* stage.c */
 bool chain_start(struct listener *listener,
@@ -88,6 +91,11 @@ size_t state_polls(struct pollfd *polls, size_t room);
 void state_events(const struct pollfd *polls, size_t count);
 void state_close(void);
 int state_ask(const char *path, const char *command); /* for --status; an exit status */
+
+/* show.c */
+extern uint64_t show_began; /* when the chain did */
+void show_table(FILE *out);
+void show_metrics(FILE *out);
 
 /* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
 void shown(char *to, size_t room, const char *text, size_t n);

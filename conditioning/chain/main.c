@@ -26,10 +26,11 @@
 enum { GRACE = 5000 }; /* ms for a server whose filters have ended, before it gets TERM */
 
 uint64_t drain_time = 30000;
+unsigned long restarts;
 static const char *config, *state_path;
 static int control = -1, signals = -1;
 static pid_t server;
-bool peek;
+bool peek, follow;
 static bool draining, ended;
 static int exit_status;
 static uint64_t drain_end;
@@ -66,7 +67,10 @@ static int usage(const char *what) {
             "  --config FILE    reads filters from FILE, one per line, and again at HUP\n"
             "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
             "  --peek           the server reads requests from its clients' sockets itself\n"
+            "  --follow         with --peek: it is known when the server has finished with a "
+            "connection\n"
             "  --check          judges the filters and their order, and starts nothing\n"
+            "  --restarts NUMBER  how often the chain was started before\n"
             "  --drain SECONDS  how long clients may continue after TERM; default 30\n");
     return what != NULL ? WRONG_CALL : 0;
 }
@@ -188,6 +192,9 @@ static void run(void) {
         state_events(polls + 2, more);
     }
     chain_kill();
+    /* Their sockets are free when it ends. A server that is left is not waited for. */
+    while (server == 0 && (waitpid(-1, NULL, 0) > 0 || errno == EINTR))
+        continue;
     state_close();
 }
 
@@ -205,16 +212,21 @@ static bool catch_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    char why[512] = "", *end;
+    char why[512] = "";
     int at = 1, count = 0;
     bool serve = false, judge = false;
     signal(SIGCHLD, SIG_DFL); /* a server may have it ignored, and then no status would come */
     for (; at < argc && strncmp(argv[at], "--", 2) == 0 && argv[at][2] != '\0'; at += 2) {
         const char *option = argv[at], *value = argv[at + 1];
+        char *end = NULL;
         if (strcmp(option, "--help") == 0)
             return usage(NULL);
-        if (strcmp(option, "--peek") == 0 || strcmp(option, "--check") == 0) {
-            *(option[2] == 'p' ? &peek : &judge) = true;
+        bool *flag = strcmp(option, "--peek") == 0     ? &peek
+                     : strcmp(option, "--follow") == 0 ? &follow
+                     : strcmp(option, "--check") == 0  ? &judge
+                                                       : NULL;
+        if (flag != NULL) {
+            *flag = true;
             at--;
             continue;
         }
@@ -228,12 +240,14 @@ int main(int argc, char **argv) {
             state_path = value;
         else if (strcmp(option, "--serve") == 0)
             control = fcntl(atoi(value), F_DUPFD_CLOEXEC, 10);
+        else if (strcmp(option, "--restarts") == 0)
+            restarts = strtoul(value, &end, 10);
         else if (strcmp(option, "--drain") == 0)
             drain_time = strtoul(value, &end, 10) * 1000;
         else
             return usage("there is no such option");
-        if (strcmp(option, "--drain") == 0 && (*value == '\0' || *end != '\0'))
-            return usage("--drain takes a number of seconds");
+        if (end != NULL && (*value == '\0' || *end != '\0'))
+            return usage("--drain and --restarts take a number");
         serve = serve || strcmp(option, "--serve") == 0;
     }
     while (at + count < argc && strcmp(argv[at + count], "--") != 0)

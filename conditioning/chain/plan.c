@@ -115,10 +115,10 @@ static bool sensible(const struct plan *plan, char *why, size_t room) {
                      "%s would change requests, but an unmodified server reads what its "
                      "client has sent%s",
                      name, strcmp(name, "check") == 0 ? ": add slashes=refuse, without strip" : "");
-        } else if (peek && (spec->traits & CCF_LEASES)) {
+        } else if (peek && !follow && (spec->traits & CCF_LEASES)) {
             snprintf(why, room,
-                     "%s needs a server that uses the library: an unmodified one does "
-                     "not say when it has finished with a connection",
+                     "%s needs a server that uses the library: this kernel does not say "
+                     "when an unmodified one has finished with a connection",
                      name);
         } else if (last != NULL) {
             snprintf(why, room, "%s must be the last filter: its output is for the server", last);

@@ -43,6 +43,7 @@ static int listen_for(const struct cc__message *message) {
         free(listener);
         return EMFILE;
     }
+    listener->number = listeners != NULL ? listeners->number + 1 : 0;
     listener->next = listeners;
     listeners = listener;
     return 0;

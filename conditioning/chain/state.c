@@ -22,104 +22,6 @@ static struct {
     char line[4096];
 } client[CLIENTS];
 
-static void table(FILE *out) {
-    uint64_t now = now_ms();
-    fprintf(out, "%-12s %8s %10s %10s %10s %8s %8s %6s\n", "filter", "process", "accepted",
-            "passed", "refused", "held", "oldest", "deaths");
-    for (struct listener *l = listeners; l != NULL; l = l->next) {
-        for (struct chain *c = l->chains; c != NULL; c = c->next) {
-            fprintf(out, "%s%s\n", l->name, c->leaving ? " (leaving)" : "");
-            for (int i = 0; i < c->plan->count; i++) {
-                const struct stage *s = &c->stage[i];
-                const struct ccf__counters *n = s->counters;
-                uint64_t refused = 0, oldest = n->oldest;
-                for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++)
-                    refused += n->refused[r].count;
-                fprintf(out, "%-12s %8d %10llu %10llu %10llu %8llu %7.1fs %6u\n", s->spec->argv[0],
-                        (int)s->pid, (unsigned long long)n->accepted, (unsigned long long)n->passed,
-                        (unsigned long long)refused, (unsigned long long)n->held,
-                        oldest != 0 && oldest < now ? (double)(now - oldest) / 1000 : 0.0,
-                        s->deaths);
-                for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++) {
-                    char reason[4 * CCF__REASON_NAME + 1];
-                    shown(reason, sizeof reason, n->refused[r].name, CCF__REASON_NAME);
-                    fprintf(out, "    %-23s %10llu\n", reason,
-                            (unsigned long long)n->refused[r].count);
-                }
-            }
-        }
-    }
-}
-
-struct metric {
-    const char *name, *type, *help;
-    uint64_t (*value)(const struct stage *stage);
-};
-
-static uint64_t accepted(const struct stage *s) {
-    return s->counters->accepted;
-}
-static uint64_t passed(const struct stage *s) {
-    return s->counters->passed;
-}
-static uint64_t held(const struct stage *s) {
-    return s->counters->held;
-}
-static uint64_t deaths(const struct stage *s) {
-    return s->deaths;
-}
-
-static const struct metric metrics_list[] = {
-    {"cc_accepted", "counter", "Connections and requests that arrived at a filter.", accepted},
-    {"cc_passed", "counter", "Connections and requests that a filter passed on.", passed},
-    {"cc_deaths", "counter", "How often a filter died and was started again.", deaths},
-    {"cc_held", "gauge", "Connections that a filter holds.", held},
-};
-
-static void labels(FILE *out, const struct listener *l, const struct chain *c, int place) {
-    fprintf(out, "listen=\"%s\",place=\"%d\",filter=\"%s\"", l->name, place,
-            c->plan->spec[place].argv[0]);
-}
-
-static void metrics(FILE *out) {
-    uint64_t now = now_ms();
-    for (size_t m = 0; m < sizeof metrics_list / sizeof metrics_list[0]; m++) {
-        const struct metric *metric = &metrics_list[m];
-        fprintf(out, "# TYPE %s %s\n# HELP %s %s\n", metric->name, metric->type, metric->name,
-                metric->help);
-        for (struct listener *l = listeners; l != NULL; l = l->next)
-            for (int i = 0; l->chains != NULL && i < l->chains->plan->count; i++) {
-                fprintf(out, "%s%s{", metric->name,
-                        strcmp(metric->type, "counter") == 0 ? "_total" : "");
-                labels(out, l, l->chains, i);
-                fprintf(out, "} %llu\n", (unsigned long long)metric->value(&l->chains->stage[i]));
-            }
-    }
-    fprintf(out, "# TYPE cc_oldest_seconds gauge\n# UNIT cc_oldest_seconds seconds\n"
-                 "# HELP cc_oldest_seconds Age of the oldest connection that a filter holds.\n");
-    for (struct listener *l = listeners; l != NULL; l = l->next)
-        for (int i = 0; l->chains != NULL && i < l->chains->plan->count; i++) {
-            uint64_t oldest = l->chains->stage[i].counters->oldest;
-            fprintf(out, "cc_oldest_seconds{");
-            labels(out, l, l->chains, i);
-            fprintf(out, "} %.3f\n",
-                    oldest != 0 && oldest < now ? (double)(now - oldest) / 1000 : 0.0);
-        }
-    fprintf(out,
-            "# TYPE cc_refused counter\n# HELP cc_refused Connections that a filter refused.\n");
-    for (struct listener *l = listeners; l != NULL; l = l->next)
-        for (int i = 0; l->chains != NULL && i < l->chains->plan->count; i++) {
-            const struct ccf__counters *n = l->chains->stage[i].counters;
-            for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++) {
-                fprintf(out, "cc_refused_total{");
-                labels(out, l, l->chains, i);
-                fprintf(out, ",reason=\"%.*s\"} %llu\n", CCF__REASON_NAME, n->refused[r].name,
-                        (unsigned long long)n->refused[r].count);
-            }
-        }
-    fprintf(out, "# EOF\n");
-}
-
 static void change(FILE *out, char *texts) {
     char *text[MOST_FILTERS + 1], why[512], reason[4 * sizeof why];
     int count = 0;
@@ -142,11 +44,11 @@ static void answer(int fd, char *line) {
     if (out == NULL)
         return;
     if (strcmp(line, "metrics") == 0)
-        metrics(out);
+        show_metrics(out);
     else if (strncmp(line, "chain ", 6) == 0)
         change(out, line + 6);
     else if (strcmp(line, "status") == 0 || *line == '\0')
-        table(out);
+        show_table(out);
     else
         fprintf(out, "refused: the commands are status, metrics, chain FILTER...\n");
     fclose(out);
@@ -171,6 +73,7 @@ static int address(const char *path, struct sockaddr_un *at) {
 }
 
 bool state_open(const char *path) {
+    show_began = now_ms();
     struct sockaddr_un at;
     int fd = address(path, &at);
     if (fd == -1)
@@ -248,7 +151,8 @@ int state_ask(const char *path, const char *command) {
     ssize_t got = 0;
     int fd = address(path, &at);
     if (fd == -1 || connect(fd, (struct sockaddr *)&at, sizeof at) == -1) {
-        say("%s: %s", path, strerror(errno));
+        say("nothing answers at %s: %s; give the socket of --state of one that runs", path,
+            strerror(errno));
         return TEMPORARY;
     }
     snprintf(text, sizeof text, "%s\n", command);

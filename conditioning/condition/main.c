@@ -1,8 +1,10 @@
 /* cc-condition: runs a server that knows nothing of filters behind them.
  *
  *     cc-condition [OPTIONS] --filter NAME[,key=value]... -- SERVER [ARGUMENT...]
+ *     cc-condition --check [OPTIONS] -- SERVER [ARGUMENT...]     whether that would work
+ *     cc-condition --status --state SOCKET [--metrics]           asks a running one
  *
- * Exit status: the server's; 2 for a wrong call, 69 if this system cannot do it. */
+ * Exit status: the server's; 2 for a wrong call, 69 if this system or this server cannot do it. */
 #define _GNU_SOURCE
 #include "condition.h"
 
@@ -12,18 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MOST_GATES = 64 };
-
 static const int handed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
-static long wait_seconds = 10;
+char *filters[MOST_FILTERS + 1];
+bool options, by_preload, checking;
+const char *state;
+long wait_seconds = 10;
+static bool asking, metrics;
+static bool ready_given, others_given; /* options that --check, and --status, would ignore */
 static int filter_count;
-static int status = -1; /* of the server, as of waitpid */
-static bool chain_ended;
 
 void say(const char *format, ...) {
     char line[1024];
@@ -38,62 +41,21 @@ static int usage(const char *what) {
     if (what != NULL)
         say("%s", what);
     fprintf(what != NULL ? stderr : stdout,
-            "usage: cc-condition [OPTIONS] --filter NAME[,key=value]... -- SERVER [ARGUMENT...]\n\n"
+            "usage: cc-condition [OPTIONS] --filter NAME[,key=value]... -- SERVER [ARGUMENT...]\n"
+            "       cc-condition --check [OPTIONS] -- SERVER [ARGUMENT...]\n"
+            "       cc-condition --status --state SOCKET [--metrics]\n\n"
             "  --filter NAME[,key=value]...  a filter; the first one accepts the clients\n"
+            "  --check          starts the server for a moment and says whether filters can be\n"
+            "                   put in front of it\n"
+            "  --by preload     by a library in the server instead of held calls (seccomp)\n"
             "  --ready NUMBER   connections that wait for the server to accept them; default 8\n"
             "  --wait SECONDS   when to say that the server does not listen; default 10\n"
             "  --options        answer getsockname, getsockopt, setsockopt as its socket would;\n"
             "                   these calls then cost more on all sockets\n"
-            "  --state SOCKET   shows counters and accepts commands on SOCKET\n");
+            "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
+            "  --status         prints the counters of a running one\n"
+            "  --metrics        as OpenMetrics text\n");
     return what != NULL ? WRONG_CALL : 0;
-}
-
-static void on_signal(int signals) {
-    struct signalfd_siginfo info;
-    while (read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo != SIGCHLD) {
-            if (status == -1)
-                kill(server, (int)info.ssi_signo);
-            continue;
-        }
-        int result;
-        for (pid_t pid; (pid = waitpid(-1, &result, WNOHANG)) > 0;) {
-            if (pid == server)
-                status = result;
-            chain_ended |= pid == chain;
-        }
-    }
-}
-
-/* Serves until no process of the server is left. */
-static void run(int signals, const char *name) {
-    struct timespec start, now;
-    bool said = false;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    for (;;) {
-        struct pollfd polls[2 + MOST_GATES] = {{trap_fd, POLLIN, 0}, {signals, POLLIN, 0}};
-        size_t more = gate_polls(polls + 2, MOST_GATES);
-        if (poll(polls, 2 + more, said || gates != NULL ? -1 : 200) == -1)
-            continue;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (!said && gates == NULL && now.tv_sec - start.tv_sec >= wait_seconds) {
-            say("%s has not listened on a TCP port after %ld s; it runs without filters", name,
-                wait_seconds);
-            said = true;
-        }
-        gate_events(polls + 2, more);
-        if (polls[1].revents != 0)
-            on_signal(signals);
-        if (polls[0].revents & POLLIN)
-            trap_event();
-        else if (polls[0].revents & (POLLHUP | POLLERR))
-            return;
-        if (chain_ended) {
-            say("the chain has ended; %s is ended too", name);
-            kill(-server, SIGKILL);
-            chain_ended = false;
-        }
-    }
 }
 
 static int catch_signals(void) {
@@ -112,52 +74,76 @@ static bool number(const char *text, long least, long most, long *value) {
     return end != text && *end == '\0' && *value >= least && *value <= most;
 }
 
-int main(int argc, char **argv) {
-    const char *state = NULL;
-    int at = 1;
-    for (; at < argc && strcmp(argv[at], "--") != 0; at += 2) {
-        const char *option = argv[at], *value = argv[at + 1];
-        if (strcmp(option, "--help") == 0)
-            return usage(NULL);
-        if (strcmp(option, "--options") == 0) {
-            options = true;
-            at--;
-            continue;
-        }
-        if (strncmp(option, "--", 2) != 0)
-            return usage("write the server's command after --");
-        if (value == NULL)
-            return usage("an option has no value");
-        if (strcmp(option, "--filter") == 0 && filter_count == MOST_FILTERS)
-            return usage("a chain has at most 16 filters");
-        if (strcmp(option, "--filter") == 0)
-            filters[filter_count++] = argv[at + 1];
-        else if (strcmp(option, "--state") == 0)
-            state = value;
-        else if (strcmp(option, "--ready") == 0 && !number(value, 1, 1024, &gate_ready))
-            return usage("--ready takes a number from 1 to 1024");
-        else if (strcmp(option, "--wait") == 0 && !number(value, 1, 86400, &wait_seconds))
-            return usage("--wait takes a number of seconds");
-        else if (strcmp(option, "--ready") != 0 && strcmp(option, "--wait") != 0)
-            return usage("there is no such option");
+static bool flag(const char *option) {
+    struct {
+        const char *name;
+        bool *value;
+    } flags[] = {{"--options", &options},
+                 {"--check", &checking},
+                 {"--status", &asking},
+                 {"--metrics", &metrics}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (strcmp(option, flags[i].name) == 0)
+            return *flags[i].value = true;
+    return false;
+}
+
+/* Reads an option with a value. Returns what is wrong, or NULL. */
+static const char *option_of(const char *option, char *value) {
+    if (strcmp(option, "--filter") == 0) {
+        if (filter_count == MOST_FILTERS)
+            return "a chain has at most 16 filters";
+        filters[filter_count++] = value;
+    } else if (strcmp(option, "--state") == 0) {
+        state = value;
+    } else if (strcmp(option, "--by") == 0) {
+        others_given = true;
+        by_preload = strcmp(value, "preload") == 0;
+        return by_preload || strcmp(value, "seccomp") == 0 ? NULL : "--by takes seccomp or preload";
+    } else if (strcmp(option, "--ready") == 0) {
+        ready_given = others_given = true;
+        return number(value, 1, 1024, &tail_ready) ? NULL : "--ready takes a number from 1 to 1024";
+    } else if (strcmp(option, "--wait") == 0) {
+        others_given = true;
+        return number(value, 1, 86400, &wait_seconds) ? NULL : "--wait takes a number of seconds";
+    } else {
+        return "there is no such option";
     }
-    if (at + 1 >= argc)
-        return usage("there is no server: write its command after --");
-    if (filter_count == 0)
-        return usage("there is no filter: name one with --filter");
-    const char *missing = trap_missing();
-    if (missing != NULL) {
-        say("%s", missing);
+    return NULL;
+}
+
+/* What options contradict each other, or NULL. */
+static const char *contradiction(bool has_server) {
+    if (metrics && !asking)
+        return "--metrics needs --status";
+    if (asking)
+        return checking || has_server || filter_count > 0 || options || others_given
+                   ? "--status starts nothing: give only "
+                     "--state SOCKET, and --metrics"
+               : state == NULL ? "--status needs --state SOCKET, as the running one has it"
+                               : NULL;
+    if (!has_server)
+        return "there is no server: write its command after --";
+    if (checking && by_preload)
+        return "--check examines held calls; it says whether the program is linked dynamically, "
+               "which --by preload needs";
+    if (checking && (state != NULL || ready_given))
+        return "--check starts no filters, so there is no --state and no --ready";
+    return filter_count == 0 && !checking ? "there is no filter: name one with --filter" : NULL;
+}
+
+/* Runs the server. Returns the exit status. */
+static int serve(char **command) {
+    int signals = catch_signals();
+    if (checking)
+        prctl(PR_SET_CHILD_SUBREAPER, 1); /* all of its processes are to end */
+    int control = checking ? -1 : start_chain();
+    if (control != -1 && !chain_ready(control))
         return UNAVAILABLE;
-    }
-    signal(SIGCHLD, SIG_DFL);
-    int wrong = judge();
-    if (wrong != 0)
-        return wrong;
-    int signals = catch_signals(), guard = -1;
-    int control = start_chain(state);
-    int held = control != -1 ? start_server(argv + at + 1) : -errno;
-    if (held < 0 || !start_guard(&guard)) {
+    int held = control == -1 && !checking ? -errno
+               : by_preload               ? start_preloaded(command)
+                                          : start_server(command);
+    if (held < 0 || !start_guard()) {
         int result = UNAVAILABLE << 8;
         if (server > 0)
             waitpid(server, &result, 0);
@@ -165,11 +151,58 @@ int main(int argc, char **argv) {
             say("cannot start: %s", strerror(errno));
         return WIFEXITED(result) ? WEXITSTATUS(result) : UNAVAILABLE;
     }
-    trap_start(held, control);
-    run(signals, argv[at + 1]);
-    if (status == -1)
-        waitpid(server, &status, 0);
-    if (write(guard, "", 1) == -1)
-        say("the guard has ended: %s", strerror(errno));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    bool good = true;
+    if (by_preload)
+        push_fd = held;
+    else
+        trap_start(held);
+    if (checking) {
+        check_run(signals);
+    } else {
+        tail_chain(control);
+        good = run(signals, command[0]);
+        end_chain();
+    }
+    if (server_status == -1)
+        waitpid(server, &server_status, 0);
+    end_guard();
+    if (checking)
+        return check_report(command[0]);
+    if (!good)
+        return UNAVAILABLE;
+    return WIFEXITED(server_status) ? WEXITSTATUS(server_status) : 128 + WTERMSIG(server_status);
+}
+
+int main(int argc, char **argv) {
+    int at = 1;
+    for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
+        if (strcmp(argv[at], "--help") == 0)
+            return usage(NULL);
+        if (strncmp(argv[at], "--", 2) != 0)
+            return usage("write the server's command after --");
+        if (flag(argv[at]))
+            continue;
+        if (at + 1 == argc)
+            return usage("an option has no value");
+        const char *wrong = option_of(argv[at], argv[at + 1]);
+        if (wrong != NULL)
+            return usage(wrong);
+        at++;
+    }
+    const char *wrong = contradiction(at + 1 < argc);
+    if (wrong != NULL)
+        return usage(wrong);
+    signal(SIGCHLD, SIG_DFL);
+    if (asking)
+        return ask(metrics ? "metrics" : "status");
+    const char *missing = by_preload ? NULL : trap_missing();
+    if (missing != NULL) {
+        say("%s", missing);
+        return UNAVAILABLE;
+    }
+    int refused = filter_count > 0 ? judge() : 0;
+    if (refused == 0 &&
+        (refuse_inherited() || refuse_state() || (by_preload && refuse_library(argv[at + 1]))))
+        refused = UNAVAILABLE;
+    return refused != 0 ? refused : serve(argv + at + 1);
 }

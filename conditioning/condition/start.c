@@ -19,47 +19,70 @@
 #define CC_LIBEXEC "/usr/local/libexec/cc"
 #endif
 
-enum { GRACE = 5 }; /* seconds from TERM to KILL */
+enum {
+    GRACE = 5,       /* seconds from TERM to KILL */
+    LIBRARY_FD = 100 /* the library's socket has this number or a higher one in the server */
+};
 
-char *filters[MOST_FILTERS + 1];
-bool options;
-pid_t server, chain;
+pid_t server, chain, guard_process;
 sigset_t signals_before;
 
-/* Becomes cc-chain with a mode, its value, and the filters. */
-static void become_chain(const char *mode, const char *value, const char *state) {
-    char path[4096], *argv[MOST_FILTERS + 8];
+static unsigned starts; /* of the chain */
+static int guard_end = -1;
+
+void libexec(const char *name, char *path, size_t room) {
     const char *place = secure_getenv("CC_LIBEXEC");
+    snprintf(path, room, "%s/%s", place != NULL ? place : CC_LIBEXEC, name);
+}
+
+/* Becomes cc-chain with a mode, its value, and other arguments, which end with NULL. */
+static void become_chain(const char *mode, const char *value, char *const *others) {
+    char path[4096], number[16], *argv[MOST_FILTERS + 12];
     int count = 0;
-    snprintf(path, sizeof path, "%s/cc-chain", place != NULL ? place : CC_LIBEXEC);
+    libexec("cc-chain", path, sizeof path);
+    snprintf(number, sizeof number, "%u", starts);
     sigprocmask(SIG_SETMASK, &signals_before, NULL);
-    argv[count++] = (char *)"cc-chain";
-    argv[count++] = (char *)"--peek";
-    argv[count++] = (char *)mode;
-    if (value != NULL)
-        argv[count++] = (char *)value;
-    if (state != NULL) {
-        argv[count++] = (char *)"--state";
-        argv[count++] = (char *)state;
-    }
-    memcpy(argv + count, filters, sizeof filters);
+    const char *words[] = {"cc-chain",
+                           "--peek",
+                           "--restarts",
+                           number,
+                           follow_possible() ? "--follow" : NULL,
+                           state ? "--state" : NULL,
+                           state,
+                           mode,
+                           value};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i] != NULL)
+            argv[count++] = (char *)words[i];
+    do {
+        argv[count++] = *others;
+    } while (*others++ != NULL);
     execv(path, argv);
-    say("%s: %s", path, strerror(errno));
+    say("%s: %s; install it beside this program, or set CC_LIBEXEC", path, strerror(errno));
     _exit(UNAVAILABLE);
 }
 
-/* Lets cc-chain judge the filters. Returns 0 or the exit status. */
-int judge(void) {
+/* Runs cc-chain until it ends. Returns the exit status as this program has it. */
+static int run_chain(const char *mode, const char *value, char *const *others) {
     int result = 0;
     pid_t pid = fork();
     if (pid == 0)
-        become_chain("--check", NULL, NULL);
+        become_chain(mode, value, others);
     if (pid == -1 || waitpid(pid, &result, 0) == -1 || !WIFEXITED(result))
         return UNAVAILABLE;
     return WEXITSTATUS(result) == 100 ? WRONG_CALL : WEXITSTATUS(result) == 0 ? 0 : UNAVAILABLE;
 }
 
-int start_chain(const char *state) {
+int judge(void) {
+    return run_chain("--check", NULL, filters);
+}
+
+int ask(const char *command) {
+    char *others[] = {(char *)command, NULL};
+    return run_chain("--status", state, others);
+}
+
+int start_chain(void) {
     int pair[2];
     if (cc__pair(pair) != 0)
         return -1;
@@ -70,10 +93,34 @@ int start_chain(const char *state) {
         if (fd == -1 || dup2(fd, 3) == -1)
             _exit(UNAVAILABLE);
         close_range(4, ~0u, 0);
-        become_chain("--serve", "3", state);
+        become_chain("--serve", "3", filters);
     }
     close(pair[1]);
+    if (chain == -1)
+        close(pair[0]);
+    else
+        starts++;
     return chain == -1 ? -1 : pair[0];
+}
+
+bool chain_ready(int control) {
+    struct cc__message reply = {.bytes = NULL};
+    /* Any message is answered, this one with an error. */
+    struct cc__head head = cc__head_of(CC__REPLY);
+    int got = cc__send(control, &head, NULL, 0, NULL, 0, 0);
+    do {
+        got = got == 0 || got == -EINTR ? cc__receive(control, &reply, 0) : got;
+    } while (got == -EINTR);
+    return got == 1;
+}
+
+void end_chain(void) {
+    tail_end();
+    for (int i = 0; chain > 0 && waitpid(chain, NULL, WNOHANG) == 0; i++) {
+        if (i == GRACE * 100)
+            kill(chain, SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
 }
 
 /* Starts the server and returns the descriptor of its held calls, or -errno. Its process group is
@@ -89,16 +136,22 @@ int start_server(char **command) {
         setpgid(0, 0);
         sigprocmask(SIG_SETMASK, &signals_before, NULL);
         struct cc__head head = cc__head_of(CC__ATTACH);
-        int fd = trap_install(options);
+        int fd = trap_install();
         if (fd < 0) {
-            say("calls of the server cannot be held: %s", strerror(-fd));
+            const char *hint = fd == -EBUSY ? "another program holds them already, such as a "
+                                              "cc-condition that has started this one"
+                               : fd == -EPERM || fd == -EACCES
+                                   ? "run it with CAP_SYS_ADMIN, or where no_new_privs can be "
+                                     "set; --by preload needs neither"
+                                   : "the system must allow seccomp; --by preload does without";
+            say("calls of the server cannot be held: %s: %s", strerror(-fd), hint);
             _exit(UNAVAILABLE);
         }
         if (cc__send(pair[1], &head, NULL, 0, &fd, 1, 0) != 0)
             _exit(UNAVAILABLE);
         execvp(command[0], command);
         say("%s: %s", command[0], strerror(errno));
-        _exit(errno == ENOENT ? NOT_FOUND : 126);
+        _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
     }
     close(pair[1]);
     if (server == -1)
@@ -109,29 +162,64 @@ int start_server(char **command) {
     return got == 1 ? message.fds[0] : -ECHILD;
 }
 
+int start_preloaded(char **command) {
+    char library[4096], loaded[8192], number[16];
+    const char *others = getenv("LD_PRELOAD");
+    int pair[2];
+    int error = cc__pair(pair);
+    if (error != 0)
+        return error;
+    server = fork();
+    if (server == 0) {
+        setpgid(0, 0);
+        sigprocmask(SIG_SETMASK, &signals_before, NULL);
+        libexec("cc-preload.so", library, sizeof library);
+        snprintf(loaded, sizeof loaded, "%s%s%s", library, others != NULL ? ":" : "",
+                 others != NULL ? others : "");
+        snprintf(number, sizeof number, "%d", fcntl(pair[1], F_DUPFD, LIBRARY_FD));
+        setenv("LD_PRELOAD", loaded, 1);
+        setenv("CC_CONDITION", number, 1);
+        unsetenv("CC_CONDITION_OPTIONS");
+        if (options)
+            setenv("CC_CONDITION_OPTIONS", "1", 1);
+        execvp(command[0], command);
+        say("%s: %s", command[0], strerror(errno));
+        _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+    }
+    close(pair[1]);
+    if (server == -1)
+        return -errno;
+    setpgid(server, server);
+    return pair[0];
+}
+
 /* Ends the server's processes when the launcher was killed: nobody would answer their calls. */
-bool start_guard(int *guard) {
+bool start_guard(void) {
     int ends[2];
     char byte;
-    ssize_t got;
     if (pipe2(ends, O_CLOEXEC) == -1)
         return false;
     pid_t pid = fork();
     if (pid != 0) {
         close(ends[0]);
-        *guard = ends[1];
+        if (guard_end != -1)
+            close(guard_end);
+        guard_end = ends[1];
+        guard_process = pid;
         return pid != -1;
     }
     close_range(3, (unsigned)ends[0] - 1, 0);
     close_range((unsigned)ends[0] + 1, ~0u, 0);
     setsid();
-    while ((got = read(ends[0], &byte, 1)) == -1 && errno == EINTR)
+    while (read(ends[0], &byte, 1) == -1 && errno == EINTR)
         continue;
-    if (got == 1)
-        _exit(0); /* nothing is left to end */
     kill(-server, SIGTERM);
     for (int i = 0; i < GRACE * 10 && kill(-server, 0) == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     kill(-server, SIGKILL);
     _exit(0);
+}
+
+void end_guard(void) {
+    kill(guard_process, SIGKILL);
 }

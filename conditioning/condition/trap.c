@@ -37,7 +37,6 @@
 #endif
 
 int trap_fd = -1;
-static int chain_socket = -1;
 
 const char *trap_missing(void) {
     struct seccomp_notif_sizes sizes;
@@ -47,31 +46,57 @@ const char *trap_missing(void) {
     sscanf(name.release, "%u.%u", &major, &minor);
     if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) == -1 || major < 5 ||
         (major == 5 && minor < 14))
-        return "the kernel cannot hold calls of a server: Linux 5.14 with seccomp is needed";
+        return "the kernel cannot hold calls of a server: Linux 5.14 with seccomp is needed; "
+               "--by preload does without";
     return NULL;
 }
 
-#define LOAD(field)                                                                                \
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
-#define RETURN_IF(value, what)                                                                     \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1), BPF_STMT(BPF_RET | BPF_K, what)
+/* What the kernel holds: by default, with --options, with --check. */
+static const int always[] = {SYS_accept, SYS_accept4, SYS_listen};
+static const int by_choice[] = {SYS_getsockname, SYS_getsockopt, SYS_setsockopt};
+static const int to_check[] = {SYS_bind,          SYS_shutdown, SYS_epoll_ctl,
+                               SYS_ppoll,         SYS_pselect6,
+#ifdef SYS_poll
+                               SYS_poll,          SYS_select,
+#endif
+                               SYS_io_uring_setup};
 
-int trap_install(bool options) {
-    uint32_t asked = options ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+enum { MOST_CODE = 64 };
+static struct sock_filter code[MOST_CODE];
+static unsigned short code_size;
+
+static void add(struct sock_filter statement) {
+    code[code_size++] = statement;
+}
+
+#define STATEMENT(what, k) ((struct sock_filter)BPF_STMT(what, k))
+#define LOAD(field)                                                                                \
+    STATEMENT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
+
+static void add_calls(const int *calls, size_t count, uint32_t what) {
+    for (size_t i = 0; i < count; i++) {
+        add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1));
+        add(STATEMENT(BPF_RET | BPF_K, what));
+    }
+}
+
+#define ADD_CALLS(calls, what) add_calls(calls, sizeof calls / sizeof calls[0], what)
+
+int trap_install(void) {
+    static const int refused[] = {SYS_io_uring_setup};
     /* Calls of another architecture, such as 32-bit ones, could not be told apart: they fail. */
-    struct sock_filter code[] = {LOAD(arch),
-                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0),
-                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-                                 LOAD(nr),
-                                 RETURN_IF(SYS_accept, SECCOMP_RET_USER_NOTIF),
-                                 RETURN_IF(SYS_accept4, SECCOMP_RET_USER_NOTIF),
-                                 RETURN_IF(SYS_listen, SECCOMP_RET_USER_NOTIF),
-                                 RETURN_IF(SYS_getsockname, asked),
-                                 RETURN_IF(SYS_getsockopt, asked),
-                                 RETURN_IF(SYS_setsockopt, asked),
-                                 RETURN_IF(SYS_io_uring_setup, SECCOMP_RET_ERRNO | ENOSYS),
-                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    add(LOAD(arch));
+    add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
+    add(STATEMENT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
+    add(LOAD(nr));
+    ADD_CALLS(always, SECCOMP_RET_USER_NOTIF);
+    if (options || checking)
+        ADD_CALLS(by_choice, SECCOMP_RET_USER_NOTIF);
+    if (checking)
+        ADD_CALLS(to_check, SECCOMP_RET_USER_NOTIF);
+    ADD_CALLS(refused, SECCOMP_RET_ERRNO | ENOSYS);
+    add(STATEMENT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    struct sock_fprog program = {code_size, code};
     long fd =
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
     if (fd == -1 && errno == EACCES) {
@@ -84,9 +109,8 @@ int trap_install(bool options) {
     return fd == -1 ? -errno : (int)fd;
 }
 
-void trap_start(int fd, int control) {
+void trap_start(int fd) {
     trap_fd = fd;
-    chain_socket = control;
     /* The server and the launcher take turns; newer kernels switch between them directly. */
     ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 }
@@ -115,8 +139,7 @@ int trap_give(const struct seccomp_notif *call, int fd) {
     return ioctl(trap_fd, SECCOMP_IOCTL_NOTIF_ADDFD, &add) == -1 ? -errno : 0;
 }
 
-/* A copy of a descriptor of the server, or -1. */
-static int copy_of(pid_t thread, int fd) {
+int trap_copy(pid_t thread, int fd) {
     int process = (int)syscall(SYS_pidfd_open, thread, PIDFD_THREAD);
     if (process == -1)
         process = (int)syscall(SYS_pidfd_open, thread, 0);
@@ -145,13 +168,40 @@ static int option(int fd, int name) {
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) == -1 ? -1 : value;
 }
 
+/* Makes a gate for a socket, and its filters. Owns `real`. Returns 0 or -errno. */
+static int new_gate(const struct seccomp_notif *call, int real, int *fd) {
+    ino_t inode = inode_of((pid_t)call->pid, (int)call->data.args[0]);
+    struct gate *gate = gate_new(real, fd);
+    if (gate == NULL) {
+        int error = -errno;
+        close(real);
+        return error;
+    }
+    int error = checking ? 0 : tail_new(gate);
+    if (error == -EPIPE)
+        error = 0; /* the chain has just died; the next one gives filters to every gate */
+    if (error != 0)
+        gate_free(gate);
+    else if (checking)
+        check_listens(gate, (pid_t)call->pid, inode);
+    return error;
+}
+
 static void on_listen(const struct seccomp_notif *call) {
     int fd = (int)call->data.args[0], gate;
     if (gate_of((pid_t)call->pid, fd) != NULL) {
         respond(call->id, 0, 0); /* it listens already */
         return;
     }
-    int real = copy_of((pid_t)call->pid, fd);
+    int real = trap_copy((pid_t)call->pid, fd);
+    if (real == -1 && errno != EBADF) {
+        /* It must not listen without filters. */
+        say("cannot take the listening socket of process %d: %s: run this program as root, or "
+            "where it may trace the server",
+            (int)call->pid, strerror(errno));
+        respond(call->id, EPERM, 0);
+        return;
+    }
     int domain = real != -1 ? option(real, SO_DOMAIN) : -1;
     if ((domain != AF_INET && domain != AF_INET6) || option(real, SO_TYPE) != SOCK_STREAM) {
         if (real != -1)
@@ -164,16 +214,29 @@ static void on_listen(const struct seccomp_notif *call) {
         close(real);
         return;
     }
-    int error = gate_new(chain_socket, real, &gate);
-    struct seccomp_notif_addfd add = {.id = call->id,
+    /* A process that listens on a socket which others share, or again after a signal. */
+    struct gate *old = gate_for(real, &gate);
+    int error = old == NULL ? new_gate(call, real, &gate) : 0;
+    if (old != NULL)
+        close(real);
+    if (error != 0) {
+        respond(call->id, -error, 0);
+        return;
+    }
+    struct seccomp_notif_addfd put = {.id = call->id,
                                       .flags = SECCOMP_ADDFD_FLAG_SETFD,
                                       .srcfd = (uint32_t)gate,
                                       .newfd = (uint32_t)fd,
                                       .newfd_flags =
                                           close_on_exec((pid_t)call->pid, fd) ? O_CLOEXEC : 0};
-    if (error == 0 && ioctl(trap_fd, SECCOMP_IOCTL_NOTIF_ADDFD, &add) == -1)
+    if (ioctl(trap_fd, SECCOMP_IOCTL_NOTIF_ADDFD, &put) == -1)
         error = -errno;
     respond(call->id, -error, 0);
+}
+
+/* Whether the call asks for an address or for an option of a socket, or sets one. */
+static bool asks(int nr) {
+    return nr == SYS_getsockname || nr == SYS_getsockopt || nr == SYS_setsockopt;
 }
 
 void trap_event(void) {
@@ -181,15 +244,25 @@ void trap_event(void) {
     memset(&call, 0, sizeof call);
     if (ioctl(trap_fd, SECCOMP_IOCTL_NOTIF_RECV, &call) == -1)
         return; /* the call was interrupted before it was read */
+    if (checking)
+        check_call(&call);
     if (call.data.nr == SYS_listen) {
         on_listen(&call);
         return;
     }
-    struct gate *gate = gate_of((pid_t)call.pid, (int)call.data.args[0]);
-    if (gate == NULL)
+    if (call.data.nr == SYS_io_uring_setup) {
+        respond(call.id, ENOSYS, 0);
+        return;
+    }
+    bool accepts = call.data.nr == SYS_accept || call.data.nr == SYS_accept4;
+    struct gate *gate = accepts || (options && asks(call.data.nr))
+                            ? gate_of((pid_t)call.pid, (int)call.data.args[0])
+                            : NULL;
+    if (gate == NULL) {
         respond(call.id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
-    else if (call.data.nr == SYS_accept || call.data.nr == SYS_accept4)
+    } else if (accepts) {
         gate_accept(gate, &call);
-    else
+    } else {
         respond(call.id, options_answer(&call, gate_real(gate)), 0);
+    }
 }

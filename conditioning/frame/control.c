@@ -20,8 +20,10 @@ static void on_control(struct ccf_watch *watch, uint32_t events) {
         cc__close_all(message.fds, message.count);
     } else if (got == 0) {
         /* The chain's program died. Connections still flow; when the server ends, so does the
-         * filter. */
+         * filter. In front of an unmodified server, another chain takes over. */
         ccf_watch_remove(watch);
+        if (ccf_peeks())
+            ccf__up_stop();
     }
 }
 

@@ -52,6 +52,8 @@ int cc__valid(const struct cc__head *head, size_t size, int fds) {
         return head->length <= CC__INLINE && tail == head->length;
     case CC__ATTACH:
         return tail == 0 && fds == 1;
+    case CC__GATE:
+        return tail == 0 && fds == 2;
     case CC__LISTEN:
         return tail == 0 && fds == 3;
     case CC__DRAIN:

@@ -22,7 +22,8 @@ enum cc__type {
     CC__BUNDLE,     /* upstream, over a link: a connection, its leases, its request */
     CC__LISTEN,     /* server to chain: descriptors: listening socket, both ends of a hop */
     CC__REPLY,      /* chain to server: `demand` is an errno, or 0 */
-    CC__DRAIN       /* chain to filter: finish; descriptor, if any: where to put what is left */
+    CC__DRAIN,      /* chain to filter: finish; descriptor, if any: where to put what is left */
+    CC__GATE /* server to launcher: `demand`: the backlog; descriptors: socket, for the answer */
 };
 
 enum { CC__COMPLETE = 1, CC__MEMFD = 2 }; /* flags of a bundle */

@@ -29,6 +29,9 @@ def builds():
     run('make', '-s', '-j2', f'BUILD={BUILD}', f'CFLAGS=-O1 -g {SANITIZE}')
     run('cc', *C, '-O1', *SANITIZE.split(), 'tests/server.c', f'{BUILD}/libcc.a', '-o',
         f'{BUILD}/test-server')
+    run('cc', *C, '-O1', '-static', 'tests/tiny.c', '-o', f'{BUILD}/tiny')
+    run('cc', *C, '-O1', 'tests/tiny.c', '-o', f'{BUILD}/tiny-dynamic')
+    run('cc', *C, '-O1', 'tests/deny.c', '-o', f'{BUILD}/deny')
 
 
 builds.needed = True
@@ -104,7 +107,7 @@ def layers():
         expect(text.count('\n') <= 280, f'{source} has {text.count(chr(10))} lines')
         if source.startswith('libcc'):
             expect('ccf' not in text, f'{source} knows the frame')
-        if source.startswith('condition'):
+        if source.startswith(('condition', 'preload')):
             expect('ccfilter.h' not in text and 'table.h' not in text, f'{source} knows more than wire.h')
         if source.startswith('frame'):
             expect('table.h' not in text and '"cc.h"' not in text, f'{source} knows the library')

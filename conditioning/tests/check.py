@@ -16,13 +16,20 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import building     # noqa: E402
 import chains       # noqa: E402
 import conditioned  # noqa: E402
+import faults       # noqa: E402
 import filters      # noqa: E402
 import generated    # noqa: E402
 import kills        # noqa: E402
 import ports        # noqa: E402
+import preloaded    # noqa: E402
+import refusals     # noqa: E402
 import serving      # noqa: E402
+import states       # noqa: E402
+import stores       # noqa: E402
+import trials       # noqa: E402
 
-PARTS = [building, serving, filters, chains, kills, ports, conditioned, generated]
+PARTS = [building, serving, filters, chains, kills, ports, conditioned, generated, trials, faults, refusals, preloaded, states,
+         stores]
 
 
 def main():

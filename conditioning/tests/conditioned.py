@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -119,6 +118,11 @@ class Load:
                 self.failed.append(repr(error))
             time.sleep(0.005)
 
+    def goes_on(self, requests):
+        """Waits until so many more were answered."""
+        before = self.done
+        until(lambda: self.done >= before + requests, f'no more answers; failed: {self.failed[:3]}')
+
     def __enter__(self):
         for thread in self.threads:
             thread.start()
@@ -180,37 +184,6 @@ def nginx_reads_bodies():
     return ''
 
 
-def nginx_reloads():
-    """nginx reloads under load, and no request fails."""
-    if missing('nginx'):
-        return missing('nginx')
-    with Conditioned('nginx', nginx, 'request') as server, Load(server.port) as load:
-        for _ in range(4):
-            time.sleep(0.3)
-            server.process.send_signal(signal.SIGHUP)
-        time.sleep(0.3)
-        load.stop = True
-        expect(load.done > 50 and not load.failed, f'{load.done} done, failed: {load.failed[:3]}')
-    return ''
-
-
-def filters_die():
-    """Filters killed at random come back; each kill costs at most the clients that the filter held."""
-    if missing('nginx'):
-        return missing('nginx')
-    with Conditioned('nginx', nginx, 'pass', 'request', 'pass') as server, Load(server.port) as load:
-        chain = children(server.process.pid)['cc-chain'][0]
-        for _ in range(4):
-            time.sleep(0.3)
-            pids = [pid for found in children(chain).values() for pid in found]
-            os.kill(random.choice(pids), signal.SIGKILL)
-        before = load.done
-        until(lambda: load.done > before + 20, 'it does not serve after filters were killed')
-        # Each kill loses at most what the filter held: two clients at a time.
-        expect(len(load.failed) <= 8, f'{load.failed}')
-    return ''
-
-
 def launcher_dies():
     """When the launcher is killed, the server and the filters end."""
     if missing('nginx'):
@@ -225,15 +198,14 @@ def launcher_dies():
     return ''
 
 
-def _apache(mpm, reload=signal.SIGUSR1):
+def _apache(mpm):
     with Conditioned('apache2', apache(mpm), 'request') as server:
         good(server.port, 20)
         with Load(server.port) as load:
-            for _ in range(2):
-                time.sleep(0.4)
-                server.process.send_signal(reload)
-            time.sleep(0.5)
-        expect(load.done > 20 and not load.failed, f'{load.done} done, failed: {load.failed[:3]}')
+            load.goes_on(10)
+            server.process.send_signal(signal.SIGUSR1)
+            load.goes_on(20)
+        expect(not load.failed, f'failed: {load.failed[:3]}')
         stops(server, signal.SIGTERM)
     return ''
 
@@ -261,10 +233,7 @@ def idle_attackers():
         attackers = [Client(server.port) for _ in range(300)]
         for attacker in attackers:
             attacker.send('GET / HTTP/1.1\r\nHost: a\r\n')
-        start = time.monotonic()
-        good(server.port, 20)
-        took = time.monotonic() - start
-        expect(took < 5, f'20 requests took {took:.1f} s')
+        good(server.port, 20)       # each would fail after a time that is shorter than the attackers'
         for attacker in attackers:
             attacker.close()
     return ''
@@ -308,7 +277,6 @@ def refuses():
         for filters, what in ((['request', 'persist'], 'persist needs a server that uses the library'),
                               (['request', 'check'], 'check would change requests'),
                               (['request', 'proxy,mode=out'], 'proxy would change requests'),
-                              (['slowread'], 'slowread needs a server that uses the library'),
                               (['nothing'], 'there is no filter nothing'),
                               (['request,timeout=x'], 'timeout must be')):
             chosen = [word for f in filters for word in ('--filter', f)]
@@ -328,5 +296,5 @@ def refuses():
     return ''
 
 
-TESTS = [nginx_serves, nginx_reads_bodies, nginx_reloads, filters_die, launcher_dies, apache_prefork,
+TESTS = [nginx_serves, nginx_reads_bodies, launcher_dies, apache_prefork,
          apache_worker, apache_event, idle_attackers, python, lighttpd, refuses]

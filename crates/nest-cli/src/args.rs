@@ -127,9 +127,11 @@ pub enum Command {
     ///
     /// The filters accept the clients in place of the server, so that clients that only wait cost it nothing.
     #[command(
-        after_help = "Example:\n  nest condition --filter request,timeout=5s -- nginx -g 'daemon off;'\n\n\
+        after_help = "Examples:\n  nest condition --check -- nginx -g 'daemon off;'\n  \
+        nest condition --filter request,timeout=5s --state /run/cc -- nginx -g 'daemon off;'\n  \
+        nest condition --status --state /run/cc\n\n\
         Each filter has a manual page, such as cc-request(8); cc-condition(8) has the details.\n\n\
-        Exit status: that of the server; 2 wrong usage, 69 the kernel cannot do it"
+        Exit status: that of the server; 2 wrong usage, 69 this system or this server cannot do it"
     )]
     Condition(Condition),
     /// Show what a running server does
@@ -429,8 +431,14 @@ pub struct Test {
 #[derive(Debug, Args)]
 pub struct Condition {
     /// A filter; the first one accepts the clients. Give the option once for each filter
-    #[arg(long = "filter", value_name = "NAME[,key=value]", required = true)]
+    #[arg(long = "filter", value_name = "NAME[,key=value]", required_unless_present_any = ["check", "status"])]
     pub filters: Vec<String>,
+    /// Start the server for a moment, and say whether filters can be put in front of it
+    #[arg(long, conflicts_with_all = ["state", "ready"])]
+    pub check: bool,
+    /// How filters get in front of the server: held calls, or a library in the server [default: seccomp]
+    #[arg(long, value_name = "WAY", value_parser = ["seccomp", "preload"], conflicts_with = "check")]
+    pub by: Option<String>,
     /// How many connections may wait until the server accepts them [default: 8]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub ready: Option<u16>,
@@ -443,8 +451,14 @@ pub struct Condition {
     /// Show counters and accept commands on a Unix socket
     #[arg(long, value_name = "SOCKET")]
     pub state: Option<String>,
+    /// Print the counters of a running one, which was started with the same --state
+    #[arg(long, requires = "state", conflicts_with_all = ["filters", "check", "server", "by", "ready", "wait", "options"])]
+    pub status: bool,
+    /// Print them as OpenMetrics text
+    #[arg(long, requires = "status")]
+    pub metrics: bool,
     /// The server and its arguments
-    #[arg(last = true, required = true, value_name = "SERVER")]
+    #[arg(last = true, required_unless_present = "status", value_name = "SERVER")]
     pub server: Vec<std::ffi::OsString>,
 }
 

@@ -33,14 +33,27 @@ pub fn condition(args: &Condition) -> Result<ExitCode, Failure> {
         ("--ready", args.ready.map(|n| n.to_string())),
         ("--wait", args.wait.map(|n| n.to_string())),
         ("--state", args.state.clone()),
+        ("--by", args.by.clone()),
     ];
     for (name, value) in values {
         command.args(value.iter().flat_map(|v| [name, v.as_str()]));
     }
-    if args.options {
-        command.arg("--options");
+    let flags = [
+        ("--options", args.options),
+        ("--check", args.check),
+        ("--status", args.status),
+        ("--metrics", args.metrics),
+    ];
+    command.args(
+        flags
+            .iter()
+            .filter(|(_, given)| *given)
+            .map(|(name, _)| name),
+    );
+    if !args.server.is_empty() {
+        command.arg("--").args(&args.server);
     }
-    let error = command.arg("--").args(&args.server).exec();
+    let error = command.exec();
     Err(Failure::io(
         format!("cannot run {}", program.display()),
         &error,

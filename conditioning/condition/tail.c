@@ -1,0 +1,193 @@
+/* Tails. A tail is where the connections of a gate come from: the end of a chain of filters, at
+ * which the launcher is the reader. The launcher acknowledges a connection when it receives it, and
+ * the gate keeps it until a process of the server has it.
+ *
+ * If cc-chain dies, its filters finish what they hold and a new chain listens on the same socket: a
+ * gate then has two tails for a while.
+ * Must not know: how connections get into the server. */
+#define _GNU_SOURCE
+#include "condition.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tail {
+    struct gate *gate;
+    int hop, link;        /* link: -1 while there is none */
+    unsigned owed, freed; /* connections asked for; those to ask for */
+    size_t queued;        /* connections in the gate */
+    bool leaving;         /* its chain is gone */
+    struct tail *next;
+};
+
+static struct tail *tails;
+static int chain_socket = -1;
+long tail_ready = 8;
+
+/* Asks for connections and acknowledges received ones. */
+static void answer(struct tail *tail, unsigned taken, unsigned returned) {
+    struct cc__head head = cc__head_of(CC__TAKE);
+    head.taken = taken;
+    head.returned = returned;
+    head.demand = tail->freed;
+    if (tail->link != -1 && cc__send(tail->link, &head, NULL, 0, NULL, 0, 0) == 0) {
+        tail->owed += tail->freed;
+        tail->freed = 0;
+    }
+}
+
+/* Announces a new link to the last filter. A filter that ended takes its link along. */
+static void attach(struct tail *tail) {
+    struct cc__head head = cc__head_of(CC__ATTACH);
+    int pair[2];
+    if (cc__pair(pair) != 0)
+        return;
+    int error = cc__send(tail->hop, &head, NULL, 0, &pair[1], 1, MSG_DONTWAIT);
+    close(pair[1]);
+    if (error != 0) {
+        close(pair[0]);
+        return;
+    }
+    tail->link = pair[0];
+    tail->owed = 0;
+    size_t ready = (size_t)tail_ready;
+    tail->freed = (unsigned)(ready > tail->queued ? ready - tail->queued : 0);
+    answer(tail, 0, 0);
+}
+
+static void end_link(struct tail *tail) {
+    if (tail->link != -1)
+        close(tail->link);
+    tail->link = -1;
+}
+
+/* Gives a listening socket to the chain. Returns 0 or -errno; `hop` is then where links to its last
+ * filter are announced. */
+static int give(int real, int *hop) {
+    struct cc__message reply = {.bytes = NULL};
+    struct cc__head head = cc__head_of(CC__LISTEN);
+    int pair[2], error = cc__pair(pair), got;
+    if (error != 0)
+        return error;
+    int fds[3] = {real, pair[1], pair[0]};
+    error = cc__send(chain_socket, &head, NULL, 0, fds, 3, 0);
+    do {
+        got = error == 0 ? cc__receive(chain_socket, &reply, 0) : error;
+    } while (got == -EINTR);
+    close(pair[1]);
+    error = got == 1 ? -(int)reply.head.demand : got == 0 || got == -ECONNRESET ? -EPIPE : got;
+    if (error != 0)
+        close(pair[0]);
+    else
+        *hop = pair[0];
+    return error;
+}
+
+int tail_new(struct gate *gate) {
+    struct tail *tail = calloc(1, sizeof *tail);
+    int error = tail == NULL ? -ENOMEM : give(gate_real(gate), &tail->hop);
+    if (error != 0) {
+        free(tail);
+        return error;
+    }
+    tail->gate = gate;
+    tail->link = -1;
+    tail->next = tails;
+    tails = tail;
+    attach(tail);
+    return 0;
+}
+
+void tail_end(void) {
+    if (chain_socket != -1)
+        close(chain_socket);
+    chain_socket = -1;
+}
+
+int tail_chain(int control) {
+    tail_end();
+    chain_socket = control;
+    for (struct tail *tail = tails; tail != NULL; tail = tail->next)
+        tail->leaving = true;
+    int error = 0;
+    for (struct gate *gate = gates; gate != NULL && error == 0; gate = gate_next(gate))
+        error = tail_new(gate);
+    return error;
+}
+
+void tail_delivered(struct tail *tail) {
+    tail->queued--;
+    tail->freed++;
+    if (tail->owed == 0)
+        answer(tail, 0, 0);
+}
+
+/* Receives what the last filter has sent. */
+static void receive(struct tail *tail) {
+    char bytes[CC__INLINE];
+    unsigned taken = 0, returned = 0;
+    int got = 1;
+    while (got == 1 && !gate_full(tail->gate)) {
+        struct cc__message message = {.bytes = bytes};
+        got = cc__receive(tail->link, &message, MSG_DONTWAIT);
+        if (got == -EMFILE) {
+            returned++;
+            break;
+        }
+        if (got != 1)
+            break;
+        tail->owed -= tail->owed > 0;
+        taken++;
+        if (message.head.type != CC__BUNDLE) {
+            cc__close_all(message.fds, message.count);
+            continue;
+        }
+        struct cc__address from = {.family = message.head.family, .port = message.head.port};
+        memcpy(from.bytes, message.head.address, sizeof from.bytes);
+        int leases = message.head.leases;
+        follow(message.fds[0], message.fds + 1, leases);
+        cc__close_all(message.fds + 1 + leases, message.count - 1 - leases);
+        gate_put(tail->gate, message.fds[0], &from, tail);
+        tail->queued++;
+    }
+    if (taken + returned > 0)
+        answer(tail, taken, returned);
+    gate_serve(tail->gate);
+    if (got == 0 || (got < 0 && got != -EAGAIN && got != -EMFILE && got != -EINTR))
+        end_link(tail);
+}
+
+size_t tail_count(void) {
+    size_t count = 0;
+    for (const struct tail *tail = tails; tail != NULL; tail = tail->next)
+        count++;
+    return count;
+}
+
+bool tail_polls(struct pollfd *polls) {
+    bool again = false;
+    for (struct tail *tail = tails; tail != NULL; tail = tail->next) {
+        again |= tail->link == -1 && !tail->leaving;
+        *polls++ = (struct pollfd){gate_full(tail->gate) ? -1 : tail->link, POLLIN, 0};
+    }
+    return again;
+}
+
+void tail_events(const struct pollfd *polls) {
+    for (struct tail **at = &tails; *at != NULL; polls++) {
+        struct tail *tail = *at;
+        if (polls->revents != 0)
+            receive(tail);
+        if (tail->link == -1 && !tail->leaving)
+            attach(tail);
+        if (tail->link != -1 || !tail->leaving || tail->queued > 0) {
+            at = &tail->next;
+            continue;
+        }
+        *at = tail->next;
+        close(tail->hop);
+        free(tail);
+    }
+}

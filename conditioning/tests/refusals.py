@@ -1,0 +1,179 @@
+"""cc-condition says once what cannot work: systems that hold no calls, sockets in use, servers without TCP."""
+
+import errno
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from conditioned import CONDITION, Conditioned, good, stops
+from faults import Logged
+from support import BUILD, WAIT, environment, expect, free_port, until
+from trials import TINY, plain
+
+DENY = os.path.join(BUILD, 'deny')
+
+
+def said(command, *words, before=(), **more):
+    """(status, messages of cc-condition and cc-chain) of a call that ends by itself."""
+    env = environment(**more.pop('env', {}))
+    done = subprocess.run([*before, CONDITION, *words, '--', *command], capture_output=True, text=True,
+                          check=False, timeout=3 * WAIT, stdin=subprocess.DEVNULL, env=env, **more)
+    expect('Sanitizer' not in done.stderr, done.stderr)
+    return done.returncode, [line for line in done.stderr.splitlines() if line.startswith('cc-')]
+
+
+def once(got, status, why):
+    """Fails unless there was one message with this reason, and this status."""
+    expect(got[0] == status and len(got[1]) == 1 and why in got[1][0], f'{got}, not {status} {why}')
+
+
+def without_root():
+    """A reason if the tests cannot take rights away."""
+    return '' if os.geteuid() == 0 else 'it needs root'
+
+
+def old_kernel():
+    """A kernel that is too old is refused by its version."""
+    with tempfile.TemporaryDirectory() as place:
+        got = said(['touch', f'{place}/started'], '--filter', 'pass', before=['setarch', '--uname-2.6'])
+        once(got, 69, 'Linux 5.14 with seccomp is needed')
+        expect(not os.path.exists(f'{place}/started'), 'the server was started')
+
+
+def no_seccomp():
+    """Without seccomp, or where it may not be used, the server does not start."""
+    if without_root():
+        return without_root()
+    with tempfile.TemporaryDirectory() as place:
+        command = ['touch', f'{place}/started']
+        got = said(command, '--filter', 'pass', before=[DENY, f'seccomp={errno.ENOSYS}', '--'])
+        once(got, 69, 'Linux 5.14 with seccomp is needed')
+        got = said(command, '--filter', 'pass', before=[DENY, f'privs={errno.EPERM}', '--'])
+        once(got, 69, 'run it with CAP_SYS_ADMIN, or where no_new_privs can be set')
+        expect(not os.path.exists(f'{place}/started'), 'the server was started')
+    return ''
+
+
+def without_rights():
+    """Without CAP_SYS_ADMIN it works, because no_new_privs is set."""
+    if without_root():
+        return without_root()
+    port = free_port()
+    process = subprocess.Popen([DENY, '--', CONDITION, '--filter', 'request', '--', TINY, str(port)],
+                               stdin=subprocess.DEVNULL, env=environment())
+    try:
+        until(lambda: _open(port), 'it does not listen')
+        good(port, 5)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(WAIT)
+    return ''
+
+
+def _open(port):
+    with socket.socket() as s:
+        return s.connect_ex(('127.0.0.1', port)) == 0
+
+
+def no_tracing():
+    """Where the launcher may not take the server's socket, the server does not listen without filters."""
+    if without_root():
+        return without_root()
+    port = free_port()
+    got = said([TINY, str(port)], '--filter', 'request', before=[DENY, f'pidfd_getfd={errno.EPERM}', '--'])
+    once(got, 1, 'cannot take the listening socket')
+    return ''
+
+
+def nested():
+    """A second launcher inside the first one is refused."""
+    got = said([CONDITION, '--filter', 'pass', '--', 'true'], '--filter', 'pass')
+    once(got, 69, 'another program holds them already')
+
+
+def no_filters():
+    """Filters that are not installed are refused, with the place where they should be."""
+    once(said(['true'], '--filter', 'pass', env={'CC_LIBEXEC': '/nothing'}), 69, '/nothing/cc-chain: No such file')
+
+
+def bad_filters():
+    """A wrong name, key or value is refused before the server starts, with or without --check."""
+    with tempfile.TemporaryDirectory() as place:
+        for check in ([], ['--check']):
+            for text, why in (('nothing', 'there is no filter nothing'), ('request,speed=9', 'there is no option speed'),
+                              ('request,timeout=soon', "timeout must be a time such as 500ms, 5s or 2m, not 'soon'"),
+                              ('ratelimit,rate=0', 'rate must be'), ('request,,', 'is not NAME[,key=value]')):
+                done = subprocess.run([CONDITION, *check, '--filter', text, '--', 'touch', f'{place}/started'],
+                                      capture_output=True, text=True, check=False, timeout=WAIT, env=environment())
+                expect(done.returncode == 2 and why in done.stderr and done.stderr.count('\n') == 1, f'{text}: {done}')
+        expect(not os.path.exists(f'{place}/started'), 'a server was started')
+
+
+def state_in_use():
+    """A state socket in use, or a file in its place, is refused; one that was left behind is not."""
+    with tempfile.TemporaryDirectory() as place:
+        path = f'{place}/state'
+        options = ['--filter', 'pass', '--state', path]
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(path)
+            other.listen()
+            once(said(['true'], *options), 69, 'it is in use; choose another name')
+        expect(said(['true'], *options) == (0, []), 'a socket that was left behind')
+        with open(path, 'wb'):
+            pass
+        once(said(['true'], *options), 69, 'a file that is no socket')
+        expect(os.path.exists(path), 'a file was removed')
+        once(said(['true'], '--filter', 'pass', '--state', f'{place}/none/state'), 69, 'No such file')
+        once(said(['true'], '--filter', 'pass', '--state', 'x' * 200), 69, 'is longer than')
+
+
+def port_in_use():
+    """If the port is in use, the server says so and ends, and so does the launcher."""
+    with socket.socket() as other:
+        other.bind(('127.0.0.1', 0))
+        other.listen()
+        port = other.getsockname()[1]
+        expect(said([TINY, str(port)], '--filter', 'request') == (1, []), 'status and messages')
+        with socket.create_connection(('127.0.0.1', port)):
+            other.settimeout(WAIT)
+            other.accept()[0].close()
+
+
+def inherited():
+    """A socket that listens already would bypass the filters: it is refused."""
+    with socket.socket() as other:
+        other.bind(('127.0.0.1', 0))
+        other.listen()
+        got = said(['true'], '--filter', 'request', pass_fds=[other.fileno()])
+        once(got, 69, f'descriptor {other.fileno()} listens on 127.0.0.1:{other.getsockname()[1]} already')
+
+
+def no_tcp():
+    """A server that has only UDP, or listens late, is said to do so once, and goes on."""
+    for style, why in (('udp', 'listens on UDP only after 1 s (port '), ('never', 'has not listened on a TCP port')):
+        process = subprocess.Popen([CONDITION, '--filter', 'request', '--wait', '1', '--',
+                                    *plain(style)('', free_port())], stdin=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, env=environment(), text=True)
+        line = process.stderr.readline()
+        expect(why in line, line)
+        process.send_signal(signal.SIGTERM)
+        rest = process.communicate(timeout=WAIT)[1]
+        expect(process.returncode == 0 and rest == '', f'{process.returncode} {rest}')
+    with Logged('late', 'request', options=['--wait', '1']) as server:
+        good(server.port, 5)
+        stops(server, signal.SIGTERM)
+
+
+def dies():
+    """A server that dies hands on its status, and nothing stays."""
+    expect(said(plain('dies')('', free_port()), '--filter', 'request') == (3, []), 'status and messages')
+    with Conditioned('tiny', lambda _, port: [TINY, str(port)], 'request') as server:
+        good(server.port)
+        os.kill(server.server(), signal.SIGSEGV)
+        expect(server.process.wait(WAIT) == 128 + signal.SIGSEGV, 'status')
+        expect(not _open(server.port), 'the filters have stayed')
+
+
+TESTS = [old_kernel, no_seccomp, without_rights, no_tracing, nested, no_filters, bad_filters, state_in_use,
+         port_in_use, inherited, no_tcp, dies]
