@@ -59,8 +59,17 @@ class Screen:
         if self.pid == 0:
             os.environ['TERM'] = 'xterm-256color'
             os.execv(nest, [nest, 'top', where, '--interval', '100'])
-        self.seen = b''
+        self.seen, self.ended = b'', False
         self.resize(rows, columns)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if not self.ended:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            os.close(self.fd)
 
     def resize(self, rows, columns):
         """The terminal has another size."""
@@ -73,6 +82,7 @@ class Screen:
             begin = len(self.seen)
             rows = 61 - rows
             self.resize(rows, 100)
+            os.write(self.fd, b'x')     # no key of it: one that came with a change of the size is read with the next
             while select.select([self.fd], [], [], 0.3)[0] and len(self.seen) - begin < 20000:
                 self.read()
                 if re.search(pattern, self.text(begin)):
@@ -91,6 +101,18 @@ class Screen:
         drawn = re.sub(rb'\x1b\[[0-9;?]*[A-Za-z]', b' ', self.seen[begin:]).decode(errors='replace')
         return re.sub(' +', ' ', drawn)
 
+    def hang_up(self):
+        """The terminal goes away, and so must the program."""
+        os.close(self.fd)
+        self.ended = True
+        end = time.monotonic() + TIMEOUT
+        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise Failed('it goes on without a terminal')
+            time.sleep(0.02)
+
     def status(self):
         """Its exit status, once it has ended and left the terminal as it was."""
         with contextlib.suppress(Failed):
@@ -98,6 +120,7 @@ class Screen:
                 self.read()
         _, status = os.waitpid(self.pid, 0)
         os.close(self.fd)
+        self.ended = True
         if b'\x1b[?1049l' not in self.seen or b'\x1b[?25h' not in self.seen:
             raise Failed('the terminal is not as it was')
         return os.waitstatus_to_exitcode(status)
@@ -116,34 +139,37 @@ def once(nest, server):
 
 
 def live(nest, server):
-    """the view shows clients, rules and times; keys, sizes and TERM; the server's end and return"""
+    """the view shows clients, rules and times; keys, sizes, TERM, a lost terminal, the server's end"""
     where = address(server)
     with loaded(server):
-        screen = Screen(nest, where)
-        screen.until(r'counted.* server, 1 worker.* 1 of 64 clients')
-        screen.until(r'hello.*sleep')
-        for rows, columns in ((1, 1), (5, 20), (60, 200), (30, 100)):
-            screen.resize(rows, columns)
-            time.sleep(0.2)
-        os.write(screen.fd, b'sx+-')
-        screen.until('by messages')
-        os.write(screen.fd, b' ')
-        screen.until('paused')
-        os.write(screen.fd, b'q')
+        with Screen(nest, where) as screen:
+            screen.until(r'counted.* server, 1 worker.* 1 of 64 clients')
+            screen.until(r'hello.*sleep')
+            for rows, columns in ((1, 1), (5, 20), (60, 200), (30, 100)):
+                screen.resize(rows, columns)
+                time.sleep(0.2)
+            os.write(screen.fd, b'sx+-')
+            screen.until('by messages')
+            os.write(screen.fd, b' ')
+            screen.until('paused')
+            os.write(screen.fd, b'q')
+            if screen.status() != 0:
+                raise Failed('q is a failure')
+        with Screen(nest, where) as screen:
+            screen.until('clients')
+            os.kill(screen.pid, signal.SIGTERM)
+            if screen.status() != 0:
+                raise Failed('TERM is a failure')
+        with Screen(nest, where) as screen:
+            screen.until('clients')
+            screen.hang_up()
+    with Screen(nest, where) as screen:
+        screen.until('clients')
+        server.stop()
+        screen.until('no answer')
+        os.write(screen.fd, b'\x03')
         if screen.status() != 0:
-            raise Failed('q is a failure')
-        ended = Screen(nest, where)
-        ended.until('clients')
-        os.kill(ended.pid, signal.SIGTERM)
-        if ended.status() != 0:
-            raise Failed('TERM is a failure')
-    screen = Screen(nest, where)
-    screen.until('clients')
-    server.stop()
-    screen.until('no answer')
-    os.write(screen.fd, b'\x03')
-    if screen.status() != 0:
-        raise Failed('Ctrl-C is a failure')
+            raise Failed('Ctrl-C is a failure')
 
 
 def wrong(nest):

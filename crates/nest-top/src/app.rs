@@ -24,11 +24,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub fn watch(address: &Address, interval: Duration) -> Result<(), String> {
     let counts = fetch(address)?;
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGHUP,
-    ] {
+    // HUP ends the process: where the terminal is gone, there is nothing to leave as it was.
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         let registered = signal_hook::flag::register(signal, Arc::clone(&ended));
         registered.map_err(|e| e.to_string())?;
     }
