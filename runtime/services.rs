@@ -173,6 +173,7 @@ services! {
         "counts.h" METERED;
         "counts.c" METERED;
         "sums.c" METERED;
+        "queues.c" METERED;
         "text.c" METERED;
         "profile.c" METERED;
         "metrics.c" METERED;

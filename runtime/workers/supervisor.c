@@ -262,8 +262,8 @@ int nest__supervise(void) {
         timeout = nest__sooner(timeout, nest__stop_advance());
         timeout = nest__sooner(timeout, nest__reload_advance());
         timeout = nest__sooner(timeout, supervisor_replenish());
+        unsigned services = nest__on_mind(); /* before the service process, which reads them */
         timeout = nest__sooner(timeout, nest__service_process_mind());
-        unsigned services = nest__on_mind();
         timeout = nest__sooner(timeout, services == 0 ? -1 : (int)services);
         if (supervisor_done()) {
             break;

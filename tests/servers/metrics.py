@@ -295,6 +295,24 @@ def stops(server):
     raise Failed('somebody still listens')
 
 
+def queues(server):
+    """clients that wait for a place are counted in the queue of the listening socket"""
+    where = address(server)
+    with contextlib.ExitStack() as stack:
+        served = [stack.enter_context(Client(server)) for _ in range(2)]
+        for client in served:
+            client.send(b'HELLO\n')
+            client.expect(b'hello\n')
+        for _ in range(3):
+            stack.enter_context(Client(server))
+        key = f'nest_listen_queue{{address="127.0.0.1:{server.port}"}}'
+        found = until(where, lambda f: f[key] == 3, 'the queue is another')
+        if not found[key.replace('{', '_limit{')] > 100:
+            raise Failed('the queue has no limit')
+        served[0].socket.close()
+        until(where, lambda f: f[key] == 2, 'the queue stays')
+
+
 CASES = (exact, judged, waits, crashes, endures, stops)
 
 
@@ -383,6 +401,8 @@ def run(report, models):
                         with Server([counted], options=options) as server:
                             case(server)
                     attempt(report, model, case.__name__, case.__doc__, served)
+            with Server([counted], clients=2) as server:
+                attempt(report, model, 'queues', queues.__doc__, lambda: queues(server))
             attempt(report, model, 'local', local.__doc__, lambda: local(counted, folder))
             attempt(report, model, 'profiled', profiled.__doc__, lambda: profiled(silent))
             attempt(report, model, 'reads', reads.__doc__, lambda: reads(nest, model, folder))

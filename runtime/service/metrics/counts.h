@@ -65,6 +65,16 @@ void nest__metrics_fold(uint32_t worker); /* adds the counts of a worker that ha
 /* All workers, those that have ended and those that live. The caller owns *sum. */
 void nest__metrics_read(struct nest__metrics_counts *sum);
 
+/* -- queues.c */
+struct nest__metrics_queue { /* of a listening socket */
+    const char *name;
+    uint32_t waits, most; /* connections; `most` 0: not known */
+};
+void nest__metrics_queues_open(void); /* in the supervisor, for the service process */
+void nest__metrics_queues_close(void);
+/* Returns how many there are, 0 if no queue is known. */
+unsigned nest__metrics_queues(const struct nest__metrics_queue **);
+
 /* -- text.c */
 struct nest__metrics_text { /* grows; the owner frees p */
     char *p;

@@ -64,6 +64,7 @@ int nest__metrics_serve(void) {
     nest__metrics_sums_seal();
     if (own != NULL) { /* a worker: nobody reaches its descriptors */
         nest__metrics_count_into(own);
+        nest__metrics_queues_close();
         if (metrics_listener.fd != -1) {
             close(metrics_listener.fd);
         }
@@ -72,6 +73,9 @@ int nest__metrics_serve(void) {
 }
 
 unsigned nest__metrics_mind(void) {
+    if (metrics_listener.fd != -1) {
+        nest__metrics_queues_open();
+    }
     nest__metrics_tell((struct nest__metrics_state){.stopping = nest__phase() != NEST__SERVING,
                                                     .workers = nest__children_live()});
     return 0;

@@ -126,6 +126,25 @@ static void text_ends(struct nest__metrics_text *text, enum nest__metrics_format
     }
 }
 
+static void text_queues(struct nest__metrics_text *text, enum nest__metrics_format format) {
+    static const struct text_family families[] = {
+        {"nest_listen_queue", "Connections that wait to be accepted.", TEXT_GAUGE, NULL},
+        {"nest_listen_queue_limit", "The most that the system keeps.", TEXT_GAUGE, NULL}};
+    const struct nest__metrics_queue *queues;
+    unsigned n = nest__metrics_queues(&queues);
+    for (unsigned which = 0; which < 2 && n > 0; which++) {
+        text_head(text, format, &families[which]);
+        for (unsigned i = 0; i < n; i++) {
+            if (queues[i].most > 0) {
+                nest__metrics_put(text, "%s{address=", families[which].name);
+                text_quote(text, queues[i].name);
+                nest__metrics_put(text, "} %u\n",
+                                  (unsigned)(which == 0 ? queues[i].waits : queues[i].most));
+            }
+        }
+    }
+}
+
 /* -- rules ---------------------------------------------------------------------------------------
  */
 
@@ -234,6 +253,7 @@ void nest__metrics_expose(struct nest__metrics_text *text, enum nest__metrics_fo
     GAUGE("nest_connections", "Connections that are open.", opened > ended ? opened - ended : 0);
     COUNT("nest_connections_opened", "Connections that were accepted.", NULL, opened);
     text_ends(text, format, &counts);
+    text_queues(text, format);
     COUNT("nest_received_bytes", "Bytes of messages, and of what actions read.", "bytes",
           atomic_load(&counts.received));
     COUNT("nest_replied_bytes", "Bytes that actions replied.", "bytes",
