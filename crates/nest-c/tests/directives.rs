@@ -19,6 +19,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "the syntax of conditions has the word, too",
     ),
     (
+        "nest-top/src/exposition.rs",
+        &["count", "le", "reason"],
+        "names and labels of OpenMetrics",
+    ),
+    (
         "nest-feature/src/lib.rs",
         &["keep", "log", "peer", "timeout"],
         "names of features",
