@@ -139,6 +139,9 @@ static void thread_lost(void *argument) {
     char peer[NEST__ADDRESS_TEXT];
     int error = 0;
     nest__peer_text(&slot->session.c0, peer, sizeof peer);
+    /* Before the client can see its end: then the server may be stopped at once. */
+    nest__say("an action ended its thread (pthread_exit), client %s; only this client is lost",
+              peer);
     nest__lost_add();
     (void)nest__action_take();
     nest__on_wait(&slot->session);     /* for ever */
@@ -153,9 +156,10 @@ static void thread_lost(void *argument) {
         error = nest__thread_create(slot);
         pthread_mutex_unlock(&slot->lock);
     }
-    nest__say("an action ended its thread (pthread_exit), client %s; only this client is lost%s%s",
-              peer, error != 0 ? ", but there is no other thread: " : "",
-              error != 0 ? strerror(-error) : "");
+    if (error != 0) {
+        nest__say("no other thread takes the place of one that an action ended: %s",
+                  strerror(-error));
+    }
     thread_ended();
 }
 
