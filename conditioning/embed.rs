@@ -25,7 +25,7 @@ pub const FILES: &[File] = files! {
         "auto.c" "bundle.c" "control.c" "down.c" "lease.c" "loop.c" "main.c" "nets.c" "options.c"
         "pack.c" "refuse.c" "repeat.c" "tree.c" "up.c";
     "libcc": "wire.h" "wire.c";
-    "protocol": "protocol.h";
+    "protocol": "protocol.h" "messages.h" "messages.c";
 };
 
 /// `protocol/request.c`: the program of a filter that packages a protocol's first messages.

@@ -166,7 +166,7 @@ services! {
         "log.c" With(Feature::Log);
     }
     metrics METERED, [
-        Check, Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Reply, Sent, Wait, Resume,
+        Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Reply, Sent, Wait, Resume,
         Acted, End
     ] + task {
         "metrics.h" METERED;

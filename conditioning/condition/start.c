@@ -123,11 +123,9 @@ void end_chain(void) {
     }
 }
 
-/* Starts the server and returns the descriptor of its held calls, or -errno. Its process group is
- * its own: some servers signal all of it. */
-int start_server(char **command) {
-    struct cc__message message = {.bytes = NULL};
-    int pair[2];
+/* Forks the server, with its end of a pair in pair[1], which only it keeps. Returns 0 in it, and in
+ * the launcher 1 or -errno. Its process group is its own: some servers signal all of it. */
+static int fork_server(int pair[2]) {
     int error = cc__pair(pair);
     if (error != 0)
         return error;
@@ -135,6 +133,32 @@ int start_server(char **command) {
     if (server == 0) {
         setpgid(0, 0);
         sigprocmask(SIG_SETMASK, &signals_before, NULL);
+        return 0;
+    }
+    error = -errno;
+    close(pair[1]);
+    if (server == -1) {
+        close(pair[0]);
+        return error;
+    }
+    setpgid(server, server);
+    return 1;
+}
+
+static _Noreturn void become(char **command) {
+    execvp(command[0], command);
+    say("%s: %s", command[0], strerror(errno));
+    _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
+/* Starts the server and returns the descriptor of its held calls, or -errno. */
+int start_server(char **command) {
+    struct cc__message message = {.bytes = NULL};
+    int pair[2];
+    int forked = fork_server(pair);
+    if (forked < 0)
+        return forked;
+    if (forked == 0) {
         struct cc__head head = cc__head_of(CC__ATTACH);
         int fd = trap_install();
         if (fd < 0) {
@@ -149,14 +173,8 @@ int start_server(char **command) {
         }
         if (cc__send(pair[1], &head, NULL, 0, &fd, 1, 0) != 0)
             _exit(UNAVAILABLE);
-        execvp(command[0], command);
-        say("%s: %s", command[0], strerror(errno));
-        _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+        become(command);
     }
-    close(pair[1]);
-    if (server == -1)
-        return -errno;
-    setpgid(server, server);
     int got = cc__receive(pair[0], &message, 0);
     close(pair[0]);
     return got == 1 ? message.fds[0] : -ECHILD;
@@ -166,13 +184,10 @@ int start_preloaded(char **command) {
     char library[4096], loaded[8192], number[16];
     const char *others = getenv("LD_PRELOAD");
     int pair[2];
-    int error = cc__pair(pair);
-    if (error != 0)
-        return error;
-    server = fork();
-    if (server == 0) {
-        setpgid(0, 0);
-        sigprocmask(SIG_SETMASK, &signals_before, NULL);
+    int forked = fork_server(pair);
+    if (forked < 0)
+        return forked;
+    if (forked == 0) {
         libexec("cc-preload.so", library, sizeof library);
         snprintf(loaded, sizeof loaded, "%s%s%s", library, others != NULL ? ":" : "",
                  others != NULL ? others : "");
@@ -182,14 +197,8 @@ int start_preloaded(char **command) {
         unsetenv("CC_CONDITION_OPTIONS");
         if (options)
             setenv("CC_CONDITION_OPTIONS", "1", 1);
-        execvp(command[0], command);
-        say("%s: %s", command[0], strerror(errno));
-        _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+        become(command);
     }
-    close(pair[1]);
-    if (server == -1)
-        return -errno;
-    setpgid(server, server);
     return pair[0];
 }
 

@@ -1,5 +1,5 @@
 /* What a generated filter knows of its protocol: the interface between the file that nest generates
- * and the filter's program, request.c or check.c.
+ * and the filter's program: request.c, check.c or persist.c.
  * Must not know: sockets, the frame. */
 #ifndef CCF_PROTOCOL_H
 #define CCF_PROTOCOL_H

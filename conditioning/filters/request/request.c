@@ -2,13 +2,9 @@
  * first and keeps clients that send nothing, or slowly, away from everything behind it. */
 #include "ccfhttp.h"
 
-static void done(struct ccf_bundle *bundle) {
-    ccf_pass(bundle);
-}
-
 static struct ccf_filter request;
 static struct ccf_packing packing = {
-    .framer = &ccf_http_framer, .timeout = 10000, .memory = 67108864, .done = done};
+    .framer = &ccf_http_framer, .timeout = 10000, .memory = 67108864, .done = ccf_pass};
 
 static const struct ccf_option options[] = {
     {"timeout", CCF_TIME, &packing.timeout, 1, 86400000, NULL,

@@ -25,16 +25,12 @@ pub struct Counts {
     pub received: u64,
     /// Bytes.
     pub replied: u64,
-    /// Waits of actions.
-    pub waits: u64,
     /// Actions that wait now.
     pub waiting: u64,
     /// By rule, in the order of the specification.
     pub rules: Vec<Rule>,
     /// From a message to the end of its action.
     pub messages: Times,
-    /// The time of connections that have ended.
-    pub connections: Times,
 }
 
 /// What was counted of a rule.
@@ -107,7 +103,6 @@ impl Counts {
             "nest_connections_ended_total" => self.ended.push((label("reason"), n)),
             "nest_received_bytes_total" => self.received = n,
             "nest_replied_bytes_total" => self.replied = n,
-            "nest_waits_total" => self.waits = n,
             "nest_waiting" => self.waiting = n,
             "nest_rule_messages_total" => self.rule(sample).messages = n,
             "nest_rule_bytes_total" => self.rule(sample).bytes = n,
@@ -115,8 +110,6 @@ impl Counts {
             name => {
                 if let Some(part) = name.strip_prefix("nest_message_seconds_") {
                     self.messages.take(part, sample);
-                } else if let Some(part) = name.strip_prefix("nest_connection_seconds_") {
-                    self.connections.take(part, sample);
                 }
             }
         }

@@ -19,8 +19,6 @@ pub struct Rates {
     pub received: f64,
     /// Bytes.
     pub replied: f64,
-    /// Waits of actions.
-    pub waits: f64,
     /// Half of the actions took at most so many seconds; `None`: there was none.
     pub p50: Option<f64>,
     /// 90 % of them.
@@ -76,7 +74,6 @@ impl Rates {
             messages: rate(before.messages.count, after.messages.count),
             received: rate(before.received, after.received),
             replied: rate(before.replied, after.replied),
-            waits: rate(before.waits, after.waits),
             p50: quantile(0.5),
             p90: quantile(0.9),
             p99: quantile(0.99),

@@ -28,12 +28,6 @@ static uint64_t counts_now(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* This thread alone writes it. */
-static inline void counts_add(_Atomic uint64_t *count, uint64_t n) {
-    uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
-    atomic_store_explicit(count, before + n, memory_order_relaxed);
-}
-
 unsigned nest__metrics_bucket(uint64_t ns) {
     uint64_t units = ns >> NEST__METRICS_UNIT_BITS;
     if (units < NEST__METRICS_PARTS) {
@@ -52,8 +46,8 @@ uint64_t nest__metrics_edge(unsigned bucket) {
 }
 
 static void counts_time(struct nest__metrics_times *times, uint64_t ns) {
-    counts_add(&times->sum, ns);
-    counts_add(&times->buckets[nest__metrics_bucket(ns)], 1);
+    nest__metrics_add(&times->sum, ns);
+    nest__metrics_add(&times->buckets[nest__metrics_bucket(ns)], 1);
 }
 
 size_t nest__metrics_worker_size(void) {
@@ -89,7 +83,7 @@ void nest__metrics_open(nest_session *s) {
     uint32_t thread = counts_thread(s), most = atomic_load(&counts_own->most);
     while (most <= thread && !atomic_compare_exchange_weak(&counts_own->most, &most, thread + 1)) {
     }
-    counts_add(&counts_counts(s)->opened, 1);
+    nest__metrics_add(&counts_counts(s)->opened, 1);
     if (session != NULL) {
         *session = (struct counts_session){.opened = counts_now(), .rule = COUNTS_NO_RULE};
     }
@@ -98,9 +92,9 @@ void nest__metrics_open(nest_session *s) {
 static void counts_begin(const nest_session *s, uint32_t rule, uint32_t n) {
     struct counts_session *session = counts_session(s);
     struct nest__metrics_counts *counts = counts_counts(s);
-    counts_add(&counts->received, n);
-    counts_add(&counts->rules[rule].messages, 1);
-    counts_add(&counts->rules[rule].bytes, n);
+    nest__metrics_add(&counts->received, n);
+    nest__metrics_add(&counts->rules[rule].messages, 1);
+    nest__metrics_add(&counts->rules[rule].bytes, n);
     if (session != NULL) {
         session->since = counts_now();
         session->rule = (uint16_t)rule;
@@ -132,28 +126,28 @@ void nest__metrics_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
 }
 
 void nest__metrics_wait(nest_session *s) {
-    counts_add(&counts_counts(s)->waits, 1);
+    nest__metrics_add(&counts_counts(s)->waits, 1);
 }
 
 void nest__metrics_resume(nest_session *s) {
-    counts_add(&counts_counts(s)->resumed, 1);
+    nest__metrics_add(&counts_counts(s)->resumed, 1);
 }
 
 void nest__metrics_acted(nest_session *s, uint64_t taken) {
     struct counts_session *session = counts_session(s);
     struct nest__metrics_counts *counts = counts_counts(s);
-    counts_add(&counts->received, taken);
+    nest__metrics_add(&counts->received, taken);
     if (session == NULL) {
         return;
     }
-    counts_add(&counts->replied, session->replied);
-    counts_add(&counts->replies, session->replies);
+    nest__metrics_add(&counts->replied, session->replied);
+    nest__metrics_add(&counts->replies, session->replies);
     session->replied = session->replies = 0;
     if (session->rule != COUNTS_NO_RULE) {
         uint64_t ns = counts_now() - session->since;
         counts_time(&counts->messages, ns);
-        counts_add(&counts->rules[session->rule].ns, ns);
-        counts_add(&counts->rules[session->rule].bytes, taken);
+        nest__metrics_add(&counts->rules[session->rule].ns, ns);
+        nest__metrics_add(&counts->rules[session->rule].bytes, taken);
         session->rule = COUNTS_NO_RULE;
     }
 }
@@ -161,7 +155,7 @@ void nest__metrics_acted(nest_session *s, uint64_t taken) {
 void nest__metrics_end(nest_session *s) {
     const struct counts_session *session = counts_session(s);
     struct nest__metrics_counts *counts = counts_counts(s);
-    counts_add(&counts->ended[s->reason], 1);
+    nest__metrics_add(&counts->ended[s->reason], 1);
     if (session != NULL) {
         counts_time(&counts->connections, counts_now() - session->opened);
     }

@@ -20,24 +20,12 @@ int nest__metrics_listener(void) {
     return metrics_listener.fd;
 }
 
-/* Tells early what is wrong with the address. */
-int nest__metrics_check(void) {
-    struct nest__endpoint address;
-    char reason[NEST__ENDPOINT_REASON];
-    const char *text = nest__config.metrics;
-    if (text != NULL && nest__endpoint_parse(text, strlen(text), &address, reason) != 0) {
-        nest__say("metrics: %s", reason);
-        return -EINVAL;
-    }
-    return 0;
-}
-
 static int metrics_listen(void) {
     struct nest__endpoint address;
     char reason[NEST__ENDPOINT_REASON];
     if (nest__endpoint_parse(nest__config.metrics, strlen(nest__config.metrics), &address,
                              reason) != 0) {
-        return -EINVAL; /* checked before */
+        return -EINVAL; /* the configuration has checked it */
     }
     int error = nest__socket_listen(&address, &metrics_listener, &metrics_file);
     if (error == 0 && fcntl(metrics_listener.fd, F_SETFL, O_NONBLOCK) == -1) {

@@ -10,7 +10,6 @@
 #include "../../workers/service_process.h"
 
 /* -- in the process that starts workers; 0 or -errno after a message */
-int nest__metrics_check(void);
 int nest__metrics_start(void);
 void nest__metrics_close(void);
 /* -- in the supervisor */

@@ -83,8 +83,7 @@ static bool sums_add(struct nest__metrics_worker *worker, uint32_t number,
             sane = sane && sums_sane(copy[i]);
         }
         for (unsigned i = 0; i < NEST__METRICS_COUNTS && sane; i++) {
-            uint64_t before = atomic_load_explicit(&into[i], memory_order_relaxed);
-            atomic_store_explicit(&into[i], before + copy[i], memory_order_relaxed);
+            nest__metrics_add(&into[i], copy[i]);
         }
     }
     return true;
@@ -92,12 +91,9 @@ static bool sums_add(struct nest__metrics_worker *worker, uint32_t number,
 
 /* Connections that are open, and actions that wait: their worker has ended. */
 static void sums_close(struct nest__metrics_counts *counts) {
-    uint64_t ended = 0;
-    for (int reason = 0; reason < NEST_REASONS; reason++) {
-        ended += atomic_load(&counts->ended[reason]);
-    }
+    uint64_t ended = nest__metrics_ended(counts);
     uint64_t opened = atomic_load(&counts->opened);
-    atomic_fetch_add(&counts->ended[NEST_OPEN], opened > ended ? opened - ended : 0);
+    nest__metrics_add(&counts->ended[NEST_OPEN], opened > ended ? opened - ended : 0);
     atomic_store(&counts->resumed, atomic_load(&counts->waits));
 }
 
@@ -110,8 +106,7 @@ void nest__metrics_fold(uint32_t worker) {
     if (sound) {
         sums_close(&own);
         for (unsigned i = 0; i < NEST__METRICS_COUNTS; i++) {
-            uint64_t more = atomic_load_explicit(&sums_array(&own)[i], memory_order_relaxed);
-            atomic_fetch_add_explicit(&sums_array(&sums->ended)[i], more, memory_order_relaxed);
+            nest__metrics_add(&sums_array(&sums->ended)[i], atomic_load(&sums_array(&own)[i]));
         }
     }
     counted->guard = 0;
@@ -121,8 +116,8 @@ void nest__metrics_fold(uint32_t worker) {
 /* Connections that were lost with their thread, while their worker lives. */
 static void sums_lost(uint32_t worker, struct nest__metrics_counts *sum) {
     uint64_t lost = nest__report_read(worker).lost;
-    atomic_fetch_add(&sum->ended[NEST_OPEN], lost);
-    atomic_fetch_add(&sum->resumed, lost);
+    nest__metrics_add(&sum->ended[NEST_OPEN], lost);
+    nest__metrics_add(&sum->resumed, lost);
 }
 
 void nest__metrics_read(struct nest__metrics_counts *sum) {
@@ -133,7 +128,7 @@ void nest__metrics_read(struct nest__metrics_counts *sum) {
         memcpy(sum, &sums->ended, sizeof *sum);
         for (uint32_t worker = 0; worker < atomic_load(&sums->seen); worker++) {
             struct nest__metrics_worker *counted = sums_worker(worker);
-            if (counted->guard == NEST__METRICS_GUARD && sums_add(counted, worker, sum)) {
+            if (sums_add(counted, worker, sum)) {
                 sums_lost(worker, sum);
             }
         }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_FIRST = 16 * 1024, TEXT_COARSE_FIRST = 4, TEXT_COARSE_LAST = 30 };
+enum { TEXT_FIRST = 16 * 1024, TEXT_LEAST_POWER = 2 /* of coarse buckets: 1024 ns */ };
 
 struct text_family {
     const char *name, *help;
@@ -217,8 +217,7 @@ static void text_times(struct nest__metrics_text *text, enum nest__metrics_forma
     text_head(text, format, &family);
     for (unsigned bucket = 0; bucket + 1 < NEST__METRICS_BUCKETS; bucket++) {
         unsigned power = (bucket + 1) / NEST__METRICS_PARTS;
-        bool coarse = (bucket + 1) % NEST__METRICS_PARTS == 0 && power >= TEXT_COARSE_FIRST - 2 &&
-                      power <= TEXT_COARSE_LAST;
+        bool coarse = (bucket + 1) % NEST__METRICS_PARTS == 0 && power >= TEXT_LEAST_POWER;
         n += atomic_load(&times->buckets[bucket]);
         if (fine || coarse) {
             nest__metrics_put(text, "%s_bucket{le=\"", family.name);
@@ -237,10 +236,7 @@ void nest__metrics_expose(struct nest__metrics_text *text, enum nest__metrics_fo
                           bool fine) {
     static struct nest__metrics_counts counts; /* larger than a stack should bear */
     nest__metrics_read(&counts);
-    uint64_t ended = 0;
-    for (int reason = 0; reason < NEST_REASONS; reason++) {
-        ended += atomic_load(&counts.ended[reason]);
-    }
+    uint64_t ended = nest__metrics_ended(&counts);
     uint64_t opened = atomic_load(&counts.opened);
     uint64_t waits = atomic_load(&counts.waits), resumed = atomic_load(&counts.resumed);
 #define COUNT(name, help, unit, value)                                                             \
