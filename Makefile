@@ -7,6 +7,7 @@
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bench [BENCH='--only …']   the compiler's time; servers beside those of others
 #   make bench-matching [BENCH=…]   what nest matches with beside re2c, Ragel and others
+#   make experiments-conditioning [EXPERIMENTS='--quick --only …']   the paper's experiments again
 #   make layers                     what each part of the runtime may import
 #   make fuzz [SECONDS=60]          front end and matchers under libFuzzer (nightly, cargo-fuzz)
 #   make clean
@@ -16,12 +17,15 @@ PREFIX = /usr/local
 DESTDIR =
 SECONDS = 60
 BENCH =
+EXPERIMENTS =
+# The system's own: its packages, such as the one for plots, are not those of another Python.
+SYSTEM_PYTHON = /usr/bin/python3
 CARGO = cargo
 
 # What `make check` passes on from its command line.
 SAMPLE = $(if $(SEED),--seed '$(SEED)') $(if $(SHARD),--shard '$(SHARD)')
 
-.PHONY: demo check check-all install bench bench-matching layers fuzz clean
+.PHONY: demo check check-all install bench bench-matching experiments-conditioning layers fuzz clean
 
 demo:
 	@scripts/setup demo
@@ -44,6 +48,11 @@ bench:
 
 bench-matching:
 	@$(CARGO) xtask bench-matching $(BENCH)
+
+experiments-conditioning:
+	@scripts/setup experiments
+	@$(CARGO) build --release --quiet
+	@$(SYSTEM_PYTHON) experiments/conditioning.py $(EXPERIMENTS)
 
 layers:
 	@$(MAKE) --no-print-directory -C runtime/tests layers
