@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """What a service costs: the processor time of a message with an option, less that without it, in turns.
 
-usage: services.py [--nest NEST] [--model MODEL] OPTION ...
+usage: services.py [--nest NEST] [--model MODEL] [--web] OPTION ...
 
-Example: services.py 'metrics 127.0.0.1:0'
+Examples: services.py 'metrics 127.0.0.1:0'
+          services.py --web 'metrics 127.0.0.1:0' 'accessLog ./access'
+
+With --web it is examples/web that serves files of 2 KB to wrk's 64 connections; without the options it has no log.
 
 Must not know: what the option does.
 """
 
 import argparse
+import glob
 import os
 import re
+import shutil
 import socket
 import statistics
 import subprocess
@@ -24,15 +29,16 @@ hello = "HELLO" NL {{ $reply("hello\\n"); }}
 '''
 ROUNDS = 15
 BURSTS = ((1, 30_000), (64, 300_000))   # messages sent together; messages of a round
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WEB, SECONDS = os.path.join(ROOT, 'examples', 'web'), 2     # of a round
 
 
 class Running:
     """A server, and the processor time of the process that serves."""
 
     def __init__(self, nest, model, folder, name, options):
-        spec, exe = os.path.join(folder, f'{name}.nest'), os.path.join(folder, name)
-        with open(spec, 'w', encoding='ascii') as file:
-            file.write(SPEC.format('\n'.join(f'%option {option}' for option in options)))
+        exe = os.path.join(folder, name)
+        spec = self.spec(folder, name, '\n'.join(f'%option {option}' for option in options))
         subprocess.run([nest, 'build', '--model', model, spec, '-o', exe], check=True, stderr=subprocess.DEVNULL)
         self.process = subprocess.Popen([exe, '--set', 'listen=127.0.0.1:0'], stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL, cwd=folder)
@@ -40,6 +46,14 @@ class Running:
         self.burst(1, 100)
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as file:
             self.workers = file.read().split()
+
+    @staticmethod
+    def spec(folder, name, options):
+        """The path of the specification."""
+        path = os.path.join(folder, f'{name}.nest')
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(SPEC.format(options))
+        return path
 
     def time(self):
         """ns of all processes but the first."""
@@ -63,18 +77,48 @@ class Running:
             return (self.time() - before) / messages if messages > 100 else 0
 
 
+class Web(Running):
+    """examples/web; without options also without its log."""
+
+    @staticmethod
+    def spec(folder, name, options):
+        own = os.path.join(folder, f'{name}-web')
+        shutil.copytree(WEB, own)
+        with open(os.path.join(folder, 'file'), 'wb') as file:
+            file.write(2048 * b'x')
+        for source in glob.glob(f'{own}/*.nest'):
+            with open(source, encoding='utf-8') as file:
+                text = file.read()
+            if not options:
+                text = re.sub(r'^ *(?:nest_log_.*;|%option log.*)$', '', text, flags=re.M)
+            with open(source, 'w', encoding='utf-8') as file:
+                file.write(text.replace('%option minimumRate', f'{options}\n%option minimumRate'))
+        return os.path.join(own, 'web.nest')
+
+    def burst(self, together, messages):
+        before = self.time() if messages > 100 else 0
+        done = subprocess.run(['wrk', '-t1', f'-c{together}', f'-d{SECONDS}s', f'http://127.0.0.1:{self.port}/file'],
+                              capture_output=True, text=True, check=True, timeout=60)
+        if 'Non-2xx' in done.stdout:
+            raise SystemExit(done.stdout)
+        requests = int(re.search(r'(\d+) requests in', done.stdout).group(1))
+        return (self.time() - before) / requests if messages > 100 else 0
+
+
 def main():
     """Measures, and prints a line for each way to ask."""
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--nest', default='target/release/nest')
     parser.add_argument('--model', default='event')
+    parser.add_argument('--web', action='store_true', help='examples/web, and files of 2 KB')
     parser.add_argument('options', nargs='+', metavar='OPTION', help='as behind %%option')
     words = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='nest-services-') as folder:
         nest = os.path.abspath(words.nest)
-        servers = [Running(nest, words.model, folder, 'without', []),
-                   Running(nest, words.model, folder, 'with', words.options)]
-        for together, messages in BURSTS:
+        kind = Web if words.web else Running
+        servers = [kind(nest, words.model, folder, 'without', []),
+                   kind(nest, words.model, folder, 'with', words.options)]
+        for together, messages in BURSTS[1:] if words.web else BURSTS:
             plain, more = [], []
             for turn in range(ROUNDS):
                 order = servers if turn % 2 == 0 else servers[::-1]

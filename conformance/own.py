@@ -129,6 +129,7 @@ def main():
         say(wrong=f'this machine cannot tell what a server has received: {why}')
         return 2
     timeouts.choose(request['timeout'])
+    process.BRANCHES = request['branches']
     temporary = scratch.begin(request['keep'])
     try:
         threading.Thread(target=follow, daemon=True).start()

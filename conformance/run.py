@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the conformance suite: every case, in every cell of its models. See README.md.
 
-A sample of the suite runs each case without sockets and in one other model, which the seed draws.
+A sample of the suite runs each case in one model or two, which the seed draws. In a round of seven days
+a case runs once in each model with sockets, and on four days without.
 Must not know: anything that is not in runner/.
 """
 
@@ -23,14 +24,14 @@ from runner.suite import Suite                              # noqa: E402
 from support import sample                                  # noqa: E402
 
 SPLITS = 48     # of each kind, of a conversation in a sample
+REST = 2        # samples without sockets alone, in a round
 
 
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(
-        description='Runs the conformance suite: every case without sockets and in another concurrency '
-                    'model, which the seed draws (CHECK_SEED, default 1). CHECK_ALL=1, or naming a case: '
-                    'in every model.',
+        description='Runs the conformance suite: every case in one concurrency model or two, which the seed '
+                    'draws (CHECK_SEED, default 1). CHECK_ALL=1, or naming a case: in every model.',
         epilog='example: conformance/run.py --case "states/*" --model event -v')
     parser.add_argument('--model', action='append', choices=MODELS,
                         help='only this model (may be repeated)')
@@ -77,7 +78,9 @@ def models(options):
     if everything(options):
         return lambda case: options.model or MODELS
     without, *others = MODELS
-    return lambda case: (without, sample.one(case.name, others))
+    turns = [(without, model) if place % 2 else (model,) for place, model in enumerate(others)]
+    turns += [(without,)] * REST
+    return lambda case: (without,) if 'sockets' in case.skips else sample.one(case.name, turns)
 
 
 def cuts(options):

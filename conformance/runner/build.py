@@ -1,10 +1,10 @@
 """Builds servers to test: generates a project for (specification, model), compiles it once, and
 caches it.
 
-Most specifications differ in their matchers and actions, but need the same parts of the runtime.
-The runtime is compiled once for all servers whose server.c is the same up to that point, and kept
-as an object file. The cache key consists of the generated files, the compiler and the flags. Must
-not know: conversations.
+Most specifications differ in their matchers and actions, but need the same parts of the runtime. The
+runtime is compiled in two units (runner/units.py), and each is kept as an object file for all servers
+in which it is the same. The cache key consists of the generated files, the compiler and the flags.
+Must not know: conversations.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import re
 import subprocess
 import threading
 import time
-from . import scratch
+from . import scratch, units
 
 MODELS = ('script', 'process', 'prefork', 'thread', 'event', 'uring')
 SANITIZE = {'thread': 'thread'}     # others: address,undefined
@@ -84,7 +84,7 @@ class Builder:
             # The specification's folder appears in #line; without this the cache would never hit.
             texts = {name: text.replace(folder.encode(), b'.') for name, text in texts.items()}
             key = self._key(model, texts, case.files)
-            return self._kept(key, lambda place: self._link(project, folder, model, place))
+            return self._kept(key, lambda place: self._link(project, texts, folder, model, place))
 
     def _key(self, model, *files):
         """A cache key for {name: text}."""
@@ -116,27 +116,30 @@ class Builder:
                         os.remove(near)
         return kept
 
-    def _link(self, project, folder, model, made):
-        """Makes a server of the runtime's object and the rest, at a place."""
-        with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
-            runtime, rest = halves(file.read())
-        texts = {name: text for name, text in read_tree(project).items()
-                 if name.startswith('runtime/') or name == 'nest.h'}
+    def _link(self, project, texts, folder, model, made):
+        """Makes a server of the runtime's objects and the rest, at a place."""
+        try:
+            with open(os.path.join(project, 'server.c'), encoding='utf-8') as file:
+                parts, rest = units.divide(file.read(), texts)
+        except ValueError as error:
+            raise BuildError(f'server.c cannot be divided: {error}') from error
         flags = demanded(project)
-        key = self._key(model, texts, {'runtime.c': runtime, 'flags': ' '.join(flags)})
         with open(os.path.join(project, 'rest.c'), 'w', encoding='utf-8') as file:
             file.write(rest)
-
-        def shared(place):
-            with open(os.path.join(project, 'runtime.c'), 'w', encoding='utf-8') as file:
-                file.write(runtime)
-            self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', place, 'runtime.c'])
-
+        objects = [self._object(project, model, flags, *part) for part in parts]
         # The linker takes a file without a C suffix for an object file.
         self._compile(model, folder, [
             *flags, '-iquote', project, '-iquote', folder, '-o', made, os.path.join(project, 'rest.c'),
-            os.path.join(project, 'actions.c'), self._kept(key, shared), '-lm',
-            *demanded(project, 'NEST_LDLIBS')])
+            os.path.join(project, 'actions.c'), *objects, '-lm', *demanded(project, 'NEST_LDLIBS')])
+
+    def _object(self, project, model, flags, name, unit, used):
+        """The path of the object file of a unit of the runtime, which uses these files."""
+        def make(place):
+            with open(os.path.join(project, name), 'w', encoding='utf-8') as file:
+                file.write(unit)
+            self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', place, name])
+
+        return self._kept(self._key(model, used, {name: unit, 'flags': ' '.join(flags)}), make)
 
     def _compile(self, model, folder, words):
         with self.processors:
@@ -176,17 +179,6 @@ def demanded(project, variable='NEST_FLAGS'):
     if found is None:
         raise BuildError(f'the generated Makefile has no line {variable}')
     return found.group(1).split()
-
-
-def halves(server):
-    """Splits server.c into two units: the runtime, with the sizes and join points it is compiled
-    for, and the rest, which needs only the sizes and the interface."""
-    try:
-        sizes, join = server.index('/* Begin sizes */'), server.index('/* Begin join points */')
-        end = server.index('/* End runtime */')
-    except ValueError as error:
-        raise BuildError('the generated server.c lacks one of its marks') from error
-    return server[sizes:end], server[sizes:join] + server[end:]
 
 
 def digest(*parts):

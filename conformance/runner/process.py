@@ -15,6 +15,7 @@ from . import files, scratch, timeouts, trace
 from .literal import readable
 
 SETTINGS = []       # NAME=VALUE: options of every server
+BRANCHES = None     # the file in which servers mark the branches of actions that run
 _REPORT = re.compile(rb'(ERROR: (?:Address|Leak|Undefined)\S*Sanitizer|WARNING: ThreadSanitizer|'
                      rb'runtime error: |SUMMARY: \S*Sanitizer|AddressSanitizer:)')
 
@@ -25,6 +26,8 @@ def clean_environment(trace_path):
     env = {k: v for k, v in os.environ.items() if not k.startswith('NEST_')}
     env['NEST_USER'], env['NEST_CHROOT'] = 'root' if os.geteuid() == 0 else '', ''
     env['NEST_TRACE'] = trace_path
+    if BRANCHES is not None:
+        env['NEST_BRANCHES'] = BRANCHES
     env['ASAN_OPTIONS'] = 'detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0'
     env['UBSAN_OPTIONS'] = 'print_stacktrace=1:halt_on_error=1'
     env['TSAN_OPTIONS'] = 'halt_on_error=1:second_deadlock_stack=1'

@@ -36,9 +36,9 @@ class Suite:
         self.nest, self.folder, self.report = nest, folder, report
 
     def test(self, name, *options):
-        """Runs it on an example's copy."""
+        """Runs it on an example's copy; clang compiles for sanitizers in half the time of gcc."""
         return run([self.nest, 'test', f'{name}.nest', *options], os.path.join(self.folder, name),
-                   XDG_CACHE_HOME=os.path.join(self.folder, 'cache'))
+                   XDG_CACHE_HOME=os.path.join(self.folder, 'cache'), CC='clang')
 
     def attempt(self, name, what, work):
         """One check: passed unless it raises Failed."""

@@ -234,7 +234,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix='nest-deploy-') as folder:
             try:
                 project = Project(nest, folder, model)
-                run(['make', '-s', '-C', project.folder], CFLAGS='-O1')
+                run(['make', '-s', '-C', project.folder])
             except Failed as error:
                 report.line(False, model, 'the project is generated and built', '', error)
                 continue

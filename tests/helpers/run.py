@@ -39,7 +39,7 @@ def sanitized(nest, folder, model, name, words):
     """A server built by hand with a sanitizer."""
     exe, project = f'{folder}/server-{model}-{name}', f'{folder}/project-{model}-{name}'
     run([nest, 'gen', '--model', model, f'{HERE}/server.nest', '-o', project])
-    run([*words, '-std=c17', '-D_GNU_SOURCE', '-O1', '-g', '-I.', 'server.c', 'actions.c',
+    run([*words, '-std=c17', '-D_GNU_SOURCE', '-O0', '-g', '-I.', 'server.c', 'actions.c',
          '-pthread', '-o', exe], folder=project)
     return exe
 

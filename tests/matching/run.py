@@ -29,7 +29,7 @@ LONGEST = 40
 SHOWN = 3                           # failures of one result
 
 
-CFLAGS = '-O1 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all'
+CFLAGS = '-O0 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all'
 WATCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'watch.c')
 
 

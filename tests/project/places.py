@@ -63,7 +63,7 @@ def check_lines(report, nest, folder):
             source = 'second.nest' if place == 'INCLUDED' else 'places.nest'
             line = next(n for n, text in enumerate(files[source].splitlines(), 1) if place in text)
             done = subprocess.run([nest, 'build', '--cc', cc, 'places.nest'], cwd=folder,
-                                  capture_output=True, env=environment(CFLAGS='-O0'), timeout=120)
+                                  capture_output=True, env=environment(), timeout=120)
             said = done.stderr.decode(errors='replace')
             found = re.findall(r'^(\S+?):(\d+):(?:\d+:)? error: .*undeclared_name', said, re.M)
             good = done.returncode == 1 and set(found) == {(source, str(line))}

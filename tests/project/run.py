@@ -38,8 +38,8 @@ COSTLY = (          # wide.nest, and all actions: the runtime is the same in all
     ('clang san', 'clang', f'-O1 {STRICT} {SANITIZE}', ''),
 )
 # What a sample does of each part; the seed draws which.
-SOME_WIDE, SOME_ACTIONS, SOME_EVERYWHERE = 4, 10, 30
-SOME_TALKS, SOME_WATCHED, SOME_MACHINES = 5, 2, 3
+SOME_WIDE, SOME_ACTIONS, SOME_EVERYWHERE = 2, 10, 20
+SOME_TALKS, SOME_WATCHED, SOME_MACHINES, SOME_CRASHES = 3, 1, 2, 2
 TALKING = ('gcc', 'musl', 'O0 san', 'O3 san', 'clang san')
 SAN_ENVIRONMENT = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'print_stacktrace=1'}
 
@@ -126,7 +126,7 @@ class Suite:
         self.report.heading('Only what is selected')
         for model in MODELS:
             def look(model=model):
-                plain = run(['nm', self.server('wide', model)])
+                plain = run(['nm', self.server('wide', model, 'clang O0')])
                 project = self.projects.generate('wide', self.specs['wide'], model, 'traced', True)
                 traced = run(['nm', self.projects.build(project, 'traced', 'gcc', '-O0')])
                 if re.search(r'\bnest__trace', traced) is None:
@@ -179,8 +179,9 @@ class Suite:
 
     def crashes(self):
         """Actions that crash."""
-        crash.check(self.report, {m: self.server('crash', m) for m in MODELS},
-                    self.specs['crash'])
+        optimised = sample.some(MODELS, SOME_CRASHES)
+        crash.check(self.report, {model: self.server('crash', model, 'gcc' if model in optimised else 'clang O0')
+                                  for model in MODELS}, self.specs['crash'])
 
     def lines(self):
         """Where errors are shown, what gdb sees."""

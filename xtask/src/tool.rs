@@ -27,11 +27,12 @@ pub fn target() -> PathBuf {
     root().join(dir)
 }
 
-/// Builds the whole workspace as the tests need it, which is the only way not to build some of it
-/// twice; the path of its `nest`.
-pub fn test_nest() -> Result<PathBuf, String> {
-    run(cargo().args(["build", "--quiet", "--workspace", "--all-targets"]))?;
-    Ok(target().join("debug/nest"))
+/// The command that builds the whole workspace as the tests need it, which is the only way not to build
+/// some of it twice, and the path of its `nest`.
+pub fn test_nest() -> (Command, PathBuf) {
+    let mut command = cargo();
+    command.args(["build", "--quiet", "--workspace", "--all-targets"]);
+    (command, target().join("debug/nest"))
 }
 
 /// Builds `nest` for use; its path.

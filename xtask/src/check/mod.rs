@@ -25,7 +25,7 @@ use self::steps::{STEPS, Step, Work};
 use crate::tool::{self, Outcome};
 
 /// Steps at once: many of them wait, or keep one processor busy.
-const LANES: usize = 3;
+const LANES: usize = 4;
 
 /// The variable that allows a step to skip parts of its work that have passed before, and tells it a
 /// digest of the installed tools, on which those results depend.
@@ -72,14 +72,18 @@ pub fn check(options: &Options) -> ExitCode {
     let sample = Sample::new(options.seed, options.all, options.shard);
     println!("{sample}");
     let (mut steps, mut elsewhere) = (Vec::new(), Vec::new());
-    for (place, step) in STEPS.iter().enumerate() {
+    let seconds: Vec<_> = STEPS
+        .iter()
+        .map(|step| (!step.splits).then_some(step.takes))
+        .collect();
+    for (step, included) in STEPS.iter().zip(sample.includes(&seconds)) {
         if !options.only.is_empty() {
             if options.only.iter().any(|name| name == step.name) {
                 steps.push(step);
             }
         } else if step.rare && !options.all {
             println!("in --all alone: {}", step.name);
-        } else if sample.includes(place, step.splits) {
+        } else if included {
             steps.push(step);
         } else {
             elsewhere.push(step.name);
@@ -89,8 +93,9 @@ pub fn check(options: &Options) -> ExitCode {
         println!("in other shards: {}", elsewhere.join(", "));
     }
     println!();
+    let mut built = Spent::default();
     let nest = if steps.iter().any(|step| step.needs_nest()) {
-        match build_nest() {
+        match build_nest(&mut built.processor) {
             Ok(nest) => Some(nest),
             Err(why) => {
                 println!("{why}\n0 passed, 1 failed");
@@ -100,15 +105,20 @@ pub fn check(options: &Options) -> ExitCode {
     } else {
         None
     };
+    built.wall = started.elapsed().as_secs_f64();
     let run = Run::new(steps, sample, options, nest);
+    if built.processor.is_some() {
+        run.lock().times.push(("(build)", built));
+    }
     run.carry_out();
     run.close(started)
 }
 
 /// Builds the compiler once for all steps: its path. It is a link of its own, so that no build that a
 /// step begins replaces it under another.
-fn build_nest() -> Result<PathBuf, String> {
-    let built = tool::test_nest()?;
+fn build_nest(processor: &mut Option<f64>) -> Result<PathBuf, String> {
+    let (mut command, built) = tool::test_nest();
+    finish(&mut command, processor)?;
     let link = folder().join("nest");
     let wrong = |e| format!("cannot link {}: {e}", link.display());
     std::fs::create_dir_all(folder()).map_err(wrong)?;
@@ -383,14 +393,8 @@ impl Run {
             command.stdin(Stdio::null());
             command.stdout(log.end()?).stderr(log.end()?);
         }
-        let mut child = command.spawn().map_err(|e| tool::absent(&command, &e))?;
-        *processor = processor_seconds(&child);
-        let status = child.wait().map_err(|e| format!("cannot wait: {e}"))?;
-        if status.success() {
-            Ok(String::new())
-        } else {
-            Err(format!("{} failed: {status}", tool::name(&command)))
-        }
+        finish(&mut command, processor)?;
+        Ok(String::new())
     }
 
     /// Whether a step's output may be shown as it comes: nothing else is printed meanwhile.
@@ -433,7 +437,7 @@ impl Run {
         }
     }
 
-    /// Leaves a table of what the steps took, the longest first.
+    /// Leaves a table of what the steps took, the longest first, and of this process with all that it ran.
     fn write_times(&self, board: &Board, seconds: f64) -> Result<(), String> {
         let mut times = board.times.clone();
         times.sort_by(|(_, a), (_, b)| b.wall.total_cmp(&a.wall));
@@ -442,12 +446,24 @@ impl Run {
             let processor = spent.processor.map_or("-".into(), |s| format!("{s:.1}"));
             text += &format!("{name:14}{:>8.1}{processor:>13}\n", spent.wall);
         }
-        let sum: f64 = times.iter().filter_map(|(_, spent)| spent.processor).sum();
-        text += &format!("{:14}{seconds:>8.1}{sum:>13.1}\n", "all");
+        let sum = processor_of("self").map_or("-".into(), |s| format!("{s:.1}"));
+        text += &format!("{:14}{seconds:>8.1}{sum:>13}\n", "all");
         let path = self.folder.join("times.txt");
         std::fs::create_dir_all(&self.folder)
             .and_then(|()| std::fs::write(&path, text))
             .map_err(|e| format!("cannot write {}: {e}", path.display()))
+    }
+}
+
+/// Runs a command to its end; an error if it fails.
+fn finish(command: &mut Command, processor: &mut Option<f64>) -> Result<(), String> {
+    let mut child = command.spawn().map_err(|e| tool::absent(command, &e))?;
+    *processor = processor_seconds(&child);
+    let status = child.wait().map_err(|e| format!("cannot wait: {e}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{} failed: {status}", tool::name(command)))
     }
 }
 
@@ -457,7 +473,12 @@ fn processor_seconds(child: &Child) -> Option<f64> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while waitid(WaitId::Pid(pid), options).is_err_and(|e| e == Errno::INTR) {}
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    processor_of(&child.id().to_string())
+}
+
+/// The processor time that a process and those of its descendants that have ended took.
+fn processor_of(process: &str) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // Behind the name, which may hold anything, user and system time are the 12th field and on: its
     // own, then those of children, in hundredths of a second.
     let (_, fields) = stat.rsplit_once(')')?;

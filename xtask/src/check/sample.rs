@@ -3,6 +3,7 @@
 //! Steps get it as environment variables; `tests/support/sample.py` and `tests/support/sample.rs`
 //! read them. Must not know: any step.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::process::Command;
 use std::str::FromStr;
@@ -69,11 +70,28 @@ impl Sample {
         }
     }
 
-    /// Whether a step belongs to this share. One that can be split belongs to every share; of the
-    /// others, each belongs to one, by its place in the table.
-    pub fn includes(&self, place: usize, splits: bool) -> bool {
-        self.shard
-            .is_none_or(|shard| splits || place % shard.count + 1 == shard.number)
+    /// Which of some steps belong to this share, told by the seconds that each takes; none for one that
+    /// can be split, which belongs to every share. The others are shared out: the longest first, each to
+    /// the share that has least so far.
+    pub fn includes(&self, steps: &[Option<u32>]) -> Vec<bool> {
+        let Some(shard) = self.shard else {
+            return vec![true; steps.len()];
+        };
+        let mut whole: Vec<(usize, u32)> = (0..)
+            .zip(steps)
+            .filter_map(|(place, seconds)| Some((place, (*seconds)?)))
+            .collect();
+        whole.sort_by_key(|(place, seconds)| (Reverse(*seconds), *place));
+        let mut included: Vec<bool> = steps.iter().map(Option::is_none).collect();
+        let mut shares = vec![0; shard.count];
+        for (place, seconds) in whole {
+            let least = (0..shard.count)
+                .min_by_key(|share| shares[*share])
+                .unwrap_or_default();
+            shares[least] += seconds;
+            included[place] = least + 1 == shard.number;
+        }
+        included
     }
 
     /// What a step is told, by variable; nothing for a variable that must not be set. A step that
@@ -170,14 +188,18 @@ mod tests {
 
     #[test]
     fn each_step_is_in_one_shard_unless_it_splits() {
-        for place in 0..7 {
-            let in_shards = |splits| {
-                let shards = ["1/3", "2/3", "3/3"].map(all);
-                shards.iter().filter(|s| s.includes(place, splits)).count()
-            };
-            assert_eq!((in_shards(false), in_shards(true)), (1, 3));
-            assert!(Sample::new(None, false, None).includes(place, false));
+        let steps = [Some(30), None, Some(10), Some(40), Some(20), Some(20), None];
+        let shards = ["1/3", "2/3", "3/3"].map(|shard| all(shard).includes(&steps));
+        for (place, seconds) in steps.iter().enumerate() {
+            let count = shards.iter().filter(|shard| shard[place]).count();
+            assert_eq!(count, if seconds.is_some() { 1 } else { 3 });
         }
+        let sums = shards.map(|shard| {
+            let taken = steps.iter().zip(shard).filter(|(_, taken)| *taken);
+            taken.filter_map(|(seconds, _)| *seconds).sum::<u32>()
+        });
+        assert_eq!(sums, [40, 40, 40]);
+        assert_eq!(Sample::new(None, false, None).includes(&steps), [true; 7]);
     }
 
     #[test]

@@ -14,7 +14,8 @@ use std::time::SystemTime;
 
 use crate::tool;
 
-/// An input that is the built compiler itself.
+/// An input that is the built compiler itself, without what only a debugger reads: a comment of its
+/// sources changes that.
 pub const NEST: &str = "@nest";
 
 /// An input that is what the compiler makes of all specifications of the project: the generated files,
@@ -118,6 +119,7 @@ pub struct Inputs {
     /// Where generated projects may be written.
     scratch: PathBuf,
     tools: Digest,
+    stripped: Mutex<Option<Result<Digest, String>>>,
     generated: Mutex<Option<Result<Digest, String>>>,
 }
 
@@ -128,6 +130,7 @@ impl Inputs {
             nest,
             scratch,
             tools: *INSTALLED.get_or_init(tools),
+            stripped: Mutex::default(),
             generated: Mutex::default(),
         }
     }
@@ -141,7 +144,7 @@ impl Inputs {
         for input in inputs {
             add(&mut hash, input.as_bytes());
             match *input {
-                NEST => add(&mut hash, &read(self.compiler()?)?),
+                NEST => hash.write_u64(self.stripped()?),
                 GENERATED => hash.write_u64(self.generated()?),
                 path => add_tree(&mut hash, &self.root, path)?,
             }
@@ -152,6 +155,29 @@ impl Inputs {
     /// Of the installed tools.
     pub fn tools(&self) -> Digest {
         self.tools
+    }
+
+    /// Of the compiler, stripped.
+    fn stripped(&self) -> Result<Digest, String> {
+        let mut found = self.stripped.lock().unwrap_or_else(PoisonError::into_inner);
+        found.get_or_insert_with(|| self.strip()).clone()
+    }
+
+    fn strip(&self) -> Result<Digest, String> {
+        let nest = self.compiler()?;
+        let copy = self.scratch.with_extension("stripped");
+        let status = Command::new("strip")
+            .args(["--remove-section=.note.gnu.build-id", "-o"])
+            .args([&copy, nest])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        let mut hash = DefaultHasher::new();
+        // What cannot be stripped counts as it is.
+        let stripped = status.is_ok_and(|status| status.success());
+        add(&mut hash, &read(if stripped { &copy } else { nest })?);
+        let _ = fs::remove_file(copy);
+        Ok(hash.finish())
     }
 
     fn compiler(&self) -> Result<&Path, String> {
@@ -381,13 +407,28 @@ mod tests {
     #[test]
     fn the_compiler_may_be_an_input() {
         let folder = Folder::new("compiler");
-        let inputs = folder.inputs();
-        assert!(inputs.digest("run", &[NEST]).is_err());
+        assert!(folder.inputs().digest("run", &[NEST]).is_err());
         folder.write("nest", "one");
-        let first = inputs.digest("run", &[NEST]).unwrap();
+        let first = folder.inputs().digest("run", &[NEST]).unwrap();
         folder.write("nest", "two");
-        assert_ne!(inputs.digest("run", &[NEST]).unwrap(), first);
-        assert!(inputs.digest("run", &["absent"]).is_err());
+        assert_ne!(folder.inputs().digest("run", &[NEST]).unwrap(), first);
+        assert!(folder.inputs().digest("run", &["absent"]).is_err());
+    }
+
+    #[test]
+    fn what_only_a_debugger_reads_of_the_compiler_does_not_count() {
+        let folder = Folder::new("stripped");
+        let mut digests = BTreeSet::new();
+        for (text, flag, new) in [("1", "-g", true), ("1", "-g0", false), ("2", "-g", true)] {
+            folder.write("main.c", &format!("int main(void) {{ return {text}; }}\n"));
+            let made = Command::new("cc")
+                .args([flag, "-o", "nest", "main.c"])
+                .current_dir(&folder.0)
+                .status();
+            assert!(made.unwrap().success());
+            let found = folder.inputs().digest("run", &[NEST]).unwrap();
+            assert_eq!(digests.insert(found), new, "{text} {flag}");
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Step {
     pub draws: bool,
     /// It does its share of everything when `CHECK_SHARD` says so; others belong to one share as a whole.
     pub splits: bool,
+    /// About how many seconds it takes in full; by these, steps that do not split are shared out.
+    pub takes: u32,
     /// It is part of `--all` alone.
     pub rare: bool,
     /// It measures times, so nothing runs beside it.
@@ -52,6 +54,7 @@ impl Step {
             inputs,
             draws: false,
             splits: false,
+            takes: 10,
             rare: false,
             alone: false,
             work,
@@ -65,6 +68,11 @@ impl Step {
 
     const fn splits(mut self) -> Self {
         self.splits = true;
+        self
+    }
+
+    const fn takes(mut self, seconds: u32) -> Self {
+        self.takes = seconds;
         self
     }
 
@@ -139,7 +147,8 @@ pub const STEPS: &[Step] = &[
         "each part of the runtime imports what it may, and unused services leave no symbol",
         Paths(&["crate:nest-runtime"]),
         Program(&["make", "-C", "runtime/tests", "layers", "selected"]),
-    ),
+    )
+    .takes(150),
     Step::new(
         "clippy",
         "no lint is unheard",
@@ -153,7 +162,8 @@ pub const STEPS: &[Step] = &[
             "-D",
             "warnings",
         ]),
-    ),
+    )
+    .takes(50),
     Step::new(
         "conformance",
         "every model gives the transcript that the language asks for, examples included",
@@ -184,7 +194,8 @@ pub const STEPS: &[Step] = &[
         "the compiler's own tests pass",
         Paths(RUST),
         Cargo(&["test", "--quiet", "--workspace", "--no-fail-fast"]),
-    ),
+    )
+    .takes(370),
     Step::new(
         "servers",
         "the web and mail servers serve the clients that people use",
@@ -202,9 +213,20 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "book",
         "every command, specification and conversation of the documentation does what it says",
-        Paths(&[".", NEST]),
+        Paths(&[
+            "README.md",
+            "conditioning",
+            "crates/nest-diag/codes",
+            "docs",
+            "examples",
+            "tests/book",
+            "tests/support",
+            "conformance/runner/rings.py",
+            NEST,
+        ]),
         Program(&["python3", "tests/book/run.py"]),
-    ),
+    )
+    .takes(240),
     Step::new(
         "project",
         "generated C builds everywhere, clean, and says where it came from",
@@ -224,7 +246,8 @@ pub const STEPS: &[Step] = &[
         "a request costs the system calls, allocations and wake-ups that are published",
         Paths(&["tests/cost", "tests/support", "benches/record", GENERATED]),
         Program(&["python3", "tests/cost/run.py"]),
-    ),
+    )
+    .takes(230),
     Step::new(
         "growth",
         "the compiler's work on hostile specifications grows no faster than their size",
@@ -253,25 +276,29 @@ pub const STEPS: &[Step] = &[
             "costs",
         ]),
     )
+    .takes(110)
     .draws(),
     Step::new(
         "conditioning",
         "the conditioning library, its filters and its chains hold under load, kills, hostile input",
         Paths(&["conditioning", "examples", NEST]),
         Program(&["make", "-s", "-C", "conditioning", "check"]),
-    ),
+    )
+    .takes(60),
     Step::new(
         "helpers",
         "files and blocks hold: paths, cuts, full and failing disks, helper threads",
         Paths(&["tests/helpers", "tests/support", GENERATED]),
         Program(&["python3", "tests/helpers/run.py"]),
-    ),
+    )
+    .takes(120),
     Step::new(
         "coverage",
         "conversations that nest makes go as they are written, and cover what it says",
         Paths(&["tests/coverage", "tests/support", "examples", NEST]),
         Program(&["python3", "tests/coverage/run.py"]),
-    ),
+    )
+    .takes(80),
     Step::new(
         "simulate",
         "drawn conversations, in virtual time, with faults: nothing is ever wrong",
@@ -321,7 +348,8 @@ pub const STEPS: &[Step] = &[
             "--sanitize",
             "address,undefined",
         ]),
-    ),
+    )
+    .takes(200),
     Step::new(
         "races",
         "threads of a thread server have no data race",
@@ -331,16 +359,20 @@ pub const STEPS: &[Step] = &[
             "runtime/tests/workers.py",
             "--model",
             "thread",
+            "--cc",
+            "gcc",
             "--sanitize",
             "thread",
         ]),
-    ),
+    )
+    .takes(60),
     Step::new(
         "deploy",
         "units and images that nest writes are sound, and servers work in them",
         Paths(&["tests/deploy", "tests/support", NEST]),
         Program(&["python3", "tests/deploy/run.py"]),
-    ),
+    )
+    .takes(60),
     Step::new(
         "pages",
         "the documentation renders, and no link of it is dead",
@@ -352,19 +384,22 @@ pub const STEPS: &[Step] = &[
         "systemd's and inetd's clients are served; stops, settings, the log, memory",
         Paths(&["tests/listeners", "tests/support", GENERATED]),
         Program(&["python3", "tests/listeners/run.py"]),
-    ),
+    )
+    .takes(110),
     Step::new(
         "dispatchers",
         "several loops share their clients, and one that dies or hangs affects no other",
         Paths(&["tests/dispatchers", "tests/support", GENERATED]),
         Program(&["python3", "tests/dispatchers/run.py"]),
-    ),
+    )
+    .takes(80),
     Step::new(
         "user",
         "processes that serve clients leave root for good, and lack nothing then",
         Paths(&["tests/user", "tests/support", GENERATED]),
         Program(&["python3", "tests/user/run.py"]),
-    ),
+    )
+    .takes(50),
     Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
