@@ -23,6 +23,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("runner/sockets.py", include_str!("runner/sockets.py")),
     ("runner/suite.py", include_str!("runner/suite.py")),
     ("runner/trace.py", include_str!("runner/trace.py")),
+    ("runner/units.py", include_str!("runner/units.py")),
     ("runner/unread.py", include_str!("runner/unread.py")),
     ("runner/variants.py", include_str!("runner/variants.py")),
 ];

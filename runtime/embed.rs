@@ -139,6 +139,7 @@ use For::{All, Both, Either, Not, Poller, Sockets, With, Without, Workers};
 parts! {
     "contract" {
         "nest.h" All;
+        "settings.h" All;
         "seam.h" All;
     }
     "platform" {

@@ -16,6 +16,17 @@ enum { MAIN_FAILED = 1, MAIN_USAGE = 2, MAIN_UNAVAILABLE = 69 }; /* EX_UNAVAILAB
 
 struct nest__config nest__config;
 
+/* Those that this server is built for. */
+static void main_words(const struct nest__option *option) {
+    const char *word = option->words;
+    for (uint32_t i = 0; i <= option->most; i++) {
+        size_t n = strcspn(word, "|");
+        printf("%s%.*s", i == 0 ? " (" : ", ", (int)n, word);
+        word += n + 1;
+    }
+    printf(")");
+}
+
 static void main_range(const struct nest__option *option) {
     char least[32], most[32];
     if (option->kind == NEST__NUMBER) {
@@ -30,6 +41,8 @@ static void main_range(const struct nest__option *option) {
         nest__duration_text(option->least, least);
         nest__duration_text(option->most, most);
         printf(" (%s to %s, or none)", least, most);
+    } else if (option->kind == NEST__WORD) {
+        main_words(option);
     }
 }
 
@@ -56,7 +69,8 @@ static uint64_t main_memory(bool most) {
 }
 
 static void main_help(void) {
-    static const char *const kinds[] = {"N", "N|auto", "SIZE", "TEXT", "ADDRESS ...", "DURATION"};
+    static const char *const kinds[] = {"N",           "N|auto",   "SIZE", "TEXT",
+                                        "ADDRESS ...", "DURATION", "WORD", "LOG"};
     printf(
         "%s: %s server, generated from %s by %s\n\n"
         "usage: %s [--port N] [--set NAME=VALUE] [--config FILE] [--check-config] [-- ARGUMENTS]\n"
@@ -71,7 +85,7 @@ static void main_help(void) {
         "specification; config.nest, with a line 'NAME VALUE' for each; the environment, as\n"
         "NEST_NAME in capitals; the arguments.\n"
         "SIZE is a number of bytes, or a number with K, M or G. DURATION is a number with ms, s,\n"
-        "m or h, or none.\n\n"
+        "m or h, or none. LOG is stderr, syslog, journal, or a path with a slash.\n\n"
         "  TERM, INT  stops accepting clients and lets the present ones finish; cuts off those\n"
         "             that are left after drainTimeout, or at a second signal\n"
         "  HUP        reads the settings again; options marked + change in the running server\n\n"

@@ -252,6 +252,38 @@ void *nest_keep(nest_session *, size_t n);
 
 /* -- the server ------------------------------------------------------------------------------ */
 void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);
+/* Adds a field to the next line about this client (option logging), or replaces it. Has no effect
+ * if no such line is logged. `name`: letters, digits and '_', at most 32. A value of more than 1024
+ * bytes is cut, and all fields of a line have at most 2048; the line then has the field cut=1. In
+ * the formats of web servers the fields request, status, bytes, user, referer and agent have a
+ * place, and others have none. */
+void nest_log_text(nest_session *, const char *name, const char *value); /* NULL: no field */
+void nest_log_number(nest_session *, const char *name, int64_t value);
+void nest_log_bytes(nest_session *, const char *name, nest_bytes value);
+/* nest_log_field(session, name, value): `value` is a string, a nest_bytes or a whole number. A
+ * compound literal may contain commas. */
+#ifndef __cplusplus /* for C++ there are overloads at the end of this file */
+#define nest_log_field(session, name, ...)                                                         \
+    _Generic((__VA_ARGS__),                                                                              \
+        char *: nest_log_text,                                                                     \
+        const char *: nest_log_text,                                                               \
+        nest_bytes: nest_log_bytes,                                                                \
+        bool: nest_log_number,                                                                     \
+        char: nest_log_number,                                                                     \
+        signed char: nest_log_number,                                                              \
+        unsigned char: nest_log_number,                                                            \
+        short: nest_log_number,                                                                    \
+        unsigned short: nest_log_number,                                                           \
+        int: nest_log_number,                                                                      \
+        unsigned: nest_log_number,                                                                 \
+        long: nest_log_number,                                                                     \
+        unsigned long: nest_log_number,                                                            \
+        long long: nest_log_number,                                                                \
+        unsigned long long: nest_log_number)(session, name, __VA_ARGS__)
+#endif
+/* The action ends a request: when it has ended, a line is logged. In a specification that calls
+ * this, other actions have no line. */
+void nest_log_request(nest_session *);
 const char *
 nest_date(void);     /* the current date, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7) */
 #define NEST_DATE 30 /* size of such a text with its NUL */
@@ -277,6 +309,21 @@ inline int64_t nest_file_reply(nest_session *s, nest_file *file, uint64_t offset
 }
 inline int64_t nest_file_reply(nest_session *s, nest_file file, uint64_t offset, uint64_t length) {
     return nest_file_reply_open(s, &file, offset, length);
+}
+inline void nest_log_field(nest_session *s, const char *name, const char *value) {
+    nest_log_text(s, name, value);
+}
+inline void nest_log_field(nest_session *s, const char *name, nest_bytes value) {
+    nest_log_bytes(s, name, value);
+}
+inline void nest_log_field(nest_session *s, const char *name, char *value) {
+    nest_log_text(s, name, value);
+}
+void nest_log_field(nest_session *, const char *, float) = delete;
+void nest_log_field(nest_session *, const char *, double) = delete;
+template <typename number>
+inline void nest_log_field(nest_session *s, const char *name, number value) {
+    nest_log_number(s, name, static_cast<int64_t>(value));
 }
 #endif
 #endif

@@ -29,6 +29,8 @@ pub enum Point {
     Lost,
     /// A worker has ended, in whatever way. Its report is still there.
     Reaped,
+    /// The supervisor has read the configuration again.
+    Reloaded,
     /// Milliseconds after which the supervisor is to call this again, as it does whenever it wakes;
     /// 0: it need not.
     Mind,
@@ -162,6 +164,10 @@ pub const POINTS: &[Row] = &[
             "uint32_t worker",
             "worker",
         )
+    },
+    Row {
+        called: Sockets,
+        ..row(Point::Reloaded, "reloaded", Joined::Nothing, "void", "")
     },
     Row {
         called: Sockets,

@@ -1,5 +1,5 @@
 /* seam.h: the contract between the parts of the runtime: everything that one part may use of
- * another, except for the headers named below.
+ * another, except for settings.h and the headers named below.
  *
  * Part            supplies                                    may call
  * generated       nest__spec_*, tables                        nest.h (actions only)
@@ -29,6 +29,7 @@
 #endif
 
 #include "nest.h"
+#include "settings.h"
 
 #include <stdatomic.h>
 
@@ -89,11 +90,11 @@ struct nest__rule {
     const struct nest__backtracking *backtracking; /* NULL: automata match the rule */
     bool early; /* decides as soon as it accepts; its dfa is not live there */
 };
-extern const struct nest__rule nest__rules[NEST__RULES];
+extern const struct nest__rule nest__rules[]; /* [NEST__RULES] */
 /* The standalone rules that are live after a given first byte: bit rule % 64 of word
- * byte * NEST__RULE_WORDS + rule / 64. The bit of a rule without a dfa is always set. */
-enum { NEST__RULE_WORDS = (NEST__RULES + 63) / 64 };
-extern const uint64_t nest__first[]; /* [256 * NEST__RULE_WORDS]; absent without standalone rules */
+ * byte * words + rule / 64, where words = (NEST__RULES + 63) / 64. The bit of a rule without a dfa
+ * is always set. */
+extern const uint64_t nest__first[]; /* [256 * words]; absent without standalone rules */
 /* A repeated element of a rule, for service/items. The NFA has a mark behind each repetition.
  * Splits and marks lead only to states with higher numbers. */
 struct nest__repeated {
@@ -132,7 +133,7 @@ struct nest__active {
 /* Computes the bits. Returns whether any condition holds. */
 bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *);
 /* Stores the numbers of the active standalone rules in ascending order. Returns how many. */
-unsigned nest__spec_standalone(const struct nest__active *, uint16_t rules[NEST__RULES]);
+unsigned nest__spec_standalone(const struct nest__active *, uint16_t *rules);
 
 /* The progress of a product automaton through a message. The rules of two product automata are
  * never active together. Standalone rules may be active together with either. */
@@ -171,55 +172,6 @@ enum {
  * message. */
 void nest__spec_act(nest_session *, void *vars, int rule, const struct nest_message *);
 int nest__spec_startup(int argc, char **argv); /* < 0: continue; otherwise the exit status */
-
-/* -- configuration: values of run-time options, filled by config/ before anything else runs -- */
-enum { NEST__LISTEN_MAX = 16 };
-/* Members are atomic if a reload may change them while other threads read them. */
-struct nest__config {
-    uint32_t max_clients;
-    uint32_t input_buffer;          /* bytes */
-    uint32_t backtracking_limit;    /* steps of libpcre2 in a match */
-    _Atomic uint32_t output_buffer; /* bytes */
-    _Atomic uint32_t keep_limit;    /* bytes */
-    uint32_t server_port;
-    const char *_Atomic server_name; /* the old text remains valid after a change */
-    const char *listen;  /* addresses separated by blanks; NULL: all interfaces, server_port */
-    const char *metrics; /* an address, or NULL */
-    /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
-    _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
-    _Atomic uint32_t action_timeout;       /* the same, of an action that does not wait */
-    _Atomic uint32_t minimum_rate;         /* bytes a second; 0: none */
-    _Atomic uint32_t min_spare, max_spare; /* workers that wait for a client */
-    _Atomic uint32_t clients_per_worker;   /* after which it is replaced; 0: never */
-    _Atomic uint32_t dispatchers;          /* loops, each in a process; 0: one for each processor */
-    uint32_t helpers;                      /* maximum number of helper threads of a loop, >= 1 */
-    const char *file_root;                 /* "": the working directory */
-    const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
-    const char *chroot; /* their root directory; NULL or "": no other */
-};
-#define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
-enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
-extern struct nest__config nest__config;
-enum { NEST__DISPATCHERS_MOST = 64 }; /* the largest `dispatchers`; as in the table of options */
-enum nest__option_kind {
-    NEST__NUMBER,
-    NEST__COUNT, /* a number, or `auto`, which is 0 */
-    NEST__SIZE,
-    NEST__TEXT,
-    NEST__ADDRESSES,
-    NEST__DURATION
-};
-struct nest__option { /* generated from the compiler's table of options */
-    const char *name;
-    enum nest__option_kind kind;
-    void *value; /* in nest__config: a uint32_t or const char *; _Atomic if `reload` is set */
-    uint32_t least, most; /* of addresses: how many */
-    const char *initial;  /* from the specification, or the default */
-    const char *help;
-    bool reload; /* HUP changes it in the running server; otherwise a restart is needed */
-};
-extern const struct nest__option nest__options[];
-extern const unsigned nest__option_count;
 
 /* -- sessions -------------------------------------------------------------------------------- */
 /* The name of a session. Other code may keep this name, but not a pointer to the session: the

@@ -9,8 +9,8 @@
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
     self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Reply, Resume, Serve,
-    Spare, Start, States, Take, Tick, Timer, Wait,
+    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Reloaded, Reply, Resume,
+    Serve, Spare, Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, MAILED, Part, Server};
 
@@ -19,6 +19,9 @@ const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
 
 /// What the server does is counted.
 const METERED: For = Both(&Sockets, &With(Feature::Metrics));
+
+/// Log lines go where the configuration says.
+const LOGGED: For = Both(&Sockets, &With(Feature::Log));
 
 /// Files stay open for later actions.
 const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
@@ -163,7 +166,14 @@ services! {
     }
     log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Reply, Sent, Acted, End] {
         "log.h" With(Feature::Log);
+        "record.h" With(Feature::Log);
+        "format.c" With(Feature::Log);
         "log.c" With(Feature::Log);
+    }
+    fields With(Feature::Fields), [Need, Holds, Drop] + state {
+        "fields.h" With(Feature::Log);
+        "fields.c" With(Feature::Fields);
+        "none.c" Both(&With(Feature::Log), &Without(Feature::Fields));
     }
     metrics METERED, [
         Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Reply, Sent, Wait, Resume,
@@ -177,10 +187,27 @@ services! {
         "text.c" METERED;
         "profile.c" METERED;
         "metrics.c" METERED;
+        "helpers.c" Both(&Workers("loops"), &METERED);
+        "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "http.c" METERED;
+    }
+    branches With(Feature::Branches), [Start] {
+        "branches.h" With(Feature::Branches);
+        "branches.c" With(Feature::Branches);
     }
     trace With(Feature::Trace), [Open, Take, Timer, Reply, Sent, States, End] {
         "trace.h" With(Feature::Trace);
         "trace.c" With(Feature::Trace);
+    }
+    sink LOGGED, [Check, Start, Serve, Reloaded, Mind, Due, Tick, Close] + task {
+        "sink.h" With(Feature::Log);
+        "sinks.h" LOGGED;
+        "direct.c" With(Feature::Log);
+        "target.c" LOGGED;
+        "drain.c" LOGGED;
+        "batch.c" Both(&Workers("loops"), &LOGGED);
+        "each.c" Both(&Not(&Workers("loops")), &LOGGED);
+        "sink.c" LOGGED;
+        "none.c" Both(&Not(&Sockets), &With(Feature::Log));
     }
 }

@@ -352,13 +352,15 @@ mod tests {
             ("script", "loops"),
         ];
         let all: Features = Feature::ALL.iter().copied().collect();
+        let each = Feature::ALL.iter().map(|f| [*f].into_iter().collect());
+        let sets: Vec<Features> = [Features::default(), all].into_iter().chain(each).collect();
         for file in crate::parts().flat_map(|part| part.files) {
             let needed = models.iter().any(|(poller, workers)| {
-                [Features::default(), all].into_iter().any(|features| {
+                sets.iter().any(|features| {
                     file.needed.holds(&Server {
                         poller,
                         workers,
-                        features,
+                        features: *features,
                     })
                 })
             });

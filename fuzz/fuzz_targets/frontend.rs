@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nest_machine::Overrides;
+use nest_machine::{Feature, Overrides};
 use nest_syntax::Loader;
 
 /// Includes are other inputs' business, but one file includes itself.
@@ -26,8 +26,9 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = nest_diag::render_json(&compiled.sources, &compiled.diagnostics);
     let failed = compiled.diagnostics.iter().any(nest_diag::Diagnostic::is_error);
     assert_eq!(failed, compiled.machine.is_none(), "an error and a machine, or neither");
-    if let Some(machine) = &compiled.machine {
-        let _ = nest_check::check(machine);
-        assert!(!nest_emit::emit(machine).is_empty());
+    if let Some(mut machine) = compiled.machine {
+        let _ = nest_check::check(&machine);
+        machine.features.insert(Feature::Branches);
+        assert!(!nest_emit::emit(&machine).is_empty());
     }
 });

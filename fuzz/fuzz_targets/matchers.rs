@@ -88,6 +88,7 @@ impl Reader<'_> {
                     caseless: self.skip(b'i').then_some(true),
                     dot_all: self.skip(b's').then_some(true),
                     swap_greed: self.skip(b'U').then_some(true),
+                    multiline: None,
                 };
                 Atom::Group {
                     flags,

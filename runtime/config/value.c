@@ -49,7 +49,19 @@ void nest__duration_text(uint32_t ms, char to[32]) {
 }
 
 static bool value_is_text(const struct nest__option *option) {
-    return option->kind == NEST__TEXT || option->kind == NEST__ADDRESSES;
+    return option->kind == NEST__TEXT || option->kind == NEST__ADDRESSES ||
+           option->kind == NEST__LOG;
+}
+
+/* The word with this number, of `words`; `n` is its length. NULL: there is none. */
+static const char *value_word(const struct nest__option *option, uint32_t number, size_t *n) {
+    const char *word = option->words;
+    for (; number > 0 && word != NULL; number--) {
+        word = strchr(word, '|');
+        word += word != NULL;
+    }
+    *n = word == NULL ? 0 : strcspn(word, "|");
+    return word;
 }
 
 const char *nest__value_text(const struct nest__option *option, const struct nest__value *value,
@@ -59,6 +71,10 @@ const char *nest__value_text(const struct nest__option *option, const struct nes
     }
     if (option->kind == NEST__SIZE) {
         nest__size_text(value->number, to);
+    } else if (option->kind == NEST__WORD) {
+        size_t n;
+        const char *word = value_word(option, value->number, &n);
+        snprintf(to, 32, "%.*s", (int)n, word);
     } else if (option->kind == NEST__DURATION) {
         nest__duration_text(value->number, to);
     } else if (option->kind == NEST__COUNT && value->number == 0) {
@@ -165,6 +181,54 @@ static int value_duration(const struct nest__option *option, const char *text, u
     return 0;
 }
 
+/* "write this, that …, not 'text'". */
+static void value_refuse(const struct nest__option *option, const char *text, const char *more,
+                         char reason[NEST__VALUE_REASON]) {
+    struct nest__line line = {reason, 0, NEST__VALUE_REASON - 1};
+    size_t n;
+    const char *word;
+    nest__line_add(&line, "write ");
+    for (uint32_t i = 0; (word = value_word(option, i, &n)) != NULL; i++) {
+        nest__line_add(&line, i == 0 ? "" : ", ");
+        nest__line_bytes(&line, word, n);
+    }
+    nest__line_add(&line, more);
+    nest__line_add(&line, ", not '");
+    nest__line_text(&line, text, strlen(text) < 40 ? strlen(text) : 40);
+    nest__line_char(&line, '\'');
+    reason[line.n] = '\0';
+}
+
+/* The number of the word that the text is. False: it is none. */
+static bool value_is_word(const struct nest__option *option, const char *text, uint32_t *number) {
+    size_t n;
+    const char *word;
+    for (*number = 0; (word = value_word(option, *number, &n)) != NULL; (*number)++) {
+        if (strlen(text) == n && memcmp(word, text, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int value_choice(const struct nest__option *option, const char *text, uint32_t *to,
+                        char reason[NEST__VALUE_REASON]) {
+    uint32_t number;
+    if (!value_is_word(option, text, &number)) {
+        value_refuse(option, text, "", reason);
+        return -EINVAL;
+    }
+    if (number > option->most) {
+        snprintf(reason, NEST__VALUE_REASON,
+                 "'%.40s' needs a server that is built for it; add '%%option %s %.40s' to the "
+                 "specification",
+                 text, option->name, text);
+        return -EINVAL;
+    }
+    *to = number;
+    return 0;
+}
+
 int nest__value_read(const struct nest__option *option, const char *text, struct nest__value *to,
                      char reason[NEST__VALUE_REASON]) {
     struct nest__endpoint all[NEST__LISTEN_MAX];
@@ -173,6 +237,15 @@ int nest__value_read(const struct nest__option *option, const char *text, struct
     }
     if (option->kind == NEST__DURATION) {
         return value_duration(option, text, &to->number, reason);
+    }
+    if (option->kind == NEST__WORD) {
+        return value_choice(option, text, &to->number, reason);
+    }
+    uint32_t number;
+    if (option->kind == NEST__LOG && strchr(text, '/') == NULL &&
+        !value_is_word(option, text, &number)) {
+        value_refuse(option, text, ", or a path with a slash such as ./access.log", reason);
+        return -EINVAL;
     }
     if (option->kind == NEST__ADDRESSES) {
         int count = text[0] == '\0' ? 0 : nest__endpoints(text, 0, all, reason);

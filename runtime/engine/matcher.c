@@ -11,9 +11,11 @@
 
 #include <string.h>
 
+enum { MATCH_WORDS = (NEST__RULES + 63) / 64 }; /* of nest__first, for each byte */
+
 /* Most rules end at the first byte: they are not begun. */
 static void match_begin_standalone(struct nest__match *match, uint8_t first) {
-    const uint64_t *live = &nest__first[(size_t)first * NEST__RULE_WORDS];
+    const uint64_t *live = &nest__first[(size_t)first * MATCH_WORDS];
     uint16_t rules[NEST__RULES];
     unsigned count = nest__spec_standalone(&match->run.active, rules);
     match->live = 0;

@@ -26,12 +26,16 @@ static struct {
     pthread_mutex_t lock; /* protects everything below except done_here */
     pthread_cond_t wanted;
     struct helpers_list waiting, done;
-    uint32_t count, idle, queued; /* threads; idle threads; waiting jobs */
+    uint32_t count, idle; /* threads; idle threads */
     bool ending;
     struct nest__job *done_here; /* used by the loop only: taken from `done`, not yet returned */
     pthread_t *threads; /* nest__config.helpers entries; NULL before nest__helpers_prepare */
     int event;
 } helpers = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .event = -1};
+
+static _Atomic uint32_t helpers_unwatched; /* scope: process; jobs, if nobody watches */
+static _Atomic uint32_t *helpers_queued =
+    &helpers_unwatched; /* scope: process; changed under lock */
 
 static void helpers_append(struct helpers_list *list, struct nest__job *job) {
     job->next = NULL;
@@ -68,7 +72,7 @@ static void *helpers_main(void *argument) {
     for (;;) {
         struct nest__job *job = helpers_take(&helpers.waiting);
         if (job != NULL) {
-            helpers.queued--;
+            (*helpers_queued)--;
             pthread_mutex_unlock(&helpers.lock);
             job->result = job->work(job->arg);
             pthread_mutex_lock(&helpers.lock);
@@ -134,14 +138,14 @@ static void helpers_make(void) {
 int nest__help(struct nest__job *job) {
     int error = 0;
     pthread_mutex_lock(&helpers.lock);
-    if (helpers.threads != NULL && helpers.queued >= helpers.idle) {
+    if (helpers.threads != NULL && *helpers_queued >= helpers.idle) {
         helpers_make();
     }
     if (helpers.count == 0) {
         error = -EAGAIN;
     } else {
         helpers_append(&helpers.waiting, job);
-        helpers.queued++;
+        (*helpers_queued)++;
         pthread_cond_signal(&helpers.wanted);
     }
     pthread_mutex_unlock(&helpers.lock);
@@ -164,6 +168,10 @@ struct nest__job *nest__helped(void) {
         helpers.done_here = job->next;
     }
     return job;
+}
+
+void nest__helpers_watch(_Atomic uint32_t *place) {
+    helpers_queued = place;
 }
 
 void nest__helpers_end(void) {

@@ -23,6 +23,8 @@ int nest__helpers_fd(void);
 int nest__help(struct nest__job *);
 /* Returns the next finished job, in the order of completion; NULL: none. */
 struct nest__job *nest__helped(void);
+/* From now on *place is the number of jobs that wait for a thread. Call before the first job. */
+void nest__helpers_watch(_Atomic uint32_t *place);
 /* Waits until all jobs are finished, and ends the threads. */
 void nest__helpers_end(void);
 

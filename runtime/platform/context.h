@@ -53,12 +53,13 @@ struct nest__context {
 /* -- what sanitizers must be told */
 
 /* The values of the current thread. A switch may return on another thread, so they must be read
- * again after it. Functions that are not inlined into the switch ensure this. */
-static _Thread_local struct nest__context *context_left;
+ * again after it. Functions that are not inlined into the switch ensure this. What this file
+ * defines is weak, because tests compile the runtime in several units that include it. */
+__attribute__((weak, visibility("hidden"))) _Thread_local struct nest__context *nest__context_left;
 
 __attribute__((noinline)) static void context_leave(struct nest__context *from,
                                                     const struct nest__context *to) {
-    context_left = from;
+    nest__context_left = from;
 #ifdef NEST__CONTEXT_ASAN
     __sanitizer_start_switch_fiber(&from->shadow, to->bottom, to->size);
 #endif
@@ -67,7 +68,7 @@ __attribute__((noinline)) static void context_leave(struct nest__context *from,
 
 __attribute__((noinline)) static void context_arrive(void *shadow) {
 #ifdef NEST__CONTEXT_ASAN
-    __sanitizer_finish_switch_fiber(shadow, &context_left->bottom, &context_left->size);
+    __sanitizer_finish_switch_fiber(shadow, &nest__context_left->bottom, &nest__context_left->size);
 #endif
     (void)shadow;
 }
@@ -101,7 +102,7 @@ void nest__context_begin(void); /* the first frame: calls the entry function, wh
 #if defined(__x86_64__)
 __asm__(".text\n"
         ".p2align 4\n"
-        ".globl nest__context_swap\n"
+        ".weak nest__context_swap\n"
         ".hidden nest__context_swap\n"
         ".type nest__context_swap, @function\n"
         "nest__context_swap:\n"
@@ -131,7 +132,7 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         ".size nest__context_swap, .-nest__context_swap\n"
         ".p2align 4\n"
-        ".globl nest__context_begin\n"
+        ".weak nest__context_begin\n"
         ".hidden nest__context_begin\n"
         ".type nest__context_begin, @function\n"
         "nest__context_begin:\n"
@@ -149,7 +150,7 @@ static const uint64_t context_control =
 __asm__(
     ".text\n"
     ".p2align 2\n"
-    ".globl nest__context_swap\n"
+    ".weak nest__context_swap\n"
     ".hidden nest__context_swap\n"
     ".type nest__context_swap, %function\n"
     "nest__context_swap:\n"
@@ -183,7 +184,7 @@ __asm__(
     ".cfi_endproc\n"
     ".size nest__context_swap, .-nest__context_swap\n"
     ".p2align 2\n"
-    ".globl nest__context_begin\n"
+    ".weak nest__context_begin\n"
     ".hidden nest__context_begin\n"
     ".type nest__context_begin, %function\n"
     "nest__context_begin:\n"

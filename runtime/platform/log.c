@@ -13,9 +13,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { LOG_TEXT = 1000, LOG_LINE = 4096 /* PIPE_BUF: written atomically */ };
+enum {
+    LOG_TEXT = 1000,
+    LOG_LINE = 4096, /* PIPE_BUF: written atomically */
+    LOG_DAEMON = 3   /* facility */
+};
 
 _Thread_local bool nest__muted;
+bool (*nest__log_put)(const void *line, size_t n);
 static int log_system = -1; /* a socket, in place of stderr */
 
 void nest__write(int fd, const void *bytes, size_t n) {
@@ -46,26 +51,34 @@ bool nest__syslogs(void) {
     return log_system != -1;
 }
 
-/* Sends "NAME: text" or "time level text", ending in a newline, as "<daemon.level>NAME[PID]: text".
- */
+const char *nest__line_bare(const char *text, size_t *n) {
+    size_t name = strlen(nest__spec_name);
+    *n -= *n > 0 && text[*n - 1] == '\n';
+    if (*n > name + 2 && memcmp(text, nest__spec_name, name) == 0 && text[name] == ':') {
+        *n -= name + 2;
+        return text + name + 2;
+    }
+    return text;
+}
+
+void nest__line_syslog(struct nest__line *line, unsigned severity, pid_t pid, const char *text,
+                       size_t n) {
+    nest__line_char(line, '<');
+    nest__line_number(line, LOG_DAEMON * 8 + severity);
+    nest__line_char(line, '>');
+    nest__line_add(line, nest__spec_name);
+    nest__line_char(line, '[');
+    nest__line_number(line, (uint64_t)pid);
+    nest__line_add(line, "]: ");
+    nest__line_bytes(line, text, n);
+}
+
 static bool log_syslog(const char *bytes, size_t n) {
     struct sockaddr_un log = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
     char text[LOG_LINE];
     struct nest__line line = {text, 0, sizeof text};
-    size_t name = strlen(nest__spec_name);
-    nest__line_add(&line, "<30>"); /* daemon, info */
-    nest__line_add(&line, nest__spec_name);
-    nest__line_char(&line, '[');
-    nest__line_number(&line, (uint64_t)getpid());
-    nest__line_add(&line, "]: ");
-    if (n > name + 2 && memcmp(bytes, nest__spec_name, name) == 0 && bytes[name] == ':') {
-        bytes += name + 2;
-        n -= name + 2;
-    }
-    while (n > 0 && *bytes != '\n') {
-        nest__line_char(&line, *bytes++);
-        n--;
-    }
+    bytes = nest__line_bare(bytes, &n);
+    nest__line_syslog(&line, NEST__SYSLOG_INFO, getpid(), bytes, n);
     return sendto(log_system, text, line.n, MSG_NOSIGNAL, (struct sockaddr *)(void *)&log,
                   sizeof log) != -1;
 }
@@ -76,6 +89,8 @@ bool nest__tell(int fd, const void *bytes, size_t n) {
     bool told = false;
     if (fd == STDERR_FILENO && log_system != -1) {
         told = log_syslog(bytes, n);
+    } else if (fd == STDERR_FILENO && nest__log_put != NULL) {
+        told = nest__log_put(bytes, n);
     } else if (poll(&room, 1, 0) == 1) {
         nest__write(fd, bytes, n);
         told = true;
@@ -117,17 +132,27 @@ void nest__say(const char *format, ...) {
     log_emit(&line);
 }
 
+/* UTC, so that lines of several machines can be sorted as text. */
 void nest__line_time(struct nest__line *line) {
+    static _Thread_local struct {
+        time_t second;
+        char text[32]; /* of this second; "": none yet */
+    } stamp;
     struct timespec now;
     struct tm utc;
-    char stamp[32], fraction[16]; /* UTC, so that lines of several machines can be sorted as text */
     clock_gettime(CLOCK_REALTIME, &now);
-    if (gmtime_r(&now.tv_sec, &utc) != NULL &&
-        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc) > 0) {
-        snprintf(fraction, sizeof fraction, ".%03uZ", (unsigned)(now.tv_nsec / 1000000) % 1000);
-        nest__line_add(line, stamp);
-        nest__line_add(line, fraction);
+    if ((now.tv_sec != stamp.second || stamp.text[0] == '\0') &&
+        gmtime_r(&now.tv_sec, &utc) != NULL) {
+        (void)strftime(stamp.text, sizeof stamp.text, "%Y-%m-%dT%H:%M:%S", &utc);
+        stamp.second = now.tv_sec;
     }
+    unsigned ms = (unsigned)(now.tv_nsec / 1000000) % 1000;
+    nest__line_add(line, stamp.text);
+    nest__line_char(line, '.');
+    for (unsigned unit = 100; unit > 0; unit /= 10) {
+        nest__line_char(line, (char)('0' + ms / unit % 10));
+    }
+    nest__line_char(line, 'Z');
 }
 
 void nest_log(nest_session *s, enum nest_level level, const char *format, ...) {

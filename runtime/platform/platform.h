@@ -70,8 +70,14 @@ struct nest__line { /* text beyond `size` is omitted; no NUL is written */
     size_t n, size;
 };
 void nest__line_add(struct nest__line *, const char *text);
+void nest__line_bytes(struct nest__line *, const void *, size_t);
 void nest__line_char(struct nest__line *, char);
 void nest__line_number(struct nest__line *, uint64_t);
+/* The length of the UTF-8 sequence at the start of n > 0 bytes, and its code point; 0: there is no
+ * valid one. Overlong forms, surrogates and numbers above U+10FFFF are not valid. */
+size_t nest__utf8(const void *, size_t n, uint32_t *);
+/* Whether a terminal or a log viewer shows the code point, and shows it where it stands. */
+bool nest__shows(uint32_t point);
 /* Text from a client, at most NEST__ESCAPED characters a byte. A backslash becomes "\\", CR, LF and
  * TAB become "\r", "\n" and "\t"; other controls, also those of C1 and of bidirectional text, line
  * separators and bytes that are not UTF-8 become "\xhh", a byte each. So the line shows which bytes
@@ -92,6 +98,22 @@ void nest__write(int fd, const void *, size_t);
 /* Writes a line of at most PIPE_BUF bytes, or drops it if the write would wait: a log reader that
  * does not read must not stop the server. Returns false if the line was dropped. */
 bool nest__tell(int fd, const void *, size_t);
+/* In place of stderr for lines of nest__say, nest_log and crash reports, with the same result;
+ * NULL: none. Async-signal-safe. */
+extern bool (*nest__log_put)(const void *line, size_t n);
+/* A line for the system log: "<PRI>NAME[PID]: text" with the facility `daemon` (RFC 3164).
+ * Async-signal-safe, as is nest__line_bare. */
+enum {
+    NEST__SYSLOG_ERROR = 3,
+    NEST__SYSLOG_WARN,
+    NEST__SYSLOG_NOTICE,
+    NEST__SYSLOG_INFO,
+    NEST__SYSLOG_DEBUG
+};
+void nest__line_syslog(struct nest__line *, unsigned severity, pid_t, const char *text, size_t n);
+/* The text of a line without "NAME: ", which system logs add themselves, and without its newline.
+ */
+const char *nest__line_bare(const char *text, size_t *n);
 /* From now on, sends log lines to the system log, if there is one, because stderr belongs to a
  * client. */
 void nest__syslog(void);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #if defined(__SSE2__)
-#include <immintrin.h>
+#include <tmmintrin.h>
 #elif defined(__ARM_NEON) && defined(__aarch64__)
 #include <arm_neon.h>
 #endif

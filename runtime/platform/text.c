@@ -31,10 +31,14 @@ void nest__line_char(struct nest__line *line, char c) {
     }
 }
 
+void nest__line_bytes(struct nest__line *line, const void *bytes, size_t n) {
+    n = n < line->size - line->n ? n : line->size - line->n;
+    memcpy(line->p + line->n, bytes, n);
+    line->n += n;
+}
+
 void nest__line_add(struct nest__line *line, const char *text) {
-    while (*text != '\0') {
-        nest__line_char(line, *text++);
-    }
+    nest__line_bytes(line, text, strlen(text));
 }
 
 void nest__line_number(struct nest__line *line, uint64_t number) {
@@ -51,12 +55,11 @@ void nest__line_number(struct nest__line *line, uint64_t number) {
 
 /* -- text from clients ------------------------------------------------------------------------- */
 
-/* The code point of the UTF-8 sequence at `p`, and its length; 0 and 0 if there is no valid one:
- * overlong forms, surrogates and numbers above U+10FFFF are not valid. */
-static uint32_t text_decode(const uint8_t *p, size_t n, size_t *length) {
+size_t nest__utf8(const void *bytes, size_t n, uint32_t *code) {
+    const uint8_t *p = bytes;
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t all = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    *length = 0;
+    *code = 0;
     if (all == 0 || all > n || p[0] > 0xf4) {
         return 0;
     }
@@ -70,13 +73,13 @@ static uint32_t text_decode(const uint8_t *p, size_t n, size_t *length) {
     if (point < least[all] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) {
         return 0;
     }
-    *length = all;
-    return point;
+    *code = point;
+    return all;
 }
 
-/* Whether a terminal or a log viewer shows the code point, and shows it where it stands. It does
- * not show C0 and C1 controls; the separators end a line; bidirectional controls reorder text. */
-static bool text_plain(uint32_t point) {
+/* Terminals do not show C0 and C1 controls; the separators end a line; bidirectional controls
+ * reorder text. */
+bool nest__shows(uint32_t point) {
     return point >= ' ' && (point < 0x7f || point > 0x9f) && point != 0x61c && point != 0x200e &&
            point != 0x200f && (point < 0x2028 || point > 0x202e) &&
            (point < 0x2066 || point > 0x2069);
@@ -98,9 +101,9 @@ static void text_escape(struct nest__line *line, uint8_t byte) {
 void nest__line_text(struct nest__line *line, const void *bytes, size_t n) {
     const uint8_t *p = bytes, *end = p + n;
     while (p < end) {
-        size_t length;
-        uint32_t point = text_decode(p, (size_t)(end - p), &length);
-        if (length == 0 || !text_plain(point) || point == '\\') {
+        uint32_t point;
+        size_t length = nest__utf8(p, (size_t)(end - p), &point);
+        if (length == 0 || !nest__shows(point) || point == '\\') {
             for (const uint8_t *next = p + (length > 0 ? length : 1); p < next; p++) {
                 text_escape(line, *p);
             }

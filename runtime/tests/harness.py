@@ -70,7 +70,7 @@ def unquote(text):
 def script(binary, lines, *arguments, environment=None):
     """Runs a script: its exit status, its trace by conversation, its output by conversation."""
     run = subprocess.run([binary, *arguments], input="\n".join(lines) + "\n", text=True,
-                         capture_output=True, timeout=60, encoding="latin-1",
+                         capture_output=True, timeout=300, encoding="latin-1",
                          env={**os.environ, "NEST_TRACE_FD": "1", **(environment or {})})
     trace, out = {}, {}
     for line in run.stdout.splitlines():
@@ -117,7 +117,7 @@ class Server:
     def stop(self, number=signal.SIGTERM):
         """Its exit status, and what it said."""
         self.process.send_signal(number)
-        said = self.process.communicate(timeout=20)[1]
+        said = self.process.communicate(timeout=100)[1]
         return self.process.returncode, said
 
 

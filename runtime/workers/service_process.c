@@ -6,6 +6,7 @@
 #include "service_process.h"
 #include "../platform/platform.h"
 #include "children.h"
+#include "supervisor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -161,9 +162,13 @@ bool nest__service_process_reaped(pid_t pid, int status) {
         service_process.backoff.failures = 0;
     }
     service_process.pid = 0;
-    nest__exit_text(status, end);
-    nest__say("the service process %ld %s; it is replaced in %u ms", (long)pid, end,
-              (unsigned)nest__backoff_more(&service_process.backoff));
+    uint32_t delay = nest__backoff_more(&service_process.backoff);
+    bool told = nest__phase() != NEST__SERVING && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!told) { /* a TERM for all processes of the server */
+        nest__exit_text(status, end);
+        nest__say("the service process %ld %s; it is replaced in %u ms", (long)pid, end,
+                  (unsigned)delay);
+    }
     return true;
 }
 

@@ -156,6 +156,7 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life) {
 static void supervisor_reload(void) {
     nest__config_apply();
     nest__policy_reload();
+    nest__on_reloaded();
     if (nest__policy_many && nest__children_live() > 0) {
         nest__reload_tell(); /* what has changed is reported when workers have followed */
     } else {

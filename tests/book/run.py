@@ -21,8 +21,8 @@ What a fence does, by its first word:
 
 `…` in an output matches any text within the line; alone in a line, any number of lines. Ports 8080 and
 9000 are replaced by free ones. A server is stopped by Ctrl-C when the next one starts, at a line `^C`,
-and at the end. `$PID` is its process, `~/nest` the project. A page of examples/ runs with a copy of its
-folder.
+and at the end. `$PID` is its process. `~/nest` is the project, of which only the folders are there that
+the step of `make check` lists. A page of examples/ runs with a copy of its folder.
 """
 
 import argparse
@@ -110,7 +110,7 @@ def carry_out(path, nest, cache, write):
         text = file.read()
     renewed = {}
     beside = {'examples': os.path.join(ROOT, 'examples')} if path.startswith('examples/') else \
-        {'nest': ROOT}
+        {f'nest/{name}': os.path.join(ROOT, name) for name in ('conditioning', 'examples')}
     with World(nest, cache, beside) as world:
         reader = Reader(world)
         for block in blocks(text):

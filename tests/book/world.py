@@ -103,13 +103,14 @@ class World:
         os.mkdir(programs)
         os.symlink(nest, os.path.join(programs, 'nest'))
         for name, folder in beside.items():
+            os.makedirs(os.path.dirname(os.path.join(self.home, name)), exist_ok=True)
             os.symlink(folder, os.path.join(self.home, name))
         self.ports = {}
         for port in PORTS:
             self.ports[port] = free_port(self.ports.values())
         self.around = environment(
             HOME=self.home, PATH=programs + ':' + os.environ['PATH'], XDG_CACHE_HOME=cache, NO_COLOR='1',
-            TZ='UTC', CFLAGS='-O0')     # servers are built quickly, not well
+            TZ='UTC')
         self.server, self.said = None, None
         self.left = []              # process groups of commands that went on in the background
 

@@ -361,17 +361,20 @@ def lines(folder, exe):
         same('exit status', server.stop(), 0)
 
 
+BUSY = 20       # clients of which more lines come than the pipes between hold
+
+
 def dropped(folder, exe):
     """A log that nobody reads stops no server; afterwards it says how much it lacks."""
     reading, writing = os.pipe()
     server, address = begun(folder, exe, stderr=writing)
     os.close(writing)
     with server, open(reading, 'rb') as log:
-        for _ in range(4):
+        for _ in range(BUSY):
             with Talk(address) as client:
                 client.line()
-                client.send('say x\n' * 500)
-                for _ in range(500):
+                client.send('say x\n' * 2000)
+                for _ in range(2000):
                     same('an answer', client.line(), 'x')
         os.set_blocking(reading, False)
         time.sleep(0.2)
@@ -394,7 +397,7 @@ def dropped(folder, exe):
               before.rstrip().endswith(tuple('0123456789')) and
               re.search(r'messages=0 ', before))
         have = len(re.findall(' (?:message|end) ', before))
-        same('lines had and lost', have + lost, 4 * 501 + 2 + 1)
+        same('lines had and lost', have + lost, BUSY * 2001 + 2 + 1)
         same('some were lost', lost > 0, True)
         same('exit status', server.stop(), 0)
 

@@ -10,7 +10,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from support.nest import ONE_CLIENT, SOCKET_MODELS, Failed, environment, program, run as run_program
+from support.cases import built
+from support.nest import ONE_CLIENT, SOCKET_MODELS, Failed, environment, program
 from support.server import Client, Server
 
 SPEC = r'''
@@ -93,16 +94,27 @@ def waits(server):
         answered(client, b'block\n')
 
 
+def shared(server, stack):
+    """Clients, and the processes that serve them, two at least: one that was killed is replaced after a while."""
+    end = time.monotonic() + LATEST
+    while time.monotonic() < end:
+        talkers = [stack.enter_context(Client(server)) for _ in range(8)]
+        workers = []
+        for client in talkers:
+            client.send(b'worker\n')
+            workers.append(client.take(8))
+        if len(set(workers)) > 1:
+            return talkers, workers
+        for client in talkers:
+            client.socket.close()
+        time.sleep(0.2)
+    raise Failed('one process has all clients')
+
+
 def others(server):
     """clients of other processes stay"""
     with contextlib.ExitStack() as stack:
-        talkers, workers = [], []
-        while len(set(workers)) < 2 and len(workers) < 8:
-            talkers.append(stack.enter_context(Client(server)))
-            talkers[-1].send(b'worker\n')
-            workers.append(talkers[-1].take(8))
-        if len(set(workers)) < 2:
-            raise Failed('one process has all clients')
+        talkers, workers = shared(server, stack)
         talkers[0].send(b'spin\n')
         talkers[0].rest()
         for client, worker in zip(talkers, workers):
@@ -148,15 +160,6 @@ def given(exe):
             raise Failed(f'it ended with status {process.returncode}')
 
 
-def built(nest, model, folder, spec):
-    """A server of this specification."""
-    path, exe = os.path.join(folder, 'actions.nest'), os.path.join(folder, 'actions')
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(spec)
-    run_program([nest, 'build', '--model', model, path, '-o', exe])
-    return exe
-
-
 def checks(report, model, options, names):
     """Runs some checks with a server each."""
     exe, *more = options
@@ -176,7 +179,7 @@ def run(report, models=SOCKET_MODELS):
     for model in models:
         report.heading(f'actions that do not come back: {model}')
         with tempfile.TemporaryDirectory(prefix='nest-actions-') as folder:
-            exe = built(nest, model, folder, SPEC.replace('%option inetd\n', ''))
+            exe = built(nest, model, SPEC.replace('%option inetd\n', ''), os.path.join(folder, 'actions'))
             checks(report, model, (exe,), (runs_on, deaf, waits))
             checks(report, model, (exe, 'actionTimeout=none'), (unlimited,))
             if model in ONE_CLIENT:
@@ -185,7 +188,7 @@ def run(report, models=SOCKET_MODELS):
                 checks(report, model, (exe,), (left,))
             if model == 'event':
                 checks(report, model, (exe, 'dispatchers=2'), (runs_on, others))
-            exe = built(nest, model, folder, SPEC)
+            exe = built(nest, model, SPEC, os.path.join(folder, 'actions'))
             try:
                 given(exe)
                 report.line(True, model, given.__doc__, '')

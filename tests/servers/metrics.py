@@ -13,7 +13,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from support.nest import Failed, program, run as run_program
+from support.cases import attempt, built
+from support.nest import Failed, program
 from support.server import Client, Server
 
 SPEC = r'''
@@ -39,6 +40,16 @@ READS = r'''
 NL "\n"
 %%
 read = "read" NL { char *s = $read(32); if (s != NULL) { $reply("%zu\n", strlen(s)); } }
+'''
+BLOCKS = r'''
+%option eventServer 8
+%option metrics 127.0.0.1:0
+%{
+#include <unistd.h>
+%}
+NL "\n"
+%%
+block = "block" NL { $block { while (access("go", F_OK) != 0) { usleep(10000); } } $reply("done\n"); }
 '''
 TIMEOUT = 20
 OPEN = 'application/openmetrics-text; version=1.0.0'
@@ -313,6 +324,24 @@ def queues(server):
         until(where, lambda f: f[key] == 2, 'the queue stays')
 
 
+def helpers(nest, model, folder):
+    """blocks that wait for a helper thread are counted while they wait"""
+    loop = model in ('event', 'uring')
+    binary = built(nest, model, BLOCKS, os.path.join(folder, 'blocks'))
+    with Server([binary], options=['helpers=1'] if loop else []) as server, contextlib.ExitStack() as stack:
+        where = address(server)
+        clients = [stack.enter_context(Client(server)) for _ in range(3)]
+        for client in clients:
+            client.send(b'block\n')
+        wanted = 2 if loop else 0
+        until(where, lambda f: f['nest_helper_queue'] == wanted and rule(f, 'block') == 3, 'the queue is another')
+        with open(os.path.join(server.folder.name, 'go'), 'w', encoding='ascii'):
+            pass
+        for client in clients:
+            client.expect(b'done\n')
+        until(where, lambda f: f['nest_helper_queue'] == 0, 'the queue stays')
+
+
 CASES = (exact, judged, waits, crashes, endures, stops)
 
 
@@ -366,23 +395,6 @@ def wrong(binary):
                 raise Failed(f'{value}: {done.returncode} {done.stdout}{done.stderr}')
 
 
-def built(nest, model, text, base):
-    """A server of this specification."""
-    with open(base + '.nest', 'w', encoding='ascii') as file:
-        file.write(text)
-    run_program([nest, 'build', '--model', model, base + '.nest', '-o', base])
-    return base
-
-
-def attempt(report, model, name, what, case):
-    """A line of the report."""
-    try:
-        case()
-        report.line(True, model, f'{name}: {what}')
-    except (Failed, OSError, ValueError, KeyError) as error:
-        report.line(False, model, f'{name}: {what}', '', repr(error) if not str(error) else error)
-
-
 def run(report, models):
     """Each case in each model; event also with two loops."""
     report.heading('Counts (metrics, profiling)')
@@ -405,5 +417,6 @@ def run(report, models):
                 attempt(report, model, 'queues', queues.__doc__, lambda: queues(server))
             attempt(report, model, 'local', local.__doc__, lambda: local(counted, folder))
             attempt(report, model, 'profiled', profiled.__doc__, lambda: profiled(silent))
+            attempt(report, model, 'helpers', helpers.__doc__, lambda: helpers(nest, model, folder))
             attempt(report, model, 'reads', reads.__doc__, lambda: reads(nest, model, folder))
             attempt(report, model, 'wrong', wrong.__doc__, lambda: wrong(counted))

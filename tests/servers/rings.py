@@ -78,7 +78,7 @@ def tiny(nest, spec, folder):
             raise Failed(f'ring.c has no {name}')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text)
-    run_program(['make', 'CC=clang', 'CFLAGS=-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
+    run_program(['make', 'CC=clang', 'CFLAGS=-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
                  'LDFLAGS=-fsanitize=address,undefined'], folder=project)
     return os.path.join(project, 'rings')
 

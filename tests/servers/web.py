@@ -76,7 +76,7 @@ class Site(Server):
             with open(path, 'wb') as file:
                 file.write(data)
             os.utime(path, (OLD, OLD))
-        super().__init__([exe], options=(f'fileRoot={self.root}', 'maxClients=100'),
+        super().__init__([exe], options=(f'fileRoot={self.root}', 'maxClients=100', 'accessLog=./access'),
                          arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings'))
 
     def path(self, name):
@@ -86,6 +86,12 @@ class Site(Server):
     def content(self, name):
         """What a file of the site holds."""
         with open(self.path(name), 'rb') as file:
+            return file.read()
+
+    @staticmethod
+    def log(path):
+        """What its log holds."""
+        with open(path, 'rb') as file:
             return file.read()
 
     def url(self, path=''):
@@ -423,14 +429,30 @@ def replay(server, case, name):
                          f'{got[:900]!r}')
 
 
+def logged(site):
+    """an answer is a line of the log: request, status, referer and agent"""
+    curl(site, 'log/"me"?q', '-e', 'http://a/b c', '-A', 'me \\ "you"')
+    curl(site, 'small.txt', '-A', '', '-r', '0-2')
+    path, end = os.path.join(site.folder.name, 'access'), time.monotonic() + 20
+    wanted = (rb'127\.0\.0\.1 - - \[[^]]+\] "GET /log/\\"me\\"\?q HTTP/1\.1" 404 \d+ "http://a/b c" '
+              rb'"me \\\\ \\"you\\""\n', rb'"GET /small\.txt HTTP/1\.1" 206 \d+ "-" "-"\n')
+    while not all(re.search(pattern, log := site.log(path)) for pattern in wanted):
+        if time.monotonic() > end:
+            raise Failed(f'no line of it: {log[-600:]!r}')
+        time.sleep(0.05)
+
+
 def ends(site):
-    """it stops, nobody was cut, and it has said nothing"""
+    """it stops, nobody was cut, it has said nothing, and each line of its log is one"""
+    path = os.path.join(site.folder.name, 'access')
     same('its status', site.stop(), 0)
     same('its words', site.said(), '')
+    combined = rb'[0-9.]+ - - \[[^]]+\] "(?:[^"\\]|\\.)*" \d{3} \d+ "(?:[^"\\]|\\.)*" "(?:[^"\\]|\\.)*"'
+    same('other lines', [line for line in site.log(path).splitlines() if not re.fullmatch(combined, line)], [])
 
 
 CHECKS = (curl_reads, curl_writes, refused, at_once, conditions, race, folders, python, netcat, load,
-          browser, cases)
+          browser, cases, logged)
 
 
 def attempt(report, model, check, work):

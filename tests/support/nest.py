@@ -16,7 +16,8 @@ if not rings.available():
     print('uring: not tested, because this kernel gives no io_uring', file=sys.stderr)
 MODELS = SOCKET_MODELS + ('script',)
 ONE_CLIENT = ('process', 'prefork')     # a process serves one client at a time
-TIME = 300
+TIME = 900          # seconds: for what hangs
+QUICK = '-O0'       # CFLAGS: servers are built quickly, not well; tests/project and tests/cost optimise
 
 
 class Failed(Exception):
@@ -43,11 +44,12 @@ def program():
 
 def environment(**more):
     """The environment without variables that would configure a server or a C compiler by accident.
-    Servers that root starts here are told to stay root, so that they do not warn of it."""
+    Optimising takes four times as long as compiling, so servers are built without unless `more` says
+    otherwise. Servers that root starts here are told to stay root, so that they do not warn of it."""
     dropped = ('CC', 'CFLAGS', 'CPPFLAGS', 'LDFLAGS', 'LDLIBS')
     kept = {k: v for k, v in os.environ.items() if not k.startswith('NEST') and k not in dropped}
     kept.update({'NEST_USER': 'root'} if os.geteuid() == 0 else {})
-    kept.update(LC_ALL='C.UTF-8', **more)
+    kept.update({'LC_ALL': 'C.UTF-8', 'CFLAGS': QUICK, **more})
     return kept
 
 

@@ -4,15 +4,18 @@
     CHECK_ALL=1       everything, in place of a sample
     CHECK_SHARD=I/N   with CHECK_ALL: the I-th of N shares
 
-Must not know: what is checked.
+What is drawn from a list takes turns: the samples of consecutive days draw all of the list before any of
+it is drawn again. Must not know: what is checked.
 """
 
+import datetime
 import os
 import random
 import re
 
 SEED = int(os.environ.get('CHECK_SEED') or 1)
 ALL = os.environ.get('CHECK_ALL') == '1'
+_A_DAY = 1_000_000      # seeds of a day begin with its date
 
 
 def _shard(text):
@@ -39,6 +42,28 @@ def share(items):
     return list(items)[which::count]
 
 
+def _turn():
+    """The number of this sample: that of the next day is one more."""
+    date, rest = divmod(SEED, _A_DAY)
+    try:
+        return datetime.datetime.strptime(f'{date:08}', '%Y%m%d').toordinal() + rest
+    except ValueError:
+        return SEED             # no date
+
+
+def _drawn(name, length, count):
+    """Which `count` of so many things are drawn under this name. Rounds follow each other, each through all
+    of them in an order of its own, and each sample goes on where that of the day before ended."""
+    found, at = [], _turn() * count
+    while len(found) < count:
+        turn, place = divmod(at, length)
+        order = random.Random(f'{name} {turn}').sample(range(length), length)
+        if order[place] not in found:       # the next round may begin with what ended this one
+            found.append(order[place])
+        at += 1
+    return found
+
+
 def some(items, count):
     """A list of `count` of them, drawn by the seed and in their order; with CHECK_ALL those of this
     shard. The seed's draws in two lists do not depend on each other."""
@@ -47,13 +72,13 @@ def some(items, count):
         return share(items)
     if len(items) <= count:
         return items
-    drawn = random.Random(f'{SEED} {len(items)} {count}').sample(range(len(items)), count)
-    return [items[at] for at in sorted(drawn)]
+    return [items[at] for at in sorted(_drawn(f'{len(items)} {count}', len(items), count))]
 
 
 def one(name, items):
     """One of some items, drawn by the seed for the thing of that name."""
-    return random.Random(f'{SEED} {name}').choice(list(items))
+    items = list(items)
+    return items[_drawn(name, len(items), 1)[0]]
 
 
 def seeds(sample, full):

@@ -3,9 +3,11 @@
 //!
 //! [`effects`] finds what actions do to the states of a conversation, [`taint`] where text from the
 //! client goes. [`globals`] finds what actions write at file scope, [`kept`] which per-connection variables
-//! they may change. All take a [`Source`]. Must not know: patterns, conditions, options, files.
+//! they may change, [`branches`] the branches to count. All take a [`Source`]. Must not know: patterns,
+//! conditions, options, files.
 
 mod action;
+pub mod branches;
 pub mod directives;
 pub mod effects;
 mod flow;

@@ -179,7 +179,7 @@ pub fn children(node: Node<'_>) -> Vec<Node<'_>> {
 }
 
 /// Each logical line that is a directive of the preprocessor: the text behind its `#`.
-fn preprocessor(text: &str) -> impl Iterator<Item = &str> {
+pub fn preprocessor(text: &str) -> impl Iterator<Item = &str> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while at < text.len() {
@@ -201,7 +201,7 @@ fn preprocessor(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The macros that a text defines: names, and what stands behind them.
-fn defines(text: &str) -> Vec<(String, &str)> {
+pub fn defines(text: &str) -> Vec<(String, &str)> {
     let defined = preprocessor(text).filter_map(|line| line.strip_prefix("define"));
     let named = defined.filter_map(|line| {
         let line = line.trim_start();

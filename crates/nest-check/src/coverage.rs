@@ -1,9 +1,12 @@
-//! Coverage: which rules, states, sets of states, and steps from set to set have occurred in
-//! conversations, of all that can occur.
+//! Coverage: which rules, states, sets of states, steps from set to set, and branches of actions have
+//! occurred in conversations, of all that can occur.
 //!
-//! The traces of servers say what has occurred. The checker has found what can occur.
+//! The traces of servers say what has occurred, and the servers mark branches. The checker has found
+//! what can occur.
 //! Must not know: how the conversations were run.
 
+use nest_c::Owner;
+use nest_c::branches::{Branch, Branches};
 use nest_machine::reach::{Reach, Step};
 use nest_machine::{Cond, Machine};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +62,10 @@ pub struct Coverage<'m> {
     transitions: BTreeSet<(usize, Step)>,
     /// Sets that the checker does not know.
     strange: BTreeSet<(u64, Option<u32>)>,
+    /// The branches of all actions.
+    branches: Branches,
+    /// The numbers of those that ran.
+    marked_branches: BTreeSet<usize>,
 }
 
 impl<'m> Coverage<'m> {
@@ -75,6 +82,8 @@ impl<'m> Coverage<'m> {
             steps: BTreeSet::new(),
             transitions: BTreeSet::new(),
             strange: BTreeSet::new(),
+            branches: Branches::of(&m.source()),
+            marked_branches: BTreeSet::new(),
         }
     }
 
@@ -97,6 +106,18 @@ impl<'m> Coverage<'m> {
                 self.transitions.extend(at.map(|set| (set, step)));
             }
         }
+    }
+
+    /// The number of branches of all actions.
+    #[must_use]
+    pub fn branch_count(&self) -> usize {
+        self.branches.all.len()
+    }
+
+    /// Counts branches that ran. `marks`: for each branch by its number, not 0 if it ran.
+    pub fn mark(&mut self, marks: &[u8]) {
+        let ran = (0..).zip(marks).filter(|(_, mark)| **mark != 0);
+        self.marked_branches.extend(ran.map(|(number, _)| number));
     }
 
     /// What ran in a set by a line: of several rules on lines of the same number, in files of their
@@ -231,6 +252,56 @@ impl<'m> Coverage<'m> {
         }
     }
 
+    /// Branches that ran, out of those of actions that can run.
+    #[must_use]
+    pub fn branches(&self) -> Share {
+        let steps = self.all_steps();
+        self.share(|branch| can_run(&steps, branch.owner))
+    }
+
+    /// The same of one action; `None` if its branches are not counted.
+    #[must_use]
+    pub fn branches_of(&self, owner: Owner) -> Option<Share> {
+        let measured = self.branches.is_measured(owner);
+        measured.then(|| self.share(|branch| branch.owner == owner))
+    }
+
+    fn share(&self, counts: impl Fn(&Branch) -> bool) -> Share {
+        let all = self.branches.all.iter().enumerate();
+        let all: Vec<usize> = all.filter(|(_, b)| counts(b)).map(|(n, _)| n).collect();
+        let met = all.iter().filter(|n| self.marked_branches.contains(n));
+        Share {
+            met: met.count(),
+            all: all.len(),
+        }
+    }
+
+    /// Branches that did not run, of actions that can run, in the order of their lines.
+    #[must_use]
+    pub fn missing_branches(&self) -> Vec<&Branch> {
+        let steps = self.all_steps();
+        let all = self.branches.all.iter().enumerate();
+        let missing = all.filter(|(n, _)| !self.marked_branches.contains(n));
+        let missing = missing.map(|(_, branch)| branch);
+        let mut missing: Vec<&Branch> = missing.filter(|b| can_run(&steps, b.owner)).collect();
+        missing.sort_by_key(|b| (b.file != self.m.file, &b.file, b.line));
+        missing
+    }
+
+    /// Actions that can run and whose branches are not counted, with the reason.
+    #[must_use]
+    pub fn unmeasured(&self) -> Vec<(Owner, &'static str)> {
+        let steps = self.all_steps();
+        let all = self.branches.unmeasured.iter().copied();
+        all.filter(|(owner, _)| can_run(&steps, *owner)).collect()
+    }
+
+    /// Whether an action ran.
+    #[must_use]
+    pub fn has_run(&self, owner: Owner) -> bool {
+        step(owner).is_none_or(|step| self.steps.contains(&step))
+    }
+
     /// The names of the states that can be set at a read point and were not.
     #[must_use]
     pub fn missing_states(&self) -> Vec<&'m str> {
@@ -275,6 +346,17 @@ impl<'m> Coverage<'m> {
         text.join(" ")
     }
 
+    /// The name of the rule that an action belongs to, `START` or `END`.
+    #[must_use]
+    pub fn owner(&self, owner: Owner) -> String {
+        match owner {
+            Owner::Start => "START".to_owned(),
+            Owner::End => "END".to_owned(),
+            Owner::Rule(n) => self.label(Step::Rule(n)).0,
+            Owner::Timer(n) => self.label(Step::Timer(n)).0,
+        }
+    }
+
     /// A rule's name and its line.
     #[must_use]
     pub fn label(&self, step: Step) -> (String, usize) {
@@ -283,4 +365,17 @@ impl<'m> Coverage<'m> {
             Step::Timer(n) => ("TIMEOUT".to_owned(), self.m.timers[n].line),
         }
     }
+}
+
+/// The step that runs an action; `None` for START and END, which every conversation runs.
+fn step(owner: Owner) -> Option<Step> {
+    match owner {
+        Owner::Rule(n) => Some(Step::Rule(n)),
+        Owner::Timer(n) => Some(Step::Timer(n)),
+        Owner::Start | Owner::End => None,
+    }
+}
+
+fn can_run(steps: &BTreeSet<Step>, owner: Owner) -> bool {
+    step(owner).is_none_or(|step| steps.contains(&step))
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use nest_check::{Bounds, For, Silence};
-use nest_machine::{MODELS, Machine, Model};
+use nest_machine::{Features, MODELS, Machine, Model};
 use serde::Serialize;
 
 use crate::args::{Cc, Check, Format};
@@ -78,7 +78,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     let recipe = Recipe {
         spec: &args.spec,
         more: &[],
-        trace: false,
+        features: Features::default(),
         cc: &cc,
     };
     let (files, places) = nest_emit::emit_with_places(&machine);

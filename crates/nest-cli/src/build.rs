@@ -10,12 +10,12 @@ use std::process::ExitCode;
 
 use nest_emit::filter::{self, Filter};
 use nest_emit::{Library, OutFile, Places};
-use nest_machine::{MODELS, Machine};
+use nest_machine::{Features, MODELS, Machine};
 
 use crate::args::{ALL_MODELS, Build, Cc, Spec};
 use crate::built;
 use crate::cc::{Compiler, Units};
-use crate::compile::{compile, compile_filter};
+use crate::compile::{compile, compile_filter, traced};
 use crate::generate;
 use crate::signals::Hold;
 use crate::source;
@@ -25,7 +25,8 @@ use crate::term::{self, Failure};
 pub struct Recipe<'a> {
     pub spec: &'a Spec,
     pub more: &'a [PathBuf],
-    pub trace: bool,
+    /// Those that the command selects.
+    pub features: Features,
     pub cc: &'a Cc,
 }
 
@@ -83,7 +84,7 @@ fn build_one(
     let recipe = Recipe {
         spec: &spec,
         more: &args.more,
-        trace: args.trace,
+        features: traced(args.trace),
         cc: &args.cc,
     };
     let prepared = recipe.prepare(&mut BTreeSet::new())?;
@@ -103,7 +104,7 @@ fn build_filter(args: &Build, filter: Filter) -> Result<(), Failure> {
     let recipe = Recipe {
         spec: &spec,
         more: &[],
-        trace: false,
+        features: Features::default(),
         cc: &args.cc,
     };
     let compiler = Compiler::new(&args.cc)?;
@@ -159,7 +160,7 @@ impl Recipe<'_> {
             }
         }
         let compiler = Compiler::new(self.cc)?;
-        let compiled = compile(self.spec, self.more, self.trace, inputs)?;
+        let compiled = compile(self.spec, self.more, self.features, inputs)?;
         Ok(self.prepared(&compiled, compiler))
     }
 

@@ -10,7 +10,7 @@ use nest_diag::{Allows, Diagnostic, SourceMap, render_text};
 use nest_emit::filter::Filter;
 use nest_machine::first::first;
 use nest_machine::kept::kept;
-use nest_machine::{Machine, Overrides};
+use nest_machine::{Feature, Features, Machine, Overrides};
 use nest_pattern::Dfa;
 
 use crate::args::Spec;
@@ -54,15 +54,20 @@ impl Outcome {
     }
 }
 
-/// Compiles; findings go to standard error. `more`: C files that belong to the server. `inputs`
-/// gets every file that was read or asked for.
+/// The features that `--trace` selects.
+pub fn traced(trace: bool) -> Features {
+    trace.then_some(Feature::Trace).into_iter().collect()
+}
+
+/// Compiles; findings go to standard error. `more`: C files that belong to the server. `features`:
+/// those that the command selects. `inputs` gets every file that was read or asked for.
 pub fn compile(
     spec: &Spec,
     more: &[PathBuf],
-    trace: bool,
+    features: Features,
     inputs: &mut BTreeSet<PathBuf>,
 ) -> Result<Machine, Failure> {
-    let outcome = outcome(spec, more, trace, inputs);
+    let outcome = outcome(spec, more, features, inputs);
     if !outcome.diagnostics.is_empty() {
         say(&spec.file, &outcome);
     }
@@ -76,7 +81,7 @@ pub fn compile_filter(file: &Path, filter: Filter) -> Result<(Machine, Dfa), Fai
         file: file.to_owned(),
         model: None,
     };
-    let mut outcome = outcome(&spec, &[], false, &mut BTreeSet::new());
+    let mut outcome = outcome(&spec, &[], Features::default(), &mut BTreeSet::new());
     let found = outcome.machine.take().and_then(|machine| {
         let kept = match filter {
             Filter::Persist => kept(&machine),
@@ -102,7 +107,7 @@ fn say(file: &Path, outcome: &Outcome) {
 
 /// Compiles and checks; for each finding, what a client does to see it.
 pub fn checked(spec: &Spec) -> (Outcome, Vec<Option<Witness>>) {
-    let mut outcome = outcome(spec, &[], false, &mut BTreeSet::new());
+    let mut outcome = outcome(spec, &[], Features::default(), &mut BTreeSet::new());
     let witnesses = outcome.check();
     (outcome, witnesses)
 }
@@ -126,15 +131,24 @@ pub fn inspect(spec: &Spec) -> Result<(SourceMap, Machine, Vec<Finding>), Failur
 
 /// The same for a specification that was compiled before, in another model: its warnings have been
 /// printed.
-pub fn compile_again(spec: &Spec, more: &[PathBuf]) -> Result<Machine, Failure> {
-    let outcome = outcome(spec, more, true, &mut BTreeSet::new());
+pub fn compile_again(
+    spec: &Spec,
+    more: &[PathBuf],
+    features: Features,
+) -> Result<Machine, Failure> {
+    let outcome = outcome(spec, more, features, &mut BTreeSet::new());
     match outcome.machine {
         Some(machine) => Ok(machine),
-        None => compile(spec, more, true, &mut BTreeSet::new()),
+        None => compile(spec, more, features, &mut BTreeSet::new()),
     }
 }
 
-fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<PathBuf>) -> Outcome {
+fn outcome(
+    spec: &Spec,
+    more: &[PathBuf],
+    features: Features,
+    inputs: &mut BTreeSet<PathBuf>,
+) -> Outcome {
     if !source::is_stdin(&spec.file) {
         inputs.insert(spec.file.clone());
     }
@@ -158,7 +172,7 @@ fn outcome(spec: &Spec, more: &[PathBuf], trace: bool, inputs: &mut BTreeSet<Pat
     let _progress = Progress::start(format!("checking {}", source.name));
     let overrides = Overrides {
         model: spec.model.clone(),
-        trace,
+        features,
         // The C compiler reports files that cannot be read.
         beside: more
             .iter()

@@ -8,6 +8,7 @@ use std::process::Command;
 use crate::args::Run;
 use crate::build::{Prepared, Recipe};
 use crate::cache::{Cache, Key};
+use crate::compile::traced;
 use crate::term::Failure;
 
 /// The server as a command that is not started yet.
@@ -25,7 +26,7 @@ pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Fai
     let recipe = Recipe {
         spec: &args.spec,
         more: &args.more,
-        trace: args.trace,
+        features: traced(args.trace),
         cc: &args.cc,
     };
     let prepared = recipe.prepare(inputs)?;

@@ -15,6 +15,7 @@ use nest_machine::reach::Step;
 
 use crate::args::{Cc, Spec};
 use crate::build::Recipe;
+use crate::compile::traced;
 use crate::source;
 use crate::term::{self, FAINT, Failure};
 use crate::trace::Printer;
@@ -33,7 +34,7 @@ pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure
     let recipe = Recipe {
         spec: &spec,
         more: &[],
-        trace: true,
+        features: traced(true),
         cc: &Cc::default(),
     };
     let folder = tempfile::Builder::new()

@@ -3,6 +3,7 @@
 //!
 //! This file builds the servers and counts results; `runner` runs the conversations.
 
+mod branches;
 mod explore;
 mod generate;
 mod pages;
@@ -17,8 +18,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use nest_check::Coverage;
-use nest_machine::Feature;
 use nest_machine::reach::Reach;
+use nest_machine::{Feature, Features};
 
 use crate::args::{Cc, Sanitize, Spec, Test};
 use crate::build::Recipe;
@@ -51,7 +52,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         model: None,
     };
     let hold = Hold::new()?;
-    let machine = compile(&spec, &more, true, &mut BTreeSet::new())?;
+    let machine = compile(&spec, &more, selected(), &mut BTreeSet::new())?;
     let mut pages = pages::of(&args.file, &named, args.generate)?;
     if let Some(place) = &place {
         pages.retain(|page| !generate::is_remade(place, page));
@@ -76,6 +77,9 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
             "the C compiler cannot link with -fsanitize={name}: tested without"
         ));
     }
+    let reach = Reach::of(&machine);
+    let mut coverage = Coverage::new(&machine, &reach);
+    let marks = branches::file(&runner.folder(), coverage.branch_count())?;
     let mut report = Report::new(args.format, &args.file, &pages);
     let requested = Request {
         nest: std::env::current_exe().map_err(|e| Failure::io("nest cannot find itself", &e))?,
@@ -87,6 +91,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
         quick: args.quick,
         timeout: args.timeout.as_secs_f64(),
         keep: args.keep,
+        branches: marks,
         write: args.write,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
@@ -95,10 +100,11 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
     } else {
         runner.run(&requested, &mut |page| report.page(page))?
     };
-    let reach = Reach::of(&machine);
-    let mut coverage = Coverage::new(&machine, &reach);
     for trace in report.heard() {
         coverage.hear(&trace);
+    }
+    if let Some(marks) = &requested.branches {
+        coverage.mark(&branches::read(marks)?);
     }
     if !requested.pages.is_empty() {
         report.close(&machine, &reach, &coverage, kept.as_deref());
@@ -116,6 +122,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
             script: Script {
                 server: requested.servers[SCRIPT].clone(),
                 timeout: args.timeout,
+                branches: None,
             },
         };
         let acts = report.acts(&machine);
@@ -162,6 +169,11 @@ fn models(named: &[String], inetd: bool) -> Result<Vec<String>, Failure> {
     Ok(std::iter::once(SCRIPT.to_owned()).chain(others).collect())
 }
 
+/// The features that tested servers have besides their own.
+fn selected() -> Features {
+    [Feature::Trace, Feature::Branches].into_iter().collect()
+}
+
 /// A server of each model, from the cache if possible, and the sanitizers that are not available.
 fn build(
     args: &Test,
@@ -197,10 +209,10 @@ fn build(
         let recipe = Recipe {
             spec: &spec,
             more,
-            trace: true,
+            features: selected(),
             cc: &cc,
         };
-        let machine = compile_again(&spec, more)?;
+        let machine = compile_again(&spec, more, recipe.features)?;
         let prepared = recipe.prepared(&machine, compiler);
         let server = cached(&recipe, &prepared, &mut BTreeSet::new())?;
         servers.insert(model.clone(), server);

@@ -3,8 +3,10 @@
 
 use crate::names;
 use crate::places::Places;
-use crate::replace::{Context, Text, replace, replace_and_name};
+use crate::replace::{Context, Text, replace, replace_and_count, replace_and_name};
 use crate::writer::Writer;
+use nest_c::Owner;
+use nest_c::branches::{Branches, Point};
 use nest_machine::matching::Matching;
 use nest_machine::{Action, Code, Feature, Group, Machine, Variable};
 use nest_pattern::Cuts;
@@ -163,37 +165,59 @@ fn parameters(m: &Machine) -> String {
     format!("nest_session *nest_self, {record}const struct nest_message *nest_m")
 }
 
-/// `cuts`: the boundaries of the rule's elements.
-fn function(m: &Machine, w: &mut Writer, name: &str, action: &Action, cuts: Option<&Cuts>) {
+/// The function of an action. `cuts`: the boundaries of the rule's elements. `points`: where branches
+/// are counted.
+fn function(
+    m: &Machine,
+    w: &mut Writer,
+    name: &str,
+    action: &Action,
+    cuts: Option<&Cuts>,
+    points: &[Point],
+) {
     w.line(&format!("\nstatic void {name}({}) {{", parameters(m)));
     w.line("    (void)nest_self;");
     w.line("    (void)nest_m;");
     if !m.locals.variables.is_empty() {
         w.line("    (void)nest_v;");
     }
-    w.user(
-        &action.code,
-        &replace(m, &action.code.text, &action.uses, Context::Evaluated(cuts)),
-    );
+    let (text, context) = (&action.code.text, Context::Evaluated(cuts));
+    let text = replace_and_count(m, text, &action.uses, context, points);
+    w.user(&action.code, &text);
     w.line("}");
 }
 
 fn functions(m: &Machine, matching: &Matching, w: &mut Writer) -> Vec<String> {
     w.begin("actions");
+    let mut branches = Branches::default();
+    if m.features.contains(Feature::Branches) {
+        branches = Branches::of(&m.source());
+        w.line("int nest__branch(unsigned number); /* runtime/service/branches; returns 1 */");
+        w.line("#pragma GCC diagnostic push");
+        w.line("#pragma GCC diagnostic ignored \"-Wimplicit-fallthrough\" /* of these calls */");
+    }
+    let points = |owner| branches.points(owner);
     if let Some(action) = &m.start {
-        function(m, w, &names::special(m, "START"), action, None);
+        let name = names::special(m, "START");
+        function(m, w, &name, action, None, points(Owner::Start));
     }
     let mut all = Vec::new();
     for (i, rule) in m.rules.iter().enumerate() {
         let name = names::rule(m, i);
-        function(m, w, &name, &rule.action, matching.cuts[i].as_ref());
+        let cuts = matching.cuts[i].as_ref();
+        function(m, w, &name, &rule.action, cuts, points(Owner::Rule(i)));
         all.push(name);
     }
     for (i, timer) in m.timers.iter().enumerate() {
-        function(m, w, &names::timer(m, i), &timer.action, None);
+        let name = names::timer(m, i);
+        function(m, w, &name, &timer.action, None, points(Owner::Timer(i)));
     }
     if let Some(action) = &m.end {
-        function(m, w, &names::special(m, "END"), action, None);
+        let name = names::special(m, "END");
+        function(m, w, &name, action, None, points(Owner::End));
+    }
+    if m.features.contains(Feature::Branches) {
+        w.line("#pragma GCC diagnostic pop");
     }
     w.end("actions");
     all

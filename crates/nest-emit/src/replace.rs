@@ -1,6 +1,7 @@
 //! Replaces directives and variables in the user's C code: the only mapping from them to C.
 
 use crate::names;
+use nest_c::branches::Point;
 use nest_c::directives::{Directive, Form, PartAs, States};
 use nest_machine::{ArgKind, Args, Machine, Use, What};
 use nest_pattern::{Cut, Cuts};
@@ -66,7 +67,35 @@ pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context<'_>) -> T
     all_edits(m, text, uses, context).apply(text)
 }
 
-/// The same, with `name` instead of the text at `hole`.
+/// The same, with the branches at these points counted.
+pub fn replace_and_count(
+    m: &Machine,
+    text: &str,
+    uses: &[Use],
+    context: Context<'_>,
+    points: &[Point],
+) -> Text {
+    let mut edits = all_edits(m, text, uses, context);
+    for point in points {
+        count(point, &mut edits);
+    }
+    edits.apply(text)
+}
+
+/// Text that changes nothing but that `nest__branch`, which returns 1, is called for what runs.
+fn count(point: &Point, edits: &mut Edits) {
+    match point {
+        Point::Condition { at, number } => {
+            edits.insert(at.start, "(");
+            let other = number + 1;
+            let chosen = format!(") ? nest__branch({number}) : !nest__branch({other})");
+            edits.insert(at.end, &chosen);
+        }
+        Point::Label { at, number } => edits.insert(*at, &format!(" nest__branch({number});")),
+    }
+}
+
+/// The same as [`replace`], with `name` instead of the text at `hole`.
 pub fn replace_and_name(
     m: &Machine,
     text: &str,

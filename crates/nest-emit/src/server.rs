@@ -5,7 +5,7 @@ use crate::mark::note;
 use crate::writer::{Writer, string};
 use crate::{automata, explain, tables};
 use nest_machine::matching::Matching;
-use nest_machine::options::{LONGEST, Value};
+use nest_machine::options::{LOGS, LONGEST, OptionInfo, Value};
 use nest_machine::{Cond, Feature, Framing, Machine, ModelKind, RunOption};
 use nest_runtime::{Server, Unit};
 
@@ -45,6 +45,8 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__FALLBACK {fallback}"));
     let requests = u8::from(m.features.contains(Feature::Requests));
     w.line(&format!("#define NEST__LOG_REQUESTS {requests}"));
+    let marks = u8::from(m.features.contains(Feature::Marks));
+    w.line(&format!("#define NEST__LOG_MARKS {marks}"));
     let backtracking = m.rules.iter().filter(|r| r.backtracking.is_some()).count();
     w.line(&format!("#define NEST__BACKTRACKING {backtracking}"));
     w.end("sizes");
@@ -109,7 +111,7 @@ fn active(matching: &Matching, w: &mut Writer) {
 /// `nest__spec_standalone`: the active ones of the rules that are matched apart.
 fn standalone(matching: &Matching, w: &mut Writer) {
     w.line(
-        "\nunsigned nest__spec_standalone(const struct nest__active *active, uint16_t rules[NEST__RULES]) {",
+        "\nunsigned nest__spec_standalone(const struct nest__active *active, uint16_t *rules) {",
     );
     w.line("    unsigned n = 0;");
     w.line("    (void)active, (void)rules;");
@@ -224,6 +226,8 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
         Value::Address => ("NEST__ADDRESSES", 0, 1),
         Value::Addresses => ("NEST__ADDRESSES", 0, 16),
         Value::Duration => ("NEST__DURATION", 1, LONGEST),
+        Value::Word(_) => ("NEST__WORD", 0, built(m, info)),
+        Value::Log => ("NEST__LOG", 0, 0),
         _ => ("NEST__TEXT", 0, 0),
     };
     let addresses = matches!(info.value, Value::Address | Value::Addresses);
@@ -233,12 +237,31 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
         string(&option.initial)
     };
     format!(
-        "    {{{}, {kind}, &nest__config.{}, {least}, {most}, {initial},\n     {}, {}}},\n",
+        "    {{{}, {kind}, &nest__config.{}, {least}, {most}, {initial},\n     {}, {}, {}}},\n",
         string(info.name),
         field(info.name),
         string(info.doc),
-        info.reload
+        info.reload,
+        match info.value {
+            Value::Word(words) => string(words.join("|")),
+            Value::Log => string(LOGS.join("|")),
+            _ => "NULL".to_string(),
+        }
     )
+}
+
+/// The number of the last of an option's words that this server is built for. Those before it cost
+/// less.
+fn built(m: &Machine, info: &OptionInfo) -> u32 {
+    let Value::Word(words) = info.value else {
+        return 0;
+    };
+    let has = |word: &str| {
+        let mut selected = info.selects.iter().filter(|(name, _)| *name == word);
+        selected.all(|(_, feature)| m.features.contains(*feature))
+    };
+    let last = words.iter().rposition(|word| has(word)).unwrap_or(0);
+    u32::try_from(last).expect("an option has few words")
 }
 
 /// `maxClients` as `max_clients`.
@@ -262,8 +285,8 @@ mod tests {
     /// The members of `struct nest__config`, by name: their types.
     fn members() -> BTreeMap<String, String> {
         let mut files = nest_runtime::parts().flat_map(|part| part.files);
-        let seam = files.find(|file| file.path == "seam.h").unwrap();
-        let (_, rest) = seam.text.split_once("struct nest__config {").unwrap();
+        let settings = files.find(|file| file.path == "settings.h").unwrap();
+        let (_, rest) = settings.text.split_once("struct nest__config {").unwrap();
         let (body, _) = rest.split_once("\n};").unwrap();
         let mut code = String::new();
         for part in body.split("/*") {
@@ -290,8 +313,10 @@ mod tests {
             .filter(|option| option.run && option.value != Value::Later)
             .map(|option| {
                 let kind = match (option.value, option.reload) {
-                    (Value::Text | Value::Address | Value::Addresses, false) => "const char*",
-                    (Value::Text | Value::Address | Value::Addresses, true) => {
+                    (Value::Text | Value::Log | Value::Address | Value::Addresses, false) => {
+                        "const char*"
+                    }
+                    (Value::Text | Value::Log | Value::Address | Value::Addresses, true) => {
                         "const char *_Atomic"
                     }
                     (_, false) => "uint32_t",
@@ -300,6 +325,6 @@ mod tests {
                 (field(option.name), kind.to_string())
             })
             .collect();
-        assert_eq!(members(), expected, "struct nest__config in seam.h");
+        assert_eq!(members(), expected, "struct nest__config in settings.h");
     }
 }

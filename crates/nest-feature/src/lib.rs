@@ -37,14 +37,20 @@ macro_rules! features {
 features! {
     /// Every step of a conversation is written to the trace (`--trace`).
     Trace "trace" [];
+    /// The branches of actions that run are marked in a file. Only `nest test` selects it.
+    Branches "branches" [];
     /// Addresses of clients are kept (`$peer()`).
     Peer "peer" [];
     /// Connections have idle limits of their own (`$timeout`).
     Timeout "timeout" [];
-    /// Each connection that ends is logged.
-    Log "log" [];
-    /// Each message is logged, too.
+    /// Lines about clients may be logged, and go where the configuration says.
+    Log "log" [Tasks];
+    /// Each message may be logged, too.
     Requests "requests" [Log];
+    /// Lines of messages have fields of the specification's choice (`$logField`).
+    Fields "fields" [Requests];
+    /// The specification says which messages have a line (`$logRequest`).
+    Marks "marks" [Fields];
     /// Threads or later steps do what would make a loop wait.
     Helpers "helpers" [];
     /// Files beneath fileRoot.

@@ -48,7 +48,7 @@ pub fn resolve(
         })
         .collect();
     let model = overrides.model.as_deref().and_then(ModelKind::from_name);
-    let settings = options::settle(&decls, model, &name, out);
+    let mut settings = options::settle(&decls, model, &name, out);
     let mut parser = scope::parser();
     let (mut locals, variables) = csections::locals(sources, &spec.locals, &mut parser, out);
     for text in &spec.locals {
@@ -127,9 +127,9 @@ pub fn resolve(
         .collect();
     let mut features = used_features(&all, &c);
     features.extend(settings.features.iter());
-    if overrides.trace {
-        features.insert(Feature::Trace);
-    }
+    features.extend(overrides.features.iter());
+    let run = &mut settings.run;
+    run.retain(|option| option.info.needs().is_none_or(|f| features.contains(f)));
     assignments(sources, spec, cx.out);
     let Conditions {
         used: mut used_macros,

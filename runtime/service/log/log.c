@@ -1,110 +1,35 @@
-/* log.c: writes a line to stderr for each connection that ends:
+/* log.c: counts what lines about a client say, and has them written in time.
  *
- *   2020-02-29T14:38:26.123Z info 17 end eof peer=192.0.2.1:4711 messages=2 in=31 out=78 ms=1204
- *   2020-02-29T14:38:26.120Z info 17 message greet in=12 out=40
- *
- * and with NEST__LOG_REQUESTS a line like the second one when the action of a message or of a
- * TIMEOUT rule has ended. `in` is the number of bytes that rules and directives consumed, `out` the
- * number in replies. Lines contain no bytes from clients. A line is one write. If the reader is too
- * slow, lines are dropped and counted, and the server does not wait. State: declared below. Must
- * not know which model runs it. */
+ * Called at join points. State: declared below. Must not know formats, where lines go, nor which
+ * model runs it. */
 #include "log.h"
 #include "../../platform/platform.h"
+#include "../fields/fields.h"
+#include "record.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { LOGGING_PEER = 64, LOGGING_LINE = 1024 };
+enum { LOGGING_PEER = 64 };
 
 struct logging_entry {
-    uint64_t in, out, since;
-    uint64_t before;  /* value of `in` before the message */
-    uint64_t replied; /* value of `out` before the message */
-    const char *name; /* of the rule whose action runs; NULL: none */
+    uint64_t in, out, since;  /* bytes that rules and directives consumed; in replies; us */
+    uint64_t before, replied; /* `in` and `out` when the request began, */
+    uint64_t began;           /* and the time, us; 0: none has begun since the last line */
+    const char *name;         /* of the rule whose action runs; NULL: none */
     uint32_t messages;
-    char peer[LOGGING_PEER];
+    char peer[LOGGING_PEER]; /* "": not asked yet */
 };
 
 /* scope: process; a slab with one entry per slot, allocated at first use. */
 static _Atomic(void *) logging_slab;
-/* scope: server; dropped lines, not reported yet. NULL: no shared memory, so not counted. */
-static _Atomic uint64_t *logging_dropped;
-/* Stderr, opened a second time, so that it can be nonblocking for the log only; -1: impossible. */
-/* scope: process, set before workers are made. */
-static int logging_fd = -1;
-/* scope: process, set before workers are made; stderr is a socket. */
-static bool logging_socket;
 
 int nest__log_prepare(void) {
-    struct stat file;
-    void *shared = mmap(NULL, sizeof *logging_dropped, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    logging_dropped = shared == MAP_FAILED ? NULL : shared;
-    if (fstat(STDERR_FILENO, &file) == -1) {
-        return 0;
-    }
-    logging_socket = S_ISSOCK(file.st_mode);
-    if (S_ISFIFO(file.st_mode)) { /* another process may fill the pipe after poll */
-        logging_fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_APPEND | O_CLOEXEC);
+    nest__sink_direct_prepare();
+    if (nest__config.logging == NEST__LOG_CONNECTIONS &&
+        (nest__config.log_format == NEST__LOG_COMMON ||
+         nest__config.log_format == NEST__LOG_COMBINED)) {
+        nest__say("nothing is logged about clients: logFormat common and combined have lines for "
+                  "requests, but logging is connections");
     }
     return 0;
-}
-
-static bool logging_put(const char *bytes, size_t n) {
-    int saved = errno;
-    ssize_t put;
-    if (nest__syslogs() || (logging_fd == -1 && !logging_socket)) {
-        return nest__tell(STDERR_FILENO, bytes, n);
-    }
-    if (logging_socket) {
-        put = send(STDERR_FILENO, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-    } else {
-        put = write(logging_fd, bytes, n);
-    }
-    bool done =
-        put != -1 || (errno != EAGAIN && errno != ENOBUFS); /* a broken stderr is not slow */
-    errno = saved;
-    return done;
-}
-
-static void logging_begin(struct nest__line *line, char text[LOGGING_LINE], const char *level) {
-    *line = (struct nest__line){text, 0, LOGGING_LINE - 1};
-    nest__line_time(line);
-    nest__line_char(line, ' ');
-    nest__line_add(line, level);
-    nest__line_char(line, ' ');
-}
-
-static void logging_end(struct nest__line *line) {
-    line->p[line->n] = '\n';
-    uint64_t dropped = logging_dropped != NULL ? atomic_exchange(logging_dropped, 0) : 0;
-    if (dropped > 0) {
-        char text[LOGGING_LINE];
-        struct nest__line told;
-        logging_begin(&told, text, "warn");
-        nest__line_number(&told, dropped);
-        nest__line_add(&told, dropped == 1 ? " line was" : " lines were");
-        nest__line_add(&told, " dropped: the reader of the log was too slow\n");
-        if (logging_put(told.p, told.n)) {
-            dropped = 0;
-        }
-    }
-    if (dropped > 0 ||
-        !logging_put(line->p, line->n + 1)) { /* keep the order: drop later lines, too */
-        if (logging_dropped != NULL) {
-            atomic_fetch_add(logging_dropped, dropped + 1);
-        }
-    }
-}
-
-static void logging_pair(struct nest__line *line, const char *name, uint64_t number) {
-    nest__line_add(line, name);
-    nest__line_number(line, number);
 }
 
 /* NULL: no memory for the slab. */
@@ -113,14 +38,25 @@ static struct logging_entry *logging_entry(const nest_session *s) {
     return slab == NULL ? NULL : &slab[s->self.slot];
 }
 
+static bool logging_connections(void) {
+    return nest__config.logging >= NEST__LOG_CONNECTIONS;
+}
+
+static bool logging_requests(void) {
+    return NEST__LOG_REQUESTS && nest__config.logging >= NEST__LOG_REQUESTS_TOO;
+}
+
 void nest__log_open(nest_session *s) {
     struct logging_entry *entry = logging_entry(s);
     if (entry != NULL) {
-        entry->in = entry->out = 0;
+        entry->in = entry->out = entry->before = entry->replied = entry->began = 0;
         entry->messages = 0;
         entry->name = NULL;
-        entry->since = nest__clock_ms();
-        nest__peer_text(&s->c0, entry->peer, sizeof entry->peer);
+        entry->since = nest__clock_us();
+        entry->peer[0] = '\0';
+        if (logging_connections()) {
+            nest__peer_text(&s->c0, entry->peer, sizeof entry->peer);
+        }
     }
 }
 
@@ -128,8 +64,11 @@ static void logging_message(nest_session *s, const char *name, size_t n) {
     struct logging_entry *entry = logging_entry(s);
     if (entry != NULL) {
         entry->name = name;
-        entry->before = entry->in;
-        entry->replied = entry->out;
+        if (entry->began == 0) {
+            entry->began = logging_requests() ? nest__clock_us() : 0;
+            entry->before = entry->in;
+            entry->replied = entry->out;
+        }
         entry->in += n;
     }
 }
@@ -160,44 +99,65 @@ void nest__log_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
     nest__log_reply(s, NULL, (size_t)n);
 }
 
+static void logging_write(const nest_session *s, struct logging_entry *entry,
+                          struct nest__record *record) {
+    char text[NEST__SINK_RECORD];
+    if (entry->peer[0] == '\0') {
+        nest__peer_text(&s->c0, entry->peer, sizeof entry->peer);
+    }
+    record->session = s;
+    record->peer = entry->peer;
+    size_t n = nest__record_format(record, text);
+    if (n > 0) {
+        nest__sink_put(text, n);
+    }
+}
+
+/* Where the specification marks requests, an action of START, END or a TIMEOUT rule may end one. */
+static bool logging_is_request(const nest_session *s, const struct logging_entry *entry) {
+    return NEST__LOG_MARKS ? nest__fields_request(s) : entry->name != NULL;
+}
+
 void nest__log_acted(nest_session *s, uint64_t taken) {
     struct logging_entry *entry = logging_entry(s);
     if (entry == NULL) {
         return;
     }
     entry->in += taken;
-    if (NEST__LOG_REQUESTS && entry->name != NULL) {
-        char text[LOGGING_LINE];
-        struct nest__line line;
-        logging_begin(&line, text, "info");
-        nest__line_number(&line, nest_id(s));
-        nest__line_add(&line, " message ");
-        nest__line_add(&line, entry->name);
-        logging_pair(&line, " in=", entry->in - entry->before);
-        logging_pair(&line, " out=", entry->out - entry->replied);
-        logging_end(&line);
+    if (logging_is_request(s, entry)) {
+        if (logging_requests()) {
+            uint64_t now = nest__clock_us();
+            struct nest__record record = {
+                .rule = entry->name != NULL ? entry->name : "-",
+                .in = entry->in - entry->before,
+                .out = entry->out - entry->replied,
+                .us = entry->began == 0 ? 0 : now - entry->began,
+            };
+            logging_write(s, entry, &record);
+        }
+        nest__fields_clear(s);
+        entry->began = 0;
+        entry->before = entry->in; /* an action of END has no message */
+        entry->replied = entry->out;
+    } else if (!NEST__LOG_MARKS) {
+        entry->began = 0;
     }
     entry->name = NULL;
 }
 
 void nest__log_end(nest_session *s) {
-    const struct logging_entry *entry = logging_entry(s);
-    char text[LOGGING_LINE];
-    struct nest__line line;
-    if (entry == NULL) {
+    struct logging_entry *entry = logging_entry(s);
+    if (entry == NULL || !logging_connections()) {
         return;
     }
-    logging_begin(&line, text, "info");
-    nest__line_number(&line, nest_id(s));
-    nest__line_add(&line, " end ");
-    nest__line_add(&line, nest__reason_word((enum nest_reason)s->reason));
-    nest__line_add(&line, " peer=");
-    nest__line_add(&line, entry->peer);
-    logging_pair(&line, " messages=", entry->messages);
-    logging_pair(&line, " in=", entry->in);
-    logging_pair(&line, " out=", entry->out);
-    logging_pair(&line, " ms=", nest__clock_ms() - entry->since);
-    logging_end(&line);
+    struct nest__record record = {
+        .reason = nest__reason_word((enum nest_reason)s->reason),
+        .messages = entry->messages,
+        .in = entry->in,
+        .out = entry->out,
+        .us = nest__clock_us() - entry->since,
+    };
+    logging_write(s, entry, &record);
 }
 
 struct nest__need nest__log_need(void) {

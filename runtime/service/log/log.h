@@ -1,5 +1,7 @@
-/* log.h: option logging: a line when a connection ends; with `requests` one for each message, too.
- */
+/* log.h: option logging: a line when a connection ends; with `requests` one for each request, too.
+ *
+ * A request is a message, or, in a specification with $logRequest, what comes until an action calls
+ * it. */
 #ifndef NEST_SERVICE_LOG_H
 #define NEST_SERVICE_LOG_H
 

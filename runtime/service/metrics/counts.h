@@ -52,7 +52,8 @@ static inline uint64_t nest__metrics_ended(const struct nest__metrics_counts *co
 /* Of a worker, behind its report. */
 struct nest__metrics_worker {
     uint64_t guard; /* NEST__METRICS_GUARD: a worker has begun, and nothing has written over it */
-    _Atomic uint32_t most; /* threads beyond this number have counted nothing */
+    _Atomic uint32_t most;         /* threads beyond this number have counted nothing */
+    _Atomic uint32_t helper_queue; /* jobs of a loop that wait for a helper thread */
     struct nest__metrics_counts threads[];
 };
 #define NEST__METRICS_GUARD UINT64_C(0x51b7c9e38d02f46a)
@@ -79,6 +80,11 @@ struct nest__metrics_state nest__metrics_told(void);
 void nest__metrics_fold(uint32_t worker); /* adds the counts of a worker that has ended */
 /* All workers, those that have ended and those that live. The caller owns *sum. */
 void nest__metrics_read(struct nest__metrics_counts *sum);
+
+uint64_t nest__metrics_helper_queues(void); /* of all workers that live */
+
+/* -- helpers.c */
+void nest__metrics_count_helpers(struct nest__metrics_worker *); /* in a worker */
 
 /* -- queues.c */
 struct nest__metrics_queue { /* of a listening socket */

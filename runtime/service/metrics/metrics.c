@@ -52,6 +52,7 @@ int nest__metrics_serve(void) {
     nest__metrics_sums_seal();
     if (own != NULL) { /* a worker: nobody reaches its descriptors */
         nest__metrics_count_into(own);
+        nest__metrics_count_helpers(own);
         nest__metrics_queues_close();
         if (metrics_listener.fd != -1) {
             close(metrics_listener.fd);

@@ -113,6 +113,15 @@ void nest__metrics_fold(uint32_t worker) {
     atomic_fetch_add(&sums->turn, 1);
 }
 
+uint64_t nest__metrics_helper_queues(void) {
+    uint64_t all = 0;
+    for (uint32_t worker = 0; worker < atomic_load(&sums->seen); worker++) {
+        const struct nest__metrics_worker *counted = sums_worker(worker);
+        all += counted->guard == NEST__METRICS_GUARD ? atomic_load(&counted->helper_queue) : 0;
+    }
+    return all;
+}
+
 /* Connections that were lost with their thread, while their worker lives. */
 static void sums_lost(uint32_t worker, struct nest__metrics_counts *sum) {
     uint64_t lost = nest__report_read(worker).lost;

@@ -257,6 +257,8 @@ void nest__metrics_expose(struct nest__metrics_text *text, enum nest__metrics_fo
     COUNT("nest_replies", "Items that actions replied.", NULL, atomic_load(&counts.replies));
     COUNT("nest_waits", "Waits of actions.", NULL, waits);
     GAUGE("nest_waiting", "Actions that wait.", waits > resumed ? waits - resumed : 0);
+    GAUGE("nest_helper_queue", "Files and blocks that wait for a helper thread.",
+          nest__metrics_helper_queues());
 #undef COUNT
 #undef GAUGE
     text_rules(text, format, &counts);

@@ -43,7 +43,7 @@ bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *acti
     return alive;
 }
 
-unsigned nest__spec_standalone(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
+unsigned nest__spec_standalone(const struct nest__active *active, uint16_t *rules) {
     unsigned n = 0;
     for (uint16_t rule = 0; rule < NEST__RULES; rule++) {
         if ((active->bits[0] >> (rule == 8) & 1) != 0) {
@@ -81,33 +81,36 @@ int nest__spec_timer(uint64_t states, unsigned last) {
 
 const struct nest__option nest__options[] = {
     {"maxClients", NEST__NUMBER, &nest__config.max_clients, 1, 1000000, "1000", "clients at once",
-     false},
+     false, NULL},
     {"inputBuffer", NEST__SIZE, &nest__config.input_buffer, 16, 1u << 30, "8K", "longest message",
-     false},
+     false, NULL},
     {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 1, 1u << 30, "64K", "queued output",
-     true},
+     true, NULL},
     {"keepLimit", NEST__SIZE, &nest__config.keep_limit, 0, 1u << 30, "64K", "$keep of a client",
-     true},
-    {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port", false},
-    {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name", true},
-    {"minSpare", NEST__NUMBER, &nest__config.min_spare, 1, 32000, "5", "workers that wait", true},
-    {"maxSpare", NEST__NUMBER, &nest__config.max_spare, 1, 32000, "20", "workers that wait", true},
+     true, NULL},
+    {"serverPort", NEST__NUMBER, &nest__config.server_port, 0, 65535, "8080", "TCP port", false,
+     NULL},
+    {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "sample", "its name", true, NULL},
+    {"minSpare", NEST__NUMBER, &nest__config.min_spare, 1, 32000, "5", "workers that wait", true,
+     NULL},
+    {"maxSpare", NEST__NUMBER, &nest__config.max_spare, 1, 32000, "20", "workers that wait", true,
+     NULL},
     {"dispatchers", NEST__COUNT, &nest__config.dispatchers, 1, NEST__DISPATCHERS_MOST, "1", "loops",
-     true},
-    {"user", NEST__TEXT, &nest__config.user, 0, 0, "", "who serves", false},
-    {"chroot", NEST__TEXT, &nest__config.chroot, 0, 0, "", "their root directory", false},
-    {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 16, NULL, "where it listens", false},
+     true, NULL},
+    {"user", NEST__TEXT, &nest__config.user, 0, 0, "", "who serves", false, NULL},
+    {"chroot", NEST__TEXT, &nest__config.chroot, 0, 0, "", "their root directory", false, NULL},
+    {"listen", NEST__ADDRESSES, &nest__config.listen, 0, 16, NULL, "where it listens", false, NULL},
     {"readTimeout", NEST__DURATION, &nest__config.read_timeout, 1, NEST__LONGEST, "30s",
-     "for a message", true},
+     "for a message", true, NULL},
     {"writeTimeout", NEST__DURATION, &nest__config.write_timeout, 1, NEST__LONGEST, "30s",
-     "for output", true},
+     "for output", true, NULL},
     {"minimumRate", NEST__SIZE, &nest__config.minimum_rate, 0, 1u << 30, "0", "bytes a second",
-     true},
+     true, NULL},
     {"idleTimeout", NEST__DURATION, &nest__config.idle_timeout, 1, NEST__LONGEST, "5m",
-     "between messages", true},
+     "between messages", true, NULL},
     {"lingerTimeout", NEST__DURATION, &nest__config.linger_timeout, 1, NEST__LONGEST, "2s",
-     "for a client to close", true},
+     "for a client to close", true, NULL},
     {"drainTimeout", NEST__DURATION, &nest__config.drain_timeout, 1, NEST__LONGEST, "5s",
-     "for a stop", true},
+     "for a stop", true, NULL},
 };
 const unsigned nest__option_count = sizeof nest__options / sizeof nest__options[0];

@@ -191,7 +191,7 @@ def main():
     print(f"const struct nest__rule nest__rules[NEST__RULES] = {{{', '.join(rules)}}};")
     masks = [sum(lives[byte] << rule % 64 for rule, lives in enumerate(firsts) if rule // 64 == word)
              for byte in range(256) for word in range((len(RULES) + 63) // 64)]
-    print(f"const uint64_t nest__first[256 * NEST__RULE_WORDS] = {{{', '.join(map(hex, masks))}}};")
+    print(f"const uint64_t nest__first[] = {{{', '.join(map(hex, masks))}}};")
     for name, need in (("RULES", len(RULES)), ("PARTS", most_parts),
                        ("THREAD_WORDS", max(words, 1)), ("NFA_STATES", most_states)):
         print(f'_Static_assert(NEST__{name} >= {need}, "server.c: NEST__{name} is too small");')

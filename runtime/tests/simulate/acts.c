@@ -32,7 +32,7 @@ bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *acti
     return active->bits[0] != 0;
 }
 
-unsigned nest__spec_standalone(const struct nest__active *active, uint16_t rules[NEST__RULES]) {
+unsigned nest__spec_standalone(const struct nest__active *active, uint16_t *rules) {
     unsigned n = active->bits[0] != 0 ? NEST__RULES : 0;
     for (uint16_t rule = 0; rule < n; rule++) {
         rules[rule] = rule;

@@ -301,6 +301,22 @@ pub const DIRECTIVES: &[Directive] = &[
     .in_block()
     .text(&[Role::Other, Role::Format, Role::Other]),
     d(
+        "logField",
+        Form::Call { least: 2, most: 2 },
+        "nest_log_field",
+        "$logField(\"name\", value)",
+        "a field of the next line about this client",
+    )
+    .needs(Feature::Fields),
+    d(
+        "logRequest",
+        Form::Call { least: 0, most: 0 },
+        "nest_log_request",
+        "$logRequest()",
+        "the action ends a request, which is logged",
+    )
+    .needs(Feature::Marks),
+    d(
         "keep",
         Form::Call { least: 1, most: 1 },
         "nest_keep",
@@ -496,6 +512,11 @@ pub const DIRECTIVES: &[Directive] = &[
     d("priority", Form::Later, "", "$priority(n)", ""),
 ];
 
+const LOGS_FIELD: Does = Does {
+    needs: Some(Feature::Fields),
+    ..Does::NOTHING
+};
+
 const REPLIES: Does = Does {
     replies: true,
     waits: Some(Wait::Output),
@@ -517,6 +538,9 @@ const REPLIES_FILE: Does = Does {
 /// its arguments, or to none. They come first when a function is looked up.
 pub const FUNCTIONS: &[Function] = &[
     f(PART.c, Does::NOTHING),
+    f("nest_log_text", LOGS_FIELD),
+    f("nest_log_number", LOGS_FIELD),
+    f("nest_log_bytes", LOGS_FIELD),
     f("nest_reply", REPLIES),
     f("nest_reply_list", REPLIES),
     f("nest_replyf", FORMATS),

@@ -13,6 +13,7 @@ use nest_check::{Act, Coverage};
 use nest_machine::reach::Reach;
 use nest_machine::{Framing, Machine};
 
+use super::branches;
 use super::explore::{Explorer, Target, targets};
 use super::proposal::{Proposal, parting};
 use super::runner::{Request, Runner};
@@ -136,7 +137,28 @@ impl Maker<'_> {
             let heard: Vec<_> = lines.filter_map(Entry::heard).collect();
             coverage.hear(&heard);
         }
+        self.count_branches(coverage, &pages.held, requested.branches.as_deref())?;
         report(coverage, place, &pages, before, &mut explorer);
+        Ok(())
+    }
+
+    /// Counts the branches that conversations run. `marks`: where servers mark them.
+    fn count_branches(
+        &self,
+        coverage: &mut Coverage,
+        held: &[Proposal],
+        marks: Option<&Path>,
+    ) -> Result<(), Failure> {
+        let Some(marks) = marks else { return Ok(()) };
+        let script = Script {
+            branches: Some(marks.to_owned()),
+            ..self.script.clone()
+        };
+        for proposal in held {
+            // It was run before, and took the same course each time.
+            let _ = script.hold(std::slice::from_ref(&proposal.talk))?;
+        }
+        coverage.mark(&branches::read(marks)?);
         Ok(())
     }
 
@@ -214,6 +236,7 @@ impl Maker<'_> {
         let folder = runner.folder();
         let mut requested = requested.clone();
         // Each alone, so that one which fails takes no other with it.
+        requested.branches = None;
         requested.pages.clear();
         for (n, (proposal, _)) in found.iter().enumerate() {
             let page = folder.join(format!("{n}.md"));
@@ -328,6 +351,15 @@ fn report(
         whole.all,
         whole.percent()
     ));
+    let branches = coverage.branches();
+    if branches.all > 0 {
+        text.push_str(&format!(
+            "branches of actions: {} of {}, {}%\n",
+            branches.met,
+            branches.all,
+            branches.percent()
+        ));
+    }
     if !left.is_empty() {
         text.push_str("not reached:\n");
     }

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
+use nest_c::Owner;
+use nest_c::branches::{Branch, Outcome};
 use nest_check::{Act, Coverage, Heard, Share, Talks};
 use nest_machine::Machine;
 use nest_machine::reach::{Reach, Step};
@@ -284,6 +286,11 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
         coverage.transitions(),
         "rules, each in every set in which it can run",
     );
+    row(
+        "branches",
+        Some(coverage.branches()),
+        "of actions: outcomes of conditions, labels of switches",
+    );
     if reach.sets.is_empty() {
         text.push_str("  START's action ends every conversation: there is nothing to cover.\n");
     }
@@ -297,7 +304,10 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
     let mut rows = String::new();
     for (step, (label, line)) in steps.iter().zip(&labels) {
         let share = coverage.of_step(*step);
-        if !few && share.met == share.all {
+        let branches = coverage.branches_of(owner(*step));
+        let branches = branches.filter(|branches| branches.all > 0 && share.met > 0);
+        let partly = branches.is_some_and(|branches| branches.met < branches.all);
+        if !few && share.met == share.all && !partly {
             continue;
         }
         let style = if share.met == 0 {
@@ -310,7 +320,14 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
             (_, false) => "ran".to_owned(),
             (met, true) => format!("in {met} of {} sets", share.all),
         };
-        let _ = writeln!(rows, "  {style}{label:<widest$} {line:>5}  {what}{style:#}");
+        let counted = branches.map_or_else(String::new, |branches| {
+            let partly = if partly { "partly: " } else { "" };
+            format!(", {partly}{} of {} branches", branches.met, branches.all)
+        });
+        let _ = writeln!(
+            rows,
+            "  {style}{label:<widest$} {line:>5}  {what}{counted}{style:#}"
+        );
     }
     if !rows.is_empty() {
         let _ = writeln!(
@@ -333,13 +350,8 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
         let example = example(m, &mut talks, *set, *step);
         let _ = writeln!(text, "    {label} in {}{example}", coverage.name(*set));
     }
-    if missing.len() > SHOWN {
-        let more = missing.len() - SHOWN;
-        let _ = writeln!(
-            text,
-            "    {FAINT}and {more} more; --format json lists all{FAINT:#}"
-        );
-    }
+    text.push_str(&unshown(missing.len()));
+    text.push_str(&branches(m, coverage));
     if coverage.strange() > 0 {
         let _ = writeln!(
             text,
@@ -348,6 +360,58 @@ fn as_text(file: &Path, m: &Machine, reach: &Reach, coverage: &Coverage) -> Stri
         );
     }
     text
+}
+
+fn owner(step: Step) -> Owner {
+    match step {
+        Step::Rule(n) => Owner::Rule(n),
+        Step::Timer(n) => Owner::Timer(n),
+    }
+}
+
+/// A line about those of a list that are not shown.
+fn unshown(all: usize) -> String {
+    match all.saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("    {FAINT}and {more} more; --format json lists all{FAINT:#}\n"),
+    }
+}
+
+/// The branches that did not run, of actions that ran, and the actions whose branches are not counted.
+fn branches(m: &Machine, coverage: &Coverage) -> String {
+    let mut text = String::new();
+    let mut missing = coverage.missing_branches();
+    missing.retain(|branch| coverage.has_run(branch.owner));
+    if !missing.is_empty() {
+        text.push_str("  branches that did not run:\n");
+    }
+    for branch in missing.iter().take(SHOWN) {
+        let mut line = format!("line {}", branch.line);
+        if branch.file != m.file {
+            let _ = write!(line, " of {}", branch.file);
+        }
+        let (owner, what) = (coverage.owner(branch.owner), missed(branch));
+        let _ = writeln!(text, "    {owner}, {line}: {what}");
+    }
+    text.push_str(&unshown(missing.len()));
+    for (owner, why) in coverage.unmeasured() {
+        let owner = coverage.owner(owner);
+        let _ = writeln!(text, "  the branches of {owner} are not counted: {why}");
+    }
+    text
+}
+
+/// What a branch that did not run means.
+fn missed(branch: &Branch) -> String {
+    let statement = |keyword| match keyword {
+        "do" => "do … while",
+        other => other,
+    };
+    match &branch.outcome {
+        Outcome::True(keyword) => format!("the `{}` was never true", statement(keyword)),
+        Outcome::False(keyword) => format!("the `{}` was never false", statement(keyword)),
+        Outcome::Label(label) => format!("the `{label}` never ran"),
+    }
 }
 
 /// The acts of a client that might cover a transition.
@@ -367,7 +431,9 @@ fn as_json(m: &Machine, coverage: &Coverage) -> Value {
         .iter()
         .map(|step| {
             let (label, line) = coverage.label(*step);
-            json!({"rule": label, "line": line, "sets": share(coverage.of_step(*step))})
+            let branches = coverage.branches_of(owner(*step)).map(share);
+            json!({"rule": label, "line": line, "sets": share(coverage.of_step(*step)),
+                   "branches": branches})
         })
         .collect();
     let missing: Vec<Value> = coverage
@@ -378,6 +444,19 @@ fn as_json(m: &Machine, coverage: &Coverage) -> Value {
             json!({"rule": label, "line": line, "in": coverage.name(set)})
         })
         .collect();
+    let branches: Vec<Value> = coverage
+        .missing_branches()
+        .into_iter()
+        .map(|branch| {
+            json!({"rule": coverage.owner(branch.owner), "file": branch.file, "line": branch.line,
+                   "what": missed(branch)})
+        })
+        .collect();
+    let unmeasured: Vec<Value> = coverage
+        .unmeasured()
+        .into_iter()
+        .map(|(owner, why)| json!({"rule": coverage.owner(owner), "why": why}))
+        .collect();
     let unmarked: BTreeSet<&str> = coverage.missing_states().into_iter().collect();
     json!({
         "complete": coverage.is_complete(),
@@ -385,9 +464,12 @@ fn as_json(m: &Machine, coverage: &Coverage) -> Value {
         "states": share(coverage.states()),
         "sets": coverage.sets().map(share),
         "transitions": coverage.transitions().map(share),
+        "branches": share(coverage.branches()),
         "percent": coverage.whole().percent(),
         "each": rules,
         "missing": missing,
+        "missing_branches": branches,
+        "unmeasured": unmeasured,
         "unmarked": unmarked,
     })
 }

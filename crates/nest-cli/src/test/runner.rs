@@ -46,6 +46,8 @@ pub struct Request {
     pub timeout: f64,
     /// Keep the output of the servers.
     pub keep: bool,
+    /// Where the servers mark branches that run.
+    pub branches: Option<PathBuf>,
     /// Add traces to pages that have none.
     pub write: bool,
     /// The number of pages run in parallel.

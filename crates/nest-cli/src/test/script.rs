@@ -67,10 +67,13 @@ pub struct Ran {
 }
 
 /// A built server.
+#[derive(Clone)]
 pub struct Script {
     pub server: PathBuf,
     /// The time limit.
     pub timeout: Duration,
+    /// Where it marks branches that run.
+    pub branches: Option<PathBuf>,
 }
 
 /// The results of several conversations in one server.
@@ -109,6 +112,7 @@ impl Script {
         let mut child = command
             .current_dir(place("root"))
             .env("NEST_TRACE_FD", "2")
+            .envs(self.branches.iter().map(|path| ("NEST_BRANCHES", path)))
             .env("NEST_CLOCK", later.as_secs().to_string())
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("UBSAN_OPTIONS", "halt_on_error=1")

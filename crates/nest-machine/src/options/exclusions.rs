@@ -4,6 +4,9 @@ use super::row::OptionInfo;
 use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::OptionDecl;
 
+const COUNTS: &str = "counts are of a server that runs by itself; remove one of the two";
+const LINES: &str = "such a server logs to standard error or to syslog; remove one of the two";
+
 /// E0604. `seen`: the options that are given.
 pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Diagnostic>) {
     let given = |name: &str| seen.iter().find(|(i, _)| i.name == name).map(|(_, d)| d);
@@ -22,7 +25,12 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
             }
         }
     }
-    for name in ["profiling", "metrics"] {
+    for (name, help) in [
+        ("profiling", COUNTS),
+        ("metrics", COUNTS),
+        ("accessLog", LINES),
+        ("errorLog", LINES),
+    ] {
         let (Some(inetd), Some(other)) = (given("inetd"), given(name)) else {
             continue;
         };
@@ -33,7 +41,7 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
                 format!("`{name}` and `inetd` exclude each other"),
             )
             .label(inetd.name.span, "inetd starts a server for each connection")
-            .help("counts are of a server that runs by itself; remove one of the two"),
+            .help(help),
         );
     }
     let allowed = given("backtracking").is_some_and(|d| d.values[0].text == "yes");

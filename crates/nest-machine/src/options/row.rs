@@ -6,6 +6,9 @@ use nest_feature::Feature;
 /// The longest duration there is: 24h, in ms.
 pub const LONGEST: u32 = 24 * 60 * 60 * 1000;
 
+/// Where log lines go, if not to a file.
+pub const LOGS: [&str; 3] = ["stderr", "syslog", "journal"];
+
 /// What an option's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -34,6 +37,8 @@ pub enum Value {
     },
     /// One word or quoted text.
     Text,
+    /// Where log lines go: [`LOGS`], or a path with a slash.
+    Log,
     /// Milliseconds: a number with ms, s, m or h, or `none`; at most [`LONGEST`].
     Duration,
     /// An address, or none: "".

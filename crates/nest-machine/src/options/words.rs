@@ -1,6 +1,6 @@
 //! The words behind an option's name: whether they are values of its kind, and which.
 
-use super::row::{LONGEST, OptionInfo, Value};
+use super::row::{LOGS, LONGEST, OptionInfo, Value};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_syntax::ast::{Name, OptionDecl};
 
@@ -130,6 +130,19 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                     word.span,
                     format!("`{}` is not a value of {}", word.text, info.name),
                     format!("one of: {}", words.join(", ")),
+                )
+        }
+        Value::Log => {
+            let word = &decl.values[0];
+            LOGS.contains(&word.text.as_str())
+                || word.text.contains('/')
+                || bad(
+                    word.span,
+                    format!("`{}` is not a value of {}", word.text, info.name),
+                    format!(
+                        "one of {}, or a path with a slash, as in ./access.log",
+                        LOGS.join(", ")
+                    ),
                 )
         }
         Value::Addresses => decl.values.iter().all(|w| {

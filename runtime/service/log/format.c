@@ -1,0 +1,339 @@
+/* format.c: writes what a line about a client says, in the format that the configuration names.
+ *
+ * Called by log.c. State: the text of the current second. A line has at most NEST__SINK_RECORD
+ * bytes: fields that do not fit are left out, and the line says so with cut=1. Must not know where
+ * a line goes. */
+#include "../../platform/platform.h"
+#include "../fields/fields.h"
+#include "record.h"
+
+#include <string.h>
+#include <time.h>
+
+enum {
+    FORMAT_END = 16 /* bytes that are kept free for what ends a line */
+};
+
+enum format_style { FORMAT_PLAIN, FORMAT_JSON, FORMAT_JOURNAL };
+
+/* -- values --------------------------------------------------------------------------------------
+ */
+
+static bool format_is_plain(const char *value, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        char c = value[i];
+        if (c <= ' ' || c > '~' || c == '"' || c == '=' || c == '\\') {
+            return false;
+        }
+    }
+    return n > 0;
+}
+
+static void format_unicode(struct nest__line *line, unsigned point) {
+    nest__line_add(line, "\\u");
+    for (int shift = 12; shift >= 0; shift -= 4) {
+        nest__line_char(line, "0123456789abcdef"[point >> shift & 15]);
+    }
+}
+
+/* RFC 8259. Controls are escaped, and what is not UTF-8 becomes U+FFFD, a byte each. */
+static void format_json(struct nest__line *line, const char *value, size_t n) {
+    nest__line_char(line, '"');
+    while (n > 0) {
+        uint32_t point;
+        size_t length = nest__utf8(value, n, &point);
+        if (length == 0) {
+            format_unicode(line, 0xfffd);
+            length = 1;
+        } else if (point == '"' || point == '\\') {
+            nest__line_char(line, '\\');
+            nest__line_char(line, (char)point);
+        } else if (!nest__shows(point)) { /* all of them have four digits */
+            format_unicode(line, point);
+        } else {
+            nest__line_bytes(line, value, length);
+        }
+        value += length;
+        n -= length;
+    }
+    nest__line_char(line, '"');
+}
+
+static void format_value(struct nest__line *line, enum format_style style, const char *value,
+                         size_t n, bool number) {
+    if (number) {
+        nest__line_bytes(line, value, n);
+    } else if (style == FORMAT_JSON) {
+        format_json(line, value, n);
+    } else if (style == FORMAT_JOURNAL) {
+        nest__line_text(line, value, n);
+    } else if (format_is_plain(value, n)) {
+        nest__line_bytes(line, value, n);
+    } else {
+        nest__line_quote(line, value, n);
+    }
+}
+
+/* -- pairs ---------------------------------------------------------------------------------------
+ */
+
+static void format_name(struct nest__line *line, enum format_style style, const char *name,
+                        size_t n) {
+    if (style == FORMAT_JOURNAL) {
+        nest__line_add(line, "NEST_");
+        for (; n > 0; n--, name++) {
+            nest__line_char(line, (char)(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name));
+        }
+        nest__line_char(line, '=');
+    } else if (style == FORMAT_JSON) {
+        nest__line_char(line, line->n > 1 ? ',' : '{'); /* 1: the tag */
+        nest__line_char(line, '"');
+        nest__line_bytes(line, name, n);
+        nest__line_add(line, "\":");
+    } else {
+        if (line->n > 1) {
+            nest__line_char(line, ' ');
+        }
+        nest__line_bytes(line, name, n);
+        nest__line_char(line, '=');
+    }
+}
+
+/* Adds a pair, or nothing if it does not fit. */
+static bool format_pair(struct nest__line *line, enum format_style style, const char *name,
+                        size_t name_n, const char *value, size_t n, bool number) {
+    size_t before = line->n;
+    format_name(line, style, name, name_n);
+    format_value(line, style, value, n, number);
+    if (style == FORMAT_JOURNAL) {
+        nest__line_char(line, '\n');
+    }
+    if (line->n > line->size - FORMAT_END) {
+        line->n = before;
+        return false;
+    }
+    return true;
+}
+
+/* A pair of the record. A field of the specification with the same name takes its place. */
+static void format_own(struct nest__line *line, enum format_style style, const nest_session *s,
+                       const char *name, const char *value, bool number) {
+    struct nest__field field;
+    if (!nest__fields_find(s, name, &field)) {
+        (void)format_pair(line, style, name, strlen(name), value, strlen(value), number);
+    }
+}
+
+static void format_number(struct nest__line *line, enum format_style style, const nest_session *s,
+                          const char *name, uint64_t number) {
+    char digits[24];
+    struct nest__line text = {digits, 0, sizeof digits - 1};
+    nest__line_number(&text, number);
+    digits[text.n] = '\0';
+    format_own(line, style, s, name, digits, true);
+}
+
+static void format_fields(struct nest__line *line, enum format_style style, const nest_session *s) {
+    struct nest__field field;
+    uint32_t at = 0;
+    bool cut = nest__fields_cut(s);
+    while (nest__fields_next(s, &at, &field)) {
+        cut = !format_pair(line, style, field.name, field.name_n, field.value, field.n,
+                           field.number) ||
+              cut;
+    }
+    if (cut) {
+        line->size += FORMAT_END; /* for this pair there is room */
+        (void)format_pair(line, style, "cut", strlen("cut"), "1", 1, true);
+        line->size -= FORMAT_END;
+    }
+}
+
+/* What a record says, as pairs. */
+static void format_pairs(struct nest__line *line, enum format_style style,
+                         const struct nest__record *record) {
+    const nest_session *s = record->session;
+    format_number(line, style, s, "id", nest_id((nest_session *)(uintptr_t)s));
+    if (record->rule != NULL) {
+        format_own(line, style, s, "event", "message", false);
+        format_own(line, style, s, "rule", record->rule, false);
+    } else {
+        format_own(line, style, s, "event", "end", false);
+        format_own(line, style, s, "reason", record->reason, false);
+    }
+    format_own(line, style, s, "peer", record->peer, false);
+    if (record->rule == NULL) {
+        format_number(line, style, s, "messages", record->messages);
+    }
+    format_number(line, style, s, "in", record->in);
+    format_number(line, style, s, "out", record->out);
+    format_number(line, style, s, "us", record->us);
+    format_fields(line, style, s);
+}
+
+/* -- formats -------------------------------------------------------------------------------------
+ */
+
+static void format_count(struct nest__line *line, const char *name, uint64_t number) {
+    nest__line_add(line, name);
+    nest__line_number(line, number);
+}
+
+/* TIME info 17 message greet in=12 out=40 … */
+static void format_line(struct nest__line *line, const struct nest__record *record) {
+    nest__line_time(line);
+    nest__line_add(line, " info ");
+    nest__line_number(line, nest_id((nest_session *)(uintptr_t)record->session));
+    if (record->rule != NULL) {
+        nest__line_add(line, " message ");
+        nest__line_add(line, record->rule);
+    } else {
+        nest__line_add(line, " end ");
+        nest__line_add(line, record->reason);
+        nest__line_add(line, " peer=");
+        nest__line_add(line, record->peer);
+        format_count(line, " messages=", record->messages);
+    }
+    format_count(line, " in=", record->in);
+    format_count(line, " out=", record->out);
+    if (record->rule == NULL) {
+        format_count(line, " ms=", record->us / 1000);
+    }
+    format_fields(line, FORMAT_PLAIN, record->session);
+}
+
+static void format_head(struct nest__line *line, enum format_style style, const nest_session *s) {
+    char stamp[40];
+    struct nest__line text = {stamp, 0, sizeof stamp - 1};
+    nest__line_time(&text);
+    stamp[text.n] = '\0';
+    format_own(line, style, s, "time", stamp, false);
+    format_own(line, style, s, "level", "info", false);
+}
+
+static void format_logfmt(struct nest__line *line, const struct nest__record *record) {
+    format_head(line, FORMAT_PLAIN, record->session);
+    format_pairs(line, FORMAT_PLAIN, record);
+}
+
+static void format_object(struct nest__line *line, const struct nest__record *record) {
+    format_head(line, FORMAT_JSON, record->session);
+    format_pairs(line, FORMAT_JSON, record);
+    nest__line_char(line, '}');
+}
+
+/* The line stays readable where only messages are shown. */
+static void format_journal(struct nest__line *line, const struct nest__record *record) {
+    size_t size = line->size;
+    line->size = line->n + (size - line->n) / 2;
+    nest__line_add(line, "MESSAGE=");
+    format_line(line, record);
+    line->size = size;
+    nest__line_char(line, '\n');
+    format_pairs(line, FORMAT_JOURNAL, record);
+    line->n--; /* the caller adds the last newline */
+}
+
+/* "[06/Nov/1994:08:49:37 +0000]" */
+static void format_clock(struct nest__line *line) {
+    static _Thread_local struct {
+        time_t second;
+        char text[40];
+    } stamp;
+    time_t now = time(NULL);
+    struct tm utc;
+    if ((now != stamp.second || stamp.text[0] == '\0') && gmtime_r(&now, &utc) != NULL) {
+        static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+        char form[40]; /* without the locale's names */
+        struct nest__line text = {form, 0, sizeof form - 1};
+        nest__line_add(&text, "[%d/");
+        nest__line_add(&text, months[utc.tm_mon]);
+        nest__line_add(&text, "/%Y:%H:%M:%S +0000]");
+        form[text.n] = '\0';
+        (void)strftime(stamp.text, sizeof stamp.text, form, &utc);
+        stamp.second = now;
+    }
+    nest__line_add(line, stamp.text);
+}
+
+/* Without the port. */
+static void format_host(struct nest__line *line, const char *peer) {
+    const char *port = strrchr(peer, ':');
+    size_t n = port == NULL ? strlen(peer) : (size_t)(port - peer);
+    if (n > 2 && peer[0] == '[') {
+        peer++;
+        n -= 2;
+    }
+    nest__line_bytes(line, peer, n);
+}
+
+/* The value of a field, in quotes or not; `absent` if there is none. */
+static void format_field(struct nest__line *line, const nest_session *s, const char *name,
+                         bool quotes, const char *absent) {
+    struct nest__field field;
+    size_t before = line->n;
+    if (!nest__fields_find(s, name, &field)) {
+        field = (struct nest__field){.value = absent, .n = (uint32_t)strlen(absent)};
+    }
+    if (quotes) {
+        nest__line_quote(line, field.value, field.n);
+    } else if (format_is_plain(field.value, field.n)) {
+        nest__line_bytes(line, field.value, field.n);
+    } else {
+        nest__line_char(line, '-');
+    }
+    if (line->n > line->size - FORMAT_END) {
+        line->n = before;
+        nest__line_add(line, quotes ? "\"-\"" : "-");
+    }
+}
+
+/* The formats of NCSA's server, and of Apache's with `combined`. */
+static void format_common(struct nest__line *line, const struct nest__record *record,
+                          bool combined) {
+    const nest_session *s = record->session;
+    char digits[24];
+    struct nest__line out = {digits, 0, sizeof digits - 1};
+    nest__line_number(&out, record->out);
+    digits[out.n] = '\0';
+    format_host(line, record->peer);
+    nest__line_add(line, " - ");
+    format_field(line, s, "user", false, "-");
+    nest__line_char(line, ' ');
+    format_clock(line);
+    nest__line_char(line, ' ');
+    format_field(line, s, "request", true, record->rule);
+    nest__line_char(line, ' ');
+    format_field(line, s, "status", false, "-");
+    nest__line_char(line, ' ');
+    format_field(line, s, "bytes", false, digits);
+    if (combined) {
+        nest__line_char(line, ' ');
+        format_field(line, s, "referer", true, "-");
+        nest__line_char(line, ' ');
+        format_field(line, s, "agent", true, "-");
+    }
+}
+
+size_t nest__record_format(const struct nest__record *record, char to[NEST__SINK_RECORD]) {
+    struct nest__line line = {to, 0, NEST__SINK_RECORD - 1};
+    uint32_t format = nest__config.log_format;
+    bool journal = nest__sink_journals();
+    nest__line_char(&line, journal ? NEST__SINK_FIELDS : NEST__SINK_ACCESS);
+    if (journal) {
+        format_journal(&line, record);
+    } else if (format == NEST__LOG_LOGFMT) {
+        format_logfmt(&line, record);
+    } else if (format == NEST__LOG_JSON) {
+        format_object(&line, record);
+    } else if (format == NEST__LOG_LINE) {
+        format_line(&line, record);
+    } else if (record->rule == NULL) {
+        return 0;
+    } else {
+        format_common(&line, record, format == NEST__LOG_COMBINED);
+    }
+    to[line.n] = '\n';
+    return line.n + 1;
+}

@@ -1,0 +1,143 @@
+/* drain.c: the task of the service process that empties the pipe of log records.
+ *
+ * State: bytes that were read and not written; the pause. After each look it rests, so that many
+ * records are written together. The supervisor drains what is left when the server ends. Must not
+ * know what a target is. */
+#include "../../platform/platform.h"
+#include "sinks.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    DRAIN_BUFFER = 128 * 1024,
+    DRAIN_REST_MS = 20,
+    DRAIN_WAIT_MS = 200, /* for targets that take nothing: other tasks wait meanwhile */
+    DRAIN_LAST_MS = 1000,
+    DRAIN_MUCH = 32 * 1024 /* bytes at a look, after which it does not rest */
+};
+
+/* scope: process */
+static struct {
+    size_t n;
+    bool rests;
+    char bytes[DRAIN_BUFFER];
+} drain;
+
+static bool drain_tag(char c) {
+    return c == NEST__SINK_ACCESS || c == NEST__SINK_FIELDS || c == NEST__SINK_ERROR;
+}
+
+/* Where the record that begins at `p` ends: before the next one, or at `end`. */
+static const char *drain_next(const char *p, const char *end) {
+    for (p++; p < end && !drain_tag(*p); p++) {
+    }
+    return p;
+}
+
+/* Writes the complete records. A process that died while it read may have left half of one, which
+ * is passed over. `more`: the last one may continue. */
+static void drain_split(const struct nest__sink_targets *targets, bool more) {
+    const char *p = drain.bytes, *end = p + drain.n;
+    while (p < end && !drain_tag(*p)) {
+        p++;
+    }
+    while (p < end) {
+        const char *next = drain_next(p, end);
+        if (next == end && more && next - p < NEST__SINK_RECORD) {
+            break;
+        }
+        if (next[-1] == '\n') {
+            nest__sink_write(targets, (enum nest__sink_tag) * p, p + 1, (size_t)(next - p) - 1);
+        }
+        p = next;
+    }
+    drain.n = (size_t)(end - p);
+    memmove(drain.bytes, p, drain.n);
+}
+
+/* The report may be lost as well, and is counted then; the lines that it was about still are. */
+static void drain_report(const struct nest__sink_targets *targets, bool last) {
+    uint64_t dropped = nest__sink_dropped();
+    if (dropped > 0) {
+        char text[NEST__SINK_DROP_TEXT];
+        size_t n = nest__sink_drop_text(text, dropped);
+        unsigned lost = nest__sink_write(targets, NEST__SINK_ERROR, text, n);
+        lost += nest__sink_flush(targets, last);
+        nest__sink_drop(lost > 0 ? dropped - 1 : 0);
+    }
+}
+
+size_t nest__sink_drain(int pipe, const struct nest__sink_targets *targets, bool last) {
+    size_t room = sizeof drain.bytes - drain.n, all = 0;
+    ssize_t n;
+    nest__sink_allow(last ? DRAIN_LAST_MS : DRAIN_WAIT_MS);
+    while ((n = read(pipe, drain.bytes + drain.n, room)) > 0) {
+        drain.n += (size_t)n;
+        all += (size_t)n;
+        drain_split(targets, (size_t)n == room);
+        room = sizeof drain.bytes - drain.n;
+        if (!last && all > sizeof drain.bytes) {
+            break; /* other tasks of this process have their turn */
+        }
+    }
+    nest__sink_flush(targets, last);
+    drain_report(targets, last);
+    return all;
+}
+
+/* -- the task ------------------------------------------------------------------------------------
+ */
+
+/* The supervisor has opened new targets. */
+static void drain_receive(void) {
+    union {
+        struct cmsghdr align;
+        char space[CMSG_SPACE(NEST__SINK_STREAMS * sizeof(int))];
+    } control;
+    struct nest__sink_targets told;
+    struct iovec into = {&told, sizeof told};
+    struct msghdr message = {.msg_iov = &into,
+                             .msg_iovlen = 1,
+                             .msg_control = control.space,
+                             .msg_controllen = sizeof control.space};
+    ssize_t n = recvmsg(nest__sink_handover(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *rights = n == (ssize_t)sizeof told ? CMSG_FIRSTHDR(&message) : NULL;
+    if (rights == NULL || rights->cmsg_type != SCM_RIGHTS ||
+        rights->cmsg_len != CMSG_LEN(NEST__SINK_STREAMS * sizeof(int))) {
+        return;
+    }
+    int fds[NEST__SINK_STREAMS];
+    memcpy(fds, CMSG_DATA(rights), sizeof fds);
+    for (int i = 0; i < NEST__SINK_STREAMS; i++) {
+        told.of[i].fd = fds[i];
+        if (told.of[i].kind == NEST__SINK_STDERR) { /* has a descriptor only for the message */
+            close(fds[i]);
+            told.of[i].fd = STDERR_FILENO;
+        }
+    }
+    nest__sink_leave(nest__sink_targets());
+    *nest__sink_targets() = told;
+}
+
+static int drain_begin(void) {
+    return 0;
+}
+
+static unsigned drain_waits(struct pollfd waits[NEST__TASK_WAITS]) {
+    waits[0] = (struct pollfd){.fd = nest__sink_handover(), .events = POLLIN};
+    waits[1] = (struct pollfd){.fd = nest__sink_pipe(), .events = POLLIN};
+    return drain.rests ? 1 : 2;
+}
+
+/* ms until the next look; -1: when a record comes. */
+static int drain_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
+    (void)waits, (void)n;
+    size_t got = nest__sink_drain(nest__sink_pipe(), nest__sink_targets(), false);
+    drain_receive(); /* after the drain: what was put before a HUP goes where it was to go */
+    drain.rests = got > 0;
+    return got == 0 ? -1 : got > DRAIN_MUCH ? 0 : DRAIN_REST_MS;
+}
+
+const struct nest__task nest__sink_task = {"the log", drain_begin, drain_waits, drain_step};

@@ -1,0 +1,67 @@
+/* settings.h: the values of run-time options, and the table that describes them.
+ *
+ * Included by seam.h. config/ fills them before anything else runs; a reload changes some. */
+#ifndef NEST_SETTINGS_H
+#define NEST_SETTINGS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NEST__LISTEN_MAX = 16 };
+/* Members are atomic if a reload may change them while other threads read them. */
+struct nest__config {
+    uint32_t max_clients;
+    uint32_t input_buffer;          /* bytes */
+    uint32_t backtracking_limit;    /* steps of libpcre2 in a match */
+    _Atomic uint32_t output_buffer; /* bytes */
+    _Atomic uint32_t keep_limit;    /* bytes */
+    uint32_t server_port;
+    const char *_Atomic server_name;      /* the old text remains valid after a change */
+    const char *_Atomic access_log;       /* "stderr", "syslog", "journal", or a path */
+    const char *_Atomic error_log;        /* the same; NULL: "stderr" */
+    _Atomic uint32_t logging, log_format; /* numbers of words, from 0 */
+    const char *listen;  /* addresses separated by blanks; NULL: all interfaces, server_port */
+    const char *metrics; /* an address, or NULL */
+    /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
+    _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
+    _Atomic uint32_t action_timeout;       /* the same, of an action that does not wait */
+    _Atomic uint32_t minimum_rate;         /* bytes a second; 0: none */
+    _Atomic uint32_t min_spare, max_spare; /* workers that wait for a client */
+    _Atomic uint32_t clients_per_worker;   /* after which it is replaced; 0: never */
+    _Atomic uint32_t dispatchers;          /* loops, each in a process; 0: one for each processor */
+    uint32_t helpers;                      /* maximum number of helper threads of a loop, >= 1 */
+    const char *file_root;                 /* "": the working directory */
+    const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
+    const char *chroot; /* their root directory; NULL or "": no other */
+};
+#define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
+enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
+extern struct nest__config nest__config;
+enum { NEST__DISPATCHERS_MOST = 64 }; /* the largest `dispatchers`; as in the table of options */
+/* COUNT: a number, or `auto`, which is 0. WORD: the number of one of `words`, from 0. LOG: where
+ * log lines go. */
+enum nest__option_kind {
+    NEST__NUMBER,
+    NEST__COUNT,
+    NEST__SIZE,
+    NEST__TEXT,
+    NEST__ADDRESSES,
+    NEST__DURATION,
+    NEST__WORD,
+    NEST__LOG
+};
+struct nest__option { /* generated from the compiler's table of options */
+    const char *name;
+    enum nest__option_kind kind;
+    void *value; /* in nest__config: a uint32_t or const char *; _Atomic if `reload` is set */
+    uint32_t least, most; /* of addresses: how many */
+    const char *initial;  /* from the specification, or the default */
+    const char *help;
+    bool reload;       /* HUP changes it in the running server; otherwise a restart is needed */
+    const char *words; /* "errors|connections"; WORD: this server is built for those up to `most` */
+};
+extern const struct nest__option nest__options[];
+extern const unsigned nest__option_count;
+
+#endif
