@@ -30,6 +30,7 @@ static void loops_run(void) {
             nest__fiber_resume(&((struct nest__waiter *)s->waiter)->context);
         }
     }
+    nest__on_tick(); /* what services have put off: no sleep comes that would call it */
 }
 
 /* -- the life of the process */
