@@ -254,11 +254,12 @@ void *nest_keep(nest_session *, size_t n);
 void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);
 /* Adds a field to the next line about this client (option logging), or replaces it. Has no effect
  * if no such line is logged. `name`: letters, digits and '_', at most 32. A value of more than 1024
- * bytes is cut, and all fields of a line have at most 2048; the line then has the field cut=1. In
- * the formats of web servers the fields request, status, bytes, user, referer and agent have a
- * place, and others have none. */
+ * bytes is cut, and all fields of a line have at most 2048; the line then has cut=1, in place of a
+ * field of that name. In the formats of web servers the fields request, status, bytes, user,
+ * referer and agent have a place, and others have none. */
 void nest_log_text(nest_session *, const char *name, const char *value); /* NULL: no field */
 void nest_log_number(nest_session *, const char *name, int64_t value);
+void nest_log_unsigned(nest_session *, const char *name, uint64_t value);
 void nest_log_bytes(nest_session *, const char *name, nest_bytes value);
 /* nest_log_field(session, name, value): `value` is a string, a nest_bytes or a whole number. A
  * compound literal may contain commas. */
@@ -277,9 +278,9 @@ void nest_log_bytes(nest_session *, const char *name, nest_bytes value);
         int: nest_log_number,                                                                      \
         unsigned: nest_log_number,                                                                 \
         long: nest_log_number,                                                                     \
-        unsigned long: nest_log_number,                                                            \
+        unsigned long: nest_log_unsigned,                                                          \
         long long: nest_log_number,                                                                \
-        unsigned long long: nest_log_number)(session, name, __VA_ARGS__)
+        unsigned long long: nest_log_unsigned)(session, name, __VA_ARGS__)
 #endif
 /* The action ends a request: when it has ended, a line is logged. In a specification that calls
  * this, other actions have no line. */
@@ -323,7 +324,11 @@ void nest_log_field(nest_session *, const char *, float) = delete;
 void nest_log_field(nest_session *, const char *, double) = delete;
 template <typename number>
 inline void nest_log_field(nest_session *s, const char *name, number value) {
-    nest_log_number(s, name, static_cast<int64_t>(value));
+    if (value > static_cast<number>(0)) {
+        nest_log_unsigned(s, name, static_cast<uint64_t>(value));
+    } else {
+        nest_log_number(s, name, static_cast<int64_t>(value));
+    }
 }
 #endif
 #endif

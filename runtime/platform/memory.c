@@ -67,14 +67,10 @@ int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes) {
     return fits ? 0 : -ENOMEM;
 }
 
-void *nest__slab(_Atomic(void *) *slab, size_t each) {
-    void *made, *there = atomic_load(slab);
+void *nest__slab_make(_Atomic(void *) *slab, size_t each) {
     size_t size = nest__config.max_clients * each;
-    if (there != NULL) {
-        return there;
-    }
-    made = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                0);
+    void *there = NULL, *made = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made == MAP_FAILED) {
         return NULL;
     }

@@ -47,7 +47,11 @@ int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes);
 void nest__memory_text(uint64_t bytes, char to[32]); /* "412M", rounded up */
 /* Returns an array of `each` zeroed bytes per client of maxClients. The first caller allocates it,
  * and it is never freed. Pages use memory only after they are written. NULL: out of memory. */
-void *nest__slab(_Atomic(void *) *, size_t each);
+void *nest__slab_make(_Atomic(void *) *, size_t each);
+static inline void *nest__slab(_Atomic(void *) *slab, size_t each) {
+    void *there = atomic_load_explicit(slab, memory_order_acquire);
+    return there != NULL ? there : nest__slab_make(slab, each);
+}
 /* How many processors this process may use: at least 1. */
 uint32_t nest__processors(void);
 /* notify.c: for a process that watches a server and sleeps at most `timeout` ms at a time (-1: no

@@ -115,14 +115,35 @@ void nest__line_text(struct nest__line *line, const void *bytes, size_t n) {
     }
 }
 
+static bool text_quotable(uint8_t byte) {
+    return byte >= ' ' && byte <= '~' && byte != '\\' && byte != '"';
+}
+
+/* The same of eight bytes at once. A subtraction sets the top bit of a byte below it, of which
+ * those are known to have none; it borrows from the next byte only where the answer is false. */
+static bool text_quotable_eight(const uint8_t *bytes) {
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    uint64_t p;
+    memcpy(&p, bytes, sizeof p);
+    uint64_t found = p | (p - ones * ' ') | ((p ^ ones * 0x7f) - ones) |
+                     ((p ^ ones * '\\') - ones) | ((p ^ ones * '"') - ones);
+    return (found & tops) == 0;
+}
+
 void nest__line_quote(struct nest__line *line, const void *bytes, size_t n) {
-    const uint8_t *p = bytes;
+    const uint8_t *p = bytes, *end = p + n;
     nest__line_char(line, '"');
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] < ' ' || p[i] > '~' || p[i] == '\\' || p[i] == '"') {
-            text_escape(line, p[i]);
-        } else {
-            nest__line_char(line, (char)p[i]);
+    while (p < end) {
+        const uint8_t *run = p;
+        while (end - p >= 8 && text_quotable_eight(p)) {
+            p += 8;
+        }
+        while (p < end && text_quotable(*p)) {
+            p++;
+        }
+        nest__line_bytes(line, run, (size_t)(p - run));
+        if (p < end) {
+            text_escape(line, *p++);
         }
     }
     nest__line_char(line, '"');

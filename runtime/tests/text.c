@@ -187,6 +187,12 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < 65536; i++) { /* all pairs of bytes */
         one((const uint8_t[]){(uint8_t)(i >> 8), (uint8_t)i}, 2);
     }
+    for (unsigned i = 0; i < 17 * 256;
+         i++) { /* each byte in each place: some are looked at as words */
+        memset(bytes, 'x', 17);
+        bytes[i / 256] = (uint8_t)i;
+        one(bytes, 17);
+    }
     for (unsigned round = 0; round < TEXT_ROUNDS; round++) {
         size_t n = 0, most = draw(TEXT_MOST - 8);
         while (n < most) {

@@ -232,8 +232,9 @@ def endures(server):
     where = address(server)
     for method, path, fields, status in (
             ('GET', '/', '', 404), ('GET', '/metrics/', '', 404), ('POST', '/metrics', '', 405),
-            ('get', '/metrics', '', 400), ('GET', '/' + 100 * 'x', '', 400),
+            ('get', '/metrics', '', 400), ('GET', '/' + 600 * 'x', '', 400),
             ('GET', '/live', '', 200), ('GET', '/ready', '', 200), ('GET', '/live?x', '', 200),
+            ('GET', 'http://a:1/live', '', 200), ('GET', 'HTTP://[::1]?x', '', 404), ('\r\n\r\nGET', '/live', '', 200),
             ('GET', '/live', 5000 * 'x', 431), ('GET', '/live', 'x: \0\r\n', 400)):
         with contextlib.suppress(ConnectionError):      # of what is left to send
             got = get(where, path, method, fields)

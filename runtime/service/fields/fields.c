@@ -45,10 +45,10 @@ bool nest__fields_next(const nest_session *s, uint32_t *at, struct nest__field *
 }
 
 bool nest__fields_find(const nest_session *s, const char *name, struct nest__field *field) {
-    size_t n = strlen(name);
     uint32_t at = 0;
     while (nest__fields_next(s, &at, field)) {
-        if (field->name_n == n && memcmp(field->name, name, n) == 0) {
+        if (field->name[0] == name[0] && strncmp(field->name, name, field->name_n) == 0 &&
+            name[field->name_n] == '\0') {
             return true;
         }
     }
@@ -131,14 +131,22 @@ void nest_log_bytes(nest_session *s, const char *name, nest_bytes value) {
     fields_add(s, name, FIELDS_TEXT, value.p, value.n);
 }
 
-void nest_log_number(nest_session *s, const char *name, int64_t value) {
+static void fields_number(nest_session *s, const char *name, bool negative, uint64_t size) {
     char digits[FIELDS_DIGITS];
     struct nest__line line = {digits, 0, sizeof digits};
-    if (value < 0) {
+    if (negative) {
         nest__line_char(&line, '-');
     }
-    nest__line_number(&line, value < 0 ? UINT64_C(0) - (uint64_t)value : (uint64_t)value);
+    nest__line_number(&line, size);
     fields_add(s, name, FIELDS_NUMBER, digits, line.n);
+}
+
+void nest_log_number(nest_session *s, const char *name, int64_t value) {
+    fields_number(s, name, value < 0, value < 0 ? UINT64_C(0) - (uint64_t)value : (uint64_t)value);
+}
+
+void nest_log_unsigned(nest_session *s, const char *name, uint64_t value) {
+    fields_number(s, name, false, value);
 }
 
 void nest_log_request(nest_session *s) {

@@ -133,14 +133,24 @@ static void format_number(struct nest__line *line, enum format_style style, cons
     format_own(line, style, s, name, digits, true);
 }
 
+static bool format_given(struct nest__line *line, enum format_style style,
+                         const struct nest__field *field) {
+    return format_pair(line, style, field->name, field->name_n, field->value, field->n,
+                       field->number);
+}
+
+/* A field that is itself named cut comes last, and only where nothing is. */
 static void format_fields(struct nest__line *line, enum format_style style, const nest_session *s) {
     struct nest__field field;
     uint32_t at = 0;
     bool cut = nest__fields_cut(s);
     while (nest__fields_next(s, &at, &field)) {
-        cut = !format_pair(line, style, field.name, field.name_n, field.value, field.n,
-                           field.number) ||
-              cut;
+        if (field.name_n != strlen("cut") || memcmp(field.name, "cut", field.name_n) != 0) {
+            cut = !format_given(line, style, &field) || cut;
+        }
+    }
+    if (!cut && nest__fields_find(s, "cut", &field)) {
+        cut = !format_given(line, style, &field);
     }
     if (cut) {
         line->size += FORMAT_END; /* for this pair there is room */
@@ -314,6 +324,11 @@ static void format_common(struct nest__line *line, const struct nest__record *re
         nest__line_char(line, ' ');
         format_field(line, s, "agent", true, "-");
     }
+}
+
+bool nest__record_times(void) {
+    uint32_t format = nest__config.log_format;
+    return format == NEST__LOG_LOGFMT || format == NEST__LOG_JSON || nest__sink_journals();
 }
 
 size_t nest__record_format(const struct nest__record *record, char to[NEST__SINK_RECORD]) {

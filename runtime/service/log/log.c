@@ -12,9 +12,10 @@ enum { LOGGING_PEER = 64 };
 struct logging_entry {
     uint64_t in, out, since;  /* bytes that rules and directives consumed; in replies; us */
     uint64_t before, replied; /* `in` and `out` when the request began, */
-    uint64_t began;           /* and the time, us; 0: none has begun since the last line */
+    uint64_t began;           /* and the time, us; 0: it is not known */
     const char *name;         /* of the rule whose action runs; NULL: none */
     uint32_t messages;
+    bool asked;              /* a request has begun since the last line */
     char peer[LOGGING_PEER]; /* "": not asked yet */
 };
 
@@ -51,6 +52,7 @@ void nest__log_open(nest_session *s) {
     if (entry != NULL) {
         entry->in = entry->out = entry->before = entry->replied = entry->began = 0;
         entry->messages = 0;
+        entry->asked = false;
         entry->name = NULL;
         entry->since = nest__clock_us();
         entry->peer[0] = '\0';
@@ -60,12 +62,18 @@ void nest__log_open(nest_session *s) {
     }
 }
 
+/* Whether a line for a request says how long it took: two looks at the clock. */
+static bool logging_times(void) {
+    return logging_requests() && nest__record_times();
+}
+
 static void logging_message(nest_session *s, const char *name, size_t n) {
     struct logging_entry *entry = logging_entry(s);
     if (entry != NULL) {
         entry->name = name;
-        if (entry->began == 0) {
-            entry->began = logging_requests() ? nest__clock_us() : 0;
+        if (!entry->asked) {
+            entry->asked = true;
+            entry->began = logging_times() ? nest__clock_us() : 0;
             entry->before = entry->in;
             entry->replied = entry->out;
         }
@@ -126,21 +134,21 @@ void nest__log_acted(nest_session *s, uint64_t taken) {
     entry->in += taken;
     if (logging_is_request(s, entry)) {
         if (logging_requests()) {
-            uint64_t now = nest__clock_us();
             struct nest__record record = {
                 .rule = entry->name != NULL ? entry->name : "-",
                 .in = entry->in - entry->before,
                 .out = entry->out - entry->replied,
-                .us = entry->began == 0 ? 0 : now - entry->began,
+                .us = entry->began == 0 ? 0 : nest__clock_us() - entry->began,
             };
             logging_write(s, entry, &record);
         }
         nest__fields_clear(s);
+        entry->asked = false;
         entry->began = 0;
         entry->before = entry->in; /* an action of END has no message */
         entry->replied = entry->out;
     } else if (!NEST__LOG_MARKS) {
-        entry->began = 0;
+        entry->asked = false;
     }
     entry->name = NULL;
 }

@@ -27,5 +27,7 @@ struct nest__record {
 /* Writes the record as nest__sink_put takes it. Returns its size; 0: the format has no such line.
  */
 size_t nest__record_format(const struct nest__record *, char to[NEST__SINK_RECORD]);
+/* Whether lines for requests have `us`. */
+bool nest__record_times(void);
 
 #endif

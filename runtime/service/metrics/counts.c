@@ -71,10 +71,7 @@ static struct nest__metrics_counts *counts_counts(const nest_session *s) {
 
 /* NULL: no memory for the slab, and the session is not counted. */
 static struct counts_session *counts_session(const nest_session *s) {
-    struct counts_session *slab = atomic_load_explicit(&counts_slab, memory_order_acquire);
-    if (slab == NULL) {
-        slab = nest__slab(&counts_slab, sizeof *slab);
-    }
+    struct counts_session *slab = nest__slab(&counts_slab, sizeof *slab);
     return slab == NULL ? NULL : &slab[s->self.slot];
 }
 

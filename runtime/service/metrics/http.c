@@ -109,10 +109,14 @@ static void http_ready(struct http_scraper *to, bool head) {
 
 /* The head is complete and ends in NUL. */
 static void http_request(struct http_scraper *to) {
-    char method[8], path[64], version[16], *query;
-    if (sscanf(to->request, "%7[A-Z] %63[^ \r\n] HTTP/1.%1[0-9]\r\n", method, path, version) != 3) {
+    char method[8], target[512], version[16], *path = target, *query;
+    if (sscanf(to->request, "%7[A-Z] %511[^ \r\n] HTTP/1.%1[0-9]\r\n", method, target, version) !=
+        3) {
         http_say(to, "400 Bad Request", "not a request of HTTP/1.1", false);
         return;
+    }
+    if (strncasecmp(target, "http://", 7) == 0) { /* absolute form (RFC 9112, 3.2.2) */
+        path = target + 7 + strcspn(target + 7, "/?");
     }
     bool head = strcmp(method, "HEAD") == 0;
     if (!head && strcmp(method, "GET") != 0) {
@@ -154,6 +158,9 @@ static void http_receive(struct http_scraper *from) {
     }
     from->got += (size_t)n;
     from->request[from->got] = '\0';
+    size_t blank = strspn(from->request, "\r\n"); /* before a request (RFC 9112, 2.2) */
+    from->got -= blank;
+    memmove(from->request, from->request + blank, from->got + 1);
     if (strlen(from->request) < from->got) {
         http_say(from, "400 Bad Request", "not a request of HTTP/1.1", false);
     } else if (strstr(from->request, "\r\n\r\n") != NULL) {

@@ -540,6 +540,7 @@ pub const FUNCTIONS: &[Function] = &[
     f(PART.c, Does::NOTHING),
     f("nest_log_text", LOGS_FIELD),
     f("nest_log_number", LOGS_FIELD),
+    f("nest_log_unsigned", LOGS_FIELD),
     f("nest_log_bytes", LOGS_FIELD),
     f("nest_reply", REPLIES),
     f("nest_reply_list", REPLIES),
