@@ -98,7 +98,7 @@ def _apache(server):
 def _nest(server):
     return 'unused', '', lambda path: [
         server.shop.web(), '--set', f'listen=127.0.0.1:{server.port}', '--set', f'fileRoot={server.site}',
-        '--set', 'maxClients=6000', '--set', 'logging=errors']
+        '--set', f'maxClients={server.clients}', '--set', 'logging=errors']
 
 
 CONFIGURED = {'nginx': _nginx, 'apache': _apache, 'nest': _nest}
@@ -116,6 +116,7 @@ class Server:
 
     def __init__(self, shop, name, site, filters=(), cores=None, ready=8, wrap=()):
         self.shop, self.name, self.site, self.filters, self.cores = shop, name, site, list(filters), cores
+        self.clients = 500 if wrap else 6000    # in a group with little memory a server refuses what might not fit
         self.folder = tempfile.TemporaryDirectory(prefix='experiment-')
         self.work, self.port = self.folder.name, processes.free_port()
         os.chmod(self.work, 0o755)
