@@ -4,20 +4,19 @@
 //! repeated. A step whose program or script is absent fails. The last line, alone: `N passed, M failed`.
 //! Must not know: what steps prove.
 
+mod process;
 mod sample;
 mod stamp;
 mod steps;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-
+use self::process::{finish, processor_of};
 use self::sample::Sample;
 pub use self::sample::Shard;
 use self::stamp::{Digest, Inputs, Stamp};
@@ -30,6 +29,12 @@ const LANES: usize = 4;
 /// The variable that allows a step to skip parts of its work that have passed before, and tells it a
 /// digest of the installed tools, on which those results depend.
 const TOOLS: &str = "CHECK_TOOLS";
+
+/// How long a step may take: several times what the longest one takes on a busy machine, so only one that
+/// hangs is ended. Two that hang still leave time for the rest within continuous integration's limit.
+const LIMIT: Duration = Duration::from_secs(25 * 60);
+/// The same where steps do everything.
+const LIMIT_ALL: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// What to run, as the command line says it.
 #[derive(clap::Args)]
@@ -118,7 +123,7 @@ pub fn check(options: &Options) -> ExitCode {
 /// step begins replaces it under another.
 fn build_nest(processor: &mut Option<f64>) -> Result<PathBuf, String> {
     let (mut command, built) = tool::test_nest();
-    finish(&mut command, processor)?;
+    finish(&mut command, LIMIT, processor)?;
     let link = folder().join("nest");
     let wrong = |e| format!("cannot link {}: {e}", link.display());
     std::fs::create_dir_all(folder()).map_err(wrong)?;
@@ -393,7 +398,8 @@ impl Run {
             command.stdin(Stdio::null());
             command.stdout(log.end()?).stderr(log.end()?);
         }
-        finish(&mut command, processor)?;
+        let limit = if self.sample.all { LIMIT_ALL } else { LIMIT };
+        finish(&mut command, limit, processor)?;
         Ok(String::new())
     }
 
@@ -453,38 +459,6 @@ impl Run {
             .and_then(|()| std::fs::write(&path, text))
             .map_err(|e| format!("cannot write {}: {e}", path.display()))
     }
-}
-
-/// Runs a command to its end; an error if it fails.
-fn finish(command: &mut Command, processor: &mut Option<f64>) -> Result<(), String> {
-    let mut child = command.spawn().map_err(|e| tool::absent(command, &e))?;
-    *processor = processor_seconds(&child);
-    let status = child.wait().map_err(|e| format!("cannot wait: {e}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{} failed: {status}", tool::name(command)))
-    }
-}
-
-/// Waits for the end of a child, without reaping it; the processor time that it and its descendants
-/// took, as Linux tells it of a process that is not reaped.
-fn processor_seconds(child: &Child) -> Option<f64> {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while waitid(WaitId::Pid(pid), options).is_err_and(|e| e == Errno::INTR) {}
-    processor_of(&child.id().to_string())
-}
-
-/// The processor time that a process and those of its descendants that have ended took.
-fn processor_of(process: &str) -> Option<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Behind the name, which may hold anything, user and system time are the 12th field and on: its
-    // own, then those of children, in hundredths of a second.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let ticks = fields.split_whitespace().skip(11).take(4);
-    let ticks: Vec<f64> = ticks.filter_map(|field| field.parse().ok()).collect();
-    (ticks.len() == 4).then(|| ticks.iter().sum::<f64>() / 100.0)
 }
 
 /// What a step prints while others run, shown when it has ended.
