@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -52,13 +53,14 @@ def top(nest, *words):
 
 
 class Screen:
-    """`nest top` in a terminal."""
+    """`nest top` in a terminal. `before`: words of a program that runs it."""
 
-    def __init__(self, nest, where, rows=30, columns=100):
+    def __init__(self, nest, where, rows=30, columns=100, before=()):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.environ['TERM'] = 'xterm-256color'
-            os.execv(nest, [nest, 'top', where, '--interval', '100'])
+            words = [*before, nest, 'top', where, '--interval', '100']
+            os.execvp(words[0], words)
         self.seen, self.ended = b'', False
         self.resize(rows, columns)
 
@@ -104,23 +106,30 @@ class Screen:
     def hang_up(self):
         """The terminal goes away, and so must the program."""
         os.close(self.fd)
-        self.ended = True
-        end = time.monotonic() + TIMEOUT
-        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+        self._reaped('it goes on without a terminal')
+
+    def _reaped(self, why):
+        """Its wait status, once it has ended; Failed, if it does not."""
+        end, self.ended = time.monotonic() + TIMEOUT, True
+        while (found := os.waitpid(self.pid, os.WNOHANG)) == (0, 0):
             if time.monotonic() > end:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
-                raise Failed('it goes on without a terminal')
+                raise Failed(why)
             time.sleep(0.02)
+        return found[1]
 
     def status(self):
         """Its exit status, once it has ended and left the terminal as it was."""
-        with contextlib.suppress(Failed):
-            while True:
-                self.read()
-        _, status = os.waitpid(self.pid, 0)
-        os.close(self.fd)
-        self.ended = True
+        end = time.monotonic() + TIMEOUT
+        with contextlib.suppress(Failed):       # at its end
+            while time.monotonic() < end:
+                if select.select([self.fd], [], [], 0.3)[0]:
+                    self.read()
+        try:
+            status = self._reaped(f'it does not end: {self.text()[-2000:]}')
+        finally:
+            os.close(self.fd)
         if b'\x1b[?1049l' not in self.seen or b'\x1b[?25h' not in self.seen:
             raise Failed('the terminal is not as it was')
         return os.waitstatus_to_exitcode(status)
@@ -172,6 +181,22 @@ def live(nest, server):
             raise Failed('Ctrl-C is a failure')
 
 
+def behind_a_size(nest, server):
+    """a key that comes with a change of the terminal's size is heard at once"""
+    if shutil.which('strace') is None:
+        raise Failed('strace is not installed')
+    # The program is told of the size by a message to itself. It goes on only when the key is there, too.
+    slow = ('strace', '-o', '/dev/null', '-e', 'trace=sendto', '-e', 'inject=sendto:delay_exit=1000000')
+    with Screen(nest, address(server), before=slow) as screen:
+        screen.until('clients')
+        time.sleep(3)       # for the sizes that `until` has asked for
+        screen.resize(25, 90)
+        time.sleep(0.3)
+        os.write(screen.fd, b'q')
+        if screen.status() != 0:
+            raise Failed('q is a failure')
+
+
 def wrong(nest):
     """what is no address, where nobody listens, and where others do"""
     with socket.create_server(('127.0.0.1', 0)) as other:
@@ -199,7 +224,7 @@ def run(report, models=()):
     with tempfile.TemporaryDirectory(prefix='nest-top-') as folder:
         binary = built(nest, 'event', SPEC.replace('OPTION', 'metrics 127.0.0.1:0'),
                        os.path.join(folder, 'counted'))
-        for check in (once, live):
+        for check in (once, live, behind_a_size):
             with Server([binary]) as server:
                 line(report, check, nest, server)
         line(report, wrong, nest)
