@@ -12,7 +12,7 @@ from support import Chain, Client, children, expect, once, until
 SEED = int(os.environ.get('CC_TEST_SEED', '1'))
 
 
-CLIENTS, KILLS, BETWEEN = 6, 25, 15     # answers between two kills: a slow machine is killed less often
+CLIENTS, KILLS, BETWEEN = 6, 12, 15     # answers between two kills: a slow machine is killed less often
 
 
 def storm(filters, victims, each=3):
