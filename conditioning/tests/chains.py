@@ -129,7 +129,7 @@ def load(port, seconds, workers=4, keep=True):
                 pass
         results.append((sent, answered))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(workers)]
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(workers)]
     for thread in threads:
         thread.start()
     return threads, results

@@ -45,7 +45,7 @@ def storm(filters, victims, each=3, seconds=2.5):
             except Exception as error:      # shown by the main thread
                 problems.append(error)
 
-        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(6)]
+        threads = [threading.Thread(target=guarded, args=(i,), daemon=True) for i in range(6)]
         for thread in threads:
             thread.start()
         killed = 0
