@@ -22,6 +22,7 @@ from runner.case import load_all                            # noqa: E402
 from runner.passed import Passed                            # noqa: E402
 from runner.suite import Suite                              # noqa: E402
 from support import sample                                  # noqa: E402
+from support.report import going_on                         # noqa: E402
 
 SPLITS = 48     # of each kind, of a conversation in a sample
 REST = 2        # samples without sockets alone, in a round
@@ -102,6 +103,14 @@ def passed(options):
                   digest(tools.encode(), str(sample.SEED).encode(), str(SPLITS).encode(), *runner))
 
 
+class Bounded(Suite):
+    """Ends this program when no case has come to its end for very long, and shows where its threads are."""
+
+    def _report(self, *words):
+        going_on()
+        super()._report(*words)
+
+
 def main():
     """Runs, reports, and returns the exit status."""
     options = arguments()
@@ -116,6 +125,7 @@ def main():
         sys.exit(f'conformance: {why}')
     process.SETTINGS.extend(options.set)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    going_on()
     start = time.monotonic()
     temporary = scratch.begin(options.keep)
     try:
@@ -123,7 +133,7 @@ def main():
                           os.path.join(target(), 'conformance'), options.cc)
         print(f'conformance: {sample.described()}')
         before = passed(options)
-        suite = Suite(builder, models(options), options.verbose, cuts=cuts(options), passed=before)
+        suite = Bounded(builder, models(options), options.verbose, cuts=cuts(options), passed=before)
         for name, error in errors:
             suite.broken(name, error)
         good = suite.run(sample.share(cases), max(1, options.jobs))

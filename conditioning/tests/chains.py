@@ -129,7 +129,7 @@ def load(port, seconds, workers=4, keep=True):
                 pass
         results.append((sent, answered))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(workers)]
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(workers)]
     for thread in threads:
         thread.start()
     return threads, results
@@ -170,7 +170,7 @@ def changes_keep_clients():
     """A change of filters does not end connections whose request is incomplete."""
     with Chain(['request']) as chain, chain.client() as client:
         client.send('GET /half HTTP/1.1\r\n')
-        until(lambda: chain.metrics()['held', 'request'] == 1, 'not held')
+        until(lambda: chain.metrics().get(('held', 'request')) == 1, 'not held')
         chain.ask('chain request check')
         expect(once(chain.port, '/new')[0] == 200, 'new filters')
         expect('(leaving)' in chain.ask(), 'the old filter does not wait')
@@ -202,7 +202,7 @@ def drain_limit():
     with Chain(['request'], options=['--drain', '1']) as chain:
         client = chain.client()
         client.send('GET')
-        until(lambda: chain.metrics()['held', 'request'] == 1, 'not held')
+        until(lambda: chain.metrics().get(('held', 'request')) == 1, 'not held')
         start = time.monotonic()
         chain.process.send_signal(signal.SIGTERM)
         expect(chain.process.wait(20) == 0 and time.monotonic() - start < 10, 'too long')

@@ -7,6 +7,7 @@ A test that returns a reason could not be run, which is shown and counted.
     tests/check.py filters.ratelimit …    parts or tests whose names begin so
 """
 
+import faulthandler
 import os
 import sys
 import time
@@ -28,6 +29,8 @@ import states       # noqa: E402
 import stores       # noqa: E402
 import trials       # noqa: E402
 
+LONGEST = 900   # seconds for a test; one that takes more hangs, and the stacks of all threads are shown
+
 PARTS = [building, serving, filters, chains, kills, ports, conditioned, generated, trials, faults, refusals, preloaded, states,
          stores]
 
@@ -42,6 +45,7 @@ def main():
             if wanted and not needed and not any(name.startswith(w) for w in wanted):
                 continue
             start = time.monotonic()
+            faulthandler.dump_traceback_later(LONGEST, exit=True)
             try:
                 missing = test()
                 why = ''

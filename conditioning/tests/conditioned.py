@@ -106,7 +106,7 @@ class Load:
 
     def __init__(self, port):
         self.port, self.done, self.failed, self.stop = port, 0, [], False
-        self.threads = [threading.Thread(target=self.run) for _ in range(2)]
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(2)]
 
     def run(self):
         """One client after the other."""

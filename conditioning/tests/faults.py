@@ -21,7 +21,7 @@ class Storm:
     def __init__(self, port):
         self.port, self.fate, self.wrong, self.stop = port, {}, [], False
         self.lock = threading.Lock()
-        self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(CLIENTS)]
+        self.threads = [threading.Thread(target=self.run, args=(i,), daemon=True) for i in range(CLIENTS)]
 
     def run(self, number):
         """One client."""

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -155,7 +156,7 @@ def no_tcp():
         process = subprocess.Popen([CONDITION, '--filter', 'request', '--wait', '1', '--',
                                     *plain(style)('', free_port())], stdin=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, env=environment(), text=True)
-        line = process.stderr.readline()
+        line = process.stderr.readline() if select.select([process.stderr], [], [], WAIT)[0] else ''
         expect(why in line, line)
         process.send_signal(signal.SIGTERM)
         rest = process.communicate(timeout=WAIT)[1]

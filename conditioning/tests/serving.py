@@ -141,7 +141,7 @@ def accounts():
                         client.get('/').answer()
                     client.send('GET / HT' if i % 3 else b'x' * 40000)
 
-        threads = [threading.Thread(target=load) for _ in range(4)]
+        threads = [threading.Thread(target=load, daemon=True) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -110,7 +110,8 @@ def refusals():
                        (['--status', '--state', 'x', '--options'], '--status starts nothing'),
                        (['--status', '--state', 'x', '--ready', '5'], '--status starts nothing'),
                        (['--check', '--ready', '5', '--', 'true'], '--check starts no filters')):
-        done = subprocess.run([CONDITION, *words], capture_output=True, text=True, check=False, env=environment())
+        done = subprocess.run([CONDITION, *words], capture_output=True, text=True, check=False, timeout=WAIT,
+                              env=environment())
         expect(done.returncode == 2 and why in done.stderr, f'{words}: {done}')
     code, _, errors = status('/there/is/none')
     once((code, errors), 69, 'nothing answers at /there/is/none')

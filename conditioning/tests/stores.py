@@ -233,24 +233,26 @@ def counts_once():
                 with lock:
                     (answers if got.startswith(b':') else failed).append(got)
 
-        threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
+        threads = [threading.Thread(target=client, daemon=True) for _ in range(CLIENTS)]
         for thread in threads:
             thread.start()
-        for i in range(12):
+        try:
+            for i in range(12):
+                before = len(answers)
+                until(lambda: len(answers) > before + 10, f'no more answers; {failed[:3]}')
+                victim = until(lambda: children(server.process.pid).get('cc-chain'), 'there is no chain')[0]
+                # The chain is killed three times, so that it is always started again.
+                if i % 4 != 3:
+                    found = until(lambda: children(victim), 'there are no filters')
+                    victim = chance.choice([pid for pids in found.values() for pid in pids])
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
             before = len(answers)
-            until(lambda: len(answers) > before + 10, f'no more answers; {failed[:3]}')
-            victim = until(lambda: children(server.process.pid).get('cc-chain'), 'there is no chain')[0]
-            # The chain is killed three times, so that it is always started again.
-            if i % 4 != 3:
-                found = until(lambda: children(victim), 'there are no filters')
-                victim = chance.choice([pid for pids in found.values() for pid in pids])
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
-        before = len(answers)
-        until(lambda: len(answers) > before + 30, f'no more answers; {failed[:3]}')
-        stop.set()
-        for thread in threads:
-            thread.join()
+            until(lambda: len(answers) > before + 30, f'no more answers; {failed[:3]}')
+        finally:
+            stop.set()      # else the clients would go on when this has failed, and the tests not end
+            for thread in threads:
+                thread.join()
         expect(len(set(answers)) == len(answers), 'two requests got the same number')
         with Client(server.port) as last:
             last.send(b'INCR a\r\n')

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -89,7 +90,11 @@ class Server:
         self.process = subprocess.Popen(
             [*(before or []), binary, "--port", "0", *arguments], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
-        self.ready = self.process.stdout.readline()
+        told = select.select([self.process.stdout], [], [], 60)[0]
+        self.ready = self.process.stdout.readline() if told else ""
+        if "listening on" not in self.ready:
+            self.process.kill()
+            raise AssertionError(self.ready, self.process.communicate(timeout=60))
         self.port = int(self.ready.split(", at")[0].rsplit(":", 1)[1])
 
     def connect(self, **options):
@@ -110,7 +115,9 @@ class Server:
     def serving(self):
         """Who serves: the child of the process that was started."""
         path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        end = time.monotonic() + 60
         while not (found := open(path).read().split()):
+            assert time.monotonic() < end, "nobody serves"
             time.sleep(0.01)
         return int(found[0])
 

@@ -5,6 +5,7 @@ Every wait is bounded; sockets are on loopback, with ports that the kernel choos
 import os
 import pathlib
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -50,8 +51,11 @@ class Server:
             arguments += ["--set", setting]
         self.process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env={**os.environ, **variables})
-        self.line = self.process.stdout.readline().decode()
-        assert "listening on" in self.line, self.process.stderr.read()
+        ready = select.select([self.process.stdout], [], [], LATE)[0]
+        self.line = self.process.stdout.readline().decode() if ready else ""
+        if "listening on" not in self.line:
+            self.process.kill()
+            raise AssertionError(self.line, self.process.communicate(timeout=LATE))
         found = re.search(r":(\d+),", self.line)
         self.port = int(found.group(1)) if found else 0
 

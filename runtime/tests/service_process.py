@@ -35,7 +35,7 @@ class Tasks:
         self.model, self.path, self.over = model, folder / f"tasks-{model}", threading.Event()
         self.server = Server(exe, "maxClients=12", SAMPLE_TASKS=str(self.path))
         self.wrong, self.served = [], 0
-        self.threads = [threading.Thread(target=self.load) for _ in range(2)]
+        self.threads = [threading.Thread(target=self.load, daemon=True) for _ in range(2)]
         for thread in self.threads:
             thread.start()
 
@@ -67,10 +67,12 @@ class Tasks:
         return self.latest(pid)
 
     def end(self, times):
-        pid = self.latest("0")
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
+        try:
+            pid = self.latest("0")
+        finally:
+            self.over.set()
+            for thread in self.threads:
+                thread.join()
         assert not self.wrong and self.served > 10, (self.model, self.wrong, self.served)
         _, status, out, err = self.server.stop()
         assert status == 0 and f"stopped after {self.served} clients: {self.served} closed\n" in out, out
@@ -92,7 +94,7 @@ def service_processes(exes, folder, times=8):
         except (OSError, AssertionError) as error:
             failed.append(error)
 
-    killers = [threading.Thread(target=kill, args=(tasks,)) for tasks in all_tasks]
+    killers = [threading.Thread(target=kill, args=(tasks,), daemon=True) for tasks in all_tasks]
     for killer in killers:
         killer.start()
     for killer in killers:

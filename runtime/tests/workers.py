@@ -6,6 +6,7 @@ usage: workers.py [--cc CC] [--sanitize LIST] [--model MODEL ...]
 Every wait is bounded; sockets are on loopback, with ports that the kernel chooses.
 """
 import argparse
+import faulthandler
 import os
 import pathlib
 import re
@@ -91,7 +92,7 @@ def counts(exe, model):
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                 s.close()
 
-    threads = [threading.Thread(target=many) for _ in range(4)]
+    threads = [threading.Thread(target=many, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -413,6 +414,7 @@ def main():
     parser.add_argument("--sanitize")
     parser.add_argument("--model", nargs="+", default=["process", "prefork", "thread", *LOOPS])
     options = parser.parse_args()
+    faulthandler.dump_traceback_later(2400, exit=True)      # what takes so long hangs: where is it?
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         with_tasks = {model: build(folder, model, options, "tasks") for model in options.model}

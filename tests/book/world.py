@@ -84,7 +84,7 @@ class Output:
         end = time.monotonic() + seconds
         while wrong() is not None and not self.ended and time.monotonic() < end:
             self.more(end - time.monotonic())
-        while last and self.more(QUIET):
+        while last and self.more(QUIET) and time.monotonic() < end + REPLY:
             pass
         if wrong() is not None:
             raise Wrong(wrong())
@@ -164,7 +164,8 @@ class World:
             if signalled(shell.pid, 0):
                 self.left.append(shell.pid)
         with os.fdopen(told, 'rb', buffering=0) as pipe:
-            place = pipe.read(4096).decode().strip()
+            # What it left in the background has the other end, too: without a word there is no end of file.
+            place = pipe.read(4096).decode().strip() if select.select([pipe], [], [], 0)[0] else ''
         self.folder = place or self.folder
         text = self.back(said.decode(errors='replace').replace('\r', ''))
         if (shell.returncode != 0) != fails:
@@ -210,7 +211,8 @@ class World:
         except subprocess.TimeoutExpired as error:
             self.server = server
             raise Wrong(f'the server does not end\n{self.said.text}') from error
-        while self.said.more(QUIET):
+        end = time.monotonic() + STOP
+        while self.said.more(QUIET) and time.monotonic() < end:
             pass
         if status not in (0, 130, -signal.SIGINT):
             raise Wrong(f'the server ended with status {status}\n{self.said.text}')
@@ -240,5 +242,5 @@ class World:
             raise Wrong(f'$ {command}\n{error}') from error
         finally:
             client.kill()
-            with contextlib.suppress(BrokenPipeError):
-                client.communicate()
+            with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
+                client.communicate(timeout=REPLY)

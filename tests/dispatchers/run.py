@@ -157,7 +157,7 @@ def storm(exe):
                 except (Failed, OSError) as error:
                     errors.append(error)
                     return
-        threads = [threading.Thread(target=some) for _ in range(24)]
+        threads = [threading.Thread(target=some, daemon=True) for _ in range(24)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -112,7 +112,7 @@ class Killer:
     def __init__(self, server, others):
         self.server, self.spared = server, others.pids() | {server.process.pid}
         self.killed, self.over = 0, threading.Event()
-        self.thread = threading.Thread(target=self._kill)
+        self.thread = threading.Thread(target=self._kill, daemon=True)
 
     def _kill(self):
         while not self.over.wait(0.05):

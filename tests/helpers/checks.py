@@ -81,7 +81,7 @@ def together(count, work):
             work(number)
         except (Failed, OSError) as error:
             failures.append(error)
-    threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
+    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -82,7 +82,7 @@ def renamed(folder, exe):
         while not over.is_set():
             os.rename(f'{root}/x/y', f'{folder}/y')
             os.rename(f'{folder}/y', f'{root}/x/y')
-    mover = threading.Thread(target=rename)
+    mover = threading.Thread(target=rename, daemon=True)
     mover.start()
     try:
         with serve(exe, root) as server, Client(server) as client:

@@ -241,7 +241,7 @@ def load(folder, exe):
         with open(f'/proc/{server.process.pid}/statm', encoding='ascii') as file:
             return int(file.read().split()[1]) * 4
     with server:
-        threads = [threading.Thread(target=talk) for _ in range(3)]
+        threads = [threading.Thread(target=talk, daemon=True) for _ in range(3)]
         for thread in threads:
             thread.start()
         used = 0

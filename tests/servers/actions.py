@@ -12,7 +12,7 @@ import tempfile
 import time
 from support.cases import built
 from support.nest import ONE_CLIENT, SOCKET_MODELS, Failed, environment, program
-from support.server import Client, Server
+from support.server import Client, Server, running
 
 SPEC = r'''
 %option actionTimeout 400ms
@@ -145,8 +145,8 @@ def unlimited(server):
 def given(exe):
     """a process that inetd started for one connection ends itself"""
     ours, theirs = socket.socketpair()
-    with ours, theirs, subprocess.Popen([exe], stdin=theirs, stdout=theirs,
-                                        stderr=subprocess.DEVNULL, env=environment()) as process:
+    with ours, theirs, running([exe], stdin=theirs, stdout=theirs,
+                               stderr=subprocess.DEVNULL, env=environment()) as process:
         theirs.close()
         ours.settimeout(10)
         ours.sendall(b'sleep\n')

@@ -223,7 +223,7 @@ def killed(exe, root):
     """kill -9 of workers and of all at random: what was acknowledged is there, whole and once."""
     load = Load(random.randrange(1 << 32), root)
     port, kills, chance = 0, 0, random.Random(load.seed)
-    threads = [threading.Thread(target=load.send, args=(number,)) for number in range(SENDERS)]
+    threads = [threading.Thread(target=load.send, args=(number,), daemon=True) for number in range(SENDERS)]
     end = time.monotonic() + SECONDS
     try:
         while time.monotonic() < end:

@@ -36,7 +36,7 @@ def loaded(server):
                 client.send(20 * b'HELLO\n')
                 client.expect(20 * b'hello\n')
                 time.sleep(0.005)
-    thread = threading.Thread(target=ask)
+    thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     try:
         yield

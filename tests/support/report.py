@@ -1,9 +1,18 @@
 """Prints results as lines of a table, and a closing line.
 
+A program that prints no result for very long hangs: it ends then, and shows where each of its threads is.
 Must not know: what is checked.
 """
 
+import faulthandler
 import time
+
+LONGEST = 1800      # seconds without a result
+
+
+def going_on():
+    """Begins the time anew after which this program counts as hanging."""
+    faulthandler.dump_traceback_later(LONGEST, exit=True)
 
 
 class Report:
@@ -13,13 +22,16 @@ class Report:
         self.title = title
         self.passed, self.failed, self.skipped = 0, 0, 0
         self.start = time.monotonic()
+        going_on()
 
     def heading(self, text):
         """Begins a part of the table."""
+        going_on()
         print(f'\n{text}', flush=True)
 
     def line(self, good, who, what, counted='', wrong=''):
         """Prints one result. `wrong` is printed below a failure, indented."""
+        going_on()
         self.passed += good
         self.failed += not good
         mark = 'ok' if good else 'FAILED'
@@ -34,6 +46,7 @@ class Report:
 
     def note(self, text):
         """Prints a remark that is not a result."""
+        going_on()
         print(f'  {text}', flush=True)
 
     def close(self):

@@ -3,6 +3,7 @@
 Must not know: what is checked.
 """
 
+import contextlib
 import os
 import re
 import select
@@ -61,11 +62,14 @@ class Server:
         self.close()
 
     def rest(self):
-        """Its output after the first line, once it has ended."""
-        out = b''
-        while chunk := os.read(self.process.stdout.fileno(), 4096):
+        """Its output after the first line, once it has ended with all its processes."""
+        out, end = b'', time.monotonic() + STOP
+        while select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]:
+            chunk = os.read(self.process.stdout.fileno(), 4096)
+            if not chunk:
+                return out.decode(errors='replace')
             out += chunk
-        return out.decode(errors='replace')
+        raise Failed(f'a process of the server is left {STOP} s after its end: {out[-2000:]!r}')
 
     def said(self):
         """Its output on stderr."""
@@ -126,6 +130,16 @@ class Server:
         self.process.stdout.close()
         self.errors.close()
         self.folder.cleanup()
+
+
+@contextlib.contextmanager
+def running(words, **more):
+    """A process that is killed at the end of the block: leaving that of Popen waits for it without limit."""
+    with subprocess.Popen(words, **more) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class Client:

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
 from support.report import Report                                           # noqa: E402
-from support.server import Client, Server                                   # noqa: E402
+from support.server import Client, Server, running                          # noqa: E402
 
 USER, GROUP = 54321, 54322     # known to nobody, so that no test depends on a system's users
 WAIT = 20                      # seconds
@@ -245,7 +245,7 @@ def inetd(exe, folder):
     words = [server, '--set', IDS, '--set', f'chroot={root}', '--set', f'fileRoot={root}',
              '--set', 'idleTimeout=1s']
     ours, theirs = socket.socketpair()
-    with ours, subprocess.Popen(words, stdin=theirs, stdout=theirs, env=environment()) as process:
+    with ours, running(words, stdin=theirs, stdout=theirs, env=environment()) as process:
         theirs.close()
         ours.settimeout(WAIT)
         ours.sendall(b'who\nagain\nplace\n')
@@ -258,8 +258,8 @@ def inetd(exe, folder):
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))
         listener.listen(5)
-        with subprocess.Popen(words, stdin=listener, stdout=listener, stderr=subprocess.DEVNULL,
-                              env=environment()) as process, socket.socket() as client:
+        with running(words, stdin=listener, stdout=listener, stderr=subprocess.DEVNULL,
+                     env=environment()) as process, socket.socket() as client:
             client.settimeout(WAIT)
             client.connect(listener.getsockname())
             client.sendall(b'who\n')
