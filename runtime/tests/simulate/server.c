@@ -46,6 +46,7 @@
 #include "draw.c"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 struct nest__config nest__config;
@@ -123,6 +124,16 @@ static int run(uint64_t seed) {
     return 0;
 }
 
+/* A server that hangs is a failure as well. A busy machine may give it little processor time for
+ * long, so one that waits has longer than one that runs. */
+static void limit(void) {
+    const struct rlimit seconds = {.rlim_cur = 60, .rlim_max = 60};
+    alarm(300);
+    if (setrlimit(RLIMIT_CPU, &seconds) == -1) {
+        perror("simulate: setrlimit");
+    }
+}
+
 int main(int argc, char **argv) {
     uint64_t seed = 1, runs = 1;
     sim.conversations = 1000;
@@ -148,7 +159,7 @@ int main(int argc, char **argv) {
         pid_t child = runs == 1 ? 0 : fork();
         int status;
         if (child == 0) {
-            alarm(60); /* a server that hangs is a failure as well */
+            limit();
             return run(seed + i);
         }
         if (child == -1 || waitpid(child, &status, 0) != child) {
