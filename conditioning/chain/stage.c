@@ -16,7 +16,7 @@
 
 enum { STEADY = 1000, PAUSE = 100, LONGEST_PAUSE = 5000 }; /* ms */
 
-static void become(const struct stage *stage) {
+static void become(const struct stage *stage, pid_t chain) {
     int fds[4] = {stage->in, stage->out, stage->control, stage->memory};
     sigset_t none;
     sigemptyset(&none);
@@ -36,7 +36,7 @@ static void become(const struct stage *stage) {
     else
         unsetenv("CC_PEEK");
     unsetenv("CC_CHAIN");
-    execv(stage->spec->path, stage->spec->argv);
+    program_run(stage->spec->path, stage->spec->argv, chain);
     _exit(TEMPORARY);
 }
 
@@ -49,9 +49,10 @@ static bool start(struct stage *stage) {
     stage->control = pair[1];
     stage->started = now_ms();
     stage->again = 0;
+    pid_t self = getpid();
     stage->pid = fork();
     if (stage->pid == 0)
-        become(stage);
+        become(stage, self);
     close(pair[1]);
     stage->control = ours;
     if (stage->pid == -1) {

@@ -91,7 +91,8 @@ struct ccf_filter {
 int ccf_main(struct ccf_filter *filter, int argc, char **argv);
 
 /* Each of these takes a bundle from the filter. ccf_pass hands it to the next process. ccf_refuse
- * sends `answer` and ends the connection, and counts `reason`; both may be NULL. ccf_drop closes
+ * sends `answer` and ends the connection, and counts `reason`; both may be NULL. With CC_SILENT in
+ * the environment, the clients do not speak HTTP, and no answer is sent. ccf_drop closes
  * the filter's own descriptors; others may still have the connection. */
 void ccf_pass(struct ccf_bundle *bundle);
 void ccf_refuse(struct ccf_bundle *bundle, const char *reason, const char *answer);

@@ -3,6 +3,7 @@
 #include "frame.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -25,7 +26,7 @@ static void count(const char *reason) {
 void ccf_refuse(struct ccf_bundle *bundle, const char *reason, const char *answer) {
     if (reason != NULL)
         count(reason);
-    if (answer != NULL) {
+    if (answer != NULL && getenv("CC_SILENT") == NULL) {
         char rest[16384];
         send(bundle->fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL);
         /* Closing a socket with unread bytes would reset it, and the answer might be lost. */

@@ -56,7 +56,7 @@ struct cc__message {
     struct cc__head head;
     int fds[CC__FDS];
     int count;   /* of fds; the receiver owns them */
-    char *bytes; /* where the caller wants the request; CC__INLINE bytes */
+    char *bytes; /* where the caller wants the request, CC__INLINE bytes; NULL: it is dropped */
 };
 
 /* How many descriptors a bundle has. */
