@@ -36,8 +36,7 @@ void program_run(const char *path, char *const argv[], pid_t chain) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (program == NULL || getppid() != chain)
         return;
-    /* What a filter says to a client that it refuses is HTTP. */
-    setenv("CC_SILENT", "1", 1);
+    setenv("CC_INSIDE", "1", 1);
     int status = program->main(count, (char **)argv);
     fflush(NULL);
     _exit(status);

@@ -91,8 +91,7 @@ struct ccf_filter {
 int ccf_main(struct ccf_filter *filter, int argc, char **argv);
 
 /* Each of these takes a bundle from the filter. ccf_pass hands it to the next process. ccf_refuse
- * sends `answer` and ends the connection, and counts `reason`; both may be NULL. With CC_SILENT in
- * the environment, the clients do not speak HTTP, and no answer is sent. ccf_drop closes
+ * sends `answer` and ends the connection, and counts `reason`; both may be NULL. ccf_drop closes
  * the filter's own descriptors; others may still have the connection. */
 void ccf_pass(struct ccf_bundle *bundle);
 void ccf_refuse(struct ccf_bundle *bundle, const char *reason, const char *answer);
@@ -118,6 +117,11 @@ struct ccf_bundle *ccf_copy(const struct ccf_bundle *bundle);
 /* Whether the server reads the request from the client's socket itself. A filter then only looks at
  * the socket (MSG_PEEK), and ccf_replace returns false. */
 bool ccf_peeks(void);
+
+/* Whether the filter is inside a server that nest has generated (CC_INSIDE). Its clients need not
+ * speak HTTP, so no answer is sent to one that is refused, and its chain is not changed while it
+ * runs: it stops only when the server does. */
+bool ccf_inside(void);
 
 /* Lists of bundles. */
 struct ccf_list {

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,6 +143,7 @@ int nest__filters_check(void) {
 static _Noreturn void filters_main(int control) {
     nest__child_release();
     setsid();
+    prctl(PR_SET_NAME, "cc-chain");
     if (nest__user_serve() != 0 || dup2(control, 3) == -1) {
         _exit(EXIT_FAILURE);
     }
