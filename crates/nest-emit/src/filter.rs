@@ -93,7 +93,8 @@ pub fn executable(name: &str, filter: Filter) -> String {
 /// What a filter knows of the protocol. `header`: where protocol.h is.
 pub(crate) fn protocol(m: &Machine, automaton: &Dfa, header: &str) -> String {
     let mut w = Writer::new(FIRST);
-    tables(m, automaton, header, &mut w);
+    w.line(&format!("#include \"{header}\""));
+    tables(m, automaton, &mut w);
     w.finish()
 }
 
@@ -106,13 +107,13 @@ fn first(m: &Machine, automaton: &Dfa, filter: Filter) -> String {
         m.file.replace("*/", "* /"),
         filter.name()
     ));
+    w.line(&format!("#include \"{FRAME}/protocol.h\"\n"));
     note(&mut w);
-    tables(m, automaton, &format!("{FRAME}/protocol.h"), &mut w);
+    tables(m, automaton, &mut w);
     w.finish()
 }
 
-fn tables(m: &Machine, automaton: &Dfa, header: &str, w: &mut Writer) {
-    w.line(&format!("#include \"{header}\""));
+fn tables(m: &Machine, automaton: &Dfa, w: &mut Writer) {
     w.line("\n/* Bytes that the automaton does not distinguish are one class. */");
     w.line("static const uint8_t class_of[256] = {");
     w.numbers(automaton.classes.iter().copied());
