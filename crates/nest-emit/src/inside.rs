@@ -139,6 +139,7 @@ fn table(programs: &[&Program]) -> String {
 
 /// For server.c: the filters with their options.
 pub fn lines(m: &Machine, w: &mut Writer) {
+    w.line("\n#include \"runtime/service/filters/filters.h\"");
     w.line("const struct nest__filter nest__spec_filters[] = {");
     for filter in &m.filters {
         let clients = filter.clients.map_or("NULL".to_string(), string);
