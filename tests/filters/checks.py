@@ -6,9 +6,10 @@ Each check gets the server and its model, and raises Failed. Must not know: how 
 import os
 import signal
 import socket
+import subprocess
 import time
 
-from support.nest import Failed, run
+from support.nest import Failed, environment, run
 from support.server import Client, Server
 
 LONG = 30           # seconds: for what another process does
@@ -267,15 +268,21 @@ def rights(server, _model):
         raise Skipped('only root can become another user')
     with Server([server.exe], options=['user=nobody']) as other:
         ask(other)
-        users = {pid: text.split('Uid:')[1].split()[0] for pid, text in other.each('status')}
-        expect(users.pop(other.process.pid) == '0', 'the supervisor')
-        expect(users and '0' not in users.values(), f'users: {users}')
+        only_supervisor_is_root(other)
         # One that is started again is not root either.
-        os.kill(named(other, 'request')[0], signal.SIGKILL)
-        until('it is replaced', lambda: named(other, 'request'))
+        before = named(other, 'request')
+        os.kill(before[0], signal.SIGKILL)
+        until('it is replaced', lambda: named(other, 'request') not in ([], before))
         ask(other)
-        users = [text.split('Uid:')[1].split()[0] for pid, text in other.each('status')]
-        expect(users.count('0') == 1, f'users: {users}')
+        only_supervisor_is_root(other)
+
+
+def only_supervisor_is_root(server):
+    """Waits until it is so: a process that has just been forked still has the rights."""
+    def roots():
+        users = {pid: text.split('Uid:')[1].split()[0] for pid, text in server.each('status')}
+        return [pid for pid, user in users.items() if user == '0']
+    until('only the supervisor is root', lambda: roots() == [server.process.pid])
 
 
 def wrong(server, _model):
@@ -309,5 +316,27 @@ def unix(server, model):
         expect(other.stop() == 0, 'status')
 
 
+def inherited(server, _model):
+    """A socket that systemd passes on is served, and left open for the next server."""
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        command = ['sh', '-c', 'export LISTEN_PID=$$; exec "$0" "$@" 3<&%d' % listener.fileno(), server.exe,
+                   '--set', 'listen=systemd']
+        for _ in range(2):
+            with subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=[listener.fileno()],
+                                  env=environment(LISTEN_FDS='1')) as process:
+                try:
+                    expect(b'listening' in process.stdout.readline(), 'it does not listen')
+                    with socket.create_connection(('127.0.0.1', port), LONG) as client:
+                        client.sendall(b'say x\nquit\n')
+                        expect(client.makefile('rb').read() == b'x\nbye\n', 'an answer')
+                    process.terminate()
+                    expect(process.wait(LONG) == 0, 'status')
+                finally:
+                    process.kill()
+
+
 RUNNING = (answers, addresses, refusals, deadlines, limit, exact, reloads)
-ENDING = (stops, hurries, orphans, rights, wrong, unix)
+ENDING = (stops, hurries, orphans, rights, wrong, unix, inherited)
