@@ -122,8 +122,8 @@ void nest__accept_listener(unsigned index) {
             nest__accept.done = true;
         }
     } else if (error == -ESHUTDOWN) {
-        nest__accept_open(false);
-        nest__accept_open(true);
+        nest__accept_open(false); /* closes the links to filters, */
+        nest__accept_open(true);  /* and makes others */
     }
 }
 
