@@ -250,7 +250,7 @@ int main(int argc, char **argv) {
     if (serve && control == -1)
         return usage("--serve needs the number of an open socket");
     if (serve)
-        close_range(3, (unsigned)control - 1, 0);
+        cc__close_from(3, control - 1);
     current = config != NULL ? plan_read(config, why, sizeof why)
                              : plan_new(argv + at, count, why, sizeof why);
     if (current == NULL) {

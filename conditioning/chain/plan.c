@@ -4,6 +4,7 @@
 #include "chain.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -47,7 +48,7 @@ static int run(const struct spec *spec, char *out, size_t room) {
     pid_t self = getpid(), pid = fork();
     if (pid == 0) {
         dup2(ends[1], 1);
-        close_range(3, ~0u, 0);
+        cc__close_from(3, INT_MAX);
         program_run(spec->path, argv, self);
         _exit(127);
     }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static void become(const struct stage *stage, pid_t chain) {
     for (int i = 0; i < 4; i++)
         if (fds[i] == -1 || dup2(fds[i], CCF__IN + i) == -1)
             _exit(TEMPORARY);
-    close_range(CCF__COUNTERS + 1, ~0u, 0);
+    cc__close_from(CCF__COUNTERS + 1, INT_MAX);
     if (stage->strict)
         setenv("CC_STRICT", "1", 1);
     else

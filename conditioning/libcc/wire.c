@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct cc__head cc__head_of(enum cc__type type) {
@@ -20,6 +21,11 @@ struct cc__head cc__head_of(enum cc__type type) {
 void cc__close_all(const int *fds, int count) {
     for (int i = 0; i < count; i++)
         close(fds[i]);
+}
+
+/* Not every C library has close_range. */
+void cc__close_from(int first, int last) {
+    syscall(SYS_close_range, (unsigned)first, (unsigned)last, 0u);
 }
 
 int cc__pair(int fds[2]) {

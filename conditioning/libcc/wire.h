@@ -81,6 +81,7 @@ int cc__pair(int fds[2]);
 struct cc__head cc__head_of(enum cc__type type);
 
 void cc__close_all(const int *fds, int count);
+void cc__close_from(int first, int last); /* all descriptors from `first` to `last` */
 
 /* Converts between socket addresses and clients' addresses. An IPv4 address inside an IPv6 one is
  * an IPv4 address. */

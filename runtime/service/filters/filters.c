@@ -18,6 +18,7 @@
 #include "../user/user.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -147,7 +148,7 @@ static _Noreturn void filters_main(int control) {
     if (nest__user_serve() != 0 || dup2(control, 3) == -1) {
         _exit(EXIT_FAILURE);
     }
-    close_range(4, ~0u, 0);
+    cc__close_from(4, INT_MAX);
     _exit(filters_chain("--serve", "3"));
 }
 
