@@ -406,7 +406,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/filters", "tests/support", GENERATED]),
         Program(&["python3", "tests/filters/run.py"]),
     )
-    .takes(240),
+    .takes(80),
     Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
