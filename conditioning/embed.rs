@@ -1,6 +1,8 @@
 //! The C code of a filter's frame, embedded: what a generated filter needs besides its automaton.
 //! Must not know: specifications, how filters are generated.
 
+pub mod inside;
+
 /// A C file.
 #[derive(Clone, Copy, Debug)]
 pub struct File {

@@ -40,6 +40,9 @@ def arguments():
                         help='only cases whose name matches, as in "patterns/*" (may be repeated)')
     parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE',
                         help='an option of every server with sockets, as dispatchers=2 (may be repeated)')
+    parser.add_argument('--filter', action='append', default=[], metavar='LINE',
+                        help='`%%filter LINE` in every server with sockets (may be repeated); cases that count lines, '
+                             'and those of inetd, are left out')
     parser.add_argument('--in', dest='own', metavar='DIR',
                         help="the cases of this folder, in place of the project's")
     parser.add_argument('--jobs', type=int, default=min(2 * (os.cpu_count() or 1), 8), metavar='N',
@@ -74,11 +77,18 @@ def everything(options):
     return bool(options.model or options.case or options.own or options.set or sample.ALL)
 
 
+def filtered(cases, options):
+    """The cases that can have filters in front of their servers, which begin with lines more."""
+    return [case for case in cases if not options.filter or case.takes_lines()]
+
+
 def models(options):
     """A function from a case to the models in which it is run."""
     if everything(options):
         return lambda case: options.model or MODELS
     without, *others = MODELS
+    if options.filter:
+        return lambda case: () if 'sockets' in case.skips else sample.one(case.name, [(model,) for model in others])
     turns = [(without, model) if place % 2 else (model,) for place, model in enumerate(others)]
     turns += [(without,)] * REST
     return lambda case: (without,) if 'sockets' in case.skips else sample.one(case.name, turns)
@@ -95,7 +105,7 @@ def passed(options):
     """The results of earlier runs. CHECK_TOOLS is a digest of what is installed; without it, or if a part of
     the suite is named, everything is repeated."""
     tools = os.environ.get('CHECK_TOOLS')
-    if tools is None or everything(options):
+    if tools is None or everything(options) or options.filter:
         return None
     here = os.path.join(ROOT, 'conformance', 'runner')
     runner = (part for name, text in sorted(read_tree(here).items()) for part in (name.encode(), text))
@@ -130,14 +140,14 @@ def main():
     temporary = scratch.begin(options.keep)
     try:
         builder = Builder(os.path.abspath(options.nest or compiler()),
-                          os.path.join(target(), 'conformance'), options.cc)
+                          os.path.join(target(), 'conformance'), options.cc, filters=options.filter)
         print(f'conformance: {sample.described()}')
         before = passed(options)
         suite = Bounded(builder, models(options), options.verbose, cuts=cuts(options), passed=before)
         for name, error in errors:
             suite.broken(name, error)
-        good = suite.run(sample.share(cases), max(1, options.jobs))
-        if not (options.case or options.model or options.set or options.keep or options.own or sample.SHARD[1] > 1):
+        good = suite.run(sample.share(filtered(cases, options)), max(1, options.jobs))
+        if not (options.case or options.model or options.set or options.filter or options.keep or options.own or sample.SHARD[1] > 1):
             builder.prune()
             if before is not None:
                 before.prune()

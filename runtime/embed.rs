@@ -93,6 +93,9 @@ const BLOCKING_CHANNELS: For = Both(&Poller("blocking"), &With(Feature::Channels
 /// Connections may come from inetd.
 pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
 
+/// Filters accept clients in front of the server.
+pub(crate) const FILTERED: For = Both(&Sockets, &With(Feature::Filters));
+
 /// Workers are processes that serve a client at a time.
 const PROCESSES: For = Either(&Workers("process"), &Workers("prefork"));
 
@@ -296,9 +299,13 @@ parts! {
         "listener/endpoint.c" All;
         "listener/listener.h" All;
         "listener/scarce.c" All;
-        "listener/take.c" Sockets;
+        "listener/take.c" Both(&Sockets, &Not(&FILTERED));
+        "listener/arm_none.c" Not(&FILTERED);
         "listener/open.c" Sockets;
         "listener/listener.c" Sockets;
+    }
+    "links" {
+        "listener/links.c" FILTERED;
     }
     "mailbox" {
         "workers/mailbox.h" MAILED;

@@ -83,6 +83,8 @@ pub enum Point {
     Holds,
     /// The work block no longer belongs to this connection.
     Drop,
+    /// Nothing refers to the session any more, and its connection is closed.
+    Release,
 }
 
 /// How the results of the services are combined.
@@ -313,6 +315,13 @@ pub const POINTS: &[Row] = &[
         Joined::Nothing,
         "struct nest__work *work",
         "work",
+    ),
+    row(
+        Point::Release,
+        "release",
+        Joined::Nothing,
+        "nest_session *s",
+        "s",
     ),
 ];
 

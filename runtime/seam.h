@@ -370,7 +370,8 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
 /* How many descriptors a client can hold. `most`: while an action runs, including those for which a
  * directive may fail; otherwise only those that are held between actions. */
 uint32_t nest__session_descriptors(bool most);
-void nest__released(nest_session *); /* nothing refers to the session; frees its work block */
+/* Nothing refers to the session, and its connection is closed. Frees its work block. */
+void nest__released(nest_session *);
 
 /* The engine's memory of a worker (a process, a thread or a loop), which runs one action at a time:
  * parts, thread lists, the pool of work blocks. It begins as zeroes. It can have megabytes, so
@@ -502,12 +503,18 @@ int nest__listen_nonblocking(void); /* for models that poll: accept never blocks
  * waits needs another worker. */
 bool nest__listen_stop(void);
 /* Accepts one connection into *arrival. `nonblocking` makes the connection nonblocking. Returns 0;
- * -EAGAIN: no connection; -EINVAL: the server stops and the queue is empty; or another -errno,
- * after which the listener still works. Retries ECONNABORTED, but returns -EINTR, because the
+ * -EAGAIN: no connection; -EINVAL: the server stops and the queue is empty; -ESHUTDOWN: the filter
+ * has ended, so listeners must be disarmed and armed again; or another -errno, after which the
+ * listener still works. Retries ECONNABORTED, but returns -EINTR, because the
  * caller must look at its flags. */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
 /* Waits for a connection on any listener. -EAGAIN: another worker has accepted it. */
 int nest__take_any(struct nest__arrival *);
+void nest__take_leave(void); /* the calling thread takes no connection any more */
+/* In a loop, before its listeners are armed and after they were disarmed. Where filters accept, it
+ * then asks them for connections, or gives back what it has asked for, and a listener's descriptor
+ * is another one. Returns 0 or -errno. */
+int nest__listen_arm(bool on);
 /* inetd's nowait: inetd has passed one connection. Returns true once. Then there are no listeners,
  * and max_clients is 1: the worker model serves this connection without another process, and then
  * ends. `nonblocking` makes the connection nonblocking. */

@@ -9,10 +9,10 @@
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
     self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Reloaded, Reply, Resume,
-    Serve, Spare, Start, States, Take, Tick, Timer, Wait,
+    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release, Reloaded,
+    Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
 };
-use crate::{BLOCKS_MOVE, BLOCKS_STEP, Feature, File, INETD, MAILED, Part, Server};
+use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
 /// The server ends actions that do not come back.
 const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
@@ -103,6 +103,11 @@ services! {
     user Sockets, [Check, Prepare, Serve] {
         "user.h" Sockets;
         "user.c" Sockets;
+    }
+    filters FILTERED, [Check, Serve, Mind, Descriptors, Open, Release] {
+        "filters.h" Sockets;
+        "filters.c" FILTERED;
+        "none.c" Both(&Sockets, &Not(&FILTERED));
     }
     overrun OVERRUN, [Start, Serve, Mind, Act, Wait, Resume, Acted] {
         "overrun.h" OVERRUN;

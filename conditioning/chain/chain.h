@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include "ccfilter.h"
 #include "counters.h"
+#include "names.h"
 #include "wire.h"
 
 enum { WRONG_CALL = 100, TEMPORARY = 111, MOST_FILTERS = 16 };
@@ -97,11 +98,16 @@ extern uint64_t show_began; /* when the chain did */
 void show_table(FILE *out);
 void show_metrics(FILE *out);
 
+/* program.c, or inside.c in a server: the programs of filters. */
+char *program_path(const char *name);        /* malloc */
+const char *program_check(const char *path); /* the reason why there is none, or NULL */
+/* In a child of `chain`: becomes the program. Returns if it cannot. */
+void program_run(const char *path, char *const argv[], pid_t chain);
+
 /* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
 void shown(char *to, size_t room, const char *text, size_t n);
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t now_ms(void);
-char *libexec(const char *name); /* where a program of this package is; malloc */
 
 #endif

@@ -19,10 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef CC_LIBEXEC
-#define CC_LIBEXEC "/usr/local/libexec/cc"
-#endif
-
 enum { GRACE = 5000 }; /* ms for a server whose filters have ended, before it gets TERM */
 
 uint64_t drain_time = 30000;
@@ -49,12 +45,6 @@ uint64_t now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-char *libexec(const char *name) {
-    const char *place = secure_getenv("CC_LIBEXEC");
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", place != NULL ? place : CC_LIBEXEC, name) == -1 ? NULL : path;
 }
 
 static int usage(const char *what) {
@@ -260,7 +250,7 @@ int main(int argc, char **argv) {
     if (serve && control == -1)
         return usage("--serve needs the number of an open socket");
     if (serve)
-        close_range(3, (unsigned)control - 1, 0);
+        cc__close_from(3, control - 1);
     current = config != NULL ? plan_read(config, why, sizeof why)
                              : plan_new(argv + at, count, why, sizeof why);
     if (current == NULL) {

@@ -4,6 +4,7 @@
 #include "chain.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -32,8 +33,7 @@ static bool split(struct spec *spec, const char *text, char *why, size_t room) {
         }
         spec->argv[count++] = piece;
     }
-    spec->path =
-        strchr(spec->argv[0], '/') != NULL ? strdup(spec->argv[0]) : libexec(spec->argv[0]);
+    spec->path = program_path(spec->argv[0]);
     return spec->path != NULL;
 }
 
@@ -45,11 +45,11 @@ static int run(const struct spec *spec, char *out, size_t room) {
     int ends[2], status = -1;
     if (pipe(ends) == -1)
         return -1;
-    pid_t pid = fork();
+    pid_t self = getpid(), pid = fork();
     if (pid == 0) {
         dup2(ends[1], 1);
-        close_range(3, ~0u, 0);
-        execv(spec->path, argv);
+        cc__close_from(3, INT_MAX);
+        program_run(spec->path, argv, self);
         _exit(127);
     }
     close(ends[1]);
@@ -77,9 +77,9 @@ static enum ccf_stage stage_of(const char *word) {
 static bool ask(struct spec *spec, char *why, size_t room) {
     char out[200], needs[16], gives[16];
     int status = run(spec, out, sizeof out);
-    if (access(spec->path, X_OK) == -1) {
-        snprintf(why, room, "there is no filter %s: %s: %s", spec->argv[0], spec->path,
-                 strerror(errno));
+    const char *missing = program_check(spec->path);
+    if (missing != NULL) {
+        snprintf(why, room, "there is no filter %s: %s: %s", spec->argv[0], spec->path, missing);
         return false;
     }
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {

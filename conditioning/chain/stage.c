@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 enum { STEADY = 1000, PAUSE = 100, LONGEST_PAUSE = 5000 }; /* ms */
 
-static void become(const struct stage *stage) {
+static void become(const struct stage *stage, pid_t chain) {
     int fds[4] = {stage->in, stage->out, stage->control, stage->memory};
     sigset_t none;
     sigemptyset(&none);
@@ -26,7 +27,7 @@ static void become(const struct stage *stage) {
     for (int i = 0; i < 4; i++)
         if (fds[i] == -1 || dup2(fds[i], CCF__IN + i) == -1)
             _exit(TEMPORARY);
-    close_range(CCF__COUNTERS + 1, ~0u, 0);
+    cc__close_from(CCF__COUNTERS + 1, INT_MAX);
     if (stage->strict)
         setenv("CC_STRICT", "1", 1);
     else
@@ -36,7 +37,7 @@ static void become(const struct stage *stage) {
     else
         unsetenv("CC_PEEK");
     unsetenv("CC_CHAIN");
-    execv(stage->spec->path, stage->spec->argv);
+    program_run(stage->spec->path, stage->spec->argv, chain);
     _exit(TEMPORARY);
 }
 
@@ -49,9 +50,10 @@ static bool start(struct stage *stage) {
     stage->control = pair[1];
     stage->started = now_ms();
     stage->again = 0;
+    pid_t self = getpid();
     stage->pid = fork();
     if (stage->pid == 0)
-        become(stage);
+        become(stage, self);
     close(pair[1]);
     stage->control = ours;
     if (stage->pid == -1) {

@@ -118,6 +118,11 @@ struct ccf_bundle *ccf_copy(const struct ccf_bundle *bundle);
  * the socket (MSG_PEEK), and ccf_replace returns false. */
 bool ccf_peeks(void);
 
+/* Whether the filter is inside a server that nest has generated (CC_INSIDE). Its clients need not
+ * speak HTTP, so no answer is sent to one that is refused, and its chain is not changed while it
+ * runs: it stops only when the server does. */
+bool ccf_inside(void);
+
 /* Lists of bundles. */
 struct ccf_list {
     struct ccf_bundle *first, *last;

@@ -23,6 +23,10 @@ bool ccf_peeks(void) {
     return getenv("CC_PEEK") != NULL;
 }
 
+bool ccf_inside(void) {
+    return getenv("CC_INSIDE") != NULL;
+}
+
 static const char *stage(enum ccf_stage s) {
     return s == CCF_CONNECTIONS ? "connections" : s == CCF_REQUESTS ? "requests" : "any";
 }

@@ -25,7 +25,7 @@ static void count(const char *reason) {
 void ccf_refuse(struct ccf_bundle *bundle, const char *reason, const char *answer) {
     if (reason != NULL)
         count(reason);
-    if (answer != NULL) {
+    if (answer != NULL && !ccf_inside()) {
         char rest[16384];
         send(bundle->fd, answer, strlen(answer), MSG_DONTWAIT | MSG_NOSIGNAL);
         /* Closing a socket with unread bytes would reset it, and the answer might be lost. */

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct cc__head cc__head_of(enum cc__type type) {
@@ -19,6 +21,11 @@ struct cc__head cc__head_of(enum cc__type type) {
 void cc__close_all(const int *fds, int count) {
     for (int i = 0; i < count; i++)
         close(fds[i]);
+}
+
+/* Not every C library has close_range. */
+void cc__close_from(int first, int last) {
+    syscall(SYS_close_range, (unsigned)first, (unsigned)last, 0u);
 }
 
 int cc__pair(int fds[2]) {
@@ -132,10 +139,14 @@ int cc__receive(int fd, struct cc__message *message, int flags) {
         return 0;
     message->count = collect(&msg, message->fds);
     int bad = 0;
+    /* Without room for a request, only the head of a bundle arrives. */
+    bool dropped = message->bytes == NULL && (size_t)size == sizeof message->head &&
+                   message->head.type == CC__BUNDLE && (msg.msg_flags & MSG_TRUNC);
+    size_t whole = (size_t)size + (dropped ? message->head.length : 0);
     if (msg.msg_flags & MSG_CTRUNC)
         bad = -EMFILE;
-    else if ((msg.msg_flags & MSG_TRUNC) ||
-             !cc__valid(&message->head, (size_t)size, message->count))
+    else if (((msg.msg_flags & MSG_TRUNC) && !dropped) ||
+             !cc__valid(&message->head, whole, message->count))
         bad = -EPROTO;
     if (bad != 0) {
         cc__close_all(message->fds, message->count);

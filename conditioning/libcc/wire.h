@@ -56,7 +56,7 @@ struct cc__message {
     struct cc__head head;
     int fds[CC__FDS];
     int count;   /* of fds; the receiver owns them */
-    char *bytes; /* where the caller wants the request; CC__INLINE bytes */
+    char *bytes; /* where the caller wants the request, CC__INLINE bytes; NULL: it is dropped */
 };
 
 /* How many descriptors a bundle has. */
@@ -81,6 +81,7 @@ int cc__pair(int fds[2]);
 struct cc__head cc__head_of(enum cc__type type);
 
 void cc__close_all(const int *fds, int count);
+void cc__close_from(int first, int last); /* all descriptors from `first` to `last` */
 
 /* Converts between socket addresses and clients' addresses. An IPv4 address inside an IPv6 one is
  * an IPv4 address. */

@@ -7,6 +7,12 @@ static bool start(void) {
     return ccf_pack_start(&ccf_messages);
 }
 
+/* A client that has said nothing is not waited for when the server stops. */
+static void stop(void) {
+    if (ccf_inside())
+        ccf_pack_end_idle();
+}
+
 static struct ccf_filter request = {
     .name = "request",
     .needs = CCF_CONNECTIONS,
@@ -16,6 +22,7 @@ static struct ccf_filter request = {
     .start = start,
     .arrive = ccf_pack,
     .shed = ccf_pack_shed,
+    .stop = stop,
 };
 
 int main(int argc, char **argv) {

@@ -113,4 +113,18 @@ def layers():
             expect('table.h' not in text and '"cc.h"' not in text, f'{source} knows the library')
 
 
-TESTS = [builds, layers, other_compiler, units, fuzz, races, installs]
+def names():
+    """Global names of what a server may contain begin with cc: they must not meet those of the server."""
+    units = glob.glob('chain/*.c', root_dir=TOP) + glob.glob('frame/*.c', root_dir=TOP) + \
+        glob.glob('protocol/*.c', root_dir=TOP) + ['libcc/wire.c']
+    units += [f'filters/{name}/{name}.c' for name in ('pass', 'priority', 'ratelimit', 'slowread')]
+    with tempfile.TemporaryDirectory() as folder:
+        for unit in units:
+            made = os.path.join(folder, 'unit.o')
+            run('cc', *C, '-O1', '-Dmain=cc__main', '-c', unit, '-o', made)
+            found = [line.split()[2] for line in run('nm', '-g', '--defined-only', made).splitlines()]
+            wrong = [name for name in found if not name.startswith('cc')]
+            expect(not wrong, f'{unit} defines {wrong}')
+
+
+TESTS = [builds, layers, names, other_compiler, units, fuzz, races, installs]

@@ -1,6 +1,7 @@
 /* Unit tests of what needs no process: trees, tables, timers, parsers, leases, escapes. Prints what
  * is wrong; exit status 1 if anything is. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,6 +296,29 @@ static void messages(void) {
 
 /* A bundle that was acknowledged is not sent again, even if the acknowledgement is still unread
  * when the next bundle finds the link ended. */
+/* Without room for it, a request is dropped, and everything else of the bundle arrives. */
+static void dropped(void) {
+    struct cc__head head = cc__head_of(CC__BUNDLE);
+    struct cc__message message = {.bytes = NULL};
+    int pair[2], given;
+    CHECK(cc__pair(pair) == 0);
+    for (head.length = 0; head.length <= 2; head.length++) {
+        given = dup(0);
+        CHECK(cc__send(pair[0], &head, "ab", head.length, &given, 1, 0) == 0);
+        CHECK(cc__receive(pair[1], &message, MSG_DONTWAIT) == 1 && message.count == 1);
+        CHECK(message.head.length == head.length);
+        cc__close_all(message.fds, message.count);
+        close(given);
+    }
+    /* A length that is not that of the message, and a message that has no bytes. */
+    CHECK(send(pair[0], &head, sizeof head, 0) == (ssize_t)sizeof head);
+    CHECK(cc__receive(pair[1], &message, MSG_DONTWAIT) == -EPROTO);
+    head = cc__head_of(CC__TAKE);
+    CHECK(cc__send(pair[0], &head, "ab", 2, NULL, 0, 0) == 0);
+    CHECK(cc__receive(pair[1], &message, MSG_DONTWAIT) == -EPROTO);
+    cc__close_all(pair, 2);
+}
+
 static void acknowledged(void) {
     static struct ccf_filter filter = {.name = "unit"};
     static struct ccf__counters counters;
@@ -389,6 +413,7 @@ int main(void) {
     proxy_headers();
     leases();
     messages();
+    dropped();
     printf("%d checks, %d wrong\n", checks, wrong);
     return wrong != 0;
 }

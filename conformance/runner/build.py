@@ -51,8 +51,8 @@ def write_files(folder, case):
 class Builder:
     """Builds and caches servers. Its methods may be called from several threads."""
 
-    def __init__(self, nest, cache, cc=None, optimise='-O0'):
-        self.nest, self.cache, self.optimise = nest, cache, optimise
+    def __init__(self, nest, cache, cc=None, optimise='-O0', filters=()):
+        self.nest, self.cache, self.optimise, self.filters = nest, cache, optimise, filters
         self.used, self.lock, self.busy = set(), threading.Lock(), {}
         self.processors = threading.Semaphore(os.cpu_count() or 1)  # more compilers would only wait for each other
         os.makedirs(cache, exist_ok=True)
@@ -75,6 +75,11 @@ class Builder:
         with scratch.folder('case') as folder:
             spec = write_files(folder, case)
             project = os.path.join(folder, 'project')
+            if self.filters and model != 'script':
+                with open(spec, 'r+b') as file:
+                    text = file.read()
+                    file.seek(0)
+                    file.write(''.join(f'%filter {line}\n' for line in self.filters).encode() + text)
             status, out, errors = bounded(
                 [self.nest, 'gen', '--trace', '--model', model, spec, '-o', project], 60,
                 cwd=folder)
@@ -127,6 +132,7 @@ class Builder:
         with open(os.path.join(project, 'rest.c'), 'w', encoding='utf-8') as file:
             file.write(rest)
         objects = [self._object(project, model, flags, *part) for part in parts]
+        objects += self._filters(project, texts, model, flags)
         # The linker takes a file without a C suffix for an object file.
         self._compile(model, folder, [
             *flags, '-iquote', project, '-iquote', folder, '-o', made, os.path.join(project, 'rest.c'),
@@ -140,6 +146,21 @@ class Builder:
             self._compile(model, project, [*flags, '-iquote', '.', '-c', '-o', place, name])
 
         return self._kept(self._key(model, used, {name: unit, 'flags': ' '.join(flags)}), make)
+
+    def _filters(self, project, texts, model, flags):
+        """The object files of the filters in a server."""
+        folders = [word for name in ('chain', 'frame', 'libcc', 'protocol')
+                   for word in ('-iquote', f'conditioning/{name}')]
+        used = {name: text for name, text in texts.items()
+                if name.startswith('conditioning/') and not name.startswith('conditioning/server/')}
+        made = []
+        for name in demanded(project, 'FILTERS', needed=False):
+            unit = name.removesuffix('.o') + '.c'
+
+            def make(place, unit=unit):
+                self._compile(model, project, [*flags, *folders, '-c', '-o', place, unit])
+            made.append(self._kept(self._key(model, used, {unit: texts[unit], 'flags': ' '.join(flags)}), make))
+        return made
 
     def _compile(self, model, folder, words):
         with self.processors:
@@ -172,13 +193,14 @@ class Builder:
                     os.remove(path)
 
 
-def demanded(project, variable='NEST_FLAGS'):
-    """The flags that a generated project's Makefile uses whatever CFLAGS and LDLIBS contain."""
+def demanded(project, variable='NEST_FLAGS', needed=True):
+    """The flags that a generated project's Makefile uses whatever CFLAGS and LDLIBS contain; the words of
+    another variable."""
     with open(os.path.join(project, 'Makefile'), encoding='utf-8') as file:
         found = re.search(rf'^{variable} =(.*)$', file.read(), re.M)
-    if found is None:
+    if found is None and needed:
         raise BuildError(f'the generated Makefile has no line {variable}')
-    return found.group(1).split()
+    return found.group(1).split() if found else []
 
 
 def digest(*parts):

@@ -274,6 +274,20 @@ class Case:
         """The command line of its server."""
         return [binary, *options, *(['--', *self.arguments] if self.arguments else [])]
 
+    def _text(self):
+        """The specification."""
+        text = self.files.get(self.spec, '')
+        return text if isinstance(text, str) else text.decode(errors='replace')
+
+    def takes_lines(self):
+        """Whether the specification may begin with lines more, and its server may have filters."""
+        counted = any(re.search(r'\bline [0-9]', str(line)) for lines in self.traces.values() for line in lines)
+        return self.diagnostics is None and not counted and 'inetd' not in self._text()
+
+    def held(self):
+        """Whether a filter waits for the first message, so that the server does not read pieces of it."""
+        return '%filter request' in self._text()
+
     def clients(self):
         """The clients in the order in which they connect."""
         return list(dict.fromkeys(client for client, _, _ in self.talk))

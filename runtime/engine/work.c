@@ -174,6 +174,7 @@ void nest__released(nest_session *s) {
         work->matching = false;
         nest__settle(s);
     }
+    nest__on_release(s);
     s->phase = NEST__FREE;
 }
 

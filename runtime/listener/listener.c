@@ -51,9 +51,7 @@ int nest__listen_open(void) {
     for (unsigned i = 0; i < nest__listener_count; i++) {
         given = given || nest__listeners[i].given;
     }
-    if (error == 0 && (error = nest__take_prepare(given)) != 0) {
-        nest__say("cannot listen: %s", strerror(-error));
-    }
+    error = error == 0 ? nest__take_prepare(given) : error;
     if (error != 0) {
         nest__listen_close();
     }

@@ -24,8 +24,9 @@ uint8_t nest__socket_kind(int fd, char *name, size_t size);
 /* -- listener.c */
 void nest__listener_unlink(unsigned index); /* removes its file if this process created it */
 
-/* -- take.c: call it when all listeners are open. `given`: some are inherited and must not be shut
- * down, so that waiting workers must be woken in another way. Returns 0 or -errno. */
+/* -- take.c, or links.c where filters accept: call it when all listeners are open. `given`: some
+ * are inherited and must not be shut down, so that waiting workers must be woken in another way.
+ * Returns 0, or -errno after a message. */
 int nest__take_prepare(bool given);
 void nest__take_close(void);
 

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -26,10 +27,16 @@ static bool take_polls(void) {
 }
 
 int nest__take_prepare(bool given) {
+    int error = 0;
     if (given && (take_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) == -1) {
-        return -errno;
+        error = -errno;
+    } else if (take_polls()) {
+        error = nest__listen_nonblocking();
     }
-    return take_polls() ? nest__listen_nonblocking() : 0;
+    if (error != 0) {
+        nest__say("cannot listen: %s", strerror(-error));
+    }
+    return error;
 }
 
 void nest__take_close(void) {
@@ -150,6 +157,9 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
             return -errno;
         }
     }
+}
+
+void nest__take_leave(void) {
 }
 
 /* After a stop: accepts the clients that wait in our queues, without blocking. */

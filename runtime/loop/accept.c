@@ -30,8 +30,13 @@ void nest__accept_open(bool on) {
         return;
     }
     accept->open = on;
-    int error = nest__poller_arm(on);
-    if (on && error < 0) { /* all or none */
+    int error = on ? nest__listen_arm(true) : 0;
+    if (error == 0) {
+        error = nest__poller_arm(on);
+    }
+    if (!on) {
+        (void)nest__listen_arm(false);
+    } else if (error < 0) { /* all or none */
         nest__accept_pause(error);
     }
 }
@@ -116,6 +121,9 @@ void nest__accept_listener(unsigned index) {
             nest__accept_open(false);
             nest__accept.done = true;
         }
+    } else if (error == -ESHUTDOWN) {
+        nest__accept_open(false); /* closes the links to filters, */
+        nest__accept_open(true);  /* and makes others */
     }
 }
 

@@ -10,7 +10,7 @@ import sys
 
 from harness import MODELS, check, finish, runtime_list
 
-OPTIONAL = ("service/", "mailbox")  # parts that only some servers have, beginnings of their names
+OPTIONAL = ("service/", "mailbox", "links")  # parts that only some servers have, beginnings of their names
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [f"-DNEST__{name}=1" for name in ("RULES", "CONDITIONS", "TAGS", "REGISTERS", "PARTS", "THREAD_WORDS",
                                           "NFA_STATES", "LOG_REQUESTS", "LOG_MARKS", "PIPES", "FALLBACK", "TIMERS")]

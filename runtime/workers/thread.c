@@ -126,6 +126,7 @@ int nest__thread_create(struct nest__thread_slot *slot) {
 }
 
 static void thread_ended(void) {
+    nest__take_leave();
     nest__crash_leave();
     if (atomic_fetch_sub(&nest__threads.live, 1) == 1) {
         nest__watch_wake();

@@ -108,7 +108,10 @@ def unused_files(project, files, model):
     for path in sorted(set().union(*OF_MODELS.values())):
         if (path in OF_MODELS[model]) != os.path.exists(os.path.join(project, 'runtime', path)):
             return f'runtime/{path} is there' if path not in OF_MODELS[model] else f'no runtime/{path}'
-    listed = run(['gcc', '-MM', '-I.', 'server.c', 'actions.c'], project)
+    made = re.search(r'^FILTERS = (.*)$', files['Makefile'], re.M)
+    filters = [word.removesuffix('.o') + '.c' for word in made[1].split()] if made else []
+    folders = [f'-Iconditioning/{name}' for name in ('chain', 'frame', 'libcc', 'protocol')] if made else []
+    listed = run(['gcc', '-MM', '-I.', *folders, 'server.c', 'actions.c', *filters], project)
     used = {os.path.normpath(word) for word in listed.replace('\\\n', ' ').split()}
     idle = [path for path in files if path.endswith(('.c', '.h')) and path not in used]
     return f'nobody includes {", ".join(sorted(idle))}' if idle else None

@@ -15,7 +15,7 @@ use nest_machine::{Features, MODELS, Machine, Model};
 use serde::Serialize;
 
 use crate::args::{Cc, Check, Format};
-use crate::build::{Prepared, Recipe, server_units};
+use crate::build::{Prepared, Recipe};
 use crate::cc::Compiler;
 use crate::term::{self, Failure, Progress};
 use values::{Item, Memory, limits, size};
@@ -83,7 +83,7 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     };
     let (files, places) = nest_emit::emit_with_places(&machine);
     let prepared = Prepared {
-        units: server_units(),
+        units: nest_emit::inside::units(&machine),
         name: machine.name.clone(),
         files,
         places,

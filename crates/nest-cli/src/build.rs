@@ -44,11 +44,6 @@ pub struct Prepared {
     pub compiler: Compiler,
 }
 
-/// The units of a server.
-pub fn server_units() -> Vec<String> {
-    nest_emit::UNITS.iter().map(ToString::to_string).collect()
-}
-
 /// `nest build`.
 pub fn build(args: &Build) -> Result<ExitCode, Failure> {
     let hold = Hold::new()?;
@@ -180,7 +175,7 @@ impl Recipe<'_> {
         Prepared {
             name,
             files,
-            units: server_units(),
+            units: nest_emit::inside::units(compiled),
             places,
             libraries: nest_emit::libraries(compiled),
             compiler,

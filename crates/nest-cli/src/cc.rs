@@ -252,6 +252,11 @@ impl Compiler {
         for dir in [units.beside, units.project] {
             command.arg("-iquote").arg(dir);
         }
+        if source.starts_with(units.project.join(nest_emit::inside::FOLDER)) {
+            for folder in nest_emit::inside::includes() {
+                command.arg("-iquote").arg(units.project.join(folder));
+            }
+        }
         let mut map = OsString::from("-ffile-prefix-map=");
         map.push(units.project);
         map.push("=/nest");

@@ -76,6 +76,7 @@ fn server(args: &Gen) -> Result<Project, Failure> {
         first: "server.c",
         others: runtime
             .map(|file| format!("runtime/{}", file.path))
+            .chain(nest_emit::inside::paths())
             .collect(),
     })
 }

@@ -125,6 +125,8 @@ codes! {
     E0701 Error "a filter without a first message";
     E0702 Error "a first message that a filter cannot follow";
     E0703 Error "persist before a server that keeps state";
+    E0704 Error "an unknown filter, or an unknown option of a filter";
+    E0705 Error "filters in an order that makes no sense";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";

@@ -177,6 +177,9 @@ fn service(m: &Machine) -> String {
         }
         ModelKind::Event | ModelKind::Uring | ModelKind::Script => TASKS,
     };
+    // A process for each filter, and one that starts them.
+    let filters = m.filters.len() + usize::from(!m.filters.is_empty());
+    let tasks = tasks + u64::try_from(filters).unwrap_or_default();
     format!(
         "# Install: {name} to /usr/local/bin, both units to /etc/systemd/system, then\n\
          #     systemctl daemon-reload && systemctl enable --now {name}.socket\n\

@@ -2,9 +2,9 @@
 //! filter consists of. Must not know: how the automaton is found, the server's C.
 
 use crate::mark::{MARK, note};
+use crate::project::{CFLAGS, LDFLAGS, OutFile};
 use crate::version::VERSION;
 use crate::writer::{Writer, string};
-use crate::{CFLAGS, LDFLAGS, OutFile};
 use nest_machine::options::{LONGEST, duration, size};
 use nest_machine::{Framing, Machine};
 use nest_pattern::Dfa;
@@ -90,6 +90,14 @@ pub fn executable(name: &str, filter: Filter) -> String {
     format!("{name}-{}", filter.name())
 }
 
+/// What a filter knows of the protocol. `header`: where protocol.h is.
+pub(crate) fn protocol(m: &Machine, automaton: &Dfa, header: &str) -> String {
+    let mut w = Writer::new(FIRST);
+    w.line(&format!("#include \"{header}\""));
+    tables(m, automaton, &mut w);
+    w.finish()
+}
+
 /// filter.c.
 fn first(m: &Machine, automaton: &Dfa, filter: Filter) -> String {
     let mut w = Writer::new(FIRST);
@@ -101,6 +109,11 @@ fn first(m: &Machine, automaton: &Dfa, filter: Filter) -> String {
     ));
     w.line(&format!("#include \"{FRAME}/protocol.h\"\n"));
     note(&mut w);
+    tables(m, automaton, &mut w);
+    w.finish()
+}
+
+fn tables(m: &Machine, automaton: &Dfa, w: &mut Writer) {
     w.line("\n/* Bytes that the automaton does not distinguish are one class. */");
     w.line("static const uint8_t class_of[256] = {");
     w.numbers(automaton.classes.iter().copied());
@@ -136,7 +149,6 @@ fn first(m: &Machine, automaton: &Dfa, filter: Filter) -> String {
     w.line(&format!("    .timeout = {timeout},"));
     w.line(&format!("    .idle = {idle},"));
     w.line("};");
-    w.finish()
 }
 
 /// The value of an option of the running server.

@@ -8,9 +8,11 @@ mod condition;
 pub mod deploy;
 mod explain;
 pub mod filter;
+pub mod inside;
 mod mark;
 mod names;
 mod places;
+mod project;
 mod replace;
 mod server;
 mod tables;
@@ -23,38 +25,8 @@ use nest_machine::{Feature, Machine};
 pub use places::{Origin, Places};
 use writer::string;
 
-/// A file of the generated project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutFile {
-    /// A relative path with `/`.
-    pub path: String,
-    /// Its content.
-    pub text: String,
-}
-
+pub use project::{CFLAGS, LDFLAGS, OutFile, UNITS};
 pub use version::VERSION;
-
-/// The units to compile, relative to the project.
-pub const UNITS: &[&str] = &["server.c", "actions.c"];
-
-/// Flags for compiling and linking every unit; the project's Makefile has the same.
-pub const CFLAGS: &[&str] = &[
-    "-std=c17",
-    "-O2",
-    "-g",
-    "-Wall",
-    "-Wextra",
-    "-Wpedantic",
-    "-Werror=format",
-    "-Werror=int-conversion",
-    "-Werror=implicit-function-declaration",
-    "-fstack-clash-protection",
-    "-pthread",
-];
-
-/// Additional flags for linking. Library functions are resolved when the server starts, because a
-/// process that serves one connection would have to resolve them again.
-pub const LDFLAGS: &[&str] = &["-Wl,-z,now"];
 
 /// A library that some servers need besides libc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +105,7 @@ pub fn emit_with_places(machine: &Machine) -> (Vec<OutFile>, Places) {
             text: part.text.to_string(),
         });
     }
+    files.extend(inside::emit(m));
     (files, places)
 }
 
@@ -161,6 +134,12 @@ fn makefile(m: &Machine) -> String {
         .copied()
         .partition(|f| matches!(*f, "-O2" | "-g"));
     let spec = string(&m.file);
+    let (filters, rule) = inside::makefile(m);
+    let more = if filters.is_empty() {
+        ""
+    } else {
+        " $(FILTERS)"
+    };
     format!(
         "# {MARK} ({VERSION}) from {spec}. Do not edit: change the specification.\n\
          #\n\
@@ -171,11 +150,13 @@ fn makefile(m: &Machine) -> String {
          NEST_LDFLAGS = {}\n\
          NEST_LDLIBS ={}\n\
          EXTRA ?=\n\
-         OBJECTS = server.o actions.o $(patsubst %.c,%.o,$(EXTRA))\n\
+         {filters}\
+         OBJECTS = server.o actions.o{more} $(patsubst %.c,%.o,$(EXTRA))\n\
          \n\
          {name}: $(OBJECTS)\n\
          \t$(CC) $(NEST_FLAGS) $(CFLAGS) $(NEST_LDFLAGS) $(LDFLAGS) -o $@ $(OBJECTS) $(NEST_LDLIBS) $(LDLIBS)\n\
          \n\
+         {rule}\
          %.o: %.c\n\
          \t$(CC) $(NEST_FLAGS) -iquote. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<\n\
          \n\

@@ -3,7 +3,7 @@
 use crate::condition::condition;
 use crate::mark::note;
 use crate::writer::{Writer, string};
-use crate::{automata, explain, tables};
+use crate::{automata, explain, inside, tables};
 use nest_machine::matching::Matching;
 use nest_machine::options::{LOGS, LONGEST, OptionInfo, Value};
 use nest_machine::{Cond, Feature, Framing, Machine, ModelKind, RunOption};
@@ -75,6 +75,9 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     timers(m, &mut w);
     w.end("matchers");
     identity(m, &mut w);
+    if inside::has(m) {
+        inside::lines(m, &mut w);
+    }
     options(m, &mut w);
     w.finish()
 }

@@ -77,6 +77,8 @@ features! {
     Overrun "overrun" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
+    /// Filters accept clients in front of the server (`%filter`).
+    Filters "filters" [];
     /// libpcre2 matches rules that automata cannot (`backtracking`).
     Backtracking "backtracking" [];
     /// epoll serves where the kernel gives no ring.

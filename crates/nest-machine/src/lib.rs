@@ -9,6 +9,7 @@ mod cmacros;
 mod conditions;
 mod context;
 mod csections;
+mod filters;
 pub mod first;
 pub mod kept;
 pub mod matching;

@@ -13,6 +13,7 @@ pub use crate::models::{Globals, Kept, MODELS, Model, ModelKind};
 use crate::options::row::OptionInfo;
 pub use nest_c::{Action, Arg, ArgKind, Args, Code, Use, What};
 use nest_c::{Declaration, Source};
+use nest_conditioning::inside::Program;
 use nest_diag::Span;
 use nest_feature::Features;
 use nest_pattern::backtracking::Text;
@@ -47,6 +48,10 @@ pub struct Machine {
     pub settings: Settings,
     /// Features that options, directives and functions select.
     pub features: Features,
+    /// The filters in front of the server; the first one accepts.
+    pub filters: Vec<Filter>,
+    /// The automaton of a client's first message, if a filter follows it.
+    pub first: Option<Dfa>,
 }
 
 impl Machine {
@@ -75,6 +80,19 @@ impl Machine {
             macros: self.locals.macros.iter().map(|fix| &fix.rest).collect(),
         }
     }
+}
+
+/// A `%filter`.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Which.
+    pub program: &'static Program,
+    /// Its name and options, as cc-chain takes them.
+    pub text: String,
+    /// The option that gets the number of clients, if the specification does not set it.
+    pub clients: Option<&'static str>,
+    /// Its name.
+    pub span: Span,
 }
 
 /// A pattern rule.

@@ -10,7 +10,7 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, unused};
+use crate::{cmacros, csections, filters, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -137,7 +137,7 @@ pub fn resolve(
         ..
     } = r.conditions;
     used_macros.append(&mut r.used);
-    let machine = Machine {
+    let mut machine = Machine {
         name,
         file: file.to_string(),
         prologue: prologues
@@ -152,12 +152,15 @@ pub fn resolve(
         startup,
         settings,
         features,
+        filters: Vec::new(),
+        first: None,
         states,
     };
     // What is dropped for an error may be what uses and sets.
     if !out.iter().any(Diagnostic::is_error) {
         unused::macros(spec, &used_macros, out);
         unused::states(spec, &machine, tested, out);
+        filters::settle(spec, &mut machine, out);
     }
     machine
 }

@@ -48,6 +48,8 @@ pub enum Decl {
     Prologue(CText),
     /// `%option NAME VALUE…`.
     Option(OptionDecl),
+    /// `%filter NAME KEY=VALUE…`.
+    Filter(FilterDecl),
     /// `%state A B`.
     State(Vec<Name>),
     /// `NAME text`.
@@ -61,6 +63,15 @@ pub struct OptionDecl {
     pub name: Name,
     /// Its values.
     pub values: Vec<Name>,
+}
+
+/// `%filter NAME [KEY=VALUE …]`.
+#[derive(Clone, Debug)]
+pub struct FilterDecl {
+    /// The filter.
+    pub name: Name,
+    /// Its options as written, separated by blanks.
+    pub options: Vec<Name>,
 }
 
 /// A macro of either kind.

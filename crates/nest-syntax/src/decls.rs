@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use nest_diag::{Code, Diagnostic, SourceMap, Span, nearest};
 
-use crate::ast::{Decl, Name, OptionDecl};
+use crate::ast::{Decl, FilterDecl, Name, OptionDecl};
 use crate::csource;
 use crate::delimit;
 use crate::loader::Loader;
@@ -19,17 +19,18 @@ use crate::rules;
 /// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
-const KNOWN: [&str; 3] = ["%option", "%state", "%include"];
+const KNOWN: [&str; 4] = ["%option", "%state", "%include", "%filter"];
 /// Declarations that this version does not implement, and whether a block in braces follows.
-const LATER: [(&str, bool); 7] = [
+const LATER: [(&str, bool); 6] = [
     ("%shared", true),
     ("%timer", true),
     ("%signal", true),
     ("%worker", true),
     ("%decode", false),
     ("%encode", false),
-    ("%filter", false),
 ];
+
+const FILTER: &str = "write `%filter NAME KEY=VALUE`, as in `%filter request timeout=5s`";
 
 /// A declaration, or a macro whose kind is not known yet.
 pub(crate) enum Raw {
@@ -191,7 +192,12 @@ impl Section<'_, '_, '_, '_> {
         let end = self.r.ident_end(start + sign);
         let word = self.r.text(start, end);
         match word {
-            "%option" => self.option(end),
+            "%option" => self.named(end, "write `%option NAME VALUE`", |name, values| {
+                Decl::Option(OptionDecl { name, values })
+            }),
+            "%filter" => self.named(end, FILTER, |name, options| {
+                Decl::Filter(FilterDecl { name, options })
+            }),
             "%state" => self.states(end),
             "%include" => self.include(end),
             "%s" | "%x" => {
@@ -255,24 +261,17 @@ impl Section<'_, '_, '_, '_> {
         }
     }
 
-    fn option(&mut self, from: usize) {
+    /// `%option NAME VALUES`, `%filter NAME OPTIONS`.
+    fn named(&mut self, from: usize, help: &str, make: fn(Name, Vec<Name>) -> Decl) {
         let start = self.r.at;
         let mut words = self.words(from, true).into_iter();
-        match words.next() {
-            Some(name) => {
-                let decl = OptionDecl {
-                    name,
-                    values: words.collect(),
-                };
-                self.all.decls.push(Raw::Done(Decl::Option(decl)));
-            }
-            None => self.r.report(
-                Code::E0101,
-                start,
-                from,
-                "`%option` names no option",
-                "write `%option NAME VALUE`",
-            ),
+        if let Some(name) = words.next() {
+            let decl = make(name, words.collect());
+            self.all.decls.push(Raw::Done(decl));
+        } else {
+            let word = self.r.text(start, from);
+            let what = format!("`{word}` names no {}", &word[1..]);
+            self.r.report(Code::E0101, start, from, what, help);
         }
     }
 

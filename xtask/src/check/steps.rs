@@ -401,6 +401,13 @@ pub const STEPS: &[Step] = &[
     )
     .takes(50),
     Step::new(
+        "filters",
+        "servers behind filters: answers, limits, the stop, kills under load",
+        Paths(&["tests/filters", "tests/support", GENERATED]),
+        Program(&["python3", "tests/filters/run.py"]),
+    )
+    .takes(80),
+    Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
         Paths(&[

@@ -80,6 +80,10 @@ pub fn dump(spec: &Spec) -> String {
                 let values: Vec<&str> = o.values.iter().map(|v| v.text.as_str()).collect();
                 writeln!(out, "option {} {values:?}", o.name.text)
             }
+            Decl::Filter(f) => {
+                let options: Vec<&str> = f.options.iter().map(|v| v.text.as_str()).collect();
+                writeln!(out, "filter {} {options:?}", f.name.text)
+            }
             Decl::State(names) => {
                 let names: Vec<&str> = names.iter().map(|n| n.text.as_str()).collect();
                 writeln!(out, "state {}", names.join(" "))

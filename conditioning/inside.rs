@@ -1,0 +1,307 @@
+//! What a server contains that has its filters inside: cc-chain, the frame, and filters.
+//!
+//! The options of a filter, and what it needs and gives, are read from its C text: there is no other
+//! list of them. Must not know: specifications, how the files are compiled.
+
+/// A C file, at its place below the folder of connection conditioning.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// Its path, with `/`.
+    pub path: &'static str,
+    /// Its content.
+    pub text: &'static str,
+}
+
+macro_rules! sources {
+    ($($path:literal)*) => {
+        &[$(Source { path: $path, text: include_str!($path) },)*]
+    };
+}
+
+/// The folders in which these files look for headers.
+pub const INCLUDES: &[&str] = &["chain", "frame", "libcc", "protocol"];
+
+/// What every such server contains.
+pub const COMMON: &[Source] = sources! {
+    "libcc/wire.h" "libcc/wire.c"
+    "frame/ccfilter.h" "frame/frame.h" "frame/counters.h" "frame/bundle.c" "frame/control.c" "frame/down.c"
+    "frame/lease.c" "frame/loop.c" "frame/main.c" "frame/options.c" "frame/refuse.c" "frame/up.c"
+    "chain/chain.h" "chain/names.h" "chain/inside.h" "chain/inside.c" "chain/main.c" "chain/plan.c" "chain/serve.c"
+    "chain/show.c" "chain/stage.c" "chain/state.c" "chain/text.c"
+};
+
+/// What filters need that follow the automaton of a protocol.
+pub const PROTOCOL: &[Source] = sources! {
+    "frame/ccfpack.h" "frame/ccfauto.h" "frame/ccftree.h" "frame/auto.c" "frame/pack.c" "frame/tree.c"
+    "protocol/protocol.h" "protocol/messages.h" "protocol/messages.c"
+};
+
+const TREE: &[Source] = sources! { "frame/ccftree.h" "frame/tree.c" };
+const NETS: &[Source] = sources! { "frame/nets.h" "frame/nets.c" "frame/ccftree.h" "frame/tree.c" };
+
+/// A filter that a server may contain.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// The file with its main function.
+    pub main: Source,
+    /// What it needs besides [`COMMON`].
+    pub needs: &'static [Source],
+    /// Whether it follows the automaton of the server's protocol.
+    pub protocol: bool,
+    /// The option that says how many clients the server serves.
+    pub clients: Option<&'static str>,
+    /// The text with the rows of its options.
+    options: &'static str,
+}
+
+macro_rules! program {
+    ($name:literal $path:literal $needs:expr, $protocol:literal, $clients:expr, $options:literal) => {
+        Program {
+            name: $name,
+            main: Source {
+                path: $path,
+                text: include_str!($path),
+            },
+            needs: $needs,
+            protocol: $protocol,
+            clients: $clients,
+            options: include_str!($options),
+        }
+    };
+}
+
+/// All of them.
+pub const PROGRAMS: &[Program] = &[
+    program!("request" "protocol/request.c" PROTOCOL, true, None, "protocol/messages.c"),
+    program!("check" "protocol/check.c" PROTOCOL, true, None, "protocol/check.c"),
+    program!("pass" "filters/pass/pass.c" &[], false, None, "filters/pass/pass.c"),
+    program!("priority" "filters/priority/priority.c" TREE, false, None, "filters/priority/priority.c"),
+    program!("ratelimit" "filters/ratelimit/ratelimit.c" NETS, false, None, "filters/ratelimit/ratelimit.c"),
+    program!("slowread" "filters/slowread/slowread.c" NETS, false, Some("of"), "filters/slowread/slowread.c"),
+];
+
+/// What an option's text may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number.
+    Number,
+    /// A number of milliseconds, with a unit; without one, of seconds.
+    Time,
+    /// A number of bytes, or with `k` or `m`.
+    Size,
+    /// A word.
+    Choice,
+}
+
+impl Kind {
+    /// The units of numbers, and what each stands for.
+    const fn units(self) -> &'static [(&'static str, i64)] {
+        match self {
+            Kind::Time => &[
+                ("ms", 1),
+                ("s", 1000),
+                ("m", 60_000),
+                ("h", 3_600_000),
+                ("", 1000),
+            ],
+            Kind::Size => &[("k", 1024), ("m", 1_048_576), ("", 1)],
+            Kind::Number | Kind::Choice => &[("", 1)],
+        }
+    }
+}
+
+/// An option of a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterOption {
+    /// Its key.
+    pub name: &'static str,
+    /// What its text may be.
+    pub kind: Kind,
+    /// The least and the greatest number.
+    pub range: (i64, i64),
+    /// The words of a choice.
+    pub words: Vec<&'static str>,
+}
+
+impl FilterOption {
+    /// Whether the text is a value of it.
+    #[must_use]
+    pub fn takes(&self, text: &str) -> bool {
+        if self.kind == Kind::Choice {
+            return self.words.contains(&text);
+        }
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let unit = self
+            .kind
+            .units()
+            .iter()
+            .find(|(unit, _)| *unit == &text[digits..]);
+        let number = text[..digits].parse::<i64>().ok().zip(unit);
+        let value = number.and_then(|(n, (_, factor))| n.checked_mul(*factor));
+        value.is_some_and(|n| (self.range.0..=self.range.1).contains(&n))
+    }
+
+    /// What its value must be, for messages.
+    #[must_use]
+    pub fn form(&self) -> String {
+        let (least, most) = self.range;
+        match self.kind {
+            Kind::Choice => self.words.join(" or "),
+            Kind::Number => format!("a number from {least} to {most}"),
+            Kind::Size => format!("a size from {least} to {most} bytes, such as 512, 16k or 1m"),
+            Kind::Time => format!("a time from {least} to {most} ms, such as 500ms, 5s or 2m"),
+        }
+    }
+}
+
+/// What arrives at a filter, or leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Whatever it is.
+    Any,
+    /// Connections whose request is not complete.
+    Connections,
+    /// Connections with a complete request.
+    Requests,
+}
+
+impl Program {
+    /// The filter of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Program> {
+        PROGRAMS.iter().find(|program| program.name == name)
+    }
+
+    /// Its options.
+    #[must_use]
+    pub fn options(&self) -> Vec<FilterOption> {
+        self.options
+            .split("{\"")
+            .skip(1)
+            .filter_map(option)
+            .collect()
+    }
+
+    /// What it needs to arrive.
+    #[must_use]
+    pub fn arrives(&self) -> Stage {
+        self.stage(".needs = ")
+    }
+
+    /// What leaves it.
+    #[must_use]
+    pub fn leaves(&self) -> Stage {
+        self.stage(".gives = ")
+    }
+
+    /// Whether it follows connections to their end.
+    #[must_use]
+    pub fn leases(&self) -> bool {
+        self.member(".traits = ").contains("CCF_LEASES")
+    }
+
+    fn stage(&self, member: &str) -> Stage {
+        match self.member(member) {
+            "CCF_CONNECTIONS" => Stage::Connections,
+            "CCF_REQUESTS" => Stage::Requests,
+            _ => Stage::Any,
+        }
+    }
+
+    /// The value of a member of its `struct ccf_filter`; empty if it has none.
+    fn member(&self, start: &str) -> &'static str {
+        let rest = self
+            .main
+            .text
+            .split_once(start)
+            .map_or("", |(_, rest)| rest);
+        rest.split([',', '}']).next().unwrap_or_default().trim()
+    }
+}
+
+/// Reads `NAME", CCF_KIND, &variable, least, most, words, …`.
+fn option(row: &'static str) -> Option<FilterOption> {
+    let (name, rest) = row.split_once('"')?;
+    let mut fields = rest.split(',').skip(1).map(str::trim);
+    let kind = match fields.next()? {
+        "CCF_NUMBER" => Kind::Number,
+        "CCF_TIME" => Kind::Time,
+        "CCF_SIZE" => Kind::Size,
+        "CCF_CHOICE" => Kind::Choice,
+        _ => return None,
+    };
+    let range = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
+    let words = fields.next()?.trim_matches('"').split('|').collect();
+    Some(FilterOption {
+        name,
+        kind,
+        range,
+        words,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, PROGRAMS, Program, Stage};
+
+    /// A row that cannot be read would be an option that specifications cannot set.
+    #[test]
+    fn every_option_is_read() {
+        for program in PROGRAMS {
+            let rows = program.options.matches(", CCF_").count();
+            assert_eq!(program.options().len(), rows, "{}", program.name);
+            assert!(program.main.text.contains("int main("), "{}", program.name);
+        }
+        assert!(Program::find("pass").unwrap().options().is_empty());
+    }
+
+    #[test]
+    fn options_are_what_the_c_text_says() {
+        let slowread = Program::find("slowread").unwrap();
+        let options = slowread.options();
+        let mode = options.iter().find(|o| o.name == "mode").unwrap();
+        assert_eq!(
+            (mode.kind, mode.words.as_slice()),
+            (Kind::Choice, &["delay", "reject"][..])
+        );
+        assert!(mode.takes("reject") && !mode.takes("") && !mode.takes("delay|reject"));
+        assert!(
+            slowread
+                .clients
+                .is_some_and(|name| options.iter().any(|o| o.name == name))
+        );
+        let request = Program::find("request").unwrap().options();
+        let timeout = request.iter().find(|o| o.name == "timeout").unwrap();
+        assert_eq!((timeout.kind, timeout.range), (Kind::Time, (1, 86_400_000)));
+        for good in ["1ms", "5s", "5", "2m", "24h"] {
+            assert!(timeout.takes(good), "{good}");
+        }
+        for bad in [
+            "",
+            "s",
+            "0",
+            "5x",
+            "25h",
+            "-5s",
+            "5 s",
+            "99999999999999999999",
+            "9223372036854775807h",
+        ] {
+            assert!(!timeout.takes(bad), "{bad}");
+        }
+        let size = request.iter().find(|o| o.name == "size").unwrap();
+        assert!(size.takes("16k") && size.takes("1m") && !size.takes("16K") && !size.takes("0"));
+    }
+
+    #[test]
+    fn stages_are_what_the_c_text_says() {
+        let of = |name| Program::find(name).unwrap();
+        assert_eq!(of("request").arrives(), Stage::Connections);
+        assert_eq!(of("request").leaves(), Stage::Requests);
+        assert_eq!(of("check").arrives(), Stage::Requests);
+        assert_eq!(of("pass").arrives(), Stage::Any);
+        assert!(of("slowread").leases() && !of("request").leases());
+    }
+}

@@ -1,0 +1,186 @@
+//! `%filter`: the filters in front of the server, their options and their order.
+//!
+//! What filters there are, and what each needs, is read from their own text (`nest_conditioning`).
+//! Must not know: how filters are started, the C that is emitted for them.
+
+use crate::first::first;
+use crate::kept::kept;
+use crate::model::{Filter, Machine};
+use nest_conditioning::inside::{PROGRAMS, Program, Stage};
+use nest_diag::{Code, Diagnostic, Span, nearest};
+use nest_feature::Feature;
+use nest_syntax::ast::{Decl, FilterDecl, Name, Spec};
+
+/// As many as cc-chain starts.
+const MOST: usize = 16;
+/// As many filters may follow a connection to its end.
+const MOST_LEASES: usize = 4;
+
+/// Filters for which there is no place in a specification yet, with the reason.
+const LATER: [(&str, &str); 2] = [
+    (
+        "persist",
+        "a server would have to give each connection back after a message; `nest build --filter \
+         persist` makes the filter for servers that use the library",
+    ),
+    (
+        "proxy",
+        "the server would see the address of the proxy in place of its client's; put `nest condition \
+         --filter proxy` in front of another server",
+    ),
+];
+
+/// Checks all `%filter` lines. The machine is complete but for its filters.
+pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
+    let decls = spec.decls.iter().filter_map(|decl| match decl {
+        Decl::Filter(filter) => Some(filter),
+        _ => None,
+    });
+    let decls: Vec<&FilterDecl> = decls.collect();
+    let Some(first_decl) = decls.first() else {
+        return;
+    };
+    if m.features.contains(Feature::Inetd) {
+        let what = "`%filter` and `inetd` exclude each other";
+        out.push(
+            Diagnostic::new(Code::E0604, first_decl.name.span, what)
+                .help("inetd accepts the clients: filters would have nobody to wait for"),
+        );
+    }
+    let before = out.len();
+    let mut filters = Vec::new();
+    for decl in decls {
+        match Program::find(&decl.name.text) {
+            Some(program) => filters.push(filter(program, decl, out)),
+            None => out.push(no_filter(m, &decl.name)),
+        }
+    }
+    if out.len() > before {
+        return;
+    }
+    order(&filters, out);
+    if out.len() > before {
+        return;
+    }
+    if filters.iter().any(|filter| filter.program.protocol) {
+        match first(m) {
+            Ok(automaton) => m.first = Some(automaton),
+            Err(why) => out.push(why.label(protocol(&filters), "this filter waits for a message")),
+        }
+    }
+    m.filters = filters;
+    m.features.insert(Feature::Filters);
+}
+
+/// The first filter that follows the protocol.
+fn protocol(filters: &[Filter]) -> Span {
+    let found = filters.iter().find(|filter| filter.program.protocol);
+    found.map_or(filters[0].span, |filter| filter.span)
+}
+
+/// Why there is no such filter.
+fn no_filter(m: &Machine, name: &Name) -> Diagnostic {
+    if let Some((_, why)) = LATER.iter().find(|(later, _)| *later == name.text) {
+        if let Some(refusal) = kept(m).filter(|_| name.text == "persist") {
+            return refusal.label(name.span, "before this filter");
+        }
+        let what = format!("`%filter {}` is not in this version", name.text);
+        return Diagnostic::new(Code::E0005, name.span, what).help(*why);
+    }
+    let what = format!("there is no filter `{}`", name.text);
+    let found = Diagnostic::new(Code::E0704, name.span, what);
+    match nearest(&name.text, PROGRAMS.iter().map(|program| program.name)) {
+        Some(meant) => found.help(format!("did you mean `{meant}`?")),
+        None => found.help(format!(
+            "filters: {}",
+            names(PROGRAMS.iter().map(|p| p.name))
+        )),
+    }
+}
+
+fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// A filter with its options, which are checked.
+fn filter(program: &'static Program, decl: &FilterDecl, out: &mut Vec<Diagnostic>) -> Filter {
+    let options = program.options();
+    let mut text = program.name.to_string();
+    let mut seen: Vec<&str> = Vec::new();
+    for word in &decl.options {
+        let mut bad = |what: String, help: String| {
+            out.push(Diagnostic::new(Code::E0704, word.span, what).help(help));
+        };
+        let Some((key, value)) = word.text.split_once('=') else {
+            bad(
+                format!("`{}` is not an option of a filter", word.text),
+                "write `KEY=VALUE` without blanks, as in `timeout=5s`".to_string(),
+            );
+            continue;
+        };
+        let Some(option) = options.iter().find(|option| option.name == key) else {
+            let what = format!("the filter `{}` has no option `{key}`", program.name);
+            let known = options.iter().map(|option| option.name);
+            let help = match nearest(key, known.clone()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None if options.is_empty() => "it has no options: remove this one".to_string(),
+                None => format!("its options: {}", names(known)),
+            };
+            bad(what, help);
+            continue;
+        };
+        if seen.contains(&option.name) {
+            let help = "remove one of them".to_string();
+            bad(format!("the option `{key}` is given twice"), help);
+        } else if !option.takes(value) {
+            let what = format!("`{value}` is not a value of `{key}`");
+            bad(what, format!("write {}", option.form()));
+        }
+        seen.push(option.name);
+        text.push(',');
+        text.push_str(&word.text);
+    }
+    Filter {
+        program,
+        text,
+        clients: program.clients.filter(|name| !seen.contains(name)),
+        span: decl.name.span,
+    }
+}
+
+/// Refuses orders that make no sense, as cc-chain does.
+fn order(filters: &[Filter], out: &mut Vec<Diagnostic>) {
+    let mut have = Stage::Connections;
+    let (mut before, mut leases) = ("", 0);
+    for (n, filter) in filters.iter().enumerate() {
+        let name = filter.program.name;
+        leases += usize::from(filter.program.leases());
+        let wrong = match filter.program.arrives() {
+            Stage::Requests if have == Stage::Connections => Some((
+                format!("`{name}` needs complete messages"),
+                "put `%filter request` before it".to_string(),
+            )),
+            Stage::Connections if have == Stage::Requests => Some((
+                format!("`{name}` needs connections whose message is not complete"),
+                format!("put it before `{before}`, or remove it"),
+            )),
+            _ if n == MOST => Some((
+                format!("more than {MOST} filters"),
+                "remove some of them".to_string(),
+            )),
+            _ if leases > MOST_LEASES => Some((
+                format!("more than {MOST_LEASES} filters follow a connection to its end"),
+                format!("remove one of the filters `{name}`"),
+            )),
+            _ => None,
+        };
+        if let Some((what, help)) = wrong {
+            out.push(Diagnostic::new(Code::E0705, filter.span, what).help(help));
+            return;
+        }
+        if filter.program.leaves() != Stage::Any {
+            have = filter.program.leaves();
+            before = name;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `%filter`: names, options, order, and the servers that have no place for filters.
+#![allow(clippy::unwrap_used)]
+
+use nest_machine::{Feature, Machine, Overrides, compile};
+use nest_syntax::Alone;
+
+const RULE: &str = "%%\n[^\\n]* \"\\n\" { $reply(\"ok\\n\"); }\n";
+
+/// What is said: the code, the place, the text and the help.
+fn said(text: &str) -> Vec<String> {
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
+    let sources = &compiled.sources;
+    let line = |d: &nest_diag::Diagnostic| {
+        format!(
+            "{:?} {} `{}` {}; {}",
+            d.code,
+            sources.line(d.span.file, d.span.start),
+            sources.text(d.span),
+            d.message,
+            d.help.as_deref().unwrap_or("")
+        )
+    };
+    compiled.diagnostics.iter().map(line).collect()
+}
+
+fn machine(text: &str) -> Machine {
+    let compiled = compile("t.nest", text, &mut Alone, &Overrides::default());
+    compiled
+        .machine
+        .unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))
+}
+
+#[track_caller]
+fn refused(lines: &str, expected: &[&str]) {
+    assert_eq!(said(&format!("{lines}\n{RULE}")), expected);
+}
+
+#[test]
+fn a_chain_is_what_the_lines_say() {
+    let m = machine(&format!(
+        "%filter ratelimit rate=5 per=2s\n%filter request timeout=5s // five\n%filter slowread\n%filter pass\n{RULE}"
+    ));
+    let chain: Vec<_> = m
+        .filters
+        .iter()
+        .map(|f| (f.text.as_str(), f.clients))
+        .collect();
+    let expected = [
+        ("ratelimit,rate=5,per=2s", None),
+        ("request,timeout=5s", None),
+        ("slowread", Some("of")),
+        ("pass", None),
+    ];
+    assert_eq!(chain, expected);
+    assert!(m.first.is_some() && m.features.contains(Feature::Filters));
+    let m = machine(&format!("%filter slowread of=7\n{RULE}"));
+    assert_eq!(m.filters[0].clients, None);
+    assert!(m.first.is_none());
+    let m = machine(RULE);
+    assert!(m.filters.is_empty() && !m.features.contains(Feature::Filters));
+}
+
+#[test]
+fn names_are_known() {
+    refused(
+        "%filter",
+        &[
+            "E0101 1 `%filter` `%filter` names no filter; write `%filter NAME KEY=VALUE`, as in `%filter request timeout=5s`",
+        ],
+    );
+    refused(
+        "%filter requst",
+        &["E0704 1 `requst` there is no filter `requst`; did you mean `request`?"],
+    );
+    refused(
+        "%filter nothing",
+        &[
+            "E0704 1 `nothing` there is no filter `nothing`; filters: request, check, pass, priority, ratelimit, slowread",
+        ],
+    );
+}
+
+#[test]
+fn options_are_known_and_take_their_values() {
+    refused(
+        "%filter request timout=5s",
+        &[
+            "E0704 1 `timout=5s` the filter `request` has no option `timout`; did you mean `timeout`?",
+        ],
+    );
+    refused(
+        "%filter pass on=1",
+        &[
+            "E0704 1 `on=1` the filter `pass` has no option `on`; it has no options: remove this one",
+        ],
+    );
+    refused(
+        "%filter request 5s",
+        &[
+            "E0704 1 `5s` `5s` is not an option of a filter; write `KEY=VALUE` without blanks, as in `timeout=5s`",
+        ],
+    );
+    refused(
+        "%filter request timeout=soon limit=0",
+        &[
+            "E0704 1 `timeout=soon` `soon` is not a value of `timeout`; write a time from 1 to 86400000 ms, such as 500ms, 5s or 2m",
+            "E0704 1 `limit=0` `0` is not a value of `limit`; write a number from 1 to 1000000",
+        ],
+    );
+    refused(
+        "%filter slowread mode=kill",
+        &["E0704 1 `mode=kill` `kill` is not a value of `mode`; write delay or reject"],
+    );
+    refused(
+        "%filter request timeout=5s,idle=5s",
+        &[
+            "E0704 1 `timeout=5s,idle=5s` `5s,idle=5s` is not a value of `timeout`; write a time from 1 to 86400000 ms, such as 500ms, 5s or 2m",
+        ],
+    );
+    refused(
+        "%filter request timeout=5s timeout=6s",
+        &["E0704 1 `timeout=6s` the option `timeout` is given twice; remove one of them"],
+    );
+}
+
+#[test]
+fn the_order_makes_sense() {
+    refused(
+        "%filter check",
+        &["E0705 1 `check` `check` needs complete messages; put `%filter request` before it"],
+    );
+    refused(
+        "%filter request\n%filter pass\n%filter request",
+        &[
+            "E0705 3 `request` `request` needs connections whose message is not complete; put it before `request`, or remove it",
+        ],
+    );
+    refused(
+        &"%filter pass\n".repeat(17),
+        &["E0705 17 `pass` more than 16 filters; remove some of them"],
+    );
+    refused(
+        &"%filter slowread\n".repeat(5),
+        &[
+            "E0705 5 `slowread` more than 4 filters follow a connection to its end; remove one of the filters `slowread`",
+        ],
+    );
+    assert_eq!(
+        machine(&format!("{}{RULE}", "%filter pass\n".repeat(16)))
+            .filters
+            .len(),
+        16
+    );
+}
+
+#[test]
+fn a_server_that_speaks_first_has_no_first_message() {
+    let text =
+        "%filter pass\n%filter request\n%%\nSTART { $reply(\"220\\n\"); }\n\"a\" { $close(); }\n";
+    let found = said(text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("E0701 4 `$reply` START replies"),
+        "{found:?}"
+    );
+    machine(&text.replace("%filter request\n", ""));
+}
+
+#[test]
+fn inetd_accepts_instead() {
+    refused(
+        "%option inetd\n%filter pass",
+        &[
+            "E0604 2 `pass` `%filter` and `inetd` exclude each other; inetd accepts the clients: filters would have nobody to wait for",
+        ],
+    );
+}
+
+#[test]
+fn filters_that_need_the_library_are_named() {
+    let persist = said(&format!("%filter request\n%filter persist\n{RULE}"));
+    assert!(
+        persist[0].starts_with("E0005 2 `persist` `%filter persist` is not in this version"),
+        "{persist:?}"
+    );
+    let kept = said(
+        "%filter request\n%filter persist\n%%\nint n = 0;\n[^\\n]* \"\\n\" { n++; $reply(\"ok\\n\"); }\n",
+    );
+    assert!(
+        kept[0].starts_with("E0703 5 ") && kept[0].contains("the variable `n`"),
+        "{kept:?}"
+    );
+    let proxy = said(&format!("%filter proxy\n{RULE}"));
+    assert!(
+        proxy[0].starts_with("E0005 1 `proxy` `%filter proxy` is not in this version"),
+        "{proxy:?}"
+    );
+}

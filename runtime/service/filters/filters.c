@@ -1,0 +1,364 @@
+/* filters.c: starts cc-chain and its filters, starts them again when they die, and ends them.
+ *
+ * Called at join points, by the supervisor and by the listener. State: the supervisor's: cc-chain
+ * and the sockets that lead to it. Must not know what filters do, nor who takes connections.
+ *
+ * cc-chain gets each listening socket and both ends of a pair, the hop. Workers send the ends of
+ * their links into the hop, and the last filter reads them. The supervisor keeps the hop: filters
+ * that are started again find what was sent meanwhile, and workers notice nothing but the end of
+ * their links. In a stop the supervisor closes its copy of the filters' end, so that the hop hangs
+ * up when the last filter has ended: from then on no client can come. */
+#include "filters.h"
+
+#include "../../../conditioning/chain/inside.h"
+#include "../../../conditioning/libcc/wire.h"
+#include "../../listener/listener.h"
+#include "../../platform/platform.h"
+#include "../../workers/children.h"
+#include "../user/user.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    FILTERS_MOST = 16,             /* as cc-chain allows */
+    FILTERS_TEXT = 1024,           /* of a filter, with its options */
+    FILTERS_ANSWER_MS = 20 * 1000, /* for cc-chain's answer at the start of the server */
+    FILTERS_WELL_MS = 10 * 1000,   /* one that ran as long did not die at once */
+    FILTERS_QUEUE_MS = 10,         /* between two looks at the queues, in a stop */
+    FILTERS_END_MS = 2000,         /* for cc-chain to end its filters */
+    FILTERS_WRONG_CALL = 100       /* an exit status of cc-chain, which has said why */
+};
+
+/* scope: the supervisor. Other processes use only the hops. */
+static struct {
+    pid_t owner;
+    pid_t pid;   /* of cc-chain; 0: it does not run */
+    int control; /* the socket to it; it ends when this is closed */
+    struct {
+        int ours, theirs; /* theirs is -1 when the filters are told to end */
+    } hops[NEST__LISTEN_MAX];
+    uint64_t begun;
+    uint32_t starts;
+    struct nest__backoff backoff;
+    unsigned told; /* how often it was told to end */
+    bool refused;  /* no new client can come */
+} filters = {.control = -1};
+
+/* -- leases */
+
+/* scope: process, shared by its threads; made once. A slot's leases are its session's own. */
+static _Atomic(void *) filters_slab;
+/* scope: thread; of the connection that it has taken last. */
+static _Thread_local struct filters_leases {
+    uint32_t n;
+    int fds[NEST__LEASES_MOST];
+} filters_taken;
+
+static void filters_release(struct filters_leases *leases) {
+    while (leases->n > 0) {
+        close(leases->fds[--leases->n]);
+    }
+}
+
+void nest__filters_leases(const int *leases, unsigned n) {
+    filters_release(&filters_taken);
+    filters_taken.n = n;
+    memcpy(filters_taken.fds, leases, n * sizeof *leases);
+}
+
+/* Without memory they are closed at once: to the filters the connection is over. */
+void nest__filters_open(nest_session *s) {
+    struct filters_leases *slab;
+    if (filters_taken.n > 0 && (slab = nest__slab(&filters_slab, sizeof *slab)) != NULL) {
+        slab[s->self.slot] = filters_taken;
+        filters_taken.n = 0;
+    }
+    filters_release(&filters_taken);
+}
+
+void nest__filters_release(nest_session *s) {
+    struct filters_leases *slab = atomic_load(&filters_slab);
+    if (slab != NULL) {
+        filters_release(&slab[s->self.slot]);
+    }
+}
+
+/* Besides leases, a thread that has a client has its link. */
+unsigned nest__filters_descriptors(bool most) {
+    unsigned links = nest__worker_threads() > 1;
+    return most ? links + NEST__LEASES_MOST : links + nest__spec_filter_leases;
+}
+
+/* -- cc-chain */
+
+/* In a child. Returns its exit status. */
+static int filters_chain(const char *how, const char *value) {
+    static char texts[FILTERS_MOST][FILTERS_TEXT], restarts[16];
+    char *argv[FILTERS_MOST + 10] = {"cc-chain", "--peek",  "--follow", "--restarts",
+                                     restarts,   "--drain", "1000000"};
+    int n = 7;
+    snprintf(restarts, sizeof restarts, "%u", (unsigned)filters.starts);
+    argv[n++] = (char *)how;
+    if (value != NULL) {
+        argv[n++] = (char *)value;
+    }
+    for (unsigned i = 0; i < nest__spec_filter_count && i < FILTERS_MOST; i++) {
+        const struct nest__filter *filter = &nest__spec_filters[i];
+        if (filter->clients == NULL) {
+            snprintf(texts[i], FILTERS_TEXT, "%s", filter->text);
+        } else {
+            snprintf(texts[i], FILTERS_TEXT, "%s,%s=%u", filter->text, filter->clients,
+                     (unsigned)nest__config.max_clients);
+        }
+        argv[n++] = texts[i];
+    }
+    argv[n] = NULL;
+    return ccc__main(n, argv);
+}
+
+static int filters_judge(void) {
+    int status = filters_chain("--check", NULL);
+    return status < 0 || status > FILTERS_WRONG_CALL ? -FILTERS_WRONG_CALL : -status;
+}
+
+int nest__filters_check(void) {
+    bool began;
+    int error = nest__try_in_child(filters_judge, &began);
+    if (!began) {
+        nest__say("cannot start the filters: %s", strerror(-error));
+    }
+    return error;
+}
+
+/* The child has no descriptor of the server but its end of the control socket. Its own session
+ * keeps the signals of a terminal away: the supervisor says when filters end. */
+static _Noreturn void filters_main(int control) {
+    nest__child_release();
+    setsid();
+    prctl(PR_SET_NAME, "cc-chain");
+    if (nest__user_serve() != 0 || dup2(control, 3) == -1) {
+        _exit(EXIT_FAILURE);
+    }
+    cc__close_from(4, INT_MAX);
+    _exit(filters_chain("--serve", "3"));
+}
+
+static void filters_lost(void) {
+    filters.pid = 0;
+    close(filters.control);
+    filters.control = -1;
+}
+
+/* Gives cc-chain a listening socket and its hop. */
+static int filters_give(unsigned listener) {
+    struct cc__head head = cc__head_of(CC__LISTEN);
+    int fds[3] = {nest__listeners[listener].fd, filters.hops[listener].theirs,
+                  filters.hops[listener].ours};
+    return cc__send(filters.control, &head, NULL, 0, fds, 3, MSG_DONTWAIT);
+}
+
+/* 0 or -errno. The listeners are given, but the answers are not awaited. */
+static int filters_start(void) {
+    int pair[2];
+    int error = cc__pair(pair);
+    if (error != 0) {
+        return error;
+    }
+    fflush(NULL); /* or the child writes it as well */
+    filters.pid = fork();
+    if (filters.pid == 0) {
+        filters_main(pair[1]);
+    }
+    close(pair[1]);
+    filters.control = pair[0];
+    filters.begun = nest__clock_ms();
+    filters.starts++;
+    if (filters.pid == -1) {
+        error = -errno;
+        filters_lost();
+        return error;
+    }
+    for (unsigned i = 0; error == 0 && i < nest__listener_count; i++) {
+        error = filters_give(i);
+    }
+    return error;
+}
+
+/* cc-chain's answer. 0, -errno; -ECHILD: it has ended, and said why. */
+static int filters_answer(void) {
+    struct cc__message reply = {.bytes = NULL};
+    struct pollfd ready = {.fd = filters.control, .events = POLLIN};
+    int status, got = poll(&ready, 1, FILTERS_ANSWER_MS);
+    if (got <= 0) {
+        return got == 0 ? -ETIMEDOUT : -errno;
+    }
+    got = cc__receive(filters.control, &reply, MSG_DONTWAIT);
+    if (got == 1) {
+        return reply.head.type == CC__REPLY ? -(int)reply.head.demand : -EPROTO;
+    }
+    if (waitpid(filters.pid, &status, 0) != filters.pid) {
+        return -errno;
+    }
+    filters.pid = 0;
+    return WIFEXITED(status) && WEXITSTATUS(status) == FILTERS_WRONG_CALL ? -ECHILD : -EPIPE;
+}
+
+int nest__filters_begin(void) {
+    int error = 0;
+    filters.owner = getpid();
+    for (unsigned i = 0; i < NEST__LISTEN_MAX; i++) {
+        filters.hops[i].ours = filters.hops[i].theirs = -1;
+    }
+    for (unsigned i = 0; error == 0 && i < nest__listener_count; i++) {
+        int pair[2];
+        error = cc__pair(pair);
+        if (error == 0) {
+            filters.hops[i].ours = pair[0];
+            filters.hops[i].theirs = pair[1];
+        }
+    }
+    if (nest__listener_count > 0) {
+        error = error == 0 ? filters_start() : error;
+        for (unsigned i = 0; error == 0 && i < nest__listener_count; i++) {
+            error = filters_answer();
+        }
+    }
+    if (error != 0 && error != -ECHILD) {
+        nest__say("cannot start the filters: %s", strerror(-error));
+    }
+    return error;
+}
+
+int nest__filters_hop(unsigned listener) {
+    return filters.hops[listener].ours;
+}
+
+/* A process that is no supervisor has neither the filters' ends nor listening sockets: workers take
+ * connections from filters only. */
+int nest__filters_serve(void) {
+    for (unsigned i = 0; i < NEST__LISTEN_MAX; i++) {
+        close(filters.hops[i].theirs);
+    }
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        close(nest__listeners[i].fd);
+        nest__listeners[i].fd = -1;
+    }
+    close(filters.control);
+    return 0;
+}
+
+/* -- the life of the filters, in the supervisor */
+
+bool nest__filters_reaped(pid_t pid, int status) {
+    char end[64];
+    if (pid != filters.pid) {
+        return false;
+    }
+    filters_lost();
+    if (nest__clock_ms() - filters.begun >= FILTERS_WELL_MS) {
+        filters.backoff.failures = 0;
+    }
+    uint32_t delay = nest__backoff_more(&filters.backoff);
+    if (filters.told == 0) {
+        nest__exit_text(status, end);
+        nest__say("the process of the filters %ld %s; it is replaced in %u ms", (long)pid, end,
+                  (unsigned)delay);
+    }
+    return true;
+}
+
+/* ms until the next try; 0: it runs. */
+static unsigned filters_again(void) {
+    int left = filters.pid != 0 ? 0 : nest__backoff_left(&filters.backoff);
+    if (filters.pid != 0 || left > 0) {
+        return (unsigned)left;
+    }
+    int error = filters_start();
+    if (error != 0 && filters.pid == 0) {
+        nest__say("cannot start the filters: %s", strerror(-error));
+        return nest__backoff_more(&filters.backoff);
+    }
+    return 0;
+}
+
+/* Clients that connected before the stop are still served, but for those of a socket that the next
+ * server inherits. */
+static bool filters_queued(void) {
+    bool queued = false;
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        struct pollfd queue = {.fd = nest__listeners[i].fd, .events = POLLIN};
+        if (!filters.refused && !nest__listeners[i].given) {
+            if (nest__listeners[i].kind == NEST__UNIX) {
+                nest__listener_unlink(i);
+            } else {
+                nest__connections_refuse(queue.fd);
+            }
+        }
+        queued = queued || (!nest__listeners[i].given && poll(&queue, 1, 0) == 1);
+    }
+    if (!filters.refused) {
+        nest__notify("STOPPING=1");
+    }
+    filters.refused = true;
+    return queued;
+}
+
+/* The first time: it ends when its filters have passed on what they hold. The second time, by
+ * another signal, because two of one number may arrive as one: it ends them. */
+static void filters_tell(void) {
+    for (unsigned i = 0; i < NEST__LISTEN_MAX && filters.told == 0; i++) {
+        close(filters.hops[i].theirs);
+        filters.hops[i].theirs = -1;
+    }
+    if (filters.pid != 0) {
+        kill(filters.pid, filters.told == 0 ? SIGTERM : SIGINT);
+    }
+    filters.told++;
+}
+
+unsigned nest__filters_mind(void) {
+    enum nest__stop_phase phase = nest__phase();
+    if (phase == NEST__SERVING) {
+        return filters_again();
+    }
+    if (filters.told == 0 && filters_queued() && phase < NEST__CUTTING) {
+        unsigned left = filters_again();
+        return left > 0 && left < FILTERS_QUEUE_MS ? left : FILTERS_QUEUE_MS;
+    }
+    while (filters.told < (phase >= NEST__CUTTING ? 2 : 1)) {
+        filters_tell();
+    }
+    return 0;
+}
+
+void nest__filters_end(void) {
+    int status;
+    if (filters.owner != getpid()) {
+        return;
+    }
+    while (filters.told < 2) {
+        filters_tell();
+    }
+    uint64_t end = nest__clock_ms() + FILTERS_END_MS;
+    while (filters.pid != 0 && waitpid(filters.pid, &status, WNOHANG) == 0) {
+        if (nest__clock_ms() >= end) {
+            kill(filters.pid, SIGKILL);
+        }
+        (void)poll(NULL, 0, 1);
+    }
+    if (filters.pid != 0) {
+        filters_lost();
+    }
+    for (unsigned i = 0; i < NEST__LISTEN_MAX; i++) {
+        close(filters.hops[i].ours);
+    }
+}

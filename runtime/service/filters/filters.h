@@ -1,0 +1,45 @@
+/* filters.h: filters of connection conditioning, which `%filter` puts in front of the server.
+ *
+ * They are processes of the server's own program: cc-chain, a child of the supervisor, and a child
+ * of it for each filter. They accept the clients, and workers take connections from the last of
+ * them (listener/links.c). */
+#ifndef NEST_SERVICE_FILTERS_H
+#define NEST_SERVICE_FILTERS_H
+
+#include "../../seam.h"
+
+#include <sys/types.h>
+
+/* -- generated: a `%filter` line each, the first one accepts */
+struct nest__filter {
+    const char *text;    /* "request,timeout=5s" */
+    const char *clients; /* an option that gets maxClients: "of"; NULL: none does */
+};
+extern const struct nest__filter nest__spec_filters[];
+extern const unsigned nest__spec_filter_count;
+extern const unsigned nest__spec_filter_leases; /* that a connection has of these filters */
+enum { NEST__LEASES_MOST = 4 }; /* of a connection: filters that follow it to its end */
+
+/* -- for listener/ */
+/* Starts the filters on all listeners. 0, or -errno after a message. */
+int nest__filters_begin(void);
+void nest__filters_end(void); /* by the process that began them: ends those that are left */
+/* Where a worker announces its links to the filters of this listener. It hangs up when the filters
+ * have ended for good. */
+int nest__filters_hop(unsigned listener);
+/* The next session that this thread opens has the leases: descriptors that are closed when it is
+ * released. */
+void nest__filters_leases(const int *leases, unsigned n);
+
+/* -- for the supervisor: whether the process was cc-chain */
+bool nest__filters_reaped(pid_t, int status);
+
+/* -- join points */
+int nest__filters_check(void);
+int nest__filters_serve(void);
+unsigned nest__filters_mind(void);
+unsigned nest__filters_descriptors(bool most);
+void nest__filters_open(nest_session *);
+void nest__filters_release(nest_session *);
+
+#endif

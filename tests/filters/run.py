@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Servers with filters in front of them (`%filter`), in every model and with several loops.
+
+Must not know: how anything is checked.
+"""
+
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(HERE))
+import checks                                                       # noqa: E402
+import kills                                                        # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
+from support.report import Report                                   # noqa: E402
+from support.server import Server                                   # noqa: E402
+
+FORMS = [(model, ()) for model in SOCKET_MODELS] + [
+    (model, ('dispatchers=3',)) for model in SOCKET_MODELS if model in ('event', 'uring')]
+
+
+def build(nest, model, folder):
+    """A server of the model, and one whose filter refuses its options when it starts."""
+    exe = os.path.join(folder, model)
+    run([nest, 'build', '--model', model, os.path.join(HERE, 'server.nest'), '-o', exe])
+    with open(os.path.join(HERE, 'server.nest'), encoding='utf-8') as file:
+        text = file.read().replace('net8=100 net16=100 net24=100', 'net8=10 net16=20')
+    wrong = os.path.join(folder, 'wrong.nest')
+    with open(wrong, 'w', encoding='utf-8') as file:
+        file.write(text)
+    run([nest, 'build', '--model', model, wrong, '-o', f'{exe}-wrong'])
+    return exe
+
+
+def attempt(report, form, check, start):
+    """One check with a server."""
+    about = ' '.join(check.__doc__.split()).rstrip('.')
+    model, options = form
+    who = model + ('' if not options else '*3')
+    try:
+        server = start()
+        try:
+            check(server, model)
+            report.line(True, who, about)
+        except (Failed, OSError) as error:
+            report.line(False, who, about, '', f'{error}\n{server.said()}')
+        except checks.Skipped as reason:
+            report.skip(who, about, str(reason))
+        return server
+    except (Failed, OSError) as error:
+        report.line(False, who, about, '', error)
+        return None
+
+
+def main():
+    """All models, or those that are named; the exit status."""
+    report, nest = Report('filters'), program()
+    wanted = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix='nest-filters-') as folder:
+        built = {}
+        for model, options in FORMS:
+            if wanted and model not in wanted:
+                continue
+            report.heading(' '.join([model, *options]))
+            try:
+                exe = built.setdefault(model, None) or build(nest, model, folder)
+            except Failed as error:
+                report.line(False, model, 'builds', '', error)
+                continue
+            built[model] = exe
+            serve(report, (model, options), exe)
+    return report.close()
+
+
+def serve(report, form, exe):
+    """All checks of a form: those that leave the server as it was share one."""
+    def start():
+        server = Server([exe], options=form[1])
+        server.exe = exe
+        return server
+    shared = start()
+    for check in checks.RUNNING:
+        attempt(report, form, check, lambda: shared)
+    shared.close()
+    for check in (*checks.ENDING, *kills.ALL):
+        server = attempt(report, form, check, start)
+        if server is not None:
+            server.close()
+
+
+sys.exit(main())
