@@ -9,7 +9,7 @@
 #   make bench-matching [BENCH=…]   what nest matches with beside re2c, Ragel and others
 #   make experiments-conditioning [EXPERIMENTS='--quick --only …']   the paper's experiments again
 #   make layers                     what each part of the runtime may import
-#   make fuzz [SECONDS=60]          front end and matchers under libFuzzer (nightly, cargo-fuzz)
+#   make fuzz [SECONDS=60]          front end, work, matchers under libFuzzer (nightly, cargo-fuzz)
 #   make clean
 
 MODEL = event

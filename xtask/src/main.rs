@@ -87,7 +87,7 @@ enum Task {
         #[arg(long, default_value = "")]
         destdir: OsString,
     },
-    /// Fuzz the compiler's front end and the matchers
+    /// Fuzz the compiler's front end, its work for each byte, and the matchers
     Fuzz {
         /// The time in seconds
         #[arg(long, default_value_t = 60)]
