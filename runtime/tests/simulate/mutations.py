@@ -214,7 +214,7 @@ MUTATIONS = [
      "    nest__accept_open(false);\n    nest__due_after", "    nest__due_after"),
     ("release-is-memory", "loop/accept.c", "(accept->scarce || accept->done)", "accept->done"),
     ("memory-for-ever", "loop/accept.c", "    nest__accept.scarce = false;\n", ""),
-    ("armed-by-half", "loop/accept.c", "    if (on && error < 0) {", "    if (on && error < -ENOMEM) {"),
+    ("armed-by-half", "loop/accept.c", "    } else if (error < 0) { /* all or none", "    } else if (error < -ENOMEM) { /* all or none"),
     ("slot-lost", "loop/accept.c", "    nest__share_give();\n    nest__slot_give(s, false);\n", "    nest__share_give();\n"),
     ("error-unknown", "loop/accept.c", "*error == -EMFILE || *error == -ENFILE ||",
      "*error == -EMFILE ||"),
