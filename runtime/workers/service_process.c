@@ -113,6 +113,11 @@ static int service_process_run(void) {
             }
         }
     }
+    for (unsigned task = 0; task < nest__task_count; task++) {
+        if (nest__tasks[task]->end != NULL) {
+            nest__tasks[task]->end();
+        }
+    }
     free(turns);
     free(all);
     return EXIT_SUCCESS;

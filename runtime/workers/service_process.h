@@ -31,6 +31,8 @@ struct nest__task {
     /* What is due, with what `waits` has found: it is called at first, then when a descriptor is
      * ready or its time has come. ms until it is to be called again; -1: when a descriptor is. */
     int (*step)(const struct pollfd waits[NEST__TASK_WAITS], unsigned n);
+    /* Before the process ends after TERM, within its grace. NULL: there is nothing to do. */
+    void (*end)(void);
 };
 /* Generated: all of this server. */
 extern const struct nest__task *const nest__tasks[];

@@ -390,6 +390,38 @@ def counted(binary):
             os.close(reader)
 
 
+def ended(binary):
+    """TERM while the service process is behind a reader that does not read: each line comes, or is counted"""
+    rounds = 12
+    with tempfile.TemporaryDirectory(prefix='nest-logs-') as folder:
+        os.mkfifo(f'{folder}/pipe')
+        reader = os.open(f'{folder}/pipe', os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            with Server([binary], options=[f'accessLog={folder}/pipe', 'errorLog=./errors']) as server:
+                asks(server, b'get first')
+                got = b''
+                while got.count(b'\n') < 2:
+                    if not select.select([reader], [], [], TIMEOUT)[0]:
+                        raise Failed(f'no line came: {got!r}')
+                    got += os.read(reader, 1 << 16)
+                behind_pid = next(pid for pid, _ in server.each('stat')
+                                  if pid != server.process.pid and holds(pid, f'{folder}/pipe'))
+                os.kill(behind_pid, signal.SIGSTOP)
+                for _ in range(rounds):
+                    crowd(server)
+                os.kill(behind_pid, signal.SIGCONT)
+                if not select.select([reader], [], [], TIMEOUT)[0] or server.stop() != 0:
+                    raise Failed(server.said())
+                while chunk := os.read(reader, 1 << 16):
+                    got += chunk
+                dropped = sum(map(int, re.findall(rb'warn (\d+) lines? w', read(f'{server.folder.name}/errors'))))
+                total = rounds * CLIENTS * (REQUESTS + 1) + 2
+                if not dropped or got.count(b'\n') + dropped != total:
+                    raise Failed(f'{len(got.splitlines())} lines and {dropped} dropped, not {total}')
+        finally:
+            os.close(reader)
+
+
 def stuck(binary):
     """a logger or a reader of stderr that has stopped does not keep the server from its end"""
     with loggers() as (words, _, _):
@@ -491,7 +523,7 @@ def refused(binary, quiet):
                 raise Failed(f'{option} {more}: {done.returncode} {done.stdout}{done.stderr}')
 
 
-CASES = formats, bounded, anew, changed, endures, behind, slow, counted, stuck, system
+CASES = formats, bounded, anew, changed, endures, behind, slow, counted, ended, stuck, system
 
 
 def run(report, models):

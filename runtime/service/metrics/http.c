@@ -296,4 +296,4 @@ static int http_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     return again;
 }
 
-const struct nest__task nest__metrics_task = {"metrics", http_begin, http_waits, http_step};
+const struct nest__task nest__metrics_task = {"metrics", http_begin, http_waits, http_step, NULL};

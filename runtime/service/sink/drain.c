@@ -4,6 +4,7 @@
  * records are written together. The supervisor drains what is left when the server ends. Must not
  * know what a target is. */
 #include "../../platform/platform.h"
+#include "../../workers/supervisor.h"
 #include "sinks.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ enum {
     DRAIN_REST_MS = 20,
     DRAIN_WAIT_MS = 200, /* for targets that take nothing: other tasks wait meanwhile */
     DRAIN_LAST_MS = 1000,
-    DRAIN_MUCH = 32 * 1024 /* bytes at a look, after which it does not rest */
+    DRAIN_PIPE = 1024 * 1024, /* what the pipe holds at most: more comes from workers that live */
+    DRAIN_MUCH = 32 * 1024    /* bytes at a look, after which it does not rest */
 };
 
 /* scope: process */
@@ -72,15 +74,18 @@ static void drain_report(const struct nest__sink_targets *targets, bool last) {
 size_t nest__sink_drain(int pipe, const struct nest__sink_targets *targets, bool last) {
     size_t room = sizeof drain.bytes - drain.n, all = 0;
     ssize_t n;
-    nest__sink_allow(last ? DRAIN_LAST_MS : DRAIN_WAIT_MS);
+    nest__sink_allow(last && nest__supervises() ? DRAIN_LAST_MS : DRAIN_WAIT_MS);
     while ((n = read(pipe, drain.bytes + drain.n, room)) > 0) {
         drain.n += (size_t)n;
         all += (size_t)n;
         drain_split(targets, (size_t)n == room);
         room = sizeof drain.bytes - drain.n;
-        if (!last && all > sizeof drain.bytes) {
+        if (all > (last ? DRAIN_PIPE : sizeof drain.bytes)) {
             break; /* other tasks of this process have their turn */
         }
+    }
+    if (n <= 0) { /* the last record that filled the buffer was whole */
+        drain_split(targets, false);
     }
     nest__sink_flush(targets, last);
     drain_report(targets, last);
@@ -140,4 +145,12 @@ static int drain_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     return got == 0 ? -1 : got > DRAIN_MUCH ? 0 : DRAIN_REST_MS;
 }
 
-const struct nest__task nest__sink_task = {"the log", drain_begin, drain_waits, drain_step};
+/* The rest of a record that is here in part would mean nothing to the supervisor. */
+static void drain_end(void) {
+    if (drain.n > 0) {
+        (void)nest__sink_drain(nest__sink_pipe(), nest__sink_targets(), true);
+    }
+}
+
+const struct nest__task nest__sink_task = {"the log", drain_begin, drain_waits, drain_step,
+                                           drain_end};

@@ -62,7 +62,7 @@ static int ticks_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     return 20;
 }
 
-static const struct nest__task tasks_beat = {"beat", beat_begin, beat_waits, beat_step};
-static const struct nest__task tasks_ticks = {"clock", ticks_begin, ticks_wait, ticks_step};
+static const struct nest__task tasks_beat = {"beat", beat_begin, beat_waits, beat_step, NULL};
+static const struct nest__task tasks_ticks = {"clock", ticks_begin, ticks_wait, ticks_step, NULL};
 const struct nest__task *const nest__tasks[] = {&tasks_beat, &tasks_ticks};
 const unsigned nest__task_count = 2;
