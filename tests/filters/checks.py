@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from support.nest import Failed, environment, run
-from support.server import Client, Server
+from support.server import Client, Server, alive
 
 LONG = 30           # seconds: for what another process does
 FILTERS = ('request', 'check', 'slowread', 'pass')
@@ -236,15 +236,6 @@ def refused(server):
         except OSError:
             return True
     return False
-
-
-def alive(pid):
-    """Whether a process is there and is no zombie."""
-    try:
-        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
-            return file.read().rpartition(')')[2].split()[0] != 'Z'
-    except OSError:
-        return False
 
 
 def orphans(server, _model):

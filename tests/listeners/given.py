@@ -10,6 +10,7 @@ import socket
 import subprocess
 
 from ends import WAIT, Started, Talk, free_port, listening, same, until, within
+from support.server import alive
 
 
 def passed_on(folder, exe, sockets, *options, pid='$$', names=''):
@@ -122,15 +123,6 @@ def accepted(folder, exe):
         for one in talk:
             one.socket.close()
         until('the servers to end', lambda: not any(alive(pid) for pid in pids))
-
-
-def alive(pid):
-    """Whether it runs; one that nobody has waited for does not."""
-    try:
-        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
-            return file.read().rpartition(')')[2].split()[0] != 'Z'
-    except OSError:
-        return False
 
 
 def pipes(folder, exe):

@@ -9,7 +9,7 @@ import shutil
 import socket
 
 from ends import Started, Talk, free_port, same, until, within
-from given import alive
+from support.server import alive
 
 INETD = '/usr/sbin/inetd'
 

@@ -142,6 +142,15 @@ def running(words, **more):
             process.kill()
 
 
+def alive(pid):
+    """Whether a process is there and is no zombie."""
+    try:
+        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
+            return file.read().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
 class Client:
     """A connection to a server."""
 
