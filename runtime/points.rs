@@ -56,6 +56,9 @@ pub enum Point {
     Descriptors,
     /// A connection begins; START has not run.
     Open,
+    /// Called next, unless the session was begun elsewhere: an `enum nest__admission`. Nonzero ends
+    /// the session.
+    Admit,
     /// An action is about to run.
     Act,
     /// The running action is about to wait; others may run meanwhile.
@@ -240,6 +243,7 @@ pub const POINTS: &[Row] = &[
         "most",
     ),
     row(Point::Open, "open", Joined::Nothing, "nest_session *s", "s"),
+    row(Point::Admit, "admit", Joined::Error, "nest_session *s", "s"),
     row(Point::Act, "act", Joined::Nothing, "nest_session *s", "s"),
     row(Point::Wait, "wait", Joined::Nothing, "nest_session *s", "s"),
     row(

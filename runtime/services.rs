@@ -8,9 +8,9 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release, Reloaded,
-    Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
+    self, Act, Acted, Admit, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds,
+    Leave, Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release,
+    Reloaded, Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
@@ -158,6 +158,11 @@ services! {
         "peer.h" With(Feature::Peer);
         "peer.c" With(Feature::Peer);
         "none.c" Without(Feature::Peer);
+    }
+    per_address With(Feature::PerAddress), [Start, Serve, Admit, Release, Need] {
+        "per_address.h" With(Feature::PerAddress);
+        "networks.c" With(Feature::PerAddress);
+        "per_address.c" With(Feature::PerAddress);
     }
     timeout With(Feature::Timeout), [Need, Open] {
         "timeout.h" With(Feature::Timeout);

@@ -75,6 +75,8 @@ features! {
     Metrics "metrics" [Tasks];
     /// Actions that run for too long are ended (`actionTimeout`).
     Overrun "overrun" [];
+    /// At most so many clients of one network are served (`perAddress`).
+    PerAddress "perAddress" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).

@@ -118,6 +118,7 @@ pub fn settle(
             | Value::Duration
             | Value::Text
             | Value::Log
+            | Value::PerAddress
             | Value::Address
             | Value::Addresses => {
                 initial.push((info.name, words.join(" ")));

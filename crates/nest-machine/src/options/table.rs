@@ -425,6 +425,15 @@ pub const OPTIONS: &[OptionInfo] = &[
             "the address of the counts, by HTTP: 127.0.0.1:9100, unix:/path; \"\": none",
         )
     },
+    OptionInfo {
+        selects: &[("", Feature::PerAddress)],
+        ..live(
+            "perAddress",
+            Value::PerAddress,
+            "none",
+            "maximum number of clients with one address, N, or of one network, N /24 /64; others are turned away",
+        )
+    },
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
     o("fileCache", Value::Later, "", true, ""),

@@ -13,6 +13,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
         Value::Addresses => (1, 16),
+        Value::PerAddress => (1, 3),
         Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
         Value::Model(_) if !info.selects.is_empty() => (1, 2),
         _ => (1, 1),
@@ -162,6 +163,17 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                     "an address, as in 127.0.0.1:9100, [::1]:9100, *:9100, unix:/path".to_string(),
                 )
         }
+        Value::PerAddress => {
+            let text = words(&decl.values);
+            per_address(&text)
+                || bad(
+                    decl.values[0].span,
+                    format!("`{text}` is not a value of {}", info.name),
+                    "a number of clients from 1 to 10000, which the lengths of networks may follow, \
+                     as in 20, 20 /24, 20 /24 /64; or none"
+                        .to_string(),
+                )
+        }
         Value::Text | Value::Flag | Value::Later => true,
     }
 }
@@ -228,6 +240,19 @@ pub fn duration(text: &str) -> Option<u32> {
     };
     let ms = text[..digits].parse::<u64>().ok()?.checked_mul(unit)?;
     u32::try_from(ms).ok().filter(|n| (1..=LONGEST).contains(n))
+}
+
+/// Whether the text is a value of perAddress: `none`, `20`, `20 /24`, `20 /24 /64`.
+fn per_address(text: &str) -> bool {
+    let number = |text: &str, most: u32| text.parse().is_ok_and(|n| (1..=most).contains(&n));
+    let length = |text: &str, most| text.strip_prefix('/').is_some_and(|n| number(n, most));
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        ["none"] => true,
+        [clients] => number(clients, 10_000),
+        [clients, four] => number(clients, 10_000) && length(four, 32),
+        [clients, four, six] => number(clients, 10_000) && length(four, 32) && length(six, 128),
+        _ => false,
+    }
 }
 
 /// Whether the text has the form of an address (whether it can be bound shows at run time).
