@@ -28,7 +28,7 @@ typedef struct nest_session nest_session;
 
 /* Why a connection ends, as returned by `$reason()`. It is NEST_OPEN until then. */
 enum nest_reason {
-    NEST_OPEN,
+    NEST_OPEN,     /* the connection has not ended */
     NEST_CLOSED,   /* the action called $close() */
     NEST_EOF,      /* the client closed between messages */
     NEST_GONE,     /* reset, or another error on the connection */
@@ -79,11 +79,12 @@ static inline nest_bytes nest_text(const char *text) {
  * the action. On failure returns NULL and consumes nothing. EMSGSIZE: n is larger than inputBuffer.
  */
 char *nest_read(nest_session *, size_t n);
-/* Returns a line without "\n" or "\r\n". On failure consumes nothing. EMSGSIZE: the line has more
- * than `max` bytes or does not fit into inputBuffer. */
+/* Returns a line without "\n" or "\r\n", valid as the result of nest_read. On failure returns NULL
+ * and consumes nothing. EMSGSIZE: the line has more than `max` bytes or does not fit into
+ * inputBuffer. */
 char *nest_read_line(nest_session *, size_t max);
 /* Reads n bytes into `to`, directly from the connection if n is large. Returns the number of bytes,
- * which is less than n only at end of file, or -1. */
+ * which is less than n only at end of file; or -1 on failure. */
 long nest_read_into(nest_session *, void *to, size_t n);
 long nest_skip(nest_session *, size_t n); /* like nest_read_into, but drops the bytes */
 bool nest_pending(nest_session *);        /* whether there is unread input; never waits */
@@ -99,9 +100,9 @@ bool nest_draining(nest_session *); /* whether the server is stopping */
 typedef struct nest_file {
     uint64_t size;         /* in bytes */
     struct timespec mtime; /* last modification */
-    uint64_t inode;
-    int32_t fd;    /* used by the runtime; closed when the action ends */
-    uint32_t mode; /* st_mode: type and permissions */
+    uint64_t inode;        /* st_ino */
+    int32_t fd;            /* used by the runtime; closed when the action ends */
+    uint32_t mode;         /* st_mode: type and permissions */
 } nest_file;
 #define NEST_WHOLE UINT64_MAX /* as a length: everything */
 #define NEST_SYNC 1u          /* nest_file_receive, nest_file_commit: return when it is on disk */

@@ -205,11 +205,11 @@ enum nest__await {
 };
 /* The state of a channel. */
 enum {
-    NEST__CHAN_EOF = 1,
-    NEST__CHAN_GONE = 2,
+    NEST__CHAN_EOF = 1,   /* the other side sends no more */
+    NEST__CHAN_GONE = 2,  /* reset, or another error */
     NEST__CHAN_MORE = 4,  /* nothing was received yet, or the last receive filled its buffer */
     NEST__CHAN_SENT = 8,  /* one send has happened since the last receive */
-    NEST__CHAN_LATE = 16, /* more than one: time has passed, and new input may be waiting */
+    NEST__CHAN_LATE = 16, /* more than one send since then: new input may have arrived meanwhile */
     NEST__CHAN_CUT = 32,  /* set by the engine: deliver nothing more; reset instead of closing */
     /* Set by the engine: a file follows what is pushed now, so it need not be sent at once. */
     NEST__CHAN_AHEAD = 64
@@ -251,12 +251,12 @@ enum {
  * by a number. */
 struct nest__wheel_slot {
     uint32_t deadline;   /* 0: none */
-    uint32_t next, prev; /* the wheel's own; prev is NEST__NO_NUMBER in no wheel */
+    uint32_t next, prev; /* used by the wheel; prev is NEST__NO_NUMBER while it is in no wheel */
 };
 #define NEST__NO_NUMBER UINT32_MAX
 
-struct nest_session { /* one cache line; user variables are in a parallel array */
-    uint64_t states;
+struct nest_session {        /* one cache line; user variables are in a parallel array */
+    uint64_t states;         /* bit n: state n is set */
     struct nest__work *work; /* borrowed while the session is busy; NULL while it is idle */
     nest__ref self;
     struct nest__chan c0;
@@ -343,6 +343,7 @@ static inline uint32_t nest__receive_capacity(void) {
 
 /* Begins a session. The caller has set `self` and the place of the variables. */
 unsigned nest__open(nest_session *, const struct nest__arrival *);
+/* Matches received bytes and runs actions, as described at struct nest__window. */
 unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 /* While an action runs or waits (phase NEST__ACTING), only records the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
@@ -360,12 +361,14 @@ uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **);
  * window of the running action, which is about to wait. On -ENOMEM the caller must send the session
  * NEST__EVENT_RESET. */
 int nest__own(nest_session *, struct nest__window *);
-/* Gives at most n pieces of output to send next. A file comes alone. Returns how many. */
+/* Stores at most n pieces of output that are to be sent next. A file is always the only piece.
+ * Returns the number of pieces. */
 int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n);
 /* Marks the first bytes as in flight: they are neither moved nor freed until nest__out_sent,
  * whatever the session does. Requires that no bytes are in flight. */
 void nest__out_taken(nest_session *, struct nest__chan *, uint64_t);
-/* The first bytes have been sent. Nothing is in flight any more; the others remain queued. */
+/* Removes the first bytes from the queue, because they have been sent. Nothing is in flight any
+ * more; the other bytes remain queued. */
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
@@ -382,7 +385,8 @@ unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
 /* How many descriptors a client can hold. `most`: while an action runs, including those for which a
  * directive may fail; otherwise only those that are held between actions. */
 uint32_t nest__session_descriptors(bool most);
-/* Nothing refers to the session, and its connection is closed. Frees its work block. */
+/* Called when nothing refers to the session any more and its connection is closed. Frees its work
+ * block. */
 void nest__released(nest_session *);
 
 /* The engine's memory of a worker (a process, a thread or a loop), which runs one action at a time:
@@ -544,14 +548,14 @@ uint32_t nest__listen_idle_exit(void);
 /* Checks and reserves the resources that nest__config.max_clients needs. Called after start-up code
  * (which may fork) and before a socket is opened. Returns 0, or -errno after a message. */
 int nest__workers_prepare(void);
-int nest__workers_run(
-    void); /* serves until TERM or INT; exit status: 0 only if no client was cut off */
+/* Serves until TERM or INT. Returns the exit status: 0 only if no client was cut off. */
+int nest__workers_run(void);
 /* A result of nest__workers_run, instead of 1: actions still run, and exit handlers might wait for
  * them. So the process must end without exit handlers. */
 enum { NEST__ABANDONED = -1 };
 /* Lists the memory that a client needs besides its session, such as a stack. Returns how many. */
 unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]);
-uint32_t nest__worker_threads(void); /* of a worker, that run actions */
+uint32_t nest__worker_threads(void); /* the number of threads of a worker that run actions */
 /* The number of processes that share maxClients. Limits of the system apply to each process. */
 uint32_t nest__worker_processes(void);
 /* How many connections a stop has cut off, because they were not finished after drainTimeout. */

@@ -15,7 +15,7 @@ fn machine(text: &str) -> Machine {
         .unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))
 }
 
-/// `CODE text: witness`, for each finding.
+/// Checks a specification. `expected` has `CODE RULE: MESSAGES` for each finding.
 #[track_caller]
 fn finds(text: &str, expected: &[&str]) {
     let mut found = Vec::new();
@@ -235,7 +235,7 @@ fn line_ends_that_are_left_behind() {
 #[test]
 fn now_decides() {
     let other = "o = [^\\n]* \"\\n\" { $reply(\"o\"); }\n";
-    // It does not wait, no longer rule wins, and another rule matches what follows.
+    // The first rule does not wait, no longer match wins, and another rule matches what follows.
     let get = "%state A\n%%\nA: a = [^\\n]* \"\\n\" { $clear(A); $reply($1); }\n!A: {\n";
     finds(
         &format!("{get}g = \"get \" NOW {{ $seen(A); }}\n{other}}}\n"),
@@ -263,7 +263,7 @@ fn now_decides() {
         &format!("%%\nw = [mn] \"ow\\n\" {{ }}\nn = \"n\" NOW {{ }}\n{other}"),
         &[],
     );
-    // If both match at the same byte, the first rule wins.
+    // If both match at the same byte, the rule that is written first wins.
     finds(
         &format!("%%\nw = \"n\" {{ }}\nn = [mn] NOW {{ }}\n{other}"),
         &[],
