@@ -28,17 +28,17 @@ typedef struct nest_session nest_session;
 
 /* Why a connection ends, as returned by `$reason()`. It is NEST_OPEN until then. */
 enum nest_reason {
-    NEST_OPEN,
+    NEST_OPEN,     /* the connection has not ended */
     NEST_CLOSED,   /* the action called $close() */
     NEST_EOF,      /* the client closed between messages */
     NEST_GONE,     /* reset, or another error on the connection */
     NEST_INPUT,    /* no rule matches the input */
     NEST_STUCK,    /* no rule is active */
     NEST_OVERFLOW, /* inputBuffer bytes arrived and no rule was selected */
-    NEST_TIMEOUT,
+    NEST_TIMEOUT,  /* a time limit expired */
     NEST_SHUTDOWN, /* the server stops */
-    NEST_OVERLOAD,
-    NEST_LIMIT, /* matching the input takes more than backtrackingLimit */
+    NEST_OVERLOAD, /* does not occur in this version */
+    NEST_LIMIT,    /* libpcre2 needs more than backtrackingLimit steps */
     NEST_REASONS
 };
 
@@ -79,11 +79,12 @@ static inline nest_bytes nest_text(const char *text) {
  * the action. On failure returns NULL and consumes nothing. EMSGSIZE: n is larger than inputBuffer.
  */
 char *nest_read(nest_session *, size_t n);
-/* Returns a line without "\n" or "\r\n". On failure consumes nothing. EMSGSIZE: the line has more
- * than `max` bytes or does not fit into inputBuffer. */
+/* Returns a line without "\n" or "\r\n", valid as the result of nest_read. On failure returns NULL
+ * and consumes nothing. EMSGSIZE: the line has more than `max` bytes or does not fit into
+ * inputBuffer. */
 char *nest_read_line(nest_session *, size_t max);
 /* Reads n bytes into `to`, directly from the connection if n is large. Returns the number of bytes,
- * which is less than n only at end of file, or -1. */
+ * which is less than n only at end of file; or -1 on failure. */
 long nest_read_into(nest_session *, void *to, size_t n);
 long nest_skip(nest_session *, size_t n); /* like nest_read_into, but drops the bytes */
 bool nest_pending(nest_session *);        /* whether there is unread input; never waits */
@@ -99,9 +100,9 @@ bool nest_draining(nest_session *); /* whether the server is stopping */
 typedef struct nest_file {
     uint64_t size;         /* in bytes */
     struct timespec mtime; /* last modification */
-    uint64_t inode;
-    int32_t fd;    /* used by the runtime; closed when the action ends */
-    uint32_t mode; /* st_mode: type and permissions */
+    uint64_t inode;        /* st_ino */
+    int32_t fd;            /* used by the runtime; closed when the action ends */
+    uint32_t mode;         /* st_mode: type and permissions */
 } nest_file;
 #define NEST_WHOLE UINT64_MAX /* as a length: everything */
 #define NEST_SYNC 1u          /* nest_file_receive, nest_file_commit: return when it is on disk */
@@ -112,8 +113,8 @@ typedef struct nest_file {
 int nest_file_open(nest_session *, const char *path, nest_file *);
 /* Queues up to `length` bytes of a file, beginning at `offset`. Waits like nest_reply while more
  * than outputBuffer is queued. Returns the number of bytes; or -1 and errno, with nothing queued,
- * if the file cannot be opened (EISDIR: a directory). If the file becomes shorter than that number
- * before it is sent, the connection is reset. */
+ * if the file cannot be opened (EISDIR: a directory). If the file is truncated before that many
+ * bytes were sent, the connection is reset. */
 int64_t nest_file_reply_path(nest_session *, const char *path, uint64_t offset, uint64_t length);
 int64_t nest_file_reply_open(nest_session *, nest_file *, uint64_t offset, uint64_t length);
 /* nest_file_reply(session, what, offset, length): `what` is a path, a nest_file or a pointer to
@@ -135,8 +136,8 @@ static inline int64_t nest_file_reply_value(nest_session *s, nest_file file, uin
  * one. Returns the number of bytes; or -1 and errno, with the old file unchanged. The errors are
  * those of input, EPIPE (end of file before `length` bytes), and errors of the file: ENOSPC,
  * EACCES, EXDEV, … After an error of the file the bytes are still consumed, so that the next
- * message is found. (If this fails with NEST_SYNC, the new file may be in place when only its name
- * could not be synced.) */
+ * message is found. One case is different: with NEST_SYNC, if only the new name cannot be written
+ * to disk, the call fails although the new file is in place. */
 int64_t nest_file_receive(nest_session *, const char *path, uint64_t length, unsigned flags);
 
 /* A file that is written piece by piece and replaces the old file when it is complete, as with
@@ -179,8 +180,8 @@ typedef struct nest_files {
 int nest_file_list(nest_session *, const char *path, nest_files *);
 
 /* -- blocking code --------------------------------------------------------------------------------
- * In event servers the code between these two calls runs on a helper thread. This connection waits
- * for it, and no other does. It may call only nest_part, nest_length, nest_bytes_at, nest_count,
+ * In event and uring servers the code between these two calls runs on a helper thread. Only this
+ * connection waits for it. It may call only nest_part, nest_length, nest_bytes_at, nest_count,
  * nest_item, nest_item_length, nest_log, nest_id and nest_peer of this file. `$block { }` uses
  * these functions. */
 void nest_block_begin(nest_session *);
@@ -199,9 +200,9 @@ int *nest_errno(void);
 /* -- the match ------------------------------------------------------------------------------------
  * n = 0 is the whole match, and 1, 2, … are the elements of the rule's pattern. Outside of a rule
  * with a pattern, and beyond its last element, parts are empty. */
-char *nest_part(nest_session *, unsigned n); /* writable private copy with a NUL, valid until the
-                                                action ends; the same pointer each time */
-size_t nest_length(nest_session *, unsigned n);
+char *nest_part(nest_session *, unsigned n);    /* writable private copy with a NUL, valid until the
+                                                   action ends; the same pointer each time */
+size_t nest_length(nest_session *, unsigned n); /* in bytes */
 const char *nest_bytes_at(nest_session *,
                           unsigned n); /* in the input buffer, valid until the action next waits */
 nest_bytes nest_part_bytes(
@@ -209,7 +210,7 @@ nest_bytes nest_part_bytes(
     unsigned n); /* the private copy if there is one, otherwise the bytes in the input buffer */
 uint64_t nest_be(nest_session *,
                  unsigned n); /* the number in its first (at most 8) bytes, big-endian */
-uint64_t nest_le(nest_session *, unsigned n);
+uint64_t nest_le(nest_session *, unsigned n); /* the same, little-endian */
 /* The repetitions of element n >= 1, which is a group or a byte with `*`, `+`, `?` or `{n,m}`. i
  * counts from 0. Repetitions follow each other without gaps. Of other elements, and beyond the last
  * repetition, there are none: the count and lengths are 0, and texts are empty. */
@@ -243,8 +244,8 @@ enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
 const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid
                                           until the action ends */
-/* A number that no other connection of this run of the server has; at least 1. Bits 48 to 63
- * identify the worker process; they are 0 until a worker has died. */
+/* A number that no other connection of this run of the server has; at least 1. Where one process
+ * serves many clients, bits 48 to 63 identify the process; otherwise they are 0. */
 uint64_t nest_id(nest_session *);
 /* Returns n zeroed bytes, aligned as by malloc and valid until END has run. Returns NULL and sets
  * ENOMEM if the connection would have more than keepLimit bytes. */
@@ -254,9 +255,10 @@ void *nest_keep(nest_session *, size_t n);
 void nest_log(nest_session *, enum nest_level, const char *format, ...) NEST_FORMAT(3, 4);
 /* Adds a field to the next line about this client (option logging), or replaces it. Has no effect
  * if no such line is logged. `name`: letters, digits and '_', at most 32. A value of more than 1024
- * bytes is cut, and all fields of a line have at most 2048; the line then has cut=1, in place of a
- * field of that name. In the formats of web servers the fields request, status, bytes, user,
- * referer and agent have a place, and others have none. */
+ * bytes is cut, and all fields of a line together have at most 2048 bytes. If something was cut or
+ * left out, the line has the field cut=1, which replaces a field of that name. The log formats of
+ * web servers have only the fields request, status, bytes, user, referer and agent; others are not
+ * shown. */
 void nest_log_text(nest_session *, const char *name, const char *value); /* NULL: no field */
 void nest_log_number(nest_session *, const char *name, int64_t value);
 void nest_log_unsigned(nest_session *, const char *name, uint64_t value);
@@ -282,8 +284,8 @@ void nest_log_bytes(nest_session *, const char *name, nest_bytes value);
         long long: nest_log_number,                                                                \
         unsigned long long: nest_log_unsigned)(session, name, __VA_ARGS__)
 #endif
-/* The action ends a request: when it has ended, a line is logged. In a specification that calls
- * this, other actions have no line. */
+/* Declares that this action completes a request: one line is logged when it has ended. In a
+ * specification that calls this function, actions that do not call it are not logged. */
 void nest_log_request(nest_session *);
 const char *
 nest_date(void);     /* the current date, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7) */
@@ -292,7 +294,7 @@ const char *nest_date_of(time_t when,
                          char text[NEST_DATE]); /* writes the date of `when` into `text` */
 const char *nest_server_name(void);
 const char *nest_file_root(void); /* fileRoot, for start-up code that prepares files */
-const char *nest_model(void);     /* "process", "thread", "event" */
+const char *nest_model(void);     /* "process", "prefork", "thread", "event", "uring" or "script" */
 unsigned nest_port(void);         /* the port of the first TCP listener; 0 if there is none */
 
 /* -- strlcpy and strlcat as in OpenBSD, which some C libraries lack ---------------------------- */

@@ -1,21 +1,25 @@
-/* seam.h: the contract between the parts of the runtime: everything that one part may use of
- * another, except for settings.h and the headers named below.
+/* seam.h: the contract between the parts of the runtime: the types and functions that most parts
+ * share. An interface that only few parts use is in a header of the part that supplies it, such as
+ * loop/loop.h. The options are in settings.h.
  *
- * Part            supplies                                    may call
+ * Part            supplies                                    calls mainly
  * generated       nest__spec_*, tables                        nest.h (actions only)
- * engine/         "engine" below, nest.h                      nest__wait, nest__push, nest__now,
- *                                                             nest__chan_pending, _unsent,
- *                                                             nest__peer_text, files, platform
- * channel/        channel.h, queue.h                          platform
- * loop/           nest__wait, nest__stopping, nest__cut       engine, pollers, channels, listener
- * poller/         poller.h, nest__push, nest__now             loop, engine's queue, channels
- * blocking/       the same, instead of loop/ and poller/      engine, channels, platform
+ * engine/         "engine" below, nest.h                      the I/O side, channels,
+ *                                                             nest__worker, nest__vars
+ * channel/        channel.h, queue.h, pool.h                  platform
+ * loop/           nest__wait, nest__stopping                  engine, pollers, channels, fiber.h,
+ *                                                             listener, workers: stop.h
+ * poller/         poller.h, nest__push, nest__now             loop, nest__out_*, channels, listener
+ * blocking/       the same, instead of loop/ and poller/      engine, channels, workers
  * workers/        "workers" below                             engine, loop, listener, platform
- * listener/       "listener" below                            platform
- * file/           "files" below                               platform
+ * listener/       "listener" below                            platform, some services
+ * file/           file.h, upload.h                            platform, service/cache
+ * fiber/          fiber.h                                     libc
+ * config/         config.h, settings.h                        platform
  * service/NAME/   NAME.h: what join points (nest__on_*) call  the running action (engine.h), files,
  *                                                             listener, platform
- * "The I/O side" below means loop/ and poller/, or blocking/: whichever moves a session's bytes.
+ * "The I/O side" means loop/ and poller/, or blocking/: whichever moves a session's bytes. The
+ * exact list of calls is runtime/tests/layers.txt, which `make layers` checks.
  *
  * A server contains one model, so all calls are direct. server.c includes the selected files and is
  * one translation unit. No file here includes another .c file. embed.rs fixes the order: seam.h,
@@ -37,21 +41,25 @@
  * NEST__RULES        number of pattern rules (>= 1; if there are none: 1, which is never active)
  * NEST__CONDITIONS   number of different conditions of rules (>= 1)
  * NEST__STANDALONE   number of rules that are matched standalone, outside the product automata
- * NEST__EARLY        number of these that are early. Then those of their group are all standalone
- * NEST__TAGS         largest number of tags of a rule (>= 1)
+ * NEST__EARLY        number of these that are early (NOW). If a group of rules that may be active
+ *                    together has a standalone rule, all of its early rules are standalone
+ * NEST__TAGS         largest number of tags (ends of elements) of a rule (>= 1)
  * NEST__REGISTERS    largest number of registers of an automaton (>= 1)
  * NEST__PARTS        largest number of elements of a rule (>= 1)
- * NEST__THREAD_WORDS uint16_t words of thread lists that a session may have to keep (>= 1)
+ * NEST__THREAD_WORDS uint16_t words of NFA threads that a session may have to keep (>= 1)
  * NEST__NFA_STATES   largest number of NFA states of a rule (>= 1)
  * NEST__TIMERS       number of TIMEOUT rules
  * NEST__PIPES        1 with option inetd, where a connection may be a pair of pipes; otherwise 0
  * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
  * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream
- * NEST__BACKTRACKING number of rules that libpcre2 matches; 0 if it is not defined */
+ * NEST__LOG_REQUESTS 1 if messages can have log lines; otherwise 0
+ * NEST__LOG_MARKS    1 if only actions that call nest_log_request have such lines; otherwise 0
+ * NEST__BACKTRACKING number of rules that libpcre2 matches; tests may leave it undefined */
 
 /* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */
-/* The next state is next[state * class_count + classes[byte]]. State 0 is dead. State 1 accepts and
- * is not live. States 2 to first_silent - 1 accept and are live. The others are live only. */
+/* The next state is next[state * class_count + classes[byte]]. A state is live if more bytes can
+ * lead to a match. State 0 is dead. State 1 accepts and is not live. States 2 to first_silent - 1
+ * accept and are live. The others are live only. */
 struct nest__dfa {
     const uint8_t *classes;
     const uint16_t *next;
@@ -80,13 +88,12 @@ struct nest__rule {
     const char *name; /* its NAME, or "line N" */
     const char *file;
     uint32_t line;
-    uint16_t parts;               /* elements */
-    uint32_t threads;             /* no dfa: first word of its list in nest__match.threads */
+    uint16_t parts;   /* elements */
+    uint32_t threads; /* without dfa: first word of its NFA threads in nest__match.threads */
     const struct nest__cut *cuts; /* part n lies from [n - 1] to [n]; NULL: none is known */
-    /* Of a standalone rule. NULL: its table would be too large, so it is run by an ordered thread
-     * list. */
+    /* Of a standalone rule. NULL: its table would be too large, so its NFA is simulated. */
     const struct nest__dfa *dfa;
-    const struct nest__nfa *nfa; /* for unknown cuts and thread lists; NULL if neither is needed */
+    const struct nest__nfa *nfa; /* for unknown cuts and for simulation; NULL if not needed */
     const struct nest__backtracking *backtracking; /* NULL: automata match the rule */
     bool early; /* decides as soon as it accepts; its dfa is not live there */
 };
@@ -200,11 +207,11 @@ enum nest__await {
 };
 /* The state of a channel. */
 enum {
-    NEST__CHAN_EOF = 1,
-    NEST__CHAN_GONE = 2,
+    NEST__CHAN_EOF = 1,   /* the other side sends no more */
+    NEST__CHAN_GONE = 2,  /* reset, or another error */
     NEST__CHAN_MORE = 4,  /* nothing was received yet, or the last receive filled its buffer */
     NEST__CHAN_SENT = 8,  /* one send has happened since the last receive */
-    NEST__CHAN_LATE = 16, /* more than one: time has passed, and new input may be waiting */
+    NEST__CHAN_LATE = 16, /* more than one send since then: new input may have arrived meanwhile */
     NEST__CHAN_CUT = 32,  /* set by the engine: deliver nothing more; reset instead of closing */
     /* Set by the engine: a file follows what is pushed now, so it need not be sent at once. */
     NEST__CHAN_AHEAD = 64
@@ -246,20 +253,23 @@ enum {
  * by a number. */
 struct nest__wheel_slot {
     uint32_t deadline;   /* 0: none */
-    uint32_t next, prev; /* the wheel's own; prev is NEST__NO_NUMBER in no wheel */
+    uint32_t next, prev; /* used by the wheel; prev is NEST__NO_NUMBER while it is in no wheel */
 };
 #define NEST__NO_NUMBER UINT32_MAX
 
-struct nest_session { /* one cache line; user variables are in a parallel array */
-    uint64_t states;
+struct nest_session {        /* one cache line; user variables are in a parallel array */
+    uint64_t states;         /* bit n: state n is set */
     struct nest__work *work; /* borrowed while the session is busy; NULL while it is idle */
     nest__ref self;
     struct nest__chan c0;
     struct nest__wheel_slot until; /* used by the I/O side: deadline of the session and channel 0 */
     uint32_t next;                 /* link of the free list or the ready list */
     uint8_t clock; /* used by the engine: which limit the deadline stands for; 0: compute it anew */
-    uint8_t channels; /* the highest number of its channels */
-    uint8_t last, phase, reason, prio, flags, loop;
+    uint8_t channels;       /* the highest number of its channels */
+    uint8_t last;           /* the state that was set last, as nest_lastseen returns it */
+    uint8_t phase;          /* enum nest__phase */
+    uint8_t reason;         /* enum nest_reason */
+    uint8_t flags;          /* NEST__CLOSING and the others above */
     union {                 /* used by the loop */
         void *waiter;       /* while NEST__WAITING: the wait, on the stack of its action */
         uint64_t discarded; /* while NEST__LINGERING: bytes that were received and dropped */
@@ -300,7 +310,8 @@ struct nest__arrival { /* a connection to be served; nest__open reads it before 
     const uint8_t *bytes; /* n bytes of input, at most nest__lease(), that were received already;
                              they are read first */
     uint32_t n;
-    const struct nest__restore *restore; /* the session continues from here, without START; NULL */
+    /* The session continues from here, without START. NULL: it begins with START. */
+    const struct nest__restore *restore;
 };
 
 /* Whether a client is served, as services say. */
@@ -331,8 +342,9 @@ enum nest__event {
  * systems hold for a client that begins to read only then. */
 enum { NEST__LINGER_BYTES = 16 * 1024 * 1024 };
 enum { NEST__VISIT_MESSAGES = 64, NEST__VISIT_IN = 64 * 1024, NEST__VISIT_OUT = 256 * 1024 };
-/* The size of a buffer that serves one client at a time. If each receive is a message, it is at
- * least that of a loop, because bytes that do not fit would become a message of their own. */
+/* The size of a receive buffer for one client at a time. With `framing message`, where each receive
+ * is a message, it is at least as large as that of a loop, because the bytes that do not fit would
+ * become another message. */
 static inline uint32_t nest__receive_capacity(void) {
     uint32_t room = nest__config.input_buffer;
     return NEST__MESSAGES && room < NEST__VISIT_IN ? NEST__VISIT_IN : room;
@@ -340,6 +352,7 @@ static inline uint32_t nest__receive_capacity(void) {
 
 /* Begins a session. The caller has set `self` and the place of the variables. */
 unsigned nest__open(nest_session *, const struct nest__arrival *);
+/* Matches received bytes and runs actions, as described at struct nest__window. */
 unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
 /* While an action runs or waits (phase NEST__ACTING), only records the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
@@ -357,12 +370,14 @@ uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **);
  * window of the running action, which is about to wait. On -ENOMEM the caller must send the session
  * NEST__EVENT_RESET. */
 int nest__own(nest_session *, struct nest__window *);
-/* Gives at most n pieces of output to send next. A file comes alone. Returns how many. */
+/* Stores at most n pieces of output that are to be sent next. A file is always the only piece.
+ * Returns the number of pieces. */
 int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n);
 /* Marks the first bytes as in flight: they are neither moved nor freed until nest__out_sent,
  * whatever the session does. Requires that no bytes are in flight. */
 void nest__out_taken(nest_session *, struct nest__chan *, uint64_t);
-/* The first bytes have been sent. Nothing is in flight any more; the others remain queued. */
+/* Removes the first bytes from the queue, because they have been sent. Nothing is in flight any
+ * more; the other bytes remain queued. */
 void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
@@ -373,34 +388,36 @@ struct nest__need {
     uint64_t alone;     /* of these, what a client can use without the help of an action */
 };
 enum { NEST__NEEDS = 16 }; /* maximum for one part */
-/* Lists the memory of a session: in the engine, for its variables, in services. Returns how many.
- */
+/* Lists the memory that a session uses in the engine, for its variables and in services. Returns
+ * the number of entries. */
 unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
 /* How many descriptors a client can hold. `most`: while an action runs, including those for which a
  * directive may fail; otherwise only those that are held between actions. */
 uint32_t nest__session_descriptors(bool most);
-/* Nothing refers to the session, and its connection is closed. Frees its work block. */
+/* Called when nothing refers to the session any more and its connection is closed. Frees its work
+ * block. */
 void nest__released(nest_session *);
 
 /* The engine's memory of a worker (a process, a thread or a loop), which runs one action at a time:
- * parts, thread lists, the pool of work blocks. It begins as zeroes. It can have megabytes, so
- * worker models map it, rather than keep it on a stack or in thread-local storage. */
+ * parts, lists of NFA threads, the pool of work blocks. It begins as zeroes. It can have megabytes,
+ * so worker models map it, rather than keep it on a stack or in thread-local storage. */
 struct nest__worker;
 /* Identifies this worker process among all of this run of the server: the number of its
  * predecessors in the same place, times the maximum number of workers, plus its place; modulo 2^16.
- * 0 in processServer, where the slot is the place and the generation counts the predecessors. */
+ * 0 in processServer and preforkServer, where the slot is the place and the generation counts the
+ * predecessors. */
 extern uint16_t nest__serial;
 /* nest_id: the bits from here upward are nest__serial. The bits below identify the connection in
  * its worker: generation * maxClients + slot + 1. An id is used again after 65,536 workers, or
- * after 2^28 connections in one slot. */
+ * at the earliest after 2^28 connections in one slot. */
 enum { NEST__ID_SERIAL = 48 };
 /* Supplied by workers: the worker of this thread; NULL before there is one. */
 struct nest__worker *nest__worker(void);
-/* A worker that serves one connection at a time has none at the moment. If memory has ever been
- * short, its pool is freed, because another worker may need the memory. */
+/* Called when a worker that serves one connection at a time has no connection. Frees the worker's
+ * pool if memory has ever been short, because another worker may need the memory. */
 void nest__worker_rests(struct nest__worker *);
 int nest__worker_begin(struct nest__worker *);  /* allocates for matching; 0 or -ENOMEM */
-void nest__worker_clear(struct nest__worker *); /* frees its pools; it is like new */
+void nest__worker_clear(struct nest__worker *); /* frees its memory; it may begin again */
 /* Reserves what an action needs when no memory is left. So a client whose message is complete is
  * answered even if incomplete messages of others use all memory. For workers that serve many
  * clients. Returns 0 or -ENOMEM. */
@@ -421,8 +438,9 @@ static inline void nest__count(enum nest_reason reason, uint64_t by) {
  * or NEST__ACT_*, as for nest__spec_act; and the session of this action, NULL if there is none. */
 int nest__current_rule(void);
 nest_session *nest__current_session(void);
-/* To move an action to another thread ($block): take it from the worker of the one thread, then put
- * it on the worker of the other. At most one action runs on a worker. */
+/* Move an action to another thread ($block): nest__action_take removes it from the worker of the
+ * calling thread, and nest__action_put gives it to the worker of the other. At most one action runs
+ * on a worker. */
 struct nest__action *nest__action_take(void); /* NULL: none runs */
 void nest__action_put(struct nest__action *);
 
@@ -471,8 +489,8 @@ struct nest__wait {
  *
  * While an action waits on one channel, queued output leaves on the others, each within its own
  * deadline. A wait on a further channel also ends, by -ECONNRESET, when the client is gone: then
- * channel 0 is noted as NEST__CHAN_GONE (NEST__EVENT_RESET), else the channel itself was lost. What
- * becomes of a further channel never ends a wait on another one. */
+ * channel 0 has NEST__CHAN_GONE. If it has not, the further channel itself was reset. An error of a
+ * further channel never ends a wait on another channel. */
 int nest__wait(nest_session *, const struct nest__wait *);
 bool nest__stopping(void);  /* whether a stop has begun; may be called from any thread */
 uint32_t nest__lease(void); /* the size of the largest window that the I/O side lends */
@@ -482,8 +500,8 @@ uint32_t nest__lease(void); /* the size of the largest window that the I/O side 
 /* Sends queued output, as much as the kernel accepts, without waiting. Returns 0 or -ECONNRESET. */
 int nest__push(nest_session *, struct nest__chan *);
 /* Sends up to `n` bytes of a file, beginning at `at`, without copying them. Requires an empty
- * queue. Returns how many; 0: the file ends there; -EAGAIN: none can be sent now, or not in this
- * way; -ECONNRESET; another -errno is an error of the file. */
+ * queue. Returns the number of bytes; 0: the file ends there; -EAGAIN: nothing can be sent now, or
+ * the file must be read and queued instead; -ECONNRESET; another -errno is an error of the file. */
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
 /* Whether a NEST__INPUT would return bytes at once. Makes a system call. False at end of file. */
 bool nest__chan_pending(const struct nest__chan *);
@@ -516,22 +534,23 @@ bool nest__listen_stop(void);
 /* Accepts one connection into *arrival. `nonblocking` makes the connection nonblocking. Returns 0;
  * -EAGAIN: no connection; -EINVAL: the server stops and the queue is empty; -ESHUTDOWN: the filter
  * has ended, so listeners must be disarmed and armed again; or another -errno, after which the
- * listener still works. Retries ECONNABORTED, but returns -EINTR, because the
- * caller must look at its flags. */
+ * listener still works. Retries after ECONNABORTED, but returns -EINTR, so that the caller can see
+ * what a signal handler has set. */
 int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
 /* Waits for a connection on any listener. -EAGAIN: another worker has accepted it. */
 int nest__take_any(struct nest__arrival *);
 void nest__take_leave(void); /* the calling thread takes no connection any more */
-/* In a loop, before its listeners are armed and after they were disarmed. Where filters accept, it
- * then asks them for connections, or gives back what it has asked for, and a listener's descriptor
- * is another one. Returns 0 or -errno. */
+/* In a loop, before its listeners are armed and after they were disarmed. If filters are in front
+ * of the server, it makes the links to them and asks for connections, or closes the links. The
+ * descriptors of the listeners change then. Returns 0 or -errno. */
 int nest__listen_arm(bool on);
 /* inetd's nowait: inetd has passed one connection. Returns true once. Then there are no listeners,
  * and max_clients is 1: the worker model serves this connection without another process, and then
  * ends. `nonblocking` makes the connection nonblocking. */
 bool nest__take_only(struct nest__arrival *, bool nonblocking);
 /* Reports that no connection can be accepted for lack of descriptors or memory (-errno). Prints one
- * line per minute, not one per client. `said` is zero before the first. */
+ * line per minute, not one per client. `said` is the caller's record of the time of the last line;
+ * it is zero before the first. */
 void nest__scarce(_Atomic uint32_t *said, int error);
 /* inetd's wait: after how many ms without a client the server ends, as after TERM; 0: never. */
 uint32_t nest__listen_idle_exit(void);
@@ -540,14 +559,14 @@ uint32_t nest__listen_idle_exit(void);
 /* Checks and reserves the resources that nest__config.max_clients needs. Called after start-up code
  * (which may fork) and before a socket is opened. Returns 0, or -errno after a message. */
 int nest__workers_prepare(void);
-int nest__workers_run(
-    void); /* serves until TERM or INT; exit status: 0 only if no client was cut off */
+/* Serves until TERM or INT. Returns the exit status: 0 only if no client was cut off. */
+int nest__workers_run(void);
 /* A result of nest__workers_run, instead of 1: actions still run, and exit handlers might wait for
  * them. So the process must end without exit handlers. */
 enum { NEST__ABANDONED = -1 };
 /* Lists the memory that a client needs besides its session, such as a stack. Returns how many. */
 unsigned nest__worker_needs(struct nest__need needs[NEST__NEEDS]);
-uint32_t nest__worker_threads(void); /* of a worker, that run actions */
+uint32_t nest__worker_threads(void); /* the number of threads of a worker that run actions */
 /* The number of processes that share maxClients. Limits of the system apply to each process. */
 uint32_t nest__worker_processes(void);
 /* How many connections a stop has cut off, because they were not finished after drainTimeout. */
@@ -557,8 +576,8 @@ void nest__cut_add(uint64_t clients);
  * if there is an error, none of them, and reports what it did. With threads it may be called at any
  * time, because these options are atomic. Elsewhere it is called while no action reads one. */
 void nest__config_reload(void);
-/* The two halves of it: apply reads and changes, and reports errors. applied reports the changes;
- * `all`: every worker has followed. */
+/* The two halves of nest__config_reload: _apply reads and changes, and reports errors. _applied
+ * reports the changes; `all`: every worker has read them too. */
 void nest__config_apply(void);
 void nest__config_applied(bool all);
 void nest__config_follow(void); /* in a worker: reads and changes; the supervisor reports */

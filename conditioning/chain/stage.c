@@ -1,7 +1,7 @@
-/* Running filters: their descriptors, their ends, and new beginnings.
+/* Starts the filters of a chain, restarts those that die, and stops them.
  *
- * The hops between filters are open here as well. A filter that is started again finds its hops as
- * the one before it left them, and its neighbours announce new links. */
+ * cc-chain keeps the hops between filters open. So a restarted filter finds its hops as its
+ * predecessor left them, and its neighbours announce new links. Must not know: what filters do. */
 #define _GNU_SOURCE
 #include "chain.h"
 
@@ -15,8 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STEADY = 1000, PAUSE = 100, LONGEST_PAUSE = 5000 }; /* ms */
+/* In ms. A filter that dies within STEADY died quickly. From the second time on the pause before it
+ * is restarted doubles, from PAUSE to LONGEST_PAUSE. */
+enum { STEADY = 1000, PAUSE = 100, LONGEST_PAUSE = 5000 };
 
+/* In the child: passes the filter its descriptors and its environment, and runs it. */
 static void become(const struct stage *stage, pid_t chain) {
     int fds[4] = {stage->in, stage->out, stage->control, stage->memory};
     sigset_t none;
@@ -41,7 +44,7 @@ static void become(const struct stage *stage, pid_t chain) {
     _exit(TEMPORARY);
 }
 
-/* Starts a filter. Its control socket is new each time. */
+/* Starts a filter, with a new control socket. */
 static bool start(struct stage *stage) {
     int pair[2];
     if (cc__pair(pair) != 0)
@@ -216,7 +219,7 @@ void chain_leave(struct listener *listener, struct chain *chain, bool replaced) 
             cc__send(chain->stage[i].control, &head, NULL, 0, &listener->hop[0], hand_over,
                      MSG_DONTWAIT);
     }
-    /* With these closed a filter sees that the one in front of it has finished. */
+    /* Now only the filters have the hops, so each filter notices when its predecessor has ended. */
     for (int i = 0; i <= last; i++)
         close_stage(&chain->stage[i]);
 }

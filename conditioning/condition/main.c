@@ -1,10 +1,11 @@
-/* cc-condition: runs a server that knows nothing of filters behind them.
+/* cc-condition: runs an unmodified server behind filters: the command line, and the order of steps.
  *
  *     cc-condition [OPTIONS] --filter NAME[,key=value]... -- SERVER [ARGUMENT...]
  *     cc-condition --check [OPTIONS] -- SERVER [ARGUMENT...]     whether that would work
- *     cc-condition --status --state SOCKET [--metrics]           asks a running one
+ *     cc-condition --status --state SOCKET [--metrics]           asks a running cc-condition
  *
- * Exit status: the server's; 2 for a wrong call, 69 if this system or this server cannot do it. */
+ * Exit status: the server's; 2 if the command line is wrong, 69 if the system or the server does
+ * not allow it. Must not know: how calls are held, where connections come from. */
 #define _GNU_SOURCE
 #include "condition.h"
 
@@ -25,7 +26,8 @@ bool options, by_preload, checking;
 const char *state;
 long wait_seconds = 10;
 static bool asking, metrics;
-static bool ready_given, others_given; /* options that --check, and --status, would ignore */
+static bool ready_given;  /* --ready, which --check does not allow */
+static bool others_given; /* --by, --ready or --wait, which --status does not allow */
 static int filter_count;
 
 void say(const char *format, ...) {
@@ -112,7 +114,7 @@ static const char *option_of(const char *option, char *value) {
     return NULL;
 }
 
-/* What options contradict each other, or NULL. */
+/* Returns a message if options contradict each other, or NULL. */
 static const char *contradiction(bool has_server) {
     if (metrics && !asking)
         return "--metrics needs --status";
@@ -136,7 +138,7 @@ static const char *contradiction(bool has_server) {
 static int serve(char **command) {
     int signals = catch_signals();
     if (checking)
-        prctl(PR_SET_CHILD_SUBREAPER, 1); /* all of its processes are to end */
+        prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that the server's orphans can be ended, too */
     int control = checking ? -1 : start_chain();
     if (control != -1 && !chain_ready(control))
         return UNAVAILABLE;

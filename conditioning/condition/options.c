@@ -1,5 +1,6 @@
-/* Calls of the server that ask or change its listening socket, and reach a gate instead.
- * Must not know: gates, connections. */
+/* Answers getsockname, getsockopt and setsockopt. The server calls them on a gate, the socket that
+ * it has in place of its listening socket; they are carried out on the listening socket (`real`).
+ * Must not know: how gates work, connections. */
 #define _GNU_SOURCE
 #include "condition.h"
 
@@ -9,6 +10,7 @@
 
 enum { LONGEST = 1024 }; /* bytes of an option's value */
 
+/* name_of, get and set each answer one call. They return 0 or an errno. */
 static int name_of(const struct seccomp_notif *call, int real) {
     struct sockaddr_storage name;
     socklen_t size = sizeof name;

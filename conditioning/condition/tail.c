@@ -1,6 +1,6 @@
-/* Tails. A tail is where the connections of a gate come from: the end of a chain of filters, at
- * which the launcher is the reader. The launcher acknowledges a connection when it receives it, and
- * the gate keeps it until a process of the server has it.
+/* Tails. A tail is the end of a chain of filters, from which cc-condition receives the connections
+ * of a gate (gate.c). It acknowledges a connection when it receives it, and the gate keeps the
+ * connection until a process of the server has it.
  *
  * If cc-chain dies, its filters finish what they hold and a new chain listens on the same socket: a
  * gate then has two tails for a while.
@@ -15,10 +15,11 @@
 
 struct tail {
     struct gate *gate;
-    int hop, link;        /* link: -1 while there is none */
-    unsigned owed, freed; /* connections asked for; those to ask for */
-    size_t queued;        /* connections in the gate */
-    bool leaving;         /* its chain is gone */
+    int hop, link;  /* link: -1 while there is none */
+    unsigned owed;  /* connections that were asked for and have not arrived */
+    unsigned freed; /* connections to ask for with the next message */
+    size_t queued;  /* connections in the gate */
+    bool leaving;   /* cc-chain of this chain has died; its filters finish */
     struct tail *next;
 };
 
@@ -38,7 +39,7 @@ static void answer(struct tail *tail, unsigned taken, unsigned returned) {
     }
 }
 
-/* Announces a new link to the last filter. A filter that ended takes its link along. */
+/* Announces a new link to the last filter. When that filter ends, the link ends too. */
 static void attach(struct tail *tail) {
     struct cc__head head = cc__head_of(CC__ATTACH);
     int pair[2];

@@ -1,4 +1,5 @@
-/* What the chain tells a filter: to finish. */
+/* Messages of cc-chain to a filter: there is one, the request to finish (CC__DRAIN).
+ * Must not know: connections. */
 #define _GNU_SOURCE
 #include "frame.h"
 
@@ -19,8 +20,8 @@ static void on_control(struct ccf_watch *watch, uint32_t events) {
     } else if (got == 1) {
         cc__close_all(message.fds, message.count);
     } else if (got == 0) {
-        /* The chain's program died. Connections still flow; when the server ends, so does the
-         * filter. In front of an unmodified server, another chain takes over. */
+        /* cc-chain has died. The filter goes on until the server ends. In front of an unmodified
+         * server it finishes now, because cc-condition starts another chain. */
         ccf_watch_remove(watch);
         if (ccf_peeks())
             ccf__up_stop();

@@ -1,8 +1,9 @@
 /* Where a filter's connections go: links to the processes behind it, each of which asks for as many
  * connections as it is ready for.
  *
- * A connection that was sent is kept until it is acknowledged. If its link ends before, another
- * process gets it; the one that ended had not looked at it. */
+ * A connection that was sent is kept until it is acknowledged. If the link ends before that,
+ * another process gets the connection: the first one had not looked at it. Must not know: what a
+ * filter decides. */
 #define _GNU_SOURCE
 #include "frame.h"
 
@@ -15,9 +16,9 @@ enum { RETRY = 10 }; /* ms until the system may accept more descriptors in fligh
 
 struct link {
     struct ccf_watch watch;
-    struct ccf_list sent; /* not yet acknowledged, in the order of sending */
-    size_t demand;
-    bool willing;                /* it is in the list of those that want a connection */
+    struct ccf_list sent;        /* not yet acknowledged, in the order of sending */
+    size_t demand;               /* connections that it has asked for and that were not sent */
+    bool willing;                /* in the list of links that want a connection and can take one */
     bool blocked;                /* its socket is full */
     struct link *next, *prev;    /* all links */
     struct link *after, *before; /* willing ones */
@@ -27,8 +28,9 @@ static struct ccf_watch hop = {.fd = CCF__OUT};
 static struct ccf_watch elsewhere = {.fd = -1};
 static struct link *links;
 static struct link *willing, *willing_last;
-static struct ccf_list ready; /* passed by the filter, or sent in vain */
-static size_t wanted, unacknowledged;
+static struct ccf_list ready; /* passed by the filter, or returned because they were not taken */
+static size_t wanted;         /* the sum of all `demand` */
+static size_t unacknowledged; /* connections in all `sent` */
 static bool leaving, elsewhere_full;
 static struct ccf_timer retry;
 
@@ -48,7 +50,7 @@ static void set_willing(struct link *link) {
     }
 }
 
-/* Puts a bundle before all that wait. */
+/* Puts a bundle at the front of `ready`: its process did not take it. */
 static void again(struct ccf_bundle *bundle) {
     if (!bundle->held)
         ccf__hold(bundle);
@@ -77,7 +79,7 @@ static void end_link(struct link *link) {
     free(link);
 }
 
-/* The answer of the process behind a link. */
+/* Handles CC__TAKE: bundles were taken or returned, and more are wanted. */
 static void on_take(struct link *link, const struct cc__head *head) {
     for (uint32_t i = 0; i < head->taken && link->sent.first != NULL; i++) {
         ccf__free(ccf_pop(&link->sent));
@@ -130,7 +132,7 @@ static void new_link(int fd) {
         }
     }
     free(link);
-    close(fd); /* the process behind it announces another one */
+    close(fd); /* the process at its other end announces another link */
 }
 
 static void on_hop(struct ccf_watch *watch, uint32_t events) {
@@ -141,7 +143,7 @@ static void on_hop(struct ccf_watch *watch, uint32_t events) {
     if (got == 1 && message.head.type == CC__ATTACH) {
         new_link(message.fds[0]);
     } else if (got == 1 && message.head.type == CC__BUNDLE) {
-        /* What a filter that this one replaces had left; it has passed that filter. */
+        /* A bundle that the filter which this one replaces had passed but not yet sent. */
         struct ccf_bundle *bundle = ccf__from(&message);
         if (bundle != NULL) {
             ccf__hold(bundle);

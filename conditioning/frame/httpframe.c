@@ -1,4 +1,4 @@
-/* The framer of HTTP/1: the end of a request's head and of its body, whole or in chunks.
+/* The framer of HTTP/1: finds the end of a request's head and of its body, chunked or not.
  * Must not know: sockets. */
 #include "ccfhttp.h"
 
@@ -7,7 +7,7 @@
 long ccf_http_most_head = 16384, ccf_http_most_body = 1048576;
 
 enum phase { HEAD, BODY, SIZE, EXTENSION, DATA, DATA_END, TRAILER };
-enum { RETURNED = 0x1000 }; /* in `line`: a CR, after which only LF may come */
+enum { RETURNED = 0x1000 }; /* flag in `line`: the last byte was CR, so LF must follow */
 
 static enum ccf_need refuse(struct ccf_frame *frame, const char *reason, const char *answer) {
     frame->reason = reason;
@@ -23,7 +23,8 @@ static enum ccf_need too_large(struct ccf_frame *frame) {
     return refuse(frame, "body too large", CCF_HTTP_ANSWER("413 Content Too Large"));
 }
 
-/* One byte of a body in chunks. `line` is the length of a line, `left` what a chunk still has. */
+/* Reads one byte of a chunked body. `line` counts the bytes of the current line, `left` those that
+ * the chunk still needs, `total` those of all chunks. */
 static enum ccf_need chunks(struct ccf_frame *frame, char c) {
     int digit = c >= '0' && c <= '9'   ? c - '0'
                 : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -62,7 +63,7 @@ static enum ccf_need chunks(struct ccf_frame *frame, char c) {
             frame->phase = SIZE;
         }
         break;
-    default: /* TRAILER: `total` bounds it as well */
+    default: /* TRAILER: its bytes count towards `total`, which limits it */
         if (c == '\n' && frame->line == 0)
             return CCF_WHOLE;
         if (++frame->total > (uint64_t)ccf_http_most_body)
@@ -77,7 +78,7 @@ static enum ccf_need chunks(struct ccf_frame *frame, char c) {
 
 static enum ccf_need head(struct ccf_frame *frame, const char *bytes, size_t n) {
     struct ccf_http http;
-    /* Nothing new can be said before another line has ended. */
+    /* Without another end of a line, the head cannot be complete yet. */
     if (memchr(bytes + frame->fed, '\n', n - frame->fed) == NULL) {
         frame->fed = n;
     } else {

@@ -13,8 +13,8 @@ enum { BATCH = 64 };
 static int epfd = -1;
 static struct epoll_event batch[BATCH];
 static int batch_size;
-static struct ccf_timer **heap; /* from 1 */
-static size_t timers, room;
+static struct ccf_timer **heap; /* a binary heap; the first timer is heap[1] */
+static size_t timers, room;     /* timers in the heap; elements allocated */
 
 uint64_t ccf_now(void) {
     struct timespec now;
@@ -27,7 +27,7 @@ static void put(size_t place, struct ccf_timer *timer) {
     timer->place = place;
 }
 
-/* Moves a timer from a place to where it belongs. */
+/* Puts a timer into the heap, from `place` up or down to its position. */
 static void settle(size_t place, struct ccf_timer *timer) {
     while (place > 1 && heap[place / 2]->when > timer->when) {
         put(place, heap[place / 2]);

@@ -2,9 +2,9 @@
  *
  * An incomplete request stays in its socket, where it is looked at without being taken: a
  * connection costs a descriptor and a little memory. Only requests longer than a message of the
- * chain are taken out piece by piece. Exactly one request is taken; what a client sent behind it
- * stays. Only if a long request turns out to have ended before bytes that were already taken out,
- * it is passed on with these.
+ * chain are taken out piece by piece. Exactly one request is taken; what a client sent after it
+ * stays. There is one exception: if the end of a long request is found only after later bytes were
+ * taken out, these are passed on with it.
  *
  * If the server reads from the socket itself, nothing is taken out. A request longer than the
  * socket can hold then counts as complete when its head and as much of its body as fits are there.
@@ -24,7 +24,7 @@
 enum { LOOK = 65536 };
 static const struct ccf_packing *packing;
 static struct ccf_tree *incomplete;
-static struct ccf_list waiting; /* the same bundles, the longest one first */
+static struct ccf_list waiting; /* the same bundles, the one that has waited longest first */
 static char look[LOOK];
 static bool peeks;
 static long spilled; /* bytes of incomplete requests in memory */
@@ -52,7 +52,7 @@ void ccf_pack_end(struct ccf_bundle *bundle, const char *reason, const char *ans
     ccf_refuse(bundle, reason, answer);
 }
 
-/* Takes bytes out of the socket that were looked at before. */
+/* Receives bytes that were peeked before. If the server reads the socket, leaves them there. */
 static bool take(int fd, char *to, size_t n) {
     return recv(fd, to, n, MSG_DONTWAIT | (peeks ? MSG_PEEK : 0)) == (ssize_t)n;
 }
@@ -98,7 +98,7 @@ static void ended(struct ccf_bundle *bundle, struct ccf_pack *pack) {
     bool (*end)(struct ccf_frame * frame) = packing->framer->end;
     if (pack->begun && end != NULL && end(&pack->frame))
         whole(bundle, pack);
-    else /* The end of a connection on which nothing was sent is no refusal. */
+    else /* A connection on which nothing was sent is ended without being counted as refused. */
         ccf_pack_end(bundle, pack->begun ? "aborted" : NULL, NULL);
 }
 
@@ -142,7 +142,8 @@ static bool check(struct ccf_bundle *bundle) {
             whole(bundle, pack);
             return false;
         }
-        /* A long request would fill the socket's buffer, and its client could not go on. */
+        /* A long request fills the socket's buffer, so its client can only go on if bytes are taken
+         * out. */
         bool large = pack->memfd != -1 || (size_t)n >= CC__INLINE / 2 ||
                      (uint64_t)n + pack->frame.left > CC__INLINE;
         if (peeks || !large || !pack->frame.body)

@@ -1,8 +1,8 @@
 /* A tree over addresses. ccftree.h has the interface; section 4.2.1 of "Connection Conditioning"
  * (Park and Pai, 2006) has the algorithm.
  *
- * A subtree with one address is a leaf, however deep it would be. A node's count is of all items
- * below. Must not know: what the items are. */
+ * A subtree with only one address is stored as a leaf at its top. A node's count is the number of
+ * items below it. Must not know: what the items are. */
 #include "ccftree.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct node {
 struct inner {
     struct node node;
     struct node *child[BRANCHES];
-    uint8_t order[BRANCHES]; /* children, least recently served first */
+    uint8_t order[BRANCHES]; /* slots of children, the least recently served first */
 };
 
 struct ccf_leaf {
@@ -49,7 +49,7 @@ static void served(struct inner *inner, unsigned child) {
     inner->order[BRANCHES - 1] = (uint8_t)child;
 }
 
-/* The address in pieces of 4 bits, behind one for the family. */
+/* The key: the family, then the address (of IPv6 the first 64 bits) in pieces of 4 bits. */
 static void key_of(const struct ccf_address *from, uint8_t key[KEY]) {
     size_t bytes = from->family == 4 ? 4 : from->family == 6 ? 8 : 0;
     memset(key, 0, KEY);
@@ -103,7 +103,7 @@ static struct ccf_leaf *leaf_of(struct ccf_tree *tree, const uint8_t key[KEY]) {
             in_order(between);
             attach(at, key[depth], &between->node);
             attach(between, leaf->key[depth + 1], child);
-            /* An address that is new goes before one that may have been served. */
+            /* The old address may have been served, so the new one comes before it. */
             served(between, leaf->key[depth + 1]);
             child = &between->node;
         }

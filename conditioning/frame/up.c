@@ -1,8 +1,9 @@
 /* Where a filter's connections come from: a listening socket, or a link to the filter in front.
  *
- * A filter in front keeps a connection until this one has acknowledged it. That is done before the
- * connection is looked at: so one that was acknowledged is never sent again, and one that was not
- * has had no effect. */
+ * The filter in front keeps a connection until this filter has acknowledged it. This filter
+ * acknowledges a connection before it looks at it. So an acknowledged connection is never sent
+ * again, and one that was not acknowledged has had no effect. Must not know: what a filter decides.
+ */
 #define _GNU_SOURCE
 #include "frame.h"
 
@@ -16,17 +17,17 @@
 
 enum {
     TAKE = 32,     /* connections acknowledged by one message */
-    AHEAD = 16,    /* connections that a filter has ready before they are asked for */
+    AHEAD = 16,    /* connections that a filter prepares before the next process asks for them */
     RESERVE = 256, /* descriptors that are not for connections */
     RETRY = 50,    /* ms until descriptors or room may be free again */
-    OVER = 32      /* connections beyond the limit while none can be ended */
+    OVER = 32      /* connections that may exceed the limit until others have been ended */
 };
 
 static struct ccf_watch in = {.fd = CCF__IN};
 static struct ccf_watch link_watch = {.fd = -1};
 static bool listening, strict, armed, stopped, ended;
 static struct ccf_timer retry; /* set while nothing is asked for */
-static size_t owed;            /* connections asked for and not received */
+static size_t owed;            /* connections that were asked for and have not arrived */
 static size_t limit;
 
 /* How many more connections there is room for. */
@@ -34,19 +35,19 @@ static size_t space(void) {
     size_t most = limit, held = ccf__count->held;
     if (!(ccf__filter->traits & CCF_HOLDS)) {
         size_t wanted = ccf__down_wanted() + (strict ? 0 : AHEAD);
-        /* What the filter delays does not count as ready, but is bounded by the limit. */
+        /* Connections that the filter delays are not ready, but they count towards the limit. */
         size_t ready = ccf__down_ready();
         size_t more = wanted > ready ? wanted - ready : 0;
         return held >= most ? 0 : more < most - held ? more : most - held;
     }
     if (held < most)
         return most - held;
-    /* One that arrives makes another one go. */
+    /* At the limit, `arrive` ends one connection for each new one. */
     return ccf__filter->shed != NULL && held < most + OVER ? 1 : 0;
 }
 
 static void wake(struct ccf_timer *timer) {
-    (void)timer; /* the loop updates after each timer */
+    (void)timer; /* after each timer the loop calls ccf__up_update, which asks again */
 }
 
 static void pause_a_little(void) {
@@ -178,7 +179,7 @@ bool ccf__up_start(void) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_NOFILE, &files);
-    /* A connection that passed through others has leases too. */
+    /* Descriptors for each connection: its socket and, if filters may add leases, these too. */
     getsockopt(CCF__IN, SOL_SOCKET, SO_ACCEPTCONN, &value, &size);
     listening = value != 0;
     size_t each = listening && !(ccf__filter->traits & CCF_LEASES) ? 1 : 3;
@@ -225,7 +226,7 @@ void ccf__up_update(void) {
 }
 
 void ccf__up_stop(void) {
-    /* Those in front may still pass something on; it ends when they have. */
+    /* A filter behind others goes on until they have passed everything on and closed the hop. */
     if (!stopped && ccf__filter->stop != NULL)
         ccf__filter->stop();
     stopped = true;

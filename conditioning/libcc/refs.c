@@ -52,8 +52,8 @@ int cc_dup2(int oldfd, int newfd) {
     pthread_mutex_lock(&cc__lock);
     int fd = dup2(oldfd, newfd);
     if (fd != -1 && oldfd != newfd) {
-        /* dup2 has closed the old connection at newfd. Another process may still have it and serve
-         * the client, so this is told apart from a close of the connection for good. */
+        /* dup2 has closed the descriptor of another connection. Other processes may still serve its
+         * client, so this is reported as KEEP. */
         cc__forget(newfd, CC__KEEP);
         if (share(oldfd, fd) != 0) {
             close(fd);
@@ -69,16 +69,16 @@ int cc_close(int fd, int all) {
     pthread_mutex_lock(&cc__lock);
     struct cc__conn *conn = cc__conn_at(fd);
     bool last = conn == NULL || conn->refs == 1;
-    /* A holder that wants the connection closed says so even if it has more descriptors of it. */
+    /* With `all` the process wants the connection closed, even if it has more descriptors of it. */
     if (!last && all)
         cc__tell(conn, CC__CLOSE);
     if (last && conn != NULL && conn->leases > 0) {
-        /* A close would send what the socket holds back, but a filter keeps the socket open. */
+        /* Closing would send the bytes that TCP_CORK holds back. Here the filter keeps the socket
+         * open, so they are sent by turning it off. */
         int off = 0;
         setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
     }
-    /* The descriptor goes first: a filter that sees the lease end may use the connection at once.
-     */
+    /* Close the descriptor before the lease ends: then a filter may use the connection at once. */
     int result = close(fd);
     int error = errno;
     cc__forget(fd, all ? CC__CLOSE : CC__KEEP);

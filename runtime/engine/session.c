@@ -347,7 +347,6 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     s->channels = 0;
     s->last = NEST_NO_STATE;
     s->reason = NEST_OPEN;
-    s->prio = 0;
     s->flags = 0;
     s->waiter = NULL;
     if (nest__spec_vars_size > 0) {

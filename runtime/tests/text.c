@@ -1,7 +1,8 @@
-/* text.c: escaped text can be read back, and holds no control of a terminal.
+/* text.c: escaped text can be decoded again, and contains no control characters of a terminal.
  *
- * Run by `make text`; the argument is a seed, a failure prints it. Random bytes, rich in what is
- * special, are escaped by platform/text.c and decoded here by other rules. State: the seed. */
+ * Run by `make text`. The argument is a seed, which a failure prints. Random texts with many
+ * special characters are escaped by platform/text.c and decoded by code that is independent of it.
+ * State: the seed. */
 #include "sample/sizes.h"
 
 #include "../platform/text.c"
@@ -29,7 +30,7 @@ static void fail(const char *what, const uint8_t *bytes, size_t n, const struct 
     exit(1);
 }
 
-/* Appends one piece: a byte, a code point of any kind, or what looks like an escape. */
+/* Writes a random byte, or a text that is special: an escape, a code point, or invalid UTF-8. */
 static size_t piece(uint8_t *to) {
     static const char *const pieces[] = {"\\",
                                          "\\x1b",
@@ -82,7 +83,7 @@ static int digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* SIZE_MAX: an escape that means nothing. */
+/* Decodes escaped text into `to`. Returns its size; SIZE_MAX: an escape is not valid. */
 static size_t decode(const char *p, size_t n, uint8_t *to) {
     size_t out = 0;
     for (size_t i = 0; i < n; i++) {
@@ -105,7 +106,7 @@ static size_t decode(const char *p, size_t n, uint8_t *to) {
     return out;
 }
 
-/* What a strict reader of UTF-8 finds there; a text of another kind is NULL. */
+/* Returns what the text contains that must have been escaped; NULL if there is nothing. */
 static const char *forbidden(const uint8_t *p, size_t n) {
     for (size_t i = 0; i < n;) {
         uint32_t c = p[i];
@@ -168,7 +169,7 @@ static void one(const uint8_t *bytes, size_t n) {
     }
 }
 
-/* What may stay is not escaped, so that a log remains readable. */
+/* Ordinary text is not escaped, so that a log remains readable. */
 static void stays(void) {
     static const char kept[] = "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \"a\" ~\xc2\xa0";
     char text[sizeof kept * NEST__ESCAPED];
@@ -187,8 +188,8 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < 65536; i++) { /* all pairs of bytes */
         one((const uint8_t[]){(uint8_t)(i >> 8), (uint8_t)i}, 2);
     }
-    for (unsigned i = 0; i < 17 * 256;
-         i++) { /* each byte in each place: some are looked at as words */
+    /* Each byte in each place, because text.c examines words of 8 bytes. */
+    for (unsigned i = 0; i < 17 * 256; i++) {
         memset(bytes, 'x', 17);
         bytes[i / 256] = (uint8_t)i;
         one(bytes, 17);
@@ -200,6 +201,6 @@ int main(int argc, char **argv) {
         }
         one(bytes, n);
     }
-    printf("text: %d texts, seed %llu\n", TEXT_ROUNDS + 65536, (unsigned long long)seed);
+    printf("text: %d texts, seed %llu\n", TEXT_ROUNDS + 65536 + 17 * 256, (unsigned long long)seed);
     return 0;
 }

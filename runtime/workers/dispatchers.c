@@ -1,8 +1,8 @@
 /* dispatchers.c: the policy of servers whose workers are loops: how many there are.
  *
- * Called by the supervisor. State: which worker systemd's watchdog has to hear of. Must not know
- * how clients are served. A worker whose number is not below the option's ends when its last client
- * has left, so a smaller number costs no client. */
+ * Called by the supervisor. State: which workers have reported that they run, for systemd's
+ * watchdog. If the option becomes smaller, the workers with the highest numbers end when their last
+ * clients have left, so no client is cut off. Must not know how clients are served. */
 #include "dispatchers.h"
 
 #include "../platform/platform.h"
@@ -14,7 +14,7 @@
 const bool nest__policy_many = true, nest__policy_successive = false;
 
 static struct {
-    bool beaten[NEST__DISPATCHERS_MOST]; /* it lives, as it has said since the last report */
+    bool beaten[NEST__DISPATCHERS_MOST]; /* it has reported since systemd was last notified */
 } dispatchers;
 
 uint32_t nest__dispatchers(void) {
@@ -38,8 +38,8 @@ int nest__dispatchers_prepare(void) {
     return error;
 }
 
-/* A worker that dies during the stop has no successor if others can serve the clients that wait in
- * queues. One that ends by itself, because no client came for long, has none either. */
+/* A worker that dies during the stop is not replaced if others can serve the clients that wait in
+ * queues. A worker that ended because no client came for a long time is not replaced either. */
 uint32_t nest__policy_wanted(void) {
     uint32_t wanted = 0;
     if (nest__children_over() != -1) {
@@ -58,7 +58,7 @@ void nest__policy_fork(uint32_t worker) {
     dispatchers.beaten[worker] = true;
 }
 
-/* False: there were to be fewer. */
+/* Returns whether the worker is still wanted; false: `dispatchers` became smaller. */
 bool nest__policy_gone(uint32_t worker) {
     nest__share_end(worker);
     return worker < nest__dispatchers() || nest__phase() != NEST__SERVING;
@@ -73,7 +73,7 @@ void nest__policy_reload(void) {
 }
 
 void nest__policy_stop(enum nest__stop_phase phase) {
-    (void)phase; /* workers refuse newcomers themselves, once they have been told */
+    (void)phase; /* workers refuse new clients themselves when they get the signal */
 }
 
 bool nest__policy_beat(pid_t pid) {

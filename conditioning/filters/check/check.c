@@ -1,5 +1,5 @@
-/* check: refuses malformed and suspicious requests before a server parses them, and simplifies
- * paths. */
+/* check: refuses malformed and suspicious HTTP requests before a server parses them, and simplifies
+ * paths. Must not know: how requests are read and passed on. */
 #define _GNU_SOURCE
 #include "ccfhttp.h"
 #include "path.h"
@@ -50,7 +50,8 @@ static bool allowed(const char *method, size_t size) {
     return false;
 }
 
-/* Judges a head. Returns the reason to refuse it, or NULL; *answer is then what the client gets. */
+/* Returns the reason to refuse a request with this head, or NULL. *answer is what the client gets
+ * if it is refused. */
 static const char *judge(const char *head, size_t length, struct ccf_http *http,
                          const char **answer) {
     *answer = CCF_HTTP_ANSWER("400 Bad Request");
@@ -89,7 +90,7 @@ static void arrive(struct ccf_bundle *bundle) {
             reason = "slashes";
         bool fold = slashes == FOLD && path_slashes(path, size) > 1;
         if (reason == NULL && (fold || strip > 0)) {
-            /* Only the head up to the path's end is made anew. */
+            /* Replaces the head up to the end of the path. */
             size_t before = http.target + start;
             char *changed = malloc(before + size + 1);
             if (changed != NULL) {

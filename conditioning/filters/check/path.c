@@ -23,7 +23,8 @@ bool path_in(const char *target, size_t size, size_t *start, size_t *length) {
     return true;
 }
 
-/* Reads a character, "%2e" as one. Returns its value; *used is how many bytes it takes. */
+/* Decodes one character, which may be escaped, such as "%2e". Returns its value; *used: its length
+ * in bytes. */
 static int character(const char *p, size_t n, size_t *used) {
     *used = 1;
     if (*p != '%')

@@ -1,5 +1,5 @@
-//! Each finding: specifications that draw it, with what a client does to see it, and ones that are
-//! close to it and must not.
+//! Each check: specifications that cause a finding, with the messages that a client sends to see it,
+//! and similar specifications that cause none.
 
 use nest_check::check;
 use nest_diag::Code;
@@ -15,7 +15,7 @@ fn machine(text: &str) -> Machine {
         .unwrap_or_else(|| panic!("{text}\n{:#?}", compiled.diagnostics))
 }
 
-/// `CODE text: witness`, for each finding.
+/// Checks a specification. `expected` has `CODE RULE: MESSAGES` for each finding.
 #[track_caller]
 fn finds(text: &str, expected: &[&str]) {
     let mut found = Vec::new();
@@ -51,25 +51,25 @@ fn rules_that_are_never_active() {
          A && B: c = \"c\" { }\nA && B: TIMEOUT(3s) { }\n",
         &["W0202 c: -", "W0202 3s: -"],
     );
-    // They are, on one way through the action.
+    // They are set together on one path through the action.
     finds(
         "%{\nint x;\n%}\n%state A B\n%%\na = \"a\" { $seen(A); if (x) $seen(B); }\nA && B: c = \"c\" { }\n",
         &[],
     );
-    // Somebody else may mark them.
+    // A C function may set them.
     finds(
         "%{\nvoid f(nest_session *);\n%}\n%state A B\n%%\na = \"a\" { f($self); }\nA && B: c = \"c\" { }\n",
         &[],
     );
-    // W0201 has said it.
+    // W0201 reports this rule already.
     finds("%state A\n%%\nA: a = \"a\" { }\nb = \"b\" { }\n", &[]);
-    // Of functions, too: these mark something else.
+    // A function of the specification is followed: this one sets no state.
     finds(
         "%{\nstatic void f(nest_session *s) { nest_reply(s, \"x\"); }\n%}\n%state A\n%%\n\
          A: a = \"a\" { }\nb = \"b\" { f($self); }\n",
         &[],
     );
-    // What marks it is itself never active.
+    // The rule that sets the state is itself never active.
     finds(
         "%state A B\n%%\nSTART { $seen(A); }\nA: a = \"a\" { }\n!A: b = \"b\" { $seen(B); }\n\
          B: c = \"c\" { }\n",
@@ -85,12 +85,12 @@ fn rules_that_never_take_anything() {
         "%%\na = [a-m] { }\nb = [n-z] { }\nc = [a-z] { }\n",
         &["W0203 c: \"a\""],
     );
-    // Longer than the other.
+    // Its match is longer than that of the other rule.
     finds("%%\na = [a-z]+ \"\\n\" { }\nb = \"b\\nc\" { }\n", &[]);
-    // Where the other is not active it takes something.
+    // It matches where the other rule is not active.
     let some = "%state A\n%%\nA: a = [a-z] { $clear(A); }\nb = \"b\" { $seen(A); }\n";
     finds(some, &[]);
-    // Only behind another message.
+    // Only after another message.
     let behind = "%state A\n%%\n!A: a = \"go\\n\" { $seen(A); }\nA: { b = [a-z]+ \"\\n\" { }\n\
                   c = \"c\\n\" { } }\n";
     finds(behind, &["W0203 c: \"go\\n\", \"c\\n\""]);
@@ -104,7 +104,7 @@ fn actions_behind_which_a_conversation_can_only_end() {
     finds(closes, &[]);
     let timer = format!("{text}B: TIMEOUT(2s) {{ $close(); }}\n");
     finds(&timer, &[]);
-    // The action leads elsewhere, too: whether it ever comes to this end depends on what x is.
+    // The action may also leave the states as they are: that depends on the value of x.
     let either =
         "%{\nint x;\n%}\n%state A B\n%%\nSTART { $seen(A); }\nA: a = \"a\" { if (x) $next(B); }\n";
     finds(either, &[]);
@@ -121,19 +121,19 @@ fn ambiguous_rules_are_found() {
         "%%\na = [0-9]+ [a-z]? \"\\n\" { }\nb = [0-9a-f]+ \"\\n\" { }\n",
         &["W0205 b: \"0\\n\""],
     );
-    // A case before the rule for all; the other way round it never takes anything.
+    // A special case before the general rule. In the other order it never matches.
     finds("%%\na = \"ab\\n\" { }\nb = [a-z]+ \"\\n\" { }\n", &[]);
     finds(
         "%%\na = [a-z]+ \"\\n\" { }\nb = \"ab\\n\" { }\n",
         &["W0203 b: \"ab\\n\""],
     );
-    // They share nothing, or not at the same length.
+    // No message matches both, or none at the same length.
     finds("%%\na = [a-c]+ \"\\n\" { }\nb = [d-f]+ \"\\n\" { }\n", &[]);
     finds(
         "%%\na = \"ab\" [a-z]* \"\\n\" { }\nb = \"a\" [b-z0-9] { }\n",
         &[],
     );
-    // Never active together; in one of the states; and only behind another message.
+    // Never active together; both active in one of the states, after another message.
     let rules = |cond: &str| {
         format!(
             "%state A\n%%\nA: a = [a-c]+ \"\\n\" {{ $clear(A); }}\n{cond}b = [b-d]+ \"\\n\" {{ }}\n\
@@ -142,7 +142,7 @@ fn ambiguous_rules_are_found() {
     };
     finds(&rules("!A: "), &[]);
     finds(&rules(""), &["W0205 b: \"go\\n\", \"b\\n\""]);
-    // A third takes all that they share, or all that one of them has for itself.
+    // A third rule matches all messages that both match, or all that only one of them matches.
     finds(
         "%%\nx = \"b\\n\" { }\na = [ab] \"\\n\" { }\nb = [bc] \"\\n\" { }\n",
         &[],
@@ -151,12 +151,12 @@ fn ambiguous_rules_are_found() {
         "%%\nx = \"a\\n\" { }\na = [ab] \"\\n\" { }\nb = [bc] \"\\n\" { }\n",
         &[],
     );
-    // Of several that it ties with one is told.
+    // If a rule is ambiguous with several others, one of them is reported.
     finds(
         "%%\na = [ad] [x-z] \"\\n\" { }\nb = [be] [x-z] \"\\n\" { }\nc = [a-c] \"z\\n\" { }\n",
         &["W0205 c: \"az\\n\""],
     );
-    // The rule for all lines takes the beginning: the case is longer, and none is decided by order.
+    // The general rule matches the first line; the special case is longer, so the order never decides.
     finds(
         "%%\na = \"4\" (.|\\n){2} \"\\n\" { }\nb = .* \"\\n\" { }\n",
         &[],
@@ -192,12 +192,12 @@ fn answers_that_wait() {
         "%%\na = [0-9]{1,3} \"\\n\"? { $close(); }\n",
         &["W0302 a: \"0\""],
     );
-    // Who sends this is not always answered: it may be part of a longer talk.
+    // This message is not always answered: it may be part of a longer exchange.
     finds(
         "%{\nint x;\n%}\n%%\na = [0-9]+ { if (x) $reply(\"n\\n\"); }\nb = \"\\n\" { $reply(\"x\\n\"); }\n",
         &[],
     );
-    // Another rule could go on.
+    // Another rule may continue.
     let two = "%%\na = \"a\" \"\\n\"? { $reply(\"1\\n\"); }\n";
     finds(two, &["W0302 a: \"a\""]);
     let other = "%state S\n%%\na = \"a\\n\" { $reply(\"1\\n\"); }\nS: b = \"a\\nb\\n\" { $reply(\"2\\n\"); }\n\
@@ -212,7 +212,7 @@ fn answers_that_wait() {
         "%%\nd = \"D\" (.|\\n)*? \"\\n.\\n\" { $reply(\"ok\\n\"); }\n",
         &[],
     );
-    // A message ends with its packet.
+    // With `framing message` a message ends with its packet.
     finds(
         "%option framing message\n%%\na = [0-9]+ { $reply(\"n\\n\"); }\n",
         &[],
@@ -224,18 +224,18 @@ fn line_ends_that_are_left_behind() {
     let text = "%%\nh = \"hello\" { $reply(\"hi\\n\"); }\nb = \"bye\\n\" { $close(); }\n";
     finds(text, &["W0303 h: \"hello\\n\""]);
     finds(&format!("{text}e = \"\\r\"? \"\\n\" {{ }}\n"), &[]);
-    // Not everything is a line.
+    // Another rule matches messages that are not lines.
     finds(&format!("{text}t = [0-9] {{ }}\n"), &[]);
-    // The rest of the line is another rule's.
+    // Another rule matches the rest of the line.
     let rest = "%%\nh = \"hello \" { }\nb = [a-f]+ \"\\n\" { $close(); }\n";
     finds(rest, &[]);
 }
 
-/// NOW ends what another rule would wait for, and what it ends is not another rule's.
+/// A rule with NOW decides before rules that would wait, and no other rule matches what it matched.
 #[test]
 fn now_decides() {
     let other = "o = [^\\n]* \"\\n\" { $reply(\"o\"); }\n";
-    // It neither waits nor loses to whole lines, and what follows it is another rule's.
+    // The first rule does not wait, no longer match wins, and another rule matches what follows.
     let get = "%state A\n%%\nA: a = [^\\n]* \"\\n\" { $clear(A); $reply($1); }\n!A: {\n";
     finds(
         &format!("{get}g = \"get \" NOW {{ $seen(A); }}\n{other}}}\n"),
@@ -249,7 +249,7 @@ fn now_decides() {
         &format!("%%\nn = \"n\" NOW {{ $reply(\"n\"); }}\n{other}"),
         &[],
     );
-    // It takes what begins with it, written before it or after it.
+    // It wins over rules whose messages begin with its match, whether they come before or after it.
     let taken = ["W0203 w: \"now\\n\""];
     finds(
         &format!("%%\nn = \"n\" NOW {{ }}\nw = \"now\\n\" {{ }}\n{other}"),
@@ -263,7 +263,7 @@ fn now_decides() {
         &format!("%%\nw = [mn] \"ow\\n\" {{ }}\nn = \"n\" NOW {{ }}\n{other}"),
         &[],
     );
-    // Where both match, the one written before takes it.
+    // If both match at the same byte, the rule that is written first wins.
     finds(
         &format!("%%\nw = \"n\" {{ }}\nn = [mn] NOW {{ }}\n{other}"),
         &[],
@@ -281,7 +281,7 @@ fn now_decides() {
         "%%\na = \"a\" { $reply(\"a\"); }\nb = \"ab\" { }\nn = [ax] NOW { }\n",
         &["W0203 b: \"ab\""],
     );
-    // A match without a limit has one where another rule decides.
+    // A match without a limit is limited if another rule decides.
     finds("%%\nd = \"D\" (.|\\n)* \"E\" { }\n", &["W0304 d: \"D\""]);
     finds(
         "%%\nd = \"D\" (.|\\n)* \"E\" { }\nn = (.|\\n)*? \"F\" NOW { }\n",
@@ -300,7 +300,7 @@ fn now_where_it_does_not_do_what_it_seems_to() {
         &format!("%%\nn = \"a\" [0-9]{{2,3}} NOW {{ }}\n{other}"),
         &["W0305 n: \"a00\""],
     );
-    // An end, a lazy repetition, and a first choice that is preferred.
+    // The match ends with a fixed byte, is lazy, or prefers a shorter first alternative.
     finds(&format!("%%\nn = [0-9]+ \" \" NOW {{ }}\n{other}"), &[]);
     finds(&format!("%%\nn = [0-9]+? NOW {{ }}\n{other}"), &[]);
     finds(&format!("%%\nn = (\"a\" | \"ab\") NOW {{ }}\n{other}"), &[]);
@@ -310,20 +310,20 @@ fn now_where_it_does_not_do_what_it_seems_to() {
         &["W0306 n: -"],
     );
     finds("%%\nn = \"ab\" NOW { }\nm = \"ac\" { }\n", &["W0306 n: -"]);
-    // In other states there is one.
+    // In another state there is such a rule.
     finds(
         "%state A\n%%\nn = \"ab\" NOW { $seen(A); }\nA: m = \"abc\" { }\n!A: k = \"c\" { }\n",
         &["W0203 m: \"ab\", \"abc\""],
     );
-    // It is never selected itself, and another NOW decides there.
+    // The rules that are live at the NOW rules, k and l, are never selected: no W0306.
     finds(
         "%%\nn = \"ab\" NOW { }\nm = \"a\" [bc] NOW { }\nk = \"abc\" { }\nl = \"acd\" { }\n",
         &["W0203 k: \"abc\"", "W0203 l: \"acd\""],
     );
 }
 
-/// What is said to wait does wait, and is decided when the client closes; what is said to lead
-/// there is decided at once.
+/// The last message of the witness waits, and is decided when the client closes; those before it are
+/// decided at once.
 #[test]
 fn witnesses_of_waiting_wait() {
     let text = "%state A B\n%%\n!A: go = \"go\" \"\\n\" { $seen(A); }\nA && !B: on = [0-9]{2} \"\\n\" { $seen(B); }\n\
@@ -365,8 +365,8 @@ fn witnesses_of_waiting_wait() {
     ));
 }
 
-/// 62 states, 500 rules of which all are active at once, and as many that are active apart. The
-/// bounds are those of an unoptimised build on a busy machine.
+/// 62 states and 500 rules that are all active at once, then 500 rules of which a few are. The limit
+/// of 10 s allows for an unoptimised build on a busy machine.
 #[test]
 fn large_specifications_take_little_time() {
     let names: Vec<String> = (0..62).map(|i| format!("S{i}")).collect();
@@ -394,13 +394,13 @@ fn large_specifications_take_little_time() {
 
 #[test]
 fn rules_that_never_match_in_a_whole_line() {
-    // The rest of the line never comes to the state.
+    // The rule in the state never gets the rest of the line.
     finds(
         "%state G\n%%\nget = \"get \" { $seen(G); }\n\
          G: name = [a-z]+ \"\\n\" { $clear(G); $reply($1); }\nother = [^\\n]* \"\\n\" { $reply(\"?\"); }\n",
         &["W0206 get: \"get \\n\""],
     );
-    // Another line end; a catch-all that takes no carriage return inside.
+    // Another line end; a catch-all whose lines contain no carriage return.
     finds(
         "%state G\n%%\nget = \"get\" { $seen(G); }\n\
          G: name = [a-z]+ \"\\n\" { $clear(G); }\nother = [^\\r\\n]* \\r?\\n { }\n",
@@ -437,7 +437,7 @@ fn rules_that_do_match_in_a_whole_line() {
     quiet(&format!(
         "%state G\n%%\n{prefix}{name}other = [^ \\n]* \"\\n\" {{ }}\n"
     ));
-    // It is not a catch-all, but a longer command.
+    // The other rule is not a catch-all, but a longer command.
     quiet(&format!(
         "%state G\n%%\n{prefix}{name}all = \"get \" [^\\n]* \"\\n\" {{ }}\n"
     ));
@@ -447,8 +447,8 @@ fn rules_that_do_match_in_a_whole_line() {
     ));
     // A last line without an end.
     quiet("%%\nlast = [^\\n]+ { }\nline = [^\\n]* \"\\n\" { }\n");
-    // A rule of no line.
+    // The rule does not match lines.
     quiet("%%\nbinary = \"\\x01\\x02\" { }\nother = [^\\n]* \"\\n\" { }\n");
-    // What another rule takes as a whole is longer.
+    // The rule itself matches whole lines.
     quiet("%%\nget = \"get\\n\" { }\nother = [^\\n]* \"\\n\" { }\n");
 }

@@ -1,5 +1,5 @@
-//! Nothing in a picture lies over anything else: nodes, labels, lines; by their rectangles, in both
-//! directions, for examples, large specifications and random graphs.
+//! Nodes, labels and lines of a picture do not overlap. Their rectangles are compared, for pictures
+//! that grow downwards and to the right, of examples, large specifications and random graphs.
 
 mod support;
 
@@ -8,7 +8,7 @@ use nest_graph::drawing::{Drawing, Rect};
 use nest_graph::layout::{Flow, Piece, Route};
 use support::{HOSTILE, Spec, flags, random, ring};
 
-/// All that is wrong with where things are.
+/// Describes each overlap, each thing outside the picture and each line that does not reach its node.
 fn faults(graph: &Graph, drawing: &Drawing) -> Vec<String> {
     let mut found = Vec::new();
     let nodes = drawing.bodies.iter().enumerate();
@@ -61,7 +61,7 @@ fn faults(graph: &Graph, drawing: &Drawing) -> Vec<String> {
     found
 }
 
-/// Places along a line, close together.
+/// Samples points along a line: 24 for each piece.
 fn points(route: &Route) -> Vec<(f64, f64)> {
     const STEPS: u32 = 24;
     let place = |p: nest_graph::layout::Point| (f64::from(p.x), f64::from(p.y));
@@ -140,7 +140,7 @@ fn of_random_graphs() {
     }
 }
 
-/// The judge sees what is wrong, whatever it is that was moved.
+/// `faults` reports a node, a label, a line and a picture size that were changed on purpose.
 #[test]
 fn an_overlap_is_seen() {
     let graph = Spec::example("login").graph();

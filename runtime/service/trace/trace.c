@@ -7,9 +7,10 @@
  *   ID states A B last=B
  *   ID end closed
  *
- * to the descriptor NEST_TRACE_FD, or the file NEST_TRACE, or stderr. State: the descriptor, of the
- * process; a growing line per thread. A line is one write to a file that is open for appending, so
- * lines of processes and threads never mix. Must not know which model runs it. */
+ * to the descriptor NEST_TRACE_FD, or the file NEST_TRACE, or stderr. State: the descriptor, which
+ * the threads of a process share. Each line is written by one call to a file that is open for
+ * appending, so the lines of processes and threads do not mix. Must not know which model runs it.
+ */
 #include "trace.h"
 #include "../../platform/platform.h"
 
@@ -58,7 +59,7 @@ static int trace_open(void) {
     return fd;
 }
 
-/* "ID what", and the bytes if there are any (NULL: none are meant). */
+/* Writes "ID what", then the name and the quoted bytes; NULL: the line has no name, or no bytes. */
 static void trace_line(nest_session *s, const char *what, const char *name, const void *bytes,
                        size_t n) {
     char head[TRACE_HEAD];
@@ -103,7 +104,7 @@ void nest__trace_reply(nest_session *s, const void *bytes, size_t n) {
     trace_line(s, "reply", NULL, bytes, n);
 }
 
-/* As if its bytes had been replied; a file that has shrunk meanwhile shows fewer. */
+/* Traces the bytes of a file like those of a reply. If the file has shrunk, there are fewer. */
 void nest__trace_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
     char bytes[4096];
     while (n > 0) {

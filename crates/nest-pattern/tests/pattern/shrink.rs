@@ -1,4 +1,4 @@
-//! Makes a failing case smaller: removes one thing after another while it still fails.
+//! Makes a failing case smaller: removes rules, bytes and pieces of patterns while it still fails.
 
 use crate::differential::Case;
 use nest_syntax::ast::{Alt, Atom, Pattern, Piece};
@@ -11,7 +11,7 @@ pub fn smallest(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
     case
 }
 
-/// Every case that is smaller by one thing.
+/// The cases that differ from this one by one removal.
 fn smaller(case: &Case) -> Vec<Case> {
     let mut out = Vec::new();
     let mut with = |change: &dyn Fn(&mut Case)| {

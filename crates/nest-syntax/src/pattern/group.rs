@@ -1,4 +1,5 @@
-//! Parses groups and flags, and refuses everything else that PCRE2 writes with parentheses.
+//! Parses groups and flags, and refuses what else PCRE2 writes with parentheses. With `%option
+//! backtracking yes` it also parses the constructs that libpcre2 matches. Must not know: rules.
 
 use nest_diag::Code;
 
@@ -10,13 +11,13 @@ use crate::reader::{is_ident, is_ident_start, shown};
 enum Opening {
     /// A group follows.
     Group(Flags),
-    /// A group with a number follows, and perhaps a name.
+    /// A capturing group follows, perhaps with a name.
     Capture(Option<String>),
     /// A look-around follows.
     Look { behind: bool, negative: bool },
     /// An atomic group follows.
     Atomic,
-    /// Nothing follows: `(?i)`, or a construct that was refused as a whole.
+    /// The construct is complete, such as `(?i)` or `(?P=name)`; `None` if it is a comment or was refused.
     Done(Option<Atom>),
 }
 
@@ -264,8 +265,8 @@ impl Parser<'_, '_> {
                     "the flags `n` and `J` change which groups have numbers and names",
                     "remove it: write `(?: )` for a group without a number",
                 ),
-                // They change the meaning of `^` in the middle, of numbers and of equal names,
-                // which are all refused.
+                // They change `^` within a pattern, numbered groups and duplicate names, all of
+                // which are refused elsewhere.
                 b'm' | b'n' | b'J' => {}
                 b'x' if !on => {}
                 b'x' => {
@@ -296,7 +297,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// `(*VERB)`, `(*pla: )`.
+    /// Refuses `(*VERB)` and `(*pla: )`; the parser is after `(*`.
     fn verb(&mut self, start: usize) -> Result<(), Abort> {
         let word = self.r.at;
         while self.r.peek().is_some_and(is_ident) {
@@ -359,7 +360,7 @@ impl Parser<'_, '_> {
         close.is_some()
     }
 
-    /// `other`: the option allows it.
+    /// Refuses a look-around; `other`: `%option backtracking yes` would allow it.
     fn look_around(&mut self, start: usize, what: &str, other: bool) {
         let fix = "what follows a match stays unread for the next rule: remove it";
         let other = if other { super::special::OTHER } else { "" };
@@ -381,8 +382,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Refuses a construct that automata cannot implement, from `start` to here, but that the option
-    /// allows.
+    /// Refuses the construct from `start` to here, which automata cannot implement but `%option
+    /// backtracking yes` allows.
     pub(super) fn backtracking(&mut self, start: usize, what: &str, fix: &str) {
         self.refuse_backtracking(start, what, &format!("{fix}{}", super::special::OTHER));
     }
