@@ -40,6 +40,9 @@ pub enum Point {
     Due,
     /// Called by a loop when the time of any service has come, not necessarily of this one.
     Tick,
+    /// Whether new clients have to wait, when so many sessions of a loop have something to do. A loop
+    /// asks before and after it sleeps.
+    Load,
     /// The descriptor that tells a worker of messages from other workers; 0: it gets none.
     Mailbox,
     /// A worker hands one such message to its session. Whether there may be more.
@@ -189,6 +192,16 @@ pub const POINTS: &[Row] = &[
     Row {
         called: LOOPS,
         ..row(Point::Tick, "tick", Joined::Nothing, "void", "")
+    },
+    Row {
+        called: LOOPS,
+        ..row(
+            Point::Load,
+            "load",
+            Joined::Any,
+            "uint32_t actions",
+            "actions",
+        )
     },
     row(Point::Mailbox, "mailbox", Joined::Error, "void", ""),
     row(

@@ -34,8 +34,8 @@ struct nest__config {
     const char *file_root;                 /* "": the working directory */
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
-    const char
-        *_Atomic per_address; /* "N [/A [/B]]": clients of a network at the same time; "none" */
+    const char *_Atomic overload;    /* "QUEUE HIGH LOW …", a duration, or "none" */
+    const char *_Atomic per_address; /* "N /A /B": clients of a network at once; or "none" */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
 enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */

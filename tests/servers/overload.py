@@ -1,9 +1,10 @@
-"""perAddress: exactly as many clients of a network are served as it says, over all workers, even if some die.
+"""perAddress and overload: who is turned away, or has to wait, over all workers, even if some die.
 
 Must not know: where the server counts them.
 """
 
 import concurrent.futures
+import contextlib
 import os
 import re
 import signal
@@ -27,6 +28,20 @@ OVERLOAD { $reply("too many\n"); }
 pid = "pid" NL { $reply("%ld\n", (long)getpid()); }
 crash = "crash" NL { __builtin_trap(); }
 '''
+# Clients keep the loop busy; OVERLOAD may be left out.
+BUSY = r'''
+%option eventServer 100
+%option overload actions 8 2
+%{
+#include <unistd.h>
+%}
+NL "\n"
+%%
+START { $reply("hello\n"); }
+OVERLOAD { $reply("too much\n"); }
+work = "work" NL { usleep(20000); $reply("done\n"); }
+'''
+BUSY_CLIENTS = 20
 MOST, CROWD, ROUNDS, TIMEOUT = 4, 40, 3, 20
 
 
@@ -175,6 +190,100 @@ def wrong(nest, folder, model):
                 raise
 
 
+def worked(server, links, told):
+    """All of them at work in every round, until a new client is told this; what it was told."""
+    end = time.monotonic() + TIMEOUT
+    while True:
+        for link in links:
+            link.sendall(b'work\n')
+        new, first = connect(server)
+        new.close()
+        for link in links:
+            if link.recv(64) != b'done\n':
+                raise Failed('an established client is not served')
+        if first == told or time.monotonic() > end:
+            return first
+
+
+def busy(server, told):
+    """overload: new clients are turned away while the loop has too much to do, and served when it has not"""
+    with contextlib.ExitStack() as stack:
+        links = [connect(server)[0] for _ in range(BUSY_CLIENTS)]
+        for link in links:
+            stack.callback(link.close)
+        first = worked(server, links, told)
+        if first != told:
+            raise Failed(f'a new client of a busy server is told {first!r}')
+        end = time.monotonic() + TIMEOUT
+        while (answer := connect(server))[1] != 'hello\n':
+            answer[0].close()
+            if time.monotonic() > end:
+                raise Failed(f'a new client of an idle server is told {answer[1]!r}')
+        answer[0].close()
+    if 'overload: ' not in server.said():
+        raise Failed(f'nothing said of overload: {server.said()}')
+
+
+def waiting(server):
+    """overload without OVERLOAD: a new client waits, and is served afterwards; established ones are served"""
+    with contextlib.ExitStack() as stack:
+        links = [connect(server)[0] for _ in range(BUSY_CLIENTS)]
+        for link in links:
+            stack.callback(link.close)
+        if worked(server, links, 'hello\n') != 'hello\n':
+            raise Failed('a new client is not served')
+        end = time.monotonic() + TIMEOUT
+        while 'new clients wait' not in server.said():
+            worked(server, links, 'hello\n')
+            if time.monotonic() > end:
+                raise Failed(f'nothing said of overload: {server.said()}')
+
+
+def accepted(server):
+    """overload accepted: from HIGH clients on others are turned away, until LOW are left"""
+    links = admitted(server, 5)
+    if (told := connect(server)[1]) != 'too much\n':
+        raise Failed(f'client 6 is told {told!r}')
+    links.pop().close()
+    time.sleep(0.1)             # 4 are left, more than LOW: nothing to wait for
+    if (told := connect(server)[1]) != 'too much\n':
+        raise Failed(f'client 5, when LOW are not reached, is told {told!r}')
+    close(links[1:])
+    close(admitted(server, 1) + links[:1])
+
+
+def nonsense(nest, folder, model):
+    """values of overload that are none end the start with one line"""
+    base = built(nest, model, BUSY, os.path.join(folder, 'nonsense'))
+    for value in ('5 5', '5', 'x 5 2', 'actions 251 2', 'actions 5', '5 2 3', '5 2 accepted 7 1', '0s', '25h', '-1 0', ''):
+        try:
+            with Server([base], options=(f'overload={value}',)):
+                raise Failed(f'it accepts {value!r}')
+        except Failed as error:
+            if 'overload' not in str(error):
+                raise
+
+
+def loops(report, nest, folder, model):
+    """The cases of servers with loops."""
+    told = built(nest, model, BUSY, os.path.join(folder, f'busy-{model}'))
+    rest = built(nest, model, re.sub('OVERLOAD.*', '', BUSY), os.path.join(folder, f'waiting-{model}'))
+    for case, base, options in (
+            (lambda server: busy(server, 'too much\n'), told, ()),
+            (lambda server: busy(server, 'too much\n'), told, ('overload=100ms',)),
+            (waiting, rest, ()), (waiting, rest, ('overload=100ms',)),
+            (accepted, told, ('overload=5 2',)),
+            (accepted, told, ('overload=accepted 5 2 files 10 5',))):
+        def check(case=case, base=base, options=options):
+            with Server([base], options=options) as server:
+                case(server)
+                if server.stop() != 0:
+                    raise Failed(f'it ended badly: {server.said()}')
+        what = (case.__doc__ or busy.__doc__) + (f', {options[0]}' if options else '')
+        attempt(report, model, 'overload', what, check)
+    attempt(report, model, 'overload', nonsense.__doc__, lambda: nonsense(nest, folder, model))
+
+
 def one(report, nest, folder, model, label, options=()):
     """All cases of a model."""
     base = built(nest, model, SPEC, os.path.join(folder, f'limit-{model}'))
@@ -192,4 +301,5 @@ def run(report, models):
             one(report, nest, folder, model, model)
             if model in ('event', 'uring'):
                 one(report, nest, folder, model, f'{model}, two loops', ('dispatchers=2',))
+                loops(report, nest, folder, model)
             attempt(report, model, 'overload', wrong.__doc__, lambda: wrong(nest, folder, model))

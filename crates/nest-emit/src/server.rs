@@ -267,6 +267,7 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
 fn valid(value: Value) -> Option<&'static str> {
     match value {
         Value::PerAddress => Some("nest__per_address_valid"),
+        Value::Overload => Some("nest__overload_valid"),
         _ => None,
     }
 }
@@ -340,6 +341,7 @@ mod tests {
                         | Value::Address
                         | Value::Addresses
                         | Value::PerAddress
+                        | Value::Overload
                 );
                 let kind = match (is_text, option.reload) {
                     (true, false) => "const char*",

@@ -139,9 +139,10 @@ pub fn resolve(
         .find(|rule| matches!(rule.kind, RuleKind::Overload));
     if let Some(rule) = turned_away
         && !features.contains(Feature::PerAddress)
+        && !features.contains(Feature::Overload)
     {
         let what = "the OVERLOAD rule never runs: no option turns clients away";
-        let help = "select one, as in `%option perAddress 20`";
+        let help = "select one, as in `%option perAddress 20` or `%option overload actions 20 5`";
         cx.out
             .push(Diagnostic::new(Diag::E0212, rule.span, what).help(help));
     }
