@@ -37,7 +37,7 @@ enum nest_reason {
     NEST_OVERFLOW, /* inputBuffer bytes arrived and no rule was selected */
     NEST_TIMEOUT,  /* a time limit expired */
     NEST_SHUTDOWN, /* the server stops */
-    NEST_OVERLOAD, /* does not occur in this version */
+    NEST_OVERLOAD, /* the client was turned away */
     NEST_LIMIT,    /* libpcre2 needs more than backtrackingLimit steps */
     NEST_REASONS
 };

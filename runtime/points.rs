@@ -40,6 +40,9 @@ pub enum Point {
     Due,
     /// Called by a loop when the time of any service has come, not necessarily of this one.
     Tick,
+    /// Whether new clients have to wait, when so many sessions of a loop have something to do. A loop
+    /// asks before and after it sleeps.
+    Load,
     /// The descriptor that tells a worker of messages from other workers; 0: it gets none.
     Mailbox,
     /// A worker hands one such message to its session. Whether there may be more.
@@ -56,6 +59,9 @@ pub enum Point {
     Descriptors,
     /// A connection begins; START has not run.
     Open,
+    /// Called next, unless the session was begun elsewhere: an `enum nest__admission`. Nonzero ends
+    /// the session.
+    Admit,
     /// An action is about to run.
     Act,
     /// The running action is about to wait; others may run meanwhile.
@@ -187,6 +193,16 @@ pub const POINTS: &[Row] = &[
         called: LOOPS,
         ..row(Point::Tick, "tick", Joined::Nothing, "void", "")
     },
+    Row {
+        called: LOOPS,
+        ..row(
+            Point::Load,
+            "load",
+            Joined::Any,
+            "uint32_t actions",
+            "actions",
+        )
+    },
     row(Point::Mailbox, "mailbox", Joined::Error, "void", ""),
     row(
         Point::Letter,
@@ -240,6 +256,7 @@ pub const POINTS: &[Row] = &[
         "most",
     ),
     row(Point::Open, "open", Joined::Nothing, "nest_session *s", "s"),
+    row(Point::Admit, "admit", Joined::Error, "nest_session *s", "s"),
     row(Point::Act, "act", Joined::Nothing, "nest_session *s", "s"),
     row(Point::Wait, "wait", Joined::Nothing, "nest_session *s", "s"),
     row(

@@ -118,6 +118,7 @@ extern const char nest__spec_file[];    /* "echo.nest" */
 extern const char nest__model_name[];   /* "event" */
 extern const char nest__tool_version[]; /* the compiler's: "nest 0.1.0" */
 extern const bool nest__has_start;
+extern const bool nest__has_overload; /* an OVERLOAD rule */
 enum { NEST__START_STATE, NEST__DEFAULT_STATE };
 
 /* TIMEOUT(d) rules, in the order of the specification. */
@@ -172,7 +173,8 @@ void nest__spec_vars_init(nest_session *, void *vars); /* vars is zeroed */
 enum {
     NEST__ACT_START = -1,
     NEST__ACT_END = -2,
-    NEST__ACT_TIMER = -3,      /* TIMEOUT rule i is NEST__ACT_TIMER - i */
+    NEST__ACT_OVERLOAD = -3,
+    NEST__ACT_TIMER = -4,      /* TIMEOUT rule i is NEST__ACT_TIMER - i */
     NEST__ACT_NONE = -0x7fffff /* nest__current_rule: no action runs */
 };
 /* Runs an action. `rule` is the number of a pattern rule, or one of the above, which have no
@@ -310,6 +312,13 @@ struct nest__arrival { /* a connection to be served; nest__open reads it before 
     uint32_t n;
     /* The session continues from here, without START. NULL: it begins with START. */
     const struct nest__restore *restore;
+};
+
+/* Whether a client is served, as services say. */
+enum nest__admission {
+    NEST__ADMITTED,
+    NEST__TURNED_AWAY, /* it is told so, if the specification has an OVERLOAD rule */
+    NEST__REFUSED      /* its connection is reset: telling it would keep the place of a client */
 };
 
 /* -- engine, called by the I/O side and workers. Results: NEST__WANT_* ------------------------- */
@@ -498,6 +507,8 @@ int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at
 bool nest__chan_pending(const struct nest__chan *);
 /* How many bytes the system holds that the client has not acknowledged. Makes a system call. */
 uint64_t nest__chan_unsent(const struct nest__chan *);
+/* The address as one of IPv6, an address of IPv4 as ::ffff:a.b.c.d. False: it has none. */
+bool nest__peer_bytes(const struct nest__chan *, uint8_t to[16]);
 void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* the client's address */
 
 /* -- listener -------------------------------------------------------------------------------- */

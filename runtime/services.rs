@@ -8,14 +8,17 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release, Reloaded,
-    Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
+    self, Act, Acted, Admit, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds,
+    Leave, Letter, Load, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release,
+    Reloaded, Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
 /// The server ends actions that do not come back.
 const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
+
+/// Loops are watched for overload.
+const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 
 /// What the server does is counted.
 const METERED: For = Both(&Sockets, &With(Feature::Metrics));
@@ -158,6 +161,15 @@ services! {
         "peer.h" With(Feature::Peer);
         "peer.c" With(Feature::Peer);
         "none.c" Without(Feature::Peer);
+    }
+    per_address With(Feature::PerAddress), [Start, Serve, Admit, Release, Need] {
+        "per_address.h" With(Feature::PerAddress);
+        "networks.c" With(Feature::PerAddress);
+        "per_address.c" With(Feature::PerAddress);
+    }
+    overload OVERLOADED, [Load, Due, Tick, Admit] {
+        "overload.h" OVERLOADED;
+        "overload.c" OVERLOADED;
     }
     timeout With(Feature::Timeout), [Need, Open] {
         "timeout.h" With(Feature::Timeout);

@@ -34,6 +34,8 @@ struct nest__config {
     const char *file_root;                 /* "": the working directory */
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
+    const char *_Atomic overload;    /* "QUEUE HIGH LOW …", a duration, or "none" */
+    const char *_Atomic per_address; /* "N /A /B": clients of a network at once; or "none" */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
 enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
@@ -60,6 +62,9 @@ struct nest__option { /* generated from the compiler's table of options */
     const char *help;
     bool reload;       /* HUP changes it in the running server; otherwise a restart is needed */
     const char *words; /* "errors|connections"; WORD: this server is built for those up to `most` */
+    /* Of the service that has the option: whether a TEXT is a value of it. 0, or -EINVAL after the
+     * reason, which has room for 256 bytes. NULL: any text is one. */
+    int (*valid)(const char *text, char *reason);
 };
 extern const struct nest__option nest__options[];
 extern const unsigned nest__option_count;

@@ -194,7 +194,7 @@ const POLLER: [&str; 15] = [
     "nest__poller_step",
     "nest__poller_next",
     "nest__poller_sleep",
-    "nest__poller_crowded",
+    "nest__poller_completed",
     "nest__poller_arm",
     "nest__poller_retire",
     "nest__poller_await",

@@ -77,6 +77,10 @@ bool nest__chan_shared(const struct nest__chan *chan) {
     return CHANNEL_IS_PIPE(chan);
 }
 
+bool nest__peer_bytes(const struct nest__chan *chan, uint8_t to[16]) {
+    return !CHANNEL_IS_PIPE(chan) && nest__socket_peer_bytes(chan, to);
+}
+
 void nest__peer_text(const struct nest__chan *chan, char *to, size_t size) {
     int saved = errno;
     if (CHANNEL_IS_PIPE(chan)) {

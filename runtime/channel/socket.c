@@ -1,11 +1,13 @@
 /* socket.c: channels that are sockets.
  *
- * Called by channel.c. No state. The peer's address is determined async-signal-safely, because
- * crash reports contain it. */
+ * Called by channel.c. No state. The text of the peer's address is determined async-signal-safely,
+ * because crash reports contain it. */
 #include "socket.h"
 #include "../platform/platform.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -67,4 +69,20 @@ void nest__socket_peer(const struct nest__chan *chan, char *to, size_t size) {
     } else {
         nest__address_text((const struct sockaddr *)(const void *)&address, to, size);
     }
+}
+
+bool nest__socket_peer_bytes(const struct nest__chan *chan, uint8_t to[16]) {
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct sockaddr_storage address = {0};
+    socklen_t length = sizeof address;
+    if (getpeername(chan->fd, (struct sockaddr *)(void *)&address, &length) == -1) {
+        return false;
+    }
+    if (address.ss_family == AF_INET) {
+        memcpy(to, mapped, sizeof mapped);
+        memcpy(to + sizeof mapped, &((struct sockaddr_in *)(void *)&address)->sin_addr, 4);
+    } else if (address.ss_family == AF_INET6) {
+        memcpy(to, &((struct sockaddr_in6 *)(void *)&address)->sin6_addr, 16);
+    }
+    return address.ss_family == AF_INET || address.ss_family == AF_INET6;
 }

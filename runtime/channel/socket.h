@@ -10,6 +10,7 @@ int64_t nest__socket_send(const struct nest__chan *, const struct nest__out[], i
 int64_t nest__socket_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n);
 int nest__socket_half_close(const struct nest__chan *);
 void nest__socket_reset(const struct nest__chan *);
+bool nest__socket_peer_bytes(const struct nest__chan *, uint8_t to[16]);
 void nest__socket_peer(const struct nest__chan *, char *to, size_t size);
 
 #endif

@@ -262,6 +262,9 @@ int nest__value_read(const struct nest__option *option, const char *text, struct
                  (unsigned)option->most);
         return -EINVAL;
     }
+    if (option->valid != NULL && option->valid(text, reason) < 0) {
+        return -EINVAL;
+    }
     bool none = text[0] == '\0' && option->kind == NEST__ADDRESSES;
     char *copy = none ? NULL : strdup(text);
     if (copy == NULL && !none) {

@@ -88,6 +88,19 @@ static void session_drop_undeliverable(nest_session *s) {
     }
 }
 
+/* No action of it runs from here on. */
+static unsigned session_ended(nest_session *s) {
+    session_drop_undeliverable(s);
+    nest__on_end(s);
+    nest__count((enum nest_reason)s->reason, 1);
+    nest__count(NEST_OPEN, UINT64_MAX); /* one less */
+    s->phase = NEST__ENDED;
+    if (s->work != NULL) {
+        nest__on_drop(s->work);
+    }
+    return session_wants(s);
+}
+
 static unsigned session_end(nest_session *s, struct nest__window *window, enum nest_reason reason) {
     s->reason = (uint8_t)reason;
     if (window->n > 0 || (s->work != NULL && s->work->rest_n > 0)) {
@@ -103,15 +116,7 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
     }
     session_drop_undeliverable(s);
     session_act(s, NULL, NEST__ACT_END, NULL, 0, NULL);
-    session_drop_undeliverable(s);
-    nest__on_end(s);
-    nest__count(reason, 1);
-    nest__count(NEST_OPEN, UINT64_MAX); /* one less */
-    s->phase = NEST__ENDED;
-    if (s->work != NULL) {
-        nest__on_drop(s->work);
-    }
-    return session_wants(s);
+    return session_ended(s);
 }
 
 /* Keeps an unfinished match, so that no byte is looked at twice. */
@@ -318,6 +323,20 @@ static void session_start(nest_session *s) {
     }
 }
 
+/* The server takes no such client now. If the client is told, OVERLOAD runs in place of its
+ * conversation; END does not, because START has not. */
+static unsigned session_turn_away(nest_session *s, enum nest__admission admission) {
+    s->reason = NEST_OVERLOAD;
+    s->flags |= NEST__CLOSING;
+    if (nest__has_overload && admission == NEST__TURNED_AWAY) {
+        s->flags |= NEST__UNREAD; /* most clients have sent their request */
+        session_act(s, NULL, NEST__ACT_OVERLOAD, NULL, 0, NULL);
+    } else {
+        s->c0.state |= NEST__CHAN_CUT;
+    }
+    return session_ended(s);
+}
+
 unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
     bool restored = arrival->restore != NULL;
@@ -343,6 +362,10 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     }
     nest__on_open(s);
     if (!restored) {
+        int admission = nest__on_admit(s);
+        if (admission != NEST__ADMITTED) {
+            return session_turn_away(s, (enum nest__admission)admission);
+        }
         session_start(s);
     }
     s->phase = NEST__READING;

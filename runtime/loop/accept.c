@@ -20,7 +20,7 @@ static _Atomic uint32_t accept_said;
 
 void nest__accept_open(bool on) {
     struct nest__accept *accept = &nest__accept;
-    if (on && (accept->scarce || accept->done)) {
+    if (on && (accept->scarce || accept->done || (accept->over && !nest__stopping()))) {
         return;
     }
     /* An empty queue is never reported: during a stop it is looked for. */
@@ -38,6 +38,14 @@ void nest__accept_open(bool on) {
         (void)nest__listen_arm(false);
     } else if (error < 0) { /* all or none */
         nest__accept_pause(error);
+    }
+}
+
+void nest__accept_load(uint32_t actions) {
+    bool over = nest__on_load(actions);
+    if (over != nest__accept.over) {
+        nest__accept.over = over;
+        nest__accept_open(!over);
     }
 }
 
@@ -110,7 +118,7 @@ void nest__accept_listener(unsigned index) {
         nest__accept_open(true);
         /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
          * completions. */
-        if (nest__accept.open && nest__poller_crowded() && taken < ACCEPT_TOGETHER) {
+        if (nest__accept.open && nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER) {
             loop->accepts = taken + 1;
             loop->accepting = index + 1;
         }

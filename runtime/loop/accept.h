@@ -10,6 +10,7 @@
 struct nest__accept {
     bool open;   /* listeners are armed */
     bool scarce; /* memory is short: no client is accepted before the rest is over */
+    bool over;   /* the loop is overloaded, and clients wait until it is not */
     bool done;   /* the loop takes no client any more */
 };
 extern struct nest__accept nest__accept;
@@ -17,6 +18,8 @@ extern struct nest__accept nest__accept;
 /* Listeners are armed, if there is no reason against it, or disarmed. Also to be called when a
  * session was released. */
 void nest__accept_open(bool on);
+/* So many sessions have something to do: services say whether new clients have to wait. */
+void nest__accept_load(uint32_t actions);
 /* -errno: something has run short; no client is accepted for a while. */
 void nest__accept_pause(int error);
 void nest__accept_resume(void); /* that while, or that of a loop that yields, is over */

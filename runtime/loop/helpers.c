@@ -174,6 +174,10 @@ void nest__helpers_watch(_Atomic uint32_t *place) {
     helpers_queued = place;
 }
 
+uint32_t nest__helpers_queued(void) {
+    return atomic_load(helpers_queued);
+}
+
 void nest__helpers_end(void) {
     if (helpers.threads == NULL) {
         return;

@@ -25,6 +25,7 @@ int nest__help(struct nest__job *);
 struct nest__job *nest__helped(void);
 /* From now on *place is the number of jobs that wait for a thread. Call before the first job. */
 void nest__helpers_watch(_Atomic uint32_t *place);
+uint32_t nest__helpers_queued(void); /* how many jobs wait for a thread */
 /* Waits until all jobs are finished, and ends the threads. */
 void nest__helpers_end(void);
 

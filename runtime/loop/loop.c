@@ -164,7 +164,9 @@ nest_session *nest__loop_step(void) {
         return nest__timers_expire();
     }
     nest__timers_sleep();
+    nest__accept_load(nest__ready_count());
     nest__poller_sleep(nest__ready_count() > 0 || loop->mailed);
+    nest__accept_load(nest__ready_count() + nest__poller_completed());
     loop->turns = nest__ready_count();
     if (loop->mailed) {
         loop_mailed();

@@ -87,6 +87,16 @@ static bool timers_due(uint32_t now) {
     return false;
 }
 
+/* A ring moves what is ready only when the loop sleeps: it does so, for no time, before it looks at
+ * deadlines again. */
+static void timers_move(nest_session *s, uint32_t now) {
+    nest__visit_move(s, &s->c0);
+    if (s->until.deadline != 0 && nest__reached(s->until.deadline, now)) {
+        nest__loop.expired = false;
+        timers_plan(now);
+    }
+}
+
 nest_session *nest__timers_expire(void) {
     uint32_t now = nest__now();
     if (timers_due(now)) {
@@ -109,7 +119,7 @@ nest_session *nest__timers_expire(void) {
     } else if ((s->flags & NEST__WAITING) != 0) {
         return nest__wait_again(s);
     } else if (nest__poller_pending(s, &s->c0)) { /* it came in time, and was not looked at yet */
-        nest__visit_move(s, &s->c0);
+        timers_move(s, now);
     } else {
         nest__visit_tell(s, &s->c0, NEST__EVENT_EXPIRED);
     }

@@ -39,6 +39,8 @@ static void crash_place(struct nest__line *line) {
         nest__line_add(line, " in START");
     } else if (rule == NEST__ACT_END) {
         nest__line_add(line, " in END");
+    } else if (rule == NEST__ACT_OVERLOAD) {
+        nest__line_add(line, " in OVERLOAD");
     } else if (rule >= 0 && rule < NEST__RULES) {
         nest__line_add(line, " in rule ");
         nest__line_add(line, nest__rules[rule].name);

@@ -212,8 +212,8 @@ void nest__poller_sleep(bool look) {
     }
 }
 
-bool nest__poller_crowded(void) {
-    return epoll.count > 1;
+uint32_t nest__poller_completed(void) {
+    return (uint32_t)epoll.count;
 }
 
 /* -- the beginning */

@@ -13,7 +13,7 @@
     void nest__##poller##_step(void);                                                              \
     bool nest__##poller##_next(struct nest__completion *);                                         \
     void nest__##poller##_sleep(bool look);                                                        \
-    bool nest__##poller##_crowded(void);                                                           \
+    uint32_t nest__##poller##_completed(void);                                                     \
     int nest__##poller##_arm(bool on);                                                             \
     void nest__##poller##_retire(unsigned listener);                                               \
     bool nest__##poller##_await(nest_session *, struct nest__chan *, enum nest__await);            \
@@ -56,8 +56,8 @@ void nest__poller_sleep(bool look) {
     FALLBACK(sleep(look));
 }
 
-bool nest__poller_crowded(void) {
-    return FALLBACK(crowded());
+uint32_t nest__poller_completed(void) {
+    return FALLBACK(completed());
 }
 
 int nest__poller_arm(bool on) {

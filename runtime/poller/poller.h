@@ -123,8 +123,8 @@ bool nest__poller_listens(void); /* false: one connection was passed on, there a
 void nest__poller_step(void);
 /* The next operation that had completed by the last sleep. False: there are no more. */
 bool nest__poller_next(struct nest__completion *);
-void nest__poller_sleep(bool look); /* until an operation completes; `look`: without waiting */
-bool nest__poller_crowded(void);    /* several operations had completed by the last sleep */
+void nest__poller_sleep(bool look);    /* until an operation completes; `look`: without waiting */
+uint32_t nest__poller_completed(void); /* how many operations had by the last sleep */
 void nest__poller_alarm(uint32_t due);
 /* True: no operation will ever complete. `idle`: the server stops, and no session is left. */
 bool nest__poller_over(bool idle);

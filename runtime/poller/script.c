@@ -96,6 +96,14 @@ void nest__peer_text(const struct nest__chan *chan, char *to, size_t size) {
     to[line.n] = '\0';
 }
 
+/* All clients of a script have one address. */
+bool nest__peer_bytes(const struct nest__chan *chan, uint8_t to[16]) {
+    static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+    (void)chan;
+    memcpy(to, loopback, sizeof loopback);
+    return true;
+}
+
 bool nest__chan_pending(const struct nest__chan *chan) {
     return script_client_of(chan)->n > 0;
 }

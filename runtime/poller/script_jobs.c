@@ -46,6 +46,14 @@ int nest__help(struct nest__job *job) {
     return 0;
 }
 
+uint32_t nest__helpers_queued(void) {
+    uint32_t queued = 0;
+    for (uint32_t i = 0; i < jobs_count; i++) {
+        queued += jobs[i].due == 0;
+    }
+    return queued;
+}
+
 static uint32_t jobs_first(void) {
     uint32_t first = 0;
     for (uint32_t i = 1; i < jobs_count; i++) {

@@ -219,8 +219,8 @@ bool script_accepts(void) {
            (script_taken < script_opened || (poll_state.stopped && !poll_state.retired));
 }
 
-bool nest__poller_crowded(void) {
-    return !script_later && script_opened - script_taken > 1;
+uint32_t nest__poller_completed(void) {
+    return script_later ? 0 : script_opened - script_taken;
 }
 
 /* -- completions */

@@ -52,8 +52,8 @@ static struct {
     bool waits[NEST__SOURCES]; /* the ring has a poll of it */
     bool listens;              /* connections are to be accepted */
     bool polls[NEST__LISTEN_MAX], retired[NEST__LISTEN_MAX];
-    int lent; /* the buffer that is lent for this step */
-    bool crowded;
+    int lent;           /* the buffer that is lent for this step */
+    uint32_t completed; /* by the last sleep */
 } uring;
 
 static uint64_t uring_nobody(void) {
@@ -540,8 +540,8 @@ void nest__poller_step(void) {
     uring.lent = URING_NO_BUFFER;
 }
 
-bool nest__poller_crowded(void) {
-    return uring.crowded;
+uint32_t nest__poller_completed(void) {
+    return uring.completed;
 }
 
 void nest__poller_sleep(bool look) {
@@ -559,7 +559,7 @@ void nest__poller_sleep(bool look) {
         }
     }
     nest__ring_enter(!look);
-    uring.crowded = nest__ring_count() > 1;
+    uring.completed = nest__ring_count();
 }
 
 /* -- the beginning */

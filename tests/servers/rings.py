@@ -19,12 +19,24 @@ LINE [^\n]*
 %%
 LINE NL { $reply("%s\n", $1); }
 '''
+# What a turn of the loop takes is longer than the time after which writeTimeout looks at a client first.
+BUSY = r'''
+%option uringServer 100
+%option writeTimeout 1s
+%{
+#include <unistd.h>
+%}
+NL "\n"
+%%
+work = "work" NL { usleep(2000); $reply("done\n"); }
+'''
 SECCOMP = os.path.join(ROOT, 'tests', 'support', 'seccomp.py')
 REFUSALS = {'EPERM': 'not permitted', 'ENOSYS': 'this kernel has none', 'EINVAL': 'Linux 6.1'}
 UNAVAILABLE = 69    # of sysexits.h
 # A queue of one operation, two completions, two buffers: all of them overflow.
 TINY = {'RING_SUBMISSIONS': 1, 'RING_COMPLETIONS': 2, 'RING_BUFFERS': 2, 'RING_MESSAGES': 1}
 CROWD, LINES = 200, 20
+BUSY_CLIENTS, BUSY_ROUNDS = 60, 10
 
 
 def refusing(error):
@@ -92,6 +104,23 @@ def overflow(binary):
             raise Failed(f'it ended badly\n{server.said()}')
 
 
+def busy(nest, folder):
+    """clients that are all busy get their replies, though a turn of the loop lasts long"""
+    spec = os.path.join(folder, 'busy.nest')
+    with open(spec, 'w', encoding='ascii') as file:
+        file.write(BUSY)
+    run_program([nest, 'build', spec, '-o', spec[:-5]])
+    with Server([spec[:-5]]) as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(server)) for _ in range(BUSY_CLIENTS)]
+        for _ in range(BUSY_ROUNDS):
+            for client in clients:
+                client.send(b'work\n')
+            for client in clients:
+                client.expect(b'done\n')
+        if server.stop() != 0:
+            raise Failed(f'it ended badly\n{server.said()}')
+
+
 def checks(nest, folder):
     """(what, function) of each."""
     binaries = {}
@@ -110,6 +139,7 @@ def checks(nest, folder):
         nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
         words = ['env', '-u', 'NEST_USER', 'prlimit', '--memlock=0', *nobody, binaries['']]
         yield 'no memory may be locked: refused', lambda: refused(words, 'LimitMEMLOCK')
+    yield busy.__doc__, lambda: busy(nest, folder)
     yield 'rings that overflow', lambda: overflow(tiny(nest, binaries[''] + '.nest', folder))
 
 

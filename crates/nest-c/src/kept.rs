@@ -38,7 +38,7 @@ pub fn changes(m: &Source<'_>, depth: impl Fn(usize) -> Option<usize>) -> Vec<Ch
         }
     };
     for (owner, action) in m.actions() {
-        if matches!(owner, Owner::Start | Owner::End) {
+        if owner == Owner::Start || owner.is_last() {
             continue;
         }
         let read = Read::of(action, &mut parser);

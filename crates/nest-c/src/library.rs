@@ -5,7 +5,7 @@ use crate::action::Code;
 use crate::directives::{self, SELF};
 use crate::lexer::{self, Kind, Token};
 use crate::scope::{declared, path_to_name};
-use crate::source::{Owner, Source};
+use crate::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Parser, Tree};
 
@@ -71,7 +71,7 @@ impl<'p> Library<'p> {
         if let Some(tree) = &parsed.tree {
             library.functions(tree.root_node());
         }
-        let actions = m.actions().filter(|(owner, _)| *owner != Owner::End);
+        let actions = m.actions().filter(|(owner, _)| !owner.is_last());
         let actions = actions.map(|(_, action)| &action.code);
         let locals = m.variables.iter().map(|v| v.specifiers);
         let pieces: Vec<&str> = std::iter::once(parsed.text.as_str())

@@ -18,6 +18,8 @@ pub struct Source<'m> {
     pub start: Option<&'m Action>,
     /// END's.
     pub end: Option<&'m Action>,
+    /// OVERLOAD's.
+    pub overload: Option<&'m Action>,
     /// What stands at file scope, in order.
     pub file_scope: Vec<&'m Code>,
     /// Declarations of per-connection variables.
@@ -46,10 +48,20 @@ pub enum Owner {
     Start,
     /// END's.
     End,
+    /// OVERLOAD's.
+    Overload,
+}
+
+impl Owner {
+    /// It runs when the conversation is over, or instead of one: what it does changes nothing later.
+    #[must_use]
+    pub fn is_last(self) -> bool {
+        matches!(self, Owner::End | Owner::Overload)
+    }
 }
 
 impl<'m> Source<'m> {
-    /// All actions: of rules, of TIMEOUT rules, START's, END's.
+    /// All actions: of rules, of TIMEOUT rules, START's, END's, OVERLOAD's.
     pub fn actions(&self) -> impl Iterator<Item = (Owner, &'m Action)> {
         let rules = self.rules.iter().enumerate();
         let timers = self.timers.iter().enumerate();
@@ -58,5 +70,6 @@ impl<'m> Source<'m> {
             .chain(timers.map(|(n, a)| (Owner::Timer(n), *a)))
             .chain(self.start.map(|a| (Owner::Start, a)))
             .chain(self.end.map(|a| (Owner::End, a)))
+            .chain(self.overload.map(|a| (Owner::Overload, a)))
     }
 }

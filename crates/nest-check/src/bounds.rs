@@ -192,7 +192,8 @@ fn actions(m: &Machine) -> impl Iterator<Item = (&str, &Action)> {
     let timers = m.timers.iter().map(|t| (t.label.as_str(), &t.action));
     let start = m.start.iter().map(|a| ("START", a));
     let end = m.end.iter().map(|a| ("END", a));
-    start.chain(rules).chain(timers).chain(end)
+    let overload = m.overload.iter().map(|a| ("OVERLOAD", a));
+    start.chain(rules).chain(timers).chain(end).chain(overload)
 }
 
 /// What the C outside of actions is called.

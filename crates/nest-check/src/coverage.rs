@@ -346,12 +346,13 @@ impl<'m> Coverage<'m> {
         text.join(" ")
     }
 
-    /// The name of the rule that an action belongs to, `START` or `END`.
+    /// The name of the rule that an action belongs to, `START`, `END` or `OVERLOAD`.
     #[must_use]
     pub fn owner(&self, owner: Owner) -> String {
         match owner {
             Owner::Start => "START".to_owned(),
             Owner::End => "END".to_owned(),
+            Owner::Overload => "OVERLOAD".to_owned(),
             Owner::Rule(n) => self.label(Step::Rule(n)).0,
             Owner::Timer(n) => self.label(Step::Timer(n)).0,
         }
@@ -367,12 +368,13 @@ impl<'m> Coverage<'m> {
     }
 }
 
-/// The step that runs an action; `None` for START and END, which every conversation runs.
+/// The step that runs an action; `None` for START and END, which every conversation runs, and for
+/// OVERLOAD, which stands for one.
 fn step(owner: Owner) -> Option<Step> {
     match owner {
         Owner::Rule(n) => Some(Step::Rule(n)),
         Owner::Timer(n) => Some(Step::Timer(n)),
-        Owner::Start | Owner::End => None,
+        Owner::Start | Owner::End | Owner::Overload => None,
     }
 }
 

@@ -44,6 +44,7 @@ impl Checker<'_> {
             Owner::Timer(n) => format!("TIMEOUT in {}", m.timers[n].label),
             Owner::Start => "START".to_string(),
             Owner::End => "END".to_string(),
+            Owner::Overload => "OVERLOAD".to_string(),
         };
         let what = match found {
             Kept::Copies => format!(

@@ -158,7 +158,7 @@ impl Checker<'_> {
                 Some(self.talks.to(set)?.and(message).consumed_by(rule))
             }
             Owner::Start => Some(Witness::default()),
-            Owner::Timer(_) | Owner::End => None,
+            Owner::Timer(_) | Owner::End | Owner::Overload => None,
         }
     }
 }

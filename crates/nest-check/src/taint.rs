@@ -139,7 +139,7 @@ impl Checker<'_> {
             _ if !self.reach.is_complete() => true,
             Owner::Rule(n) => sets.any(|set| set.rules.contains(&n)),
             Owner::Timer(n) => sets.any(|set| set.timer == Some(n)),
-            Owner::Start | Owner::End => true,
+            Owner::Start | Owner::End | Owner::Overload => true,
         }
     }
 

@@ -81,12 +81,13 @@ codes! {
     E0203 Error "an undeclared name";
     E0204 Error "an invalid condition";
     E0205 Error "a rule without an action";
-    E0206 Error "START or END twice";
+    E0206 Error "START, END or OVERLOAD twice";
     E0207 Error "a rule without a pattern";
     E0208 Error "a rule name used twice";
     E0209 Error "no rules";
     E0210 Error "Lex syntax";
     E0211 Error "an invalid TIMEOUT rule";
+    E0212 Error "an OVERLOAD rule that never runs";
     E0301 Error "a pattern element that is a bare word";
     E0302 Error "a macro name inside a longer element";
     E0303 Error "a quantifier with nothing to repeat";

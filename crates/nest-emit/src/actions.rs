@@ -216,6 +216,10 @@ fn functions(m: &Machine, matching: &Matching, w: &mut Writer) -> Vec<String> {
         let name = names::special(m, "END");
         function(m, w, &name, action, None, points(Owner::End));
     }
+    if let Some(action) = &m.overload {
+        let name = names::special(m, "OVERLOAD");
+        function(m, w, &name, action, None, points(Owner::Overload));
+    }
     if m.features.contains(Feature::Branches) {
         w.line("#pragma GCC diagnostic pop");
     }
@@ -250,10 +254,13 @@ fn dispatch(m: &Machine, rules: &[String], w: &mut Writer) {
     }
     for i in 0..m.timers.len() {
         // NEST__ACT_TIMER of runtime/seam.h.
-        case(&format!("-3 - {i}"), &names::timer(m, i));
+        case(&format!("-4 - {i}"), &names::timer(m, i));
     }
     if m.end.is_some() {
         case("-2", &names::special(m, "END"));
+    }
+    if m.overload.is_some() {
+        case("-3", &names::special(m, "OVERLOAD"));
     }
     w.line("    default:");
     w.line("        break;");

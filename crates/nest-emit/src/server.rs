@@ -201,11 +201,20 @@ fn identity(m: &Machine, w: &mut Writer) {
         "const bool nest__has_start = {};",
         m.start.is_some()
     ));
+    w.line(&format!(
+        "const bool nest__has_overload = {};",
+        m.overload.is_some()
+    ));
     w.end("identity");
 }
 
 fn options(m: &Machine, w: &mut Writer) {
     w.begin("options");
+    for option in &m.settings.run {
+        if let Some(name) = valid(option.info.value) {
+            w.line(&format!("int {name}(const char *text, char *reason);"));
+        }
+    }
     w.line("const struct nest__option nest__options[] = {");
     for option in &m.settings.run {
         w.put(&option_row(m, option));
@@ -240,7 +249,7 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
         string(&option.initial)
     };
     format!(
-        "    {{{}, {kind}, &nest__config.{}, {least}, {most}, {initial},\n     {}, {}, {}}},\n",
+        "    {{{}, {kind}, &nest__config.{}, {least}, {most}, {initial},\n     {}, {}, {}, {}}},\n",
         string(info.name),
         field(info.name),
         string(info.doc),
@@ -249,8 +258,18 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
             Value::Word(words) => string(words.join("|")),
             Value::Log => string(LOGS.join("|")),
             _ => "NULL".to_string(),
-        }
+        },
+        valid(info.value).unwrap_or("NULL")
     )
+}
+
+/// The function of the service that says whether a text is a value of the option.
+fn valid(value: Value) -> Option<&'static str> {
+    match value {
+        Value::PerAddress => Some("nest__per_address_valid"),
+        Value::Overload => Some("nest__overload_valid"),
+        _ => None,
+    }
 }
 
 /// The number of the last of an option's words that this server is built for. Those before it cost
@@ -315,15 +334,20 @@ mod tests {
             .iter()
             .filter(|option| option.run && option.value != Value::Later)
             .map(|option| {
-                let kind = match (option.value, option.reload) {
-                    (Value::Text | Value::Log | Value::Address | Value::Addresses, false) => {
-                        "const char*"
-                    }
-                    (Value::Text | Value::Log | Value::Address | Value::Addresses, true) => {
-                        "const char *_Atomic"
-                    }
-                    (_, false) => "uint32_t",
-                    (_, true) => "_Atomic uint32_t",
+                let is_text = matches!(
+                    option.value,
+                    Value::Text
+                        | Value::Log
+                        | Value::Address
+                        | Value::Addresses
+                        | Value::PerAddress
+                        | Value::Overload
+                );
+                let kind = match (is_text, option.reload) {
+                    (true, false) => "const char*",
+                    (true, true) => "const char *_Atomic",
+                    (false, false) => "uint32_t",
+                    (false, true) => "_Atomic uint32_t",
                 };
                 (field(option.name), kind.to_string())
             })

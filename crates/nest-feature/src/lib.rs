@@ -75,6 +75,10 @@ features! {
     Metrics "metrics" [Tasks];
     /// Actions that run for too long are ended (`actionTimeout`).
     Overrun "overrun" [];
+    /// Loops that have too much to do take no clients (`overload`).
+    Overload "overload" [];
+    /// At most so many clients of one network are served (`perAddress`).
+    PerAddress "perAddress" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).

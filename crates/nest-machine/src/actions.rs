@@ -422,11 +422,11 @@ impl Scan<'_, '_> {
 
     fn state(&mut self, directive: &Directive, word: &str, at: &Range<usize>) -> Option<u32> {
         let marks = directive.does.changes();
-        if word == "END" || word == "TIMEOUT" || (word == "START" && marks) {
+        if matches!(word, "END" | "TIMEOUT" | "OVERLOAD") || (word == "START" && marks) {
             let what = format!("{word} cannot be used in ${}", directive.name);
             let help = match word {
                 "START" => "START is always set",
-                _ => "END and TIMEOUT are kinds of rules, not states",
+                _ => "END, OVERLOAD and TIMEOUT are kinds of rules, not states",
             };
             self.report(Diag::E0407, at, what, help);
             return None;

@@ -38,6 +38,8 @@ pub struct Machine {
     pub start: Option<Action>,
     /// END's action.
     pub end: Option<Action>,
+    /// OVERLOAD's action.
+    pub overload: Option<Action>,
     /// `%{ %}` of the declarations.
     pub prologue: Vec<Code>,
     /// Per-connection variables, and the other C code among them.
@@ -75,6 +77,7 @@ impl Machine {
             timers: self.timers.iter().map(|t| &t.action).collect(),
             start: self.start.as_ref(),
             end: self.end.as_ref(),
+            overload: self.overload.as_ref(),
             file_scope: self.prologue.iter().chain(startup).collect(),
             variables: variables.collect(),
             macros: self.locals.macros.iter().map(|fix| &fix.rest).collect(),

@@ -118,6 +118,8 @@ pub fn settle(
             | Value::Duration
             | Value::Text
             | Value::Log
+            | Value::PerAddress
+            | Value::Overload
             | Value::Address
             | Value::Addresses => {
                 initial.push((info.name, words.join(" ")));
@@ -126,6 +128,7 @@ pub fn settle(
         seen.push((info, decl));
     }
     exclusions::look(&seen, out);
+    let at = seen.iter().find(|(info, _)| info.name == "overload");
     if let Some((kind, count, _)) = chosen {
         settings.model = kind;
         settings.max_clients = count;
@@ -135,6 +138,16 @@ pub fn settle(
             settings.max_clients = settings.max_clients.min(kind.most_clients());
         }
         settings.model = kind;
+    }
+    if let Some((info, decl)) = at.filter(|(info, _)| !info.models.contains(&settings.model)) {
+        let what = format!(
+            "`{}` is about what waits in a loop, and servers of the {} model have none",
+            info.name,
+            settings.model.row().name
+        );
+        let help = "their clients wait in the queue of the listening socket while maxClients are \
+                    served; remove the option, or choose eventServer or uringServer";
+        out.push(Diagnostic::new(Code::E0604, decl.name.span, what).help(help));
     }
     settings.run = run_options(&settings, &initial);
     settings

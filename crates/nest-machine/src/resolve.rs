@@ -99,12 +99,13 @@ pub fn resolve(
         out,
         parser: &mut parser,
     };
-    let (mut start, mut end) = (None, None);
+    let (mut start, mut end, mut overload) = (None, None, None);
     let (mut rules, mut timers) = (Vec::new(), Vec::new());
     for rule in &spec.rules {
         match &rule.kind {
             RuleKind::Start => special(&mut start, rule, "START", &mut cx),
             RuleKind::End => special(&mut end, rule, "END", &mut cx),
+            RuleKind::Overload => special(&mut overload, rule, "OVERLOAD", &mut cx),
             RuleKind::Timeout(after) => timers.extend(r.timer(rule, after, &mut cx)),
             RuleKind::Pattern(pattern) => rules.extend(r.rule(rule, pattern, &mut cx)),
         }
@@ -115,6 +116,7 @@ pub fn resolve(
         .chain(timers.iter().map(|t: &Timer| &t.action))
         .chain(&start)
         .chain(&end)
+        .chain(&overload)
         .collect();
     let c: Vec<&str> = prologues
         .iter()
@@ -131,6 +133,19 @@ pub fn resolve(
     let run = &mut settings.run;
     run.retain(|option| option.info.needs().is_none_or(|f| features.contains(f)));
     assignments(sources, spec, cx.out);
+    let turned_away = spec
+        .rules
+        .iter()
+        .find(|rule| matches!(rule.kind, RuleKind::Overload));
+    if let Some(rule) = turned_away
+        && !features.contains(Feature::PerAddress)
+        && !features.contains(Feature::Overload)
+    {
+        let what = "the OVERLOAD rule never runs: no option turns clients away";
+        let help = "select one, as in `%option perAddress 20` or `%option overload actions 20 5`";
+        cx.out
+            .push(Diagnostic::new(Diag::E0212, rule.span, what).help(help));
+    }
     let Conditions {
         used: mut used_macros,
         tested,
@@ -148,6 +163,7 @@ pub fn resolve(
         timers,
         start,
         end,
+        overload,
         locals,
         startup,
         settings,

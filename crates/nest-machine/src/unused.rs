@@ -28,7 +28,12 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
     let actions = m.rules.iter().map(|r| &r.action);
     let actions = actions.chain(m.timers.iter().map(|t| &t.action));
     let mut handed_on = false;
-    for u in actions.chain(&m.start).chain(&m.end).flat_map(|a| &a.uses) {
+    for u in actions
+        .chain(&m.start)
+        .chain(&m.end)
+        .chain(&m.overload)
+        .flat_map(|a| &a.uses)
+    {
         let What::Directive { directive, call } = &u.what else {
             continue;
         };

@@ -12,6 +12,7 @@ pub fn check(spec: &Spec, out: &mut Vec<Diagnostic>) {
         let special = match rule.kind {
             RuleKind::Start => Some("START"),
             RuleKind::End => Some("END"),
+            RuleKind::Overload => Some("OVERLOAD"),
             RuleKind::Pattern(_) | RuleKind::Timeout(_) => None,
         };
         if let Some(special) = special {

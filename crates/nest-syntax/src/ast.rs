@@ -115,6 +115,8 @@ pub enum RuleKind {
     Start,
     /// The END rule.
     End,
+    /// The OVERLOAD rule.
+    Overload,
     /// A TIMEOUT rule, with the text in its parentheses.
     Timeout(Name),
     /// A pattern rule.

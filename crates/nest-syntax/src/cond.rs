@@ -250,7 +250,7 @@ impl Parser<'_, '_> {
                 format!("`{text}` is a pattern macro and cannot stand in a condition"),
                 "a condition consists of states; write the pattern after the `:`",
             ),
-            None if text == "END" || text == "TIMEOUT" => self.r.report(
+            None if matches!(text.as_str(), "END" | "TIMEOUT" | "OVERLOAD") => self.r.report(
                 Code::E0204,
                 start,
                 end,

@@ -529,7 +529,8 @@ impl Section<'_, '_, '_, '_> {
         };
         let (from, text_end) = delimit::macro_text(self.r, end);
         let rest = self.r.text(from, text_end);
-        let rule = matches!(name.text.as_str(), "START" | "END") && rest.starts_with(['{', ':'])
+        let rule = matches!(name.text.as_str(), "START" | "END" | "OVERLOAD")
+            && rest.starts_with(['{', ':'])
             || matches!(next, b':')
             || (self.all.names.kind(&name.text) == Some(Kind::State)
                 && rest.starts_with(['{', ':']));

@@ -17,10 +17,10 @@ pub(crate) fn rule_starts(r: &Reader, names: &Names) -> bool {
         || cond::starts_here(r, names)
 }
 
-/// START or END as a rule: the position of its `{`.
+/// START, END or OVERLOAD as a rule: the position of its `{`.
 pub(crate) fn special(r: &Reader) -> Option<usize> {
     let end = r.ident_end(r.at);
-    if !matches!(r.text(r.at, end), "START" | "END") {
+    if !matches!(r.text(r.at, end), "START" | "END" | "OVERLOAD") {
         return None;
     }
     let mut brace = after_gap(r, end);

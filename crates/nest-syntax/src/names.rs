@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 /// Names that cannot be declared.
-pub(crate) const RESERVED: [&str; 5] = ["START", "END", "DEFAULT", "TIMEOUT", "NOW"];
+pub(crate) const RESERVED: [&str; 6] = ["START", "END", "OVERLOAD", "DEFAULT", "TIMEOUT", "NOW"];
 
 /// The maximum number of comparisons for suggestions in one run. Each takes about a microsecond,
 /// and a file may have thousands of errors.

@@ -142,18 +142,17 @@ impl Parser<'_> {
         }
     }
 
-    /// START or END as a rule.
+    /// START, END or OVERLOAD as a rule.
     fn special(&mut self, start: usize, brace: usize) {
         let end = self.r.ident_end(start);
-        let is_start = self.r.text(start, end) == "START";
+        let kind = match self.r.text(start, end) {
+            "START" => RuleKind::Start,
+            "END" => RuleKind::End,
+            _ => RuleKind::Overload,
+        };
         let span = self.r.span(start, end);
         self.r.at = brace;
         let Some(action) = self.action() else { return };
-        let kind = if is_start {
-            RuleKind::Start
-        } else {
-            RuleKind::End
-        };
         let conditions = self.conditions(None);
         self.rules.push(Rule {
             kind,

@@ -19,14 +19,16 @@ const struct nest__option nest__options[] = {
     {"idleTimeout", NEST__DURATION, &nest__config.idle_timeout, 1, NEST__LONGEST, "5m", "", true,
      NULL},
     {"lingerTimeout", NEST__DURATION, &nest__config.linger_timeout, 1, NEST__LONGEST, "2s", "",
-     true, NULL},
+     true, NULL, NULL},
     {"drainTimeout", NEST__DURATION, &nest__config.drain_timeout, 1, NEST__LONGEST, "5s", "", true,
      NULL},
-    {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 1, 1u << 30, "64K", "", true, NULL},
-    {"keepLimit", NEST__SIZE, &nest__config.keep_limit, 0, 1u << 30, "64K", "", true, NULL},
-    {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "name0", "", true, NULL},
-    {"inputBuffer", NEST__SIZE, &nest__config.input_buffer, 16, 1u << 30, "8K", "", false, NULL},
-    {"helpers", NEST__NUMBER, &nest__config.helpers, 1, 64, "4", "", false, NULL},
+    {"outputBuffer", NEST__SIZE, &nest__config.output_buffer, 1, 1u << 30, "64K", "", true, NULL,
+     NULL},
+    {"keepLimit", NEST__SIZE, &nest__config.keep_limit, 0, 1u << 30, "64K", "", true, NULL, NULL},
+    {"serverName", NEST__TEXT, &nest__config.server_name, 0, 0, "name0", "", true, NULL, NULL},
+    {"inputBuffer", NEST__SIZE, &nest__config.input_buffer, 16, 1u << 30, "8K", "", false, NULL,
+     NULL},
+    {"helpers", NEST__NUMBER, &nest__config.helpers, 1, 64, "4", "", false, NULL, NULL},
 };
 const unsigned nest__option_count = sizeof nest__options / sizeof nest__options[0];
 _Static_assert(sizeof nest__options / sizeof nest__options[0] == RELOAD_OPTIONS, "options");

@@ -8,7 +8,7 @@ use super::{lexical, text, walk};
 use crate::library::{Library, Parsed};
 use crate::read::Read;
 use crate::scope;
-use crate::source::{Owner, Source};
+use crate::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
 
@@ -117,14 +117,14 @@ impl Effects {
         found
     }
 
-    /// Of rules, TIMEOUT rules, START and, with `end`, END; once for each of `answers`, which says
+    /// Of rules, TIMEOUT rules, START and, with `end`, END and OVERLOAD; once for each of `answers`, which says
     /// whether a reply counts as an end.
     fn of_actions<const N: usize>(
         m: &Source<'_>,
         end: bool,
         answers: [bool; N],
     ) -> [Vec<Effect>; N] {
-        let actions = m.actions().filter(|(owner, _)| end || *owner != Owner::End);
+        let actions = m.actions().filter(|(owner, _)| end || !owner.is_last());
         let mut parser = scope::parser();
         let parsed = Parsed::of(m, &mut parser);
         let library = Library::of(m, &parsed);

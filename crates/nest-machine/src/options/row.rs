@@ -47,6 +47,10 @@ pub enum Value {
     Addresses,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A number of clients and the lengths of networks, as in `20 /24 /64`, or `none`.
+    PerAddress,
+    /// Watermarks of queues, a duration, or `none`.
+    Overload,
     /// Not in this version.
     Later,
 }

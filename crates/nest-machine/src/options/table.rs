@@ -56,6 +56,9 @@ const fn live(
 /// Models whose workers serve one client after another.
 const SUCCESSIVE: &[ModelKind] = &[ModelKind::Prefork, ModelKind::Thread];
 
+/// Models that have a loop.
+const LOOPS: &[ModelKind] = &[ModelKind::Event, ModelKind::Uring, ModelKind::Script];
+
 /// The same, of servers of these models.
 const fn of(
     models: &'static [ModelKind],
@@ -425,12 +428,30 @@ pub const OPTIONS: &[OptionInfo] = &[
             "the address of the counts, by HTTP: 127.0.0.1:9100, unix:/path; \"\": none",
         )
     },
+    OptionInfo {
+        selects: &[("", Feature::PerAddress)],
+        ..live(
+            "perAddress",
+            Value::PerAddress,
+            "none",
+            "maximum number of clients with one address, N, or of one network, N /24 /64; others are turned away",
+        )
+    },
+    OptionInfo {
+        selects: &[("", Feature::Overload)],
+        ..of(
+            LOOPS,
+            "overload",
+            Value::Overload,
+            "none",
+            "when a loop takes no clients: QUEUE HIGH LOW of accepted, actions or files, or a duration",
+        )
+    },
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
     o("fileCache", Value::Later, "", true, ""),
     o("priorities", Value::Later, "", false, ""),
     o("quota", Value::Later, "", true, ""),
-    o("overload", Value::Later, "", true, ""),
     o("mode", Value::Later, "", false, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("tls", Value::Later, "", false, ""),

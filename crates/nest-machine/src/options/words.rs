@@ -13,6 +13,8 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
         Value::Addresses => (1, 16),
+        Value::PerAddress => (1, 3),
+        Value::Overload => (1, 9),
         Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
         Value::Model(_) if !info.selects.is_empty() => (1, 2),
         _ => (1, 1),
@@ -162,6 +164,29 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                     "an address, as in 127.0.0.1:9100, [::1]:9100, *:9100, unix:/path".to_string(),
                 )
         }
+        Value::Overload => {
+            let text = words(&decl.values);
+            overload(&text)
+                || bad(
+                    decl.values[0].span,
+                    format!("`{text}` is not a value of {}", info.name),
+                    "queues with the length at which overload begins and the one at which it ends, \
+                     as in accepted 900 800, actions 20 5, files 50 10; or a duration, as in 5ms; or \
+                     none"
+                        .to_string(),
+                )
+        }
+        Value::PerAddress => {
+            let text = words(&decl.values);
+            per_address(&text)
+                || bad(
+                    decl.values[0].span,
+                    format!("`{text}` is not a value of {}", info.name),
+                    "a number of clients from 1 to 10000, which the lengths of networks may follow, \
+                     as in 20, 20 /24, 20 /24 /64; or none"
+                        .to_string(),
+                )
+        }
         Value::Text | Value::Flag | Value::Later => true,
     }
 }
@@ -228,6 +253,52 @@ pub fn duration(text: &str) -> Option<u32> {
     };
     let ms = text[..digits].parse::<u64>().ok()?.checked_mul(unit)?;
     u32::try_from(ms).ok().filter(|n| (1..=LONGEST).contains(n))
+}
+
+/// The queues that overload may watch, and the largest length that makes sense.
+const QUEUES: [(&str, u32); 3] = [
+    ("accepted", 1_000_000),
+    ("actions", 250),
+    ("files", 1_000_000),
+];
+
+/// Whether the text is a value of overload: `none`, `5ms`, `20 5`, `actions 20 5 files 50 10`.
+fn overload(text: &str) -> bool {
+    if duration(text).is_some() {
+        return true;
+    }
+    let mut words = text.split(' ');
+    let mut met = [false; QUEUES.len()];
+    while let Some(word) = words.next() {
+        let (queue, high) = match QUEUES.iter().position(|(name, _)| *name == word) {
+            Some(queue) => (queue, words.next()),
+            None => (0, Some(word)),
+        };
+        let numbers = (high.and_then(number), words.next().and_then(number));
+        let fits = matches!(numbers, (Some(h), Some(l)) if l < h && h <= QUEUES[queue].1);
+        if !fits || std::mem::replace(&mut met[queue], true) {
+            return false;
+        }
+    }
+    true
+}
+
+fn number(text: &str) -> Option<u32> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+/// Whether the text is a value of perAddress: `none`, `20`, `20 /24`, `20 /24 /64`.
+fn per_address(text: &str) -> bool {
+    let number = |text: &str, most: u32| text.parse().is_ok_and(|n| (1..=most).contains(&n));
+    let length = |text: &str, most| text.strip_prefix('/').is_some_and(|n| number(n, most));
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        ["none"] => true,
+        [clients] => number(clients, 10_000),
+        [clients, four] => number(clients, 10_000) && length(four, 32),
+        [clients, four, six] => number(clients, 10_000) && length(four, 32) && length(six, 128),
+        _ => false,
+    }
 }
 
 /// Whether the text has the form of an address (whether it can be bound shows at run time).

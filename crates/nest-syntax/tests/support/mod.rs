@@ -117,6 +117,7 @@ fn rule(rule: &Rule) -> String {
     match &rule.kind {
         RuleKind::Start => out.push_str("START"),
         RuleKind::End => out.push_str("END"),
+        RuleKind::Overload => out.push_str("OVERLOAD"),
         RuleKind::Timeout(after) => {
             let _ = write!(out, "TIMEOUT({})", after.text);
         }

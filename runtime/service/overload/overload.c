@@ -1,0 +1,218 @@
+/* overload.c: option overload: whether a loop has too much to do to take new clients.
+ *
+ * Called at join points, on the loop's thread. Overload begins when a queue has its HIGH length,
+ * and ends when every queue has its LOW length or less. With a duration, it begins when each turn
+ * of the loop has taken more for a while, and ends with the first turn that has not: what comes
+ * during a turn waits until its end. If the specification has an OVERLOAD rule, clients are turned
+ * away meanwhile, else they wait in the queues of the listeners. State, per process: the option,
+ * parsed; whether the loop is overloaded. Must not know what sessions do. */
+#include "overload.h"
+#include "../../loop/helpers.h"
+#include "../../loop/share.h"
+#include "../../platform/platform.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OVERLOAD_REASON = 256,
+    OVERLOAD_LASTS_MS = 100, /* so long turns must be too long before overload begins */
+    OVERLOAD_LOOK_MS = 50,   /* other loops' clients leave without a word to this one */
+    OVERLOAD_SAY_MS = 60000
+};
+
+enum overload_queue { OVERLOAD_ACCEPTED, OVERLOAD_ACTIONS, OVERLOAD_FILES, OVERLOAD_QUEUES };
+/* The most that makes sense; as in the table of options. A poller is told of no more actions than
+ * it has room for. */
+static const struct {
+    const char *name;
+    uint32_t most;
+} overload_queues[OVERLOAD_QUEUES] = {/* scope: process, constant */
+                                      [OVERLOAD_ACCEPTED] = {"accepted", NEST__CLIENTS_MOST},
+                                      [OVERLOAD_ACTIONS] = {"actions", 250},
+                                      [OVERLOAD_FILES] = {"files", NEST__CLIENTS_MOST}};
+
+struct overload_value {
+    uint32_t high[OVERLOAD_QUEUES], low[OVERLOAD_QUEUES]; /* high 0: the queue is not watched */
+    uint32_t turn;                                        /* ms; 0: any */
+};
+
+static struct {       /* scope: process, its loop's */
+    const char *text; /* of the option, as it was parsed last */
+    struct overload_value value;
+    bool over;
+    bool asleep;       /* the loop has been asked before its sleep, and not yet behind it */
+    uint64_t woke;     /* us; 0: it has not slept since the option was read */
+    uint64_t too_long; /* us: the start of the first of the turns that all took too long; 0: none */
+    uint64_t said;     /* ms */
+} overload;
+
+/* -- the option */
+
+static const char *overload_word(const char *text, size_t *n) {
+    text += strspn(text, " \t");
+    *n = strcspn(text, " \t");
+    return text;
+}
+
+/* A number that fills a word. False: it is none, or more than `most`. */
+static bool overload_number(const char **text, uint32_t most, uint32_t *to) {
+    size_t n;
+    const char *word = overload_word(*text, &n);
+    *to = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (word[i] < '0' || word[i] > '9' || *to > most) {
+            return false;
+        }
+        *to = *to * 10 + (uint32_t)(word[i] - '0');
+    }
+    *text = word + n;
+    return n > 0 && *to <= most;
+}
+
+static bool overload_marks(const char **text, struct overload_value *value) {
+    enum overload_queue queue = 0;
+    size_t n;
+    const char *word = overload_word(*text, &n);
+    while (queue < OVERLOAD_QUEUES && (strlen(overload_queues[queue].name) != n ||
+                                       memcmp(word, overload_queues[queue].name, n) != 0)) {
+        queue++;
+    }
+    if (queue == OVERLOAD_QUEUES) {
+        queue = OVERLOAD_ACCEPTED;
+    } else {
+        *text = word + n;
+    }
+    uint32_t most = overload_queues[queue].most;
+    return value->high[queue] == 0 && overload_number(text, most, &value->high[queue]) &&
+           overload_number(text, most, &value->low[queue]) &&
+           value->low[queue] < value->high[queue];
+}
+
+/* A duration that is the whole text. */
+static bool overload_duration(const char *text, uint32_t *ms) {
+    static const struct {
+        const char *name;
+        uint32_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
+    size_t digits = strspn(text, "0123456789");
+    uint64_t number = 0;
+    for (size_t i = 0; i < digits && number <= NEST__LONGEST; i++) {
+        number = number * 10 + (uint64_t)(text[i] - '0');
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && digits > 0; i++) {
+        if (strcmp(text + digits, units[i].name) == 0) {
+            number *= units[i].ms;
+            *ms = (uint32_t)number;
+            return number > 0 && number <= NEST__LONGEST;
+        }
+    }
+    return false;
+}
+
+static bool overload_parse(const char *text, struct overload_value *value) {
+    *value = (struct overload_value){.turn = 0};
+    if (strcmp(text, "none") == 0 || overload_duration(text, &value->turn)) {
+        return true;
+    }
+    bool fits = text[strspn(text, " \t")] != '\0';
+    while (fits && text[strspn(text, " \t")] != '\0') {
+        fits = overload_marks(&text, value);
+    }
+    return fits;
+}
+
+int nest__overload_valid(const char *text, char *reason) {
+    struct overload_value value;
+    if (overload_parse(text, &value)) {
+        return 0;
+    }
+    snprintf(reason, OVERLOAD_REASON,
+             "'%.60s' is none of: none; a duration, such as 5ms; queues, each with the length at "
+             "which overload begins and a smaller one at which it ends, such as accepted 900 800 "
+             "actions 20 5 files 50 10",
+             text);
+    return -EINVAL;
+}
+
+/* -- the load */
+
+/* It begins, with that length; or with a turn that took too long. */
+static void overload_say(const char *queue, uint32_t length) {
+    uint64_t now = nest__clock_ms();
+    const char *what = nest__has_overload ? "are turned away" : "wait";
+    if (overload.said != 0 && now - overload.said < OVERLOAD_SAY_MS) {
+        return;
+    }
+    overload.said = now;
+    if (queue == NULL) {
+        nest__say("overload: turns of the loop take too long; new clients %s", what);
+    } else {
+        nest__say("overload: the queue of %s has %u; new clients %s", queue, (unsigned)length,
+                  what);
+    }
+}
+
+/* Whether the turn that ends now makes overload begin or last. */
+static bool overload_is_late(uint64_t now) {
+    if (overload.woke == 0 || now - overload.woke <= (uint64_t)overload.value.turn * 1000) {
+        overload.too_long = 0;
+        return false;
+    }
+    overload.too_long = overload.too_long == 0 ? overload.woke : overload.too_long;
+    return overload.over || now - overload.too_long >= (uint64_t)OVERLOAD_LASTS_MS * 1000;
+}
+
+static void overload_look(uint32_t actions, bool late) {
+    const uint32_t lengths[OVERLOAD_QUEUES] = {[OVERLOAD_ACCEPTED] = nest__share_clients(),
+                                               [OVERLOAD_ACTIONS] = actions,
+                                               [OVERLOAD_FILES] = nest__helpers_queued()};
+    bool over = late;
+    for (int queue = 0; queue < OVERLOAD_QUEUES; queue++) {
+        uint32_t high = overload.value.high[queue], low = overload.value.low[queue];
+        if (high != 0 && lengths[queue] >= (overload.over ? low + 1 : high)) {
+            if (!overload.over && !over) {
+                overload_say(overload_queues[queue].name, lengths[queue]);
+            }
+            over = true;
+        }
+    }
+    if (late && !overload.over) {
+        overload_say(NULL, 0);
+    }
+    overload.over = over;
+}
+
+bool nest__overload_load(uint32_t actions) {
+    const char *text = atomic_load_explicit(&nest__config.overload, memory_order_acquire);
+    if (text != overload.text) {
+        (void)overload_parse(text, &overload.value);
+        overload.text = text;
+        overload.too_long = 0;
+        overload.woke = 0;
+    }
+    bool late = false;
+    if (overload.value.turn != 0) {
+        uint64_t now = nest__clock_us();
+        late = overload.asleep ? overload.over : overload_is_late(now);
+        overload.woke = overload.asleep ? now : overload.woke;
+    }
+    overload.asleep = !overload.asleep;
+    overload_look(actions, late);
+    return overload.over && !nest__has_overload;
+}
+
+int nest__overload_admit(nest_session *s) {
+    (void)s;
+    return overload.over && nest__has_overload ? NEST__TURNED_AWAY : NEST__ADMITTED;
+}
+
+uint32_t nest__overload_due(void) {
+    return overload.over && !nest__has_overload ? OVERLOAD_LOOK_MS : 0;
+}
+
+void nest__overload_tick(void) {
+    /* The loop looks before it sleeps again. */
+}

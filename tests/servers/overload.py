@@ -1,0 +1,305 @@
+"""perAddress and overload: who is turned away, or has to wait, over all workers, even if some die.
+
+Must not know: where the server counts them.
+"""
+
+import concurrent.futures
+import contextlib
+import os
+import re
+import signal
+import socket
+import tempfile
+import time
+from support.cases import attempt, built
+from support.nest import Failed, program
+from support.server import Client, Server
+
+SPEC = r'''
+%option eventServer 200
+%option perAddress 4 /24
+%{
+#include <unistd.h>
+%}
+NL "\n"
+%%
+START { $reply("hello\n"); }
+OVERLOAD { $reply("too many\n"); }
+pid = "pid" NL { $reply("%ld\n", (long)getpid()); }
+crash = "crash" NL { __builtin_trap(); }
+'''
+# Clients keep the loop busy; OVERLOAD may be left out.
+BUSY = r'''
+%option eventServer 100
+%option overload actions 8 2
+%{
+#include <unistd.h>
+%}
+NL "\n"
+%%
+START { $reply("hello\n"); }
+OVERLOAD { $reply("too much\n"); }
+work = "work" NL { usleep(20000); $reply("done\n"); }
+'''
+BUSY_CLIENTS = 20
+MOST, CROWD, ROUNDS, TIMEOUT = 4, 40, 3, 20
+
+
+def connect(server, source='127.0.0.1'):
+    """(the socket, what it is told first: '' if nothing)."""
+    link = socket.socket()
+    link.settimeout(TIMEOUT)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        link.bind((source, 0))
+        link.connect(('127.0.0.1', server.port))
+        return link, link.recv(64).decode()
+    except ConnectionResetError:
+        return link, ''
+
+
+def admitted(server, count, source='127.0.0.1'):
+    """Connections until so many of the last ones are served: places that were left come back soon."""
+    links, end = [], time.monotonic() + TIMEOUT
+    while len(links) < count:
+        link, told = connect(server, source)
+        if told == 'hello\n':
+            links.append(link)
+            continue
+        link.close()
+        if time.monotonic() > end:
+            raise Failed(f'{len(links)} of {count} clients are served {TIMEOUT} s after others have left')
+        time.sleep(0.01)
+    return links
+
+
+def refused(server, source='127.0.0.1'):
+    """One more client is not served."""
+    link, told = connect(server, source)
+    link.close()
+    if told not in ('too many\n', ''):
+        raise Failed(f'a client too many is told {told!r}')
+
+
+def close(links):
+    """Closes them."""
+    for link in links:
+        link.close()
+
+
+def limit(server):
+    """a network is served up to its limit, another one beside it; places come back"""
+    for _ in range(ROUNDS):
+        links = admitted(server, MOST)
+        refused(server)
+        refused(server, '127.0.0.200')                  # of the same /24
+        others = admitted(server, MOST, '127.0.1.1')    # of another one
+        refused(server, '127.0.1.2')
+        close(links + others)
+
+
+def crowd(server):
+    """of many that come at once exactly so many are served"""
+    for _ in range(ROUNDS):
+        close(admitted(server, MOST))                   # those before have left
+        held = admitted(server, MOST - 1)
+        with concurrent.futures.ThreadPoolExecutor(CROWD) as pool:
+            found = list(pool.map(lambda _: connect(server), range(CROWD)))
+        told = [text for _, text in found]
+        close([link for link, _ in found] + held)
+        if told.count('hello\n') != 1 or set(told) > {'hello\n', 'too many\n', ''}:
+            raise Failed(f'{told.count("hello" + chr(10))} of {CROWD} are served instead of 1')
+
+
+def reload(server):
+    """HUP changes the limit"""
+    path = os.path.join(server.folder.name, 'config.nest')
+    for most in (2, MOST):
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(f'perAddress {most} /24\n')
+        server.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + TIMEOUT
+        while f'perAddress {most} /24 (was' not in server.said():
+            if time.monotonic() > end:
+                raise Failed(f'nothing said of the change: {server.said()}')
+            time.sleep(0.02)
+        # Workers from before may take some clients still.
+        while True:
+            links = admitted(server, min(2, most))
+            more = [connect(server) for _ in range(MOST)]
+            served = len(links) + [told for _, told in more].count('hello\n')
+            close(links + [link for link, _ in more])
+            if served == most:
+                break
+            if time.monotonic() > end:
+                raise Failed(f'{served} clients are served instead of {most}')
+            time.sleep(0.02)
+
+
+def mistake(server):
+    """HUP with a value that is none changes nothing"""
+    path = os.path.join(server.folder.name, 'config.nest')
+    with open(path, 'w', encoding='ascii') as file:
+        file.write('perAddress 3 /33\n')
+    server.process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + TIMEOUT
+    while not re.search(r"'3 /33' is not none, nor a number .*as in 20 /24 /64", server.said()):
+        if time.monotonic() > end:
+            raise Failed(f'nothing said of the mistake: {server.said()}')
+        time.sleep(0.02)
+    os.unlink(path)
+
+
+def deaths(server):
+    """workers that crash or are killed leave no place taken"""
+    for n in range(ROUNDS):
+        links = admitted(server, MOST)
+        for link in links:
+            try:
+                if n == 1:
+                    link.sendall(b'pid\n')
+                    os.kill(int(link.recv(64)), signal.SIGKILL)
+                else:
+                    link.sendall(b'crash\n')
+            except (OSError, ValueError):
+                pass            # its worker died with another client
+        close(links)
+    close(admitted(server, MOST))
+
+
+def last(server):
+    """the end: it stops, and counts those that were turned away"""
+    if server.stop() != 0:
+        raise Failed(f'status {server.process.returncode}')
+    out = server.rest() + server.said()
+    if not re.search(r'\d+ overload', out):
+        raise Failed(f'no count of those turned away: {out[-300:]}')
+    if 'clients of the network of 127.0.' not in out:
+        raise Failed(f'nothing said of those turned away: {out[-600:]}')
+
+
+def wrong(nest, folder, model):
+    """values that are none end the start with one line"""
+    base = built(nest, model, SPEC, os.path.join(folder, 'wrong'))
+    for value in ('0', '10001', '3 /0', '3 24', '3 /24 /129', '3 /24 /64 /1', '', 'x', '-1', '3 /'):
+        try:
+            with Server([base], options=(f'perAddress={value}',)):
+                raise Failed(f'it accepts {value!r}')
+        except Failed as error:
+            if 'perAddress' not in str(error):
+                raise
+
+
+def worked(server, links, told):
+    """All of them at work in every round, until a new client is told this; what it was told."""
+    end = time.monotonic() + TIMEOUT
+    while True:
+        for link in links:
+            link.sendall(b'work\n')
+        new, first = connect(server)
+        new.close()
+        for link in links:
+            if link.recv(64) != b'done\n':
+                raise Failed('an established client is not served')
+        if first == told or time.monotonic() > end:
+            return first
+
+
+def busy(server, told):
+    """overload: new clients are turned away while the loop has too much to do, and served when it has not"""
+    with contextlib.ExitStack() as stack:
+        links = [connect(server)[0] for _ in range(BUSY_CLIENTS)]
+        for link in links:
+            stack.callback(link.close)
+        first = worked(server, links, told)
+        if first != told:
+            raise Failed(f'a new client of a busy server is told {first!r}')
+        end = time.monotonic() + TIMEOUT
+        while (answer := connect(server))[1] != 'hello\n':
+            answer[0].close()
+            if time.monotonic() > end:
+                raise Failed(f'a new client of an idle server is told {answer[1]!r}')
+        answer[0].close()
+    if 'overload: ' not in server.said():
+        raise Failed(f'nothing said of overload: {server.said()}')
+
+
+def waiting(server):
+    """overload without OVERLOAD: a new client waits, and is served afterwards; established ones are served"""
+    with contextlib.ExitStack() as stack:
+        links = [connect(server)[0] for _ in range(BUSY_CLIENTS)]
+        for link in links:
+            stack.callback(link.close)
+        if worked(server, links, 'hello\n') != 'hello\n':
+            raise Failed('a new client is not served')
+        end = time.monotonic() + TIMEOUT
+        while 'new clients wait' not in server.said():
+            worked(server, links, 'hello\n')
+            if time.monotonic() > end:
+                raise Failed(f'nothing said of overload: {server.said()}')
+
+
+def accepted(server):
+    """overload accepted: from HIGH clients on others are turned away, until LOW are left"""
+    links = admitted(server, 5)
+    if (told := connect(server)[1]) != 'too much\n':
+        raise Failed(f'client 6 is told {told!r}')
+    links.pop().close()
+    time.sleep(0.1)             # 4 are left, more than LOW: nothing to wait for
+    if (told := connect(server)[1]) != 'too much\n':
+        raise Failed(f'client 5, when LOW are not reached, is told {told!r}')
+    close(links[1:])
+    close(admitted(server, 1) + links[:1])
+
+
+def nonsense(nest, folder, model):
+    """values of overload that are none end the start with one line"""
+    base = built(nest, model, BUSY, os.path.join(folder, 'nonsense'))
+    for value in ('5 5', '5', 'x 5 2', 'actions 251 2', 'actions 5', '5 2 3', '5 2 accepted 7 1', '0s', '25h', '-1 0', ''):
+        try:
+            with Server([base], options=(f'overload={value}',)):
+                raise Failed(f'it accepts {value!r}')
+        except Failed as error:
+            if 'overload' not in str(error):
+                raise
+
+
+def loops(report, nest, folder, model):
+    """The cases of servers with loops."""
+    told = built(nest, model, BUSY, os.path.join(folder, f'busy-{model}'))
+    rest = built(nest, model, re.sub('OVERLOAD.*', '', BUSY), os.path.join(folder, f'waiting-{model}'))
+    for case, base, options in (
+            (lambda server: busy(server, 'too much\n'), told, ()),
+            (lambda server: busy(server, 'too much\n'), told, ('overload=100ms',)),
+            (waiting, rest, ()), (waiting, rest, ('overload=100ms',)),
+            (accepted, told, ('overload=5 2',)),
+            (accepted, told, ('overload=accepted 5 2 files 10 5',))):
+        def check(case=case, base=base, options=options):
+            with Server([base], options=options) as server:
+                case(server)
+                if server.stop() != 0:
+                    raise Failed(f'it ended badly: {server.said()}')
+        what = (case.__doc__ or busy.__doc__) + (f', {options[0]}' if options else '')
+        attempt(report, model, 'overload', what, check)
+    attempt(report, model, 'overload', nonsense.__doc__, lambda: nonsense(nest, folder, model))
+
+
+def one(report, nest, folder, model, label, options=()):
+    """All cases of a model."""
+    base = built(nest, model, SPEC, os.path.join(folder, f'limit-{model}'))
+    with Server([base], options=options) as server:
+        for case in (limit, crowd, reload, mistake, deaths, last):
+            attempt(report, label, 'overload', case.__doc__, lambda case=case: case(server))
+
+
+def run(report, models):
+    """All, for the driver."""
+    nest = program()
+    for model in models:
+        report.heading(f'overload: {model}')
+        with tempfile.TemporaryDirectory(prefix='nest-overload-') as folder:
+            one(report, nest, folder, model, model)
+            if model in ('event', 'uring'):
+                one(report, nest, folder, model, f'{model}, two loops', ('dispatchers=2',))
+                loops(report, nest, folder, model)
+            attempt(report, model, 'overload', wrong.__doc__, lambda: wrong(nest, folder, model))
