@@ -7,8 +7,9 @@
  * The folder is ".nest-upload-ID" in fileRoot, where ID differs for each run of a server. A process
  * creates it when it first needs it. Paths of clients cannot contain such a name (root.c), and
  * lists omit it. Each process that uses the folder holds a shared lock on it (flock). At its start
- * a server removes the folders that nobody has locked, because their servers were killed. The files
- * are called PID-NUMBER, so that the supervisor can remove those of a process that died. */
+ * a server removes the folders that nobody has locked, because their servers were killed; and at
+ * its end, because workers of a killed server may have lived on at the start. The files are called
+ * PID-NUMBER, so that the supervisor can remove those of a process that died. */
 #include "file.h"
 #include "../platform/files.h"
 
@@ -69,14 +70,11 @@ static void home_remove(const char *name) {
     close(fd);
 }
 
-void nest__home_begin(int root) {
-    int fd = home_open(root, ".");
+/* Removes the folders of servers that were killed. */
+static void home_sweep(void) {
+    int fd = home_open(home.root, ".");
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *found;
-    home.root = root;
-    if (nest__reserve_name(home.name) != 0) {
-        home.name[0] = '\0';
-    }
     if (directory == NULL) {
         if (fd >= 0) {
             close(fd);
@@ -91,14 +89,20 @@ void nest__home_begin(int root) {
     closedir(directory);
 }
 
+void nest__home_begin(int root) {
+    home.root = root;
+    if (nest__reserve_name(home.name) != 0) {
+        home.name[0] = '\0';
+    }
+    home_sweep();
+}
+
 void nest__home_end(void) {
     if (home.fd != -1) {
         close(home.fd);
         home.fd = -1;
     }
-    if (home.name[0] != '\0') {
-        home_remove(home.name);
-    }
+    home_sweep(); /* this server's folder is among them */
 }
 
 void nest__file_root_lost(long process) {

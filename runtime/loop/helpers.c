@@ -68,6 +68,7 @@ static void helpers_done(struct nest__job *job) {
 static void *helpers_main(void *argument) {
     (void)argument;
     nest__crash_enter();
+    nest__crash_keep_thread(true); /* its job would never be done */
     pthread_mutex_lock(&helpers.lock);
     for (;;) {
         struct nest__job *job = helpers_take(&helpers.waiting);
@@ -87,6 +88,7 @@ static void *helpers_main(void *argument) {
     }
     pthread_mutex_unlock(&helpers.lock);
     nest__worker_leave();
+    nest__crash_keep_thread(false);
     nest__crash_leave();
     return NULL;
 }

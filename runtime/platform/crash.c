@@ -1,10 +1,12 @@
-/* crash.c: reports which signal crashed the process, and for which connection.
+/* crash.c: reports which signal crashed the process, and for which connection; the end of a thread
+ * that must not end is a crash as well.
  *
  * Installed by the worker models. State: two constant texts per process, an alternate stack per
  * thread. The handler uses only async-signal-safe functions: no stdio, no malloc, no lock. It
  * repairs nothing; the default action of the signal follows. Must not know models. */
 #include "platform.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +86,13 @@ void nest__crash_tell(const char *what, const char *detail) {
     nest__tell(STDERR_FILENO, text, line.n + 1);
 }
 
+void nest__crash_end(const char *what, const char *detail) {
+    struct sigaction normal = {.sa_handler = SIG_DFL};
+    nest__crash_tell(what, detail);
+    sigaction(SIGABRT, &normal, NULL);
+    abort();
+}
+
 static void crash_report(int signal) {
     nest__crash_tell("crashed: ", crash_name(signal));
     raise(signal); /* the signal is blocked here and its action is the default again: it ends the
@@ -114,6 +123,31 @@ void nest__crash_leave(void) {
         crash_before.ss_flags = SS_DISABLE;
     }
     sigaltstack(&crash_before, NULL);
+}
+
+/* -- threads that must not end */
+
+/* scope: process, made once */
+static pthread_key_t crash_key;
+static bool crash_has_key;
+
+/* Called by the C library in the thread that ends. The frames of the action are left, but they are
+ * on a stack of the action's own, where nothing has been written since. */
+static void crash_thread_ended(void *kept) {
+    (void)kept;
+    nest__crash_end("ended, because an action called pthread_exit:", "");
+}
+
+static void crash_make_key(void) {
+    crash_has_key = pthread_key_create(&crash_key, crash_thread_ended) == 0;
+}
+
+void nest__crash_keep_thread(bool on) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, crash_make_key);
+    if (crash_has_key) { /* without one such an end is not reported */
+        (void)pthread_setspecific(crash_key, on ? &crash_key : NULL);
+    }
 }
 
 void nest__unforeseen(void) {

@@ -130,6 +130,12 @@ void nest__crash_install(const char *who, const char *consequence);
 /* Writes that line: the process, `what` and `detail`, then where this thread is. Async-signal-safe.
  */
 void nest__crash_tell(const char *what, const char *detail);
+/* Writes that line and ends the process as a crash does. The core, if the system writes one, shows
+ * where this thread is. */
+_Noreturn void nest__crash_end(const char *what, const char *detail);
+/* From now on (false: no longer), the calling thread must not end, as by pthread_exit in an action:
+ * that ends the process as a crash does. */
+void nest__crash_keep_thread(bool on);
 /* Sets an alternate signal stack for the calling thread, so that a stack overflow can be reported.
  * The thread must call nest__crash_leave before it ends. */
 void nest__crash_enter(void);

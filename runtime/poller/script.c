@@ -89,9 +89,13 @@ int script_sent(struct script_client *client, const uint8_t *bytes, size_t n) {
 
 /* -- the channel */
 
+/* The environment variable NEST_PEER replaces the first word. A test repeats a conversation with
+ * another address, to see what in the replies depends on it. */
 void nest__peer_text(const struct nest__chan *chan, char *to, size_t size) {
     struct nest__line line = {to, 0, size - 1};
-    nest__line_add(&line, "script:");
+    const char *from = getenv("NEST_PEER");
+    nest__line_add(&line, from == NULL ? "script" : from);
+    nest__line_add(&line, ":");
     nest__line_number(&line, (uint64_t)chan->fd);
     to[line.n] = '\0';
 }

@@ -26,6 +26,8 @@ from sample_server import BYE, LATE, LOOPS, Server, alive, ask, build, line, res
 from mail import mail, no_mail
 from service_process import leave_root, no_service_process, service_processes
 
+WELL = 11  # seconds, more than those after which a worker has not failed at its start
+
 
 def conversations(exe, model):
     server = Server(exe, "maxClients=40", "drainTimeout=1m")
@@ -189,6 +191,8 @@ def crashes(exe, model):
     crashing = [(b"BIG 990\r\n", "SIGSEGV", big), (b"BIG 991\r\n", "SIGSEGV", big),
                 (b"BIG 992\r\n", "SIGABRT", big),
                 (b"HUSH\n", "SIGABRT", r"TIMEOUT rule line 93 \(sample.nest\)")]
+    if model not in ("process", "prefork"):
+        steady, begun = Server(exe, "maxClients=6"), time.monotonic()
     server = Server(exe, "maxClients=6")
     witness = server.connect()
     line(witness)
@@ -209,6 +213,7 @@ def crashes(exe, model):
                            r"clients were lost; it is replaced in (\d+) ms\n", err)
         assert lines == ["100", "200", "400", "800"], err
         outlived(exe)
+        served_long(steady, begun)
         return
     s = server.connect()
     s.sendall(b"BIG 993\r\n")
@@ -230,6 +235,18 @@ def crashes(exe, model):
         assert re.search(rf"sample: worker \d+ crashed: {name} in {place}, "
                          r"client 127.0.0.1:\d+; only this client is lost\n", err), err
     outlived(exe)
+
+
+def served_long(server, begun):
+    """A worker that has served for ten seconds has not failed at its start: the next one does not wait."""
+    time.sleep(max(0, begun + WELL - time.monotonic()))
+    ask(server.connect(), b"BIG 990\r\n")
+    assert ask(server.connect(), b"QUIT\r\n").endswith(BYE)
+    ask(server.connect(), b"BIG 990\r\n")
+    assert ask(server.connect(), b"QUIT\r\n").endswith(BYE)
+    _, status, _, err = server.stop()
+    lines = re.findall(r"it is replaced (.*)\n", err)
+    assert status == 0 and lines == ["at once", "in 100 ms"], err
 
 
 def numbers(exe, model):

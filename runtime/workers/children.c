@@ -140,10 +140,13 @@ static void children_died_many(const struct nest__child *child, const struct nes
                                int status) {
     uint64_t lost = told->ended[NEST_OPEN];
     bool stopping = nest__phase() != NEST__SERVING;
-    if (nest__clock_ms() - child->begun >= CHILDREN_WELL_MS) {
+    bool well = nest__clock_ms() - child->begun >= CHILDREN_WELL_MS;
+    uint32_t delay = 0;
+    if (well) { /* the next one will probably serve as long */
         children.backoff.failures = 0;
+    } else {
+        delay = nest__backoff_more(&children.backoff);
     }
-    uint32_t delay = nest__backoff_more(&children.backoff);
     if (stopping) {
         nest__cut_add(lost);
         children.failed = true;

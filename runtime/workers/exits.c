@@ -21,7 +21,9 @@ void nest__say_died_serving_many(pid_t pid, int status, uint64_t lost, bool kill
                                  uint32_t delay) {
     char end[64], next[64] = "the server ends";
     nest__exit_text(status, end);
-    if (nest__phase() == NEST__SERVING) {
+    if (nest__phase() == NEST__SERVING && delay == 0) {
+        snprintf(next, sizeof next, "it is replaced at once");
+    } else if (nest__phase() == NEST__SERVING) {
         snprintf(next, sizeof next, "it is replaced in %u ms", (unsigned)delay);
     }
     nest__say("worker %ld %s, and %llu %s lost; %s", (long)pid,

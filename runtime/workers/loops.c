@@ -90,7 +90,9 @@ static int loops_serve(void) {
         return 1;
     }
     nest__crash_install("server", nest__crash_consequence());
+    nest__crash_keep_thread(true);
     nest__fiber_run();
+    nest__crash_keep_thread(false);
     int status = nest__loop_status();
     if (status != NEST__ABANDONED) {
         nest__helpers_end();

@@ -3,6 +3,7 @@
 Must not know: how the server writes them.
 """
 
+import fcntl
 import os
 import time
 from checks import (BYTES, answers, ask, content, ends, hidden, homes, put, reset, same, serve, shares_syncs,
@@ -90,6 +91,21 @@ def killed(folder, exe):
                 raise Failed(f'the next server does not remove {homes(folder)}')
             with serve(exe, folder) as server:
                 ends(server)
+
+
+def outlived(folder, exe):
+    """A folder that processes of a killed server still used at the start is removed at the end."""
+    left = f'{folder}/.nest-upload-0123456789abcdef0123456789abcdef'
+    os.mkdir(left)
+    put(left, '1-1', b'half')
+    holder = os.open(left, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_SH)
+    with serve(exe, folder) as server:
+        same('another upload', ask(server, b'put up 3\nnew'), b'took 3\n')
+        same('at the start', content(left, '1-1'), b'half')
+        os.close(holder)
+        ends(server)
+    same('left', homes(folder), [])
 
 
 def foreign(folder, exe):
@@ -190,5 +206,5 @@ def full(folder, exe):
         ends(server)
 
 
-PLAIN = (whole, places, cut, killed, foreign, too_large, full)
+PLAIN = (whole, places, cut, killed, outlived, foreign, too_large, full)
 SHIMMED = (unnamed, failing, grouped)

@@ -11,6 +11,8 @@ from support.nest import ONE_CLIENT, SOCKET_MODELS, Failed
 from support.server import Client, Server
 
 SIGNALS = {'null': 'SIGSEGV', 'abort': 'SIGABRT', 'divide': 'SIGFPE', 'stack': 'SIGSEGV'}
+ENDED = 'ended, because an action called pthread_exit:'
+LOOPS = [model for model in SOCKET_MODELS if model in ('event', 'uring')]
 
 
 def line_of(spec, rule):
@@ -21,7 +23,8 @@ def line_of(spec, rule):
 
 def reported(server, spec, rule):
     """Failed unless stderr has the report."""
-    wanted = (rf'crashed: {SIGNALS[rule]} in rule {rule} '
+    what = f'crashed: {SIGNALS[rule]}' if rule in SIGNALS else re.escape(ENDED)
+    wanted = (rf'{what} in rule {rule} '
               rf'\((?:[^() ]*/)?{os.path.basename(spec)}:{line_of(spec, rule)}\), client 127\.0\.0\.1:\d+; ')
     wanted += ('only this client is lost' if server.model in ONE_CLIENT else
                'the server continues, but the other clients of this process are disconnected')
@@ -53,6 +56,18 @@ def crash(server, spec, rule):
             raise Failed('a reply nobody asked for')
         with Client(server) as later:
             ping(later)
+
+
+def loop_left(server, spec, rule):
+    """An action ends the thread of a loop, or a helper thread, while another helper thread lives: that is
+    a crash of the process, which would otherwise serve nobody, or lack a helper, for ever."""
+    with Client(server) as client:
+        client.send(b'BLOCK\n')
+        client.expect(b'done\n')
+    crash(server, spec, rule)
+    status, rest = server.stop(), server.rest()
+    if status != 0 or 'stopped after 4 clients: 2 crash, 2 eof\n' not in rest:
+        raise Failed(f'status {status}: {rest}')
 
 
 def leaves(server):
@@ -112,3 +127,13 @@ def check(report, servers, spec):
         report.line(True, 'thread', 'pthread_exit: its client is told and counted, threads are replaced')
     except Failed as error:
         report.line(False, 'thread', 'pthread_exit', '', error)
+    for model in LOOPS:
+        for rule in ('leave', 'inside'):
+            what = f'pthread_exit, {rule}: report with rule and line, its clients are lost'
+            try:
+                with Server([servers[model]], 8) as server:
+                    server.model = model
+                    loop_left(server, spec, rule)
+                report.line(True, model, what)
+            except Failed as error:
+                report.line(False, model, what, '', error)

@@ -3,11 +3,17 @@
 //! Must not know: their contents.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use nest_diag::{Code, Diagnostic, FileId, SourceMap, Span, nearest};
 use nest_syntax::Loader;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 use crate::term::reason;
 
@@ -16,6 +22,9 @@ pub const STDIN: &str = "<stdin>";
 
 /// The maximum size; a larger file is not a specification.
 const LARGEST: u64 = 16 << 20;
+
+/// How long a FIFO may have no writer. A shell starts the writer of `nest check <(…)` at the same time.
+const WRITER: Duration = Duration::from_secs(5);
 
 /// A loaded specification.
 pub struct Source {
@@ -187,8 +196,41 @@ fn tidy(path: &Path) -> PathBuf {
 }
 
 fn read_file(file: &Path) -> Result<Vec<u8>, String> {
-    let mut opened = std::fs::File::open(file).map_err(|e| reason(&e))?;
-    read_all(&mut opened)
+    let found = std::fs::metadata(file).map_err(|e| reason(&e))?;
+    if found.file_type().is_fifo() {
+        return read_fifo(file, WRITER);
+    }
+    read_all(&mut File::open(file).map_err(|e| reason(&e))?)
+}
+
+/// Reads a FIFO, which must have a writer soon. A pipe that a shell made, as for `<(…)`, and that has
+/// no writer any more is at its end.
+fn read_fifo(file: &Path, limit: Duration) -> Result<Vec<u8>, String> {
+    let failed = |e: Errno| reason(&e.into());
+    let opened = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(file)
+        .map_err(|e| reason(&e))?;
+    let within = Timespec::try_from(limit).expect("it is short");
+    let mut waited = [PollFd::new(&opened, PollFlags::IN)];
+    let mut first = [0];
+    let mut read = 0;
+    if poll(&mut waited, Some(&within)).map_err(failed)? == 0 {
+        // It has no writer, or one that has written nothing yet, on which the user waits.
+        read = match rustix::io::read(&opened, &mut first) {
+            Ok(0) => {
+                let seconds = limit.as_secs();
+                return Err(format!("it is a FIFO that had no writer for {seconds} s"));
+            }
+            Ok(read) => read,
+            Err(Errno::AGAIN) => 0,
+            Err(error) => return Err(failed(error)),
+        };
+    }
+    let flags = fcntl_getfl(&opened).map_err(failed)?;
+    fcntl_setfl(&opened, flags - OFlags::NONBLOCK).map_err(failed)?;
+    read_all(&mut first[..read].chain(opened))
 }
 
 /// Reads a file that a specification names. Opening a FIFO waits for its writer, and reading a device
@@ -248,12 +290,36 @@ mod tests {
         );
     }
 
+    fn fifo(dir: &Path) -> PathBuf {
+        let fifo = dir.join("fifo.nest");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        fifo
+    }
+
+    #[test]
+    fn a_fifo_needs_a_writer() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = fifo(dir.path());
+        let why = read_fifo(&fifo, Duration::from_millis(20)).unwrap_err();
+        assert!(why.contains("no writer"), "{why}");
+        // One that writes is waited for, however late its bytes are.
+        let (path, (say, said)) = (fifo.clone(), std::sync::mpsc::channel());
+        let writer = std::thread::spawn(move || {
+            let mut to = File::options().write(true).open(path).unwrap();
+            said.recv().unwrap();
+            std::io::Write::write_all(&mut to, b"late").unwrap();
+        });
+        let reader = std::thread::spawn(move || read_fifo(&fifo, WRITER));
+        say.send(()).unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), b"late");
+        writer.join().unwrap();
+    }
+
     #[test]
     fn only_regular_files_are_included() {
         let dir = tempfile::tempdir().unwrap();
-        let fifo = dir.path().join("fifo.nest");
-        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
-        assert!(made.is_ok_and(|status| status.success()));
+        let fifo = fifo(dir.path());
         let mut files = Files::default();
         for (path, expected) in [
             (fifo.to_str().unwrap(), "it is not a regular file"),

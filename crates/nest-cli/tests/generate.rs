@@ -125,17 +125,20 @@ fn what_varies_becomes_a_pattern() {
          \"year\" NL { time_t t = time(NULL); struct tm u; gmtime_r(&t, &u);\n\
          $reply(\"year %d (AD)\\n\", u.tm_year + 1900); }\n\
          \"count\" NL { $reply(\"%d: counted\\n\", n++); }\n\
-         \"same\" NL { $reply(\"always 2026\\n\"); }\n",
+         \"same\" NL { $reply(\"always 2026\\n\"); }\n\
+         \"peer\" NL { $reply(\"you are \", $peer(), \", I think\\n\"); }\n",
     );
     place
         .nest(&quick(&["--generate", "varies.nest"]))
-        .with_status(0);
+        .with_status(0)
+        .out_has("now covered: 5 of 5, 100%");
     let page = place.read("varies-cases.md");
     for line in [
         "expect~ \"Date: [^\\n]* GMT now\\n\"",
         "expect~ \"year [^\\n]* \\\\(AD\\\\)\\n\"",
         "expect~ \"[^\\n]*: counted\\n\"",
         "expect \"always 2026\\n\"",
+        "expect~ \"you are [^\\n]*, I think\\n\"",
     ] {
         assert!(page.contains(line), "{line}\n{page}");
     }

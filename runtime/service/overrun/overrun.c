@@ -140,14 +140,6 @@ unsigned nest__overrun_mind(void) {
 /* -- the process that is ended -------------------------------------------------------------------
  */
 
-/* In the thread that was asked. The core, if the system writes one, shows where the action is. */
-static void overrun_end(const char *what, const char *detail) {
-    struct sigaction normal = {.sa_handler = SIG_DFL};
-    nest__crash_tell(what, detail);
-    sigaction(SIGABRT, &normal, NULL);
-    abort();
-}
-
 /* Whether this thread is still in that turn of an action. */
 static bool overrun_runs(uintptr_t turn) {
     const nest_session *s = nest__current_session();
@@ -162,9 +154,9 @@ static void overrun_on_signal(int signal, siginfo_t *info, void *context) {
             (void)overrun_look(getpid(), &overrun.own[i], &overrun.seen[i], nest__clock_ms());
         }
     } else if (info->si_code != SI_QUEUE) { /* as by `ulimit -t` */
-        overrun_end("crashed: ", "SIGXCPU");
+        nest__crash_end("crashed: ", "SIGXCPU");
     } else if (overrun_runs((uintptr_t)info->si_value.sival_ptr)) {
-        overrun_end("ended, because an action ran for longer than actionTimeout:", "");
+        nest__crash_end("ended, because an action ran for longer than actionTimeout:", "");
     }
     errno = saved;
 }

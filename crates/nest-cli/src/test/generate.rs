@@ -196,7 +196,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Runs all of them again at another time of day. Removes those that differ now.
+    /// Runs all of them again at another time of day and from another address. Removes those that
+    /// differ now.
     fn again(
         &self,
         found: &mut Vec<(Proposal, Vec<Target>)>,

@@ -18,6 +18,9 @@ use crate::term::Failure;
 
 /// What a client takes at most: one that is sent more is sent it for ever.
 const CAPACITY: usize = 1 << 18;
+/// The addresses of clients, without their numbers.
+const NEAR: &str = "script";
+const FAR: &str = "elsewhere";
 /// What the server says behind each step, when it is asked to read its configuration again.
 const MARK: &[u8] = b"the configuration was read again";
 
@@ -89,7 +92,7 @@ impl Script {
         self.hold_at(Duration::ZERO, talks)
     }
 
-    /// The same at another time of day, so much later.
+    /// The same at another time of day, so much later, and then also from another address.
     pub fn hold_at(
         &self,
         later: Duration,
@@ -114,6 +117,7 @@ impl Script {
             .env("NEST_TRACE_FD", "2")
             .envs(self.branches.iter().map(|path| ("NEST_BRANCHES", path)))
             .env("NEST_CLOCK", later.as_secs().to_string())
+            .env("NEST_PEER", if later.is_zero() { NEAR } else { FAR })
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("UBSAN_OPTIONS", "halt_on_error=1")
             .stdin(Stdio::from(File::open(place("script")).map_err(failed)?))
