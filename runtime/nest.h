@@ -67,6 +67,18 @@ static inline nest_bytes nest_text(const char *text) {
     return bytes;
 }
 
+/* -- messages to other connections ----------------------------------------------------------------
+ * A message is at most 16 KB and outputBuffer. Its receiver gets it as output, between two of its
+ * actions; messages of one sender in their order. These functions never wait. They work in END as
+ * well. They return 0, or -1 and errno: ESRCH (there is no connection with this number, or no
+ * longer), EMSGSIZE (the message is too long), EAGAIN (the worker that serves the receiver has not
+ * taken earlier messages yet). The receiver may end before it gets a message; then nobody gets it.
+ * A receiver that does not keep up is treated as option messageOverflow says. */
+int nest_send(nest_session *, uint64_t id, const char *text); /* id: its nest_id() */
+int nest_sendf(nest_session *, uint64_t id, const char *format, ...) NEST_FORMAT(3, 4);
+int nest_vsendf(nest_session *, uint64_t id, const char *format, va_list) NEST_FORMAT(3, 0);
+int nest_send_list(nest_session *, uint64_t id, size_t count, const nest_bytes[]);
+
 /* -- input ----------------------------------------------------------------------------------------
  * These functions consume the bytes after the match, beginning with those that have already been
  * received. They wait for the client: at most idleTimeout (or the time set by nest_timeout) for the

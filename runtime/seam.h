@@ -47,7 +47,8 @@
  * NEST__PIPES        1 with option inetd, where a connection may be a pair of pipes; otherwise 0
  * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
  * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream
- * NEST__BACKTRACKING number of rules that libpcre2 matches; 0 if it is not defined */
+ * NEST__LOSSY        1 if a session that does not keep up with messages loses the oldest; otherwise
+ * 0 NEST__BACKTRACKING number of rules that libpcre2 matches; 0 if it is not defined */
 
 /* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */
 /* The next state is next[state * class_count + classes[byte]]. State 0 is dead. State 1 accepts and

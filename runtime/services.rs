@@ -8,9 +8,9 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release, Reloaded,
-    Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
+    self, Act, Acted, Begin, Check, Close, Descriptors, Drained, Drop, Due, End, File as Sent,
+    Holds, Leave, Letter, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped,
+    Release, Reloaded, Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
@@ -164,10 +164,18 @@ services! {
         "timeout.c" With(Feature::Timeout);
         "none.c" Without(Feature::Timeout);
     }
-    mail MAILED, [Start, Need, Mailbox, Letter, Post, Nudge, Open, Acted, End] {
+    mail MAILED, [Start, Need, Mailbox, Letter, Post, Nudge, Open, Drained, Acted, End] {
         "mail.h" MAILED;
         "loop.c" Both(&Workers("loops"), &MAILED);
         "blocking.c" Both(&Not(&Workers("loops")), &MAILED);
+    }
+    send With(Feature::Send), [Start, Open, Mail, End, Reaped] {
+        "send.h" With(Feature::Send);
+        "ids.c" Both(&Sockets, &With(Feature::Send));
+        "ids_script.c" Both(&Not(&Sockets), &With(Feature::Send));
+        "loop.c" Both(&Workers("loops"), &With(Feature::Send));
+        "blocking.c" Both(&Not(&Workers("loops")), &With(Feature::Send));
+        "send.c" With(Feature::Send);
     }
     log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Reply, Sent, Acted, End] {
         "log.h" With(Feature::Log);

@@ -122,6 +122,7 @@ codes! {
     E0603 Error "two models";
     E0604 Error "options that exclude each other";
     E0605 Error "an option given twice";
+    E0620 Error "other connections in a server of inetd";
     E0701 Error "a filter without a first message";
     E0702 Error "a first message that a filter cannot follow";
     E0703 Error "persist before a server that keeps state";

@@ -290,6 +290,7 @@ impl Scan<'_, '_> {
             Form::OfPart(part) => (part.arguments(), part.arguments()),
             Form::OneState | Form::Duration { .. } => (1, 1),
             Form::Log => (2, usize::MAX),
+            Form::Reply { lead, .. } => (lead + 1, usize::MAX),
             _ => (1, usize::MAX),
         };
         let n = call.args.len();
@@ -350,9 +351,9 @@ impl Scan<'_, '_> {
             return None;
         }
         let format = match form {
-            Form::Reply { .. } => self.format(call, 0, head)?,
+            Form::Reply { lead, .. } => self.format(call, lead, false, head)?,
             Form::Log => {
-                self.format(call, 1, head)?;
+                self.format(call, 1, true, head)?;
                 true
             }
             _ => false,

@@ -16,6 +16,7 @@ pub mod matching;
 pub mod model;
 mod models;
 pub mod options;
+mod others;
 mod overrides;
 pub mod reach;
 mod repeated;

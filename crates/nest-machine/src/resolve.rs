@@ -10,7 +10,7 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, filters, unused};
+use crate::{cmacros, csections, filters, others, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -160,6 +160,7 @@ pub fn resolve(
     if !out.iter().any(Diagnostic::is_error) {
         unused::macros(spec, &used_macros, out);
         unused::states(spec, &machine, tested, out);
+        others::check(&machine, out);
         filters::settle(spec, &mut machine, out);
     }
     machine
