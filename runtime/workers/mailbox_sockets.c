@@ -13,6 +13,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { SOCKETS_BYTES = 1 << 20 /* for each mailbox; the system gives less by default */ };
+
 struct sockets_header {
     uint32_t kind, serial;
     nest__ref to;
@@ -40,6 +42,8 @@ int nest__mailbox_prepare(uint32_t workers) {
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) {
             return -errno;
         }
+        int bytes = SOCKETS_BYTES;
+        (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
         sockets_all[worker] = (struct sockets_pair){ends[0], ends[1]};
     }
     return 0;

@@ -113,6 +113,7 @@ codes! {
     E0408 Error "a time without a unit";
     E0409 Error "a directive inside $block";
     E0410 Error "a $block that is left early";
+    E0420 Error "a session stored beyond its action";
     E0501 Error "a declaration that cannot be per connection";
     E0502 Error "C code that cannot be parsed";
     E0503 Error "main in the start-up section";
@@ -150,4 +151,5 @@ codes! {
     W0404 Warning "client input as a path";
     W0405 Warning "a part that may be too long for its array";
     W0501 Warning "a C global that connections do not share";
+    W0520 Warning "a group without members, or without messages";
 }

@@ -69,6 +69,8 @@ features! {
     Mailbox "mailbox" [];
     /// Connections send each other messages (`$send`).
     Send "send" [Mailbox];
+    /// Connections join groups and send to their members (`$join`, `$broadcast`).
+    Groups "groups" [Send];
     /// A connection that does not keep up with messages loses the oldest (`messageOverflow`).
     Lossy "lossy" [];
     /// A process of its own does a server's own work.

@@ -7,6 +7,7 @@ mod values;
 use crate::blocks;
 use crate::context::Context;
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
+use crate::stored;
 use nest_c::directives::{self, DIRECTIVES, Directive, Form};
 use nest_c::lexer::{self, Kind, Token};
 use nest_c::scope::Body;
@@ -44,6 +45,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     let (mut uses, hidden) = (scan.uses, scan.hidden);
     let plain = without_directives(&text.text, &uses);
     blocks::check(cx, text, &tokens, &uses, &plain);
+    stored::check(cx, text, &uses, &plain);
     let body = OnceLock::new();
     let found = if cx.variables.is_empty() {
         Vec::new()

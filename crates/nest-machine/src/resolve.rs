@@ -116,15 +116,16 @@ pub fn resolve(
         .chain(&start)
         .chain(&end)
         .collect();
-    let c: Vec<&str> = prologues
+    let outside: Vec<&str> = prologues
         .iter()
         .copied()
         .chain(&spec.locals)
         .chain(&spec.startup)
-        .chain(spec.rules.iter().map(|rule| &rule.action))
         .map(|c| c.text.as_str())
         .chain(overrides.beside.iter().map(String::as_str))
         .collect();
+    let inside = spec.rules.iter().map(|rule| rule.action.text.as_str());
+    let c: Vec<&str> = outside.iter().copied().chain(inside).collect();
     let mut features = used_features(&all, &c);
     features.extend(settings.features.iter());
     features.extend(overrides.features.iter());
@@ -160,7 +161,7 @@ pub fn resolve(
     if !out.iter().any(Diagnostic::is_error) {
         unused::macros(spec, &used_macros, out);
         unused::states(spec, &machine, tested, out);
-        others::check(&machine, out);
+        others::check(&machine, &outside, out);
         filters::settle(spec, &mut machine, out);
     }
     machine

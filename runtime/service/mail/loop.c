@@ -257,6 +257,7 @@ void nest__mail_gather(void) {
     while (nest__mailbox_take(&mail_taken)) {
         mail_came();
     }
+    nest__loop.mailed = true; /* the mailbox is to be told again that this loop sleeps */
 }
 
 bool nest__mail_letter(nest_session **s) {

@@ -39,6 +39,26 @@ const SENDS_FORMATS: Does = Does {
     ..SENDS
 };
 
+/// It is about a group.
+const fn about(others: Others) -> Does {
+    Does {
+        others,
+        needs: Some(Feature::Groups),
+        ..Does::NOTHING
+    }
+}
+
+const BROADCASTS_FORMATS: Does = Does {
+    text: &[Role::Other, Role::Format, Role::Other],
+    ..about(Others::Group)
+};
+
+/// The same, where the sender may be asked for as well.
+const BROADCASTS_FORMATS_ALSO: Does = Does {
+    text: &[Role::Other, Role::Other, Role::Format, Role::Other],
+    ..about(Others::Group)
+};
+
 const REPLIES_FILE: Does = Does {
     needs: Some(Feature::Files),
     ..REPLIES
@@ -60,6 +80,19 @@ pub const FUNCTIONS: &[Function] = &[
     f("nest_send_list", SENDS),
     f("nest_sendf", SENDS_FORMATS),
     f("nest_vsendf", SENDS_FORMATS),
+    f("nest_join_group", about(Others::Joins)),
+    f("nest_leave_group", about(Others::Leaves)),
+    f("nest_members_group", about(Others::Counts)),
+    f("nest_broadcast", about(Others::Group)),
+    f("nest_broadcast_list", about(Others::Group)),
+    f("nest_broadcast_all", about(Others::Group)),
+    f("nest_broadcast_all_list", about(Others::Group)),
+    f("nest_broadcast_group", about(Others::Group)),
+    f("nest_broadcast_list_group", about(Others::Group)),
+    f("nest_broadcastf", BROADCASTS_FORMATS),
+    f("nest_broadcast_allf", BROADCASTS_FORMATS),
+    f("nest_broadcastf_group", BROADCASTS_FORMATS_ALSO),
+    f("nest_vbroadcastf_group", BROADCASTS_FORMATS_ALSO),
     f(
         "nest_clear_all",
         Does {

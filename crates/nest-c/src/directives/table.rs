@@ -515,11 +515,59 @@ pub const DIRECTIVES: &[Directive] = &[
     )
     .others(Others::One, Feature::Send)
     .known_as(&["tell"]),
+    d(
+        "join",
+        Form::Call { least: 1, most: 1 },
+        "nest_join",
+        "$join(g)",
+        "becomes a member of a group",
+    )
+    .others(Others::Joins, Feature::Groups)
+    .known_as(&["subscribe"]),
+    d(
+        "leave",
+        Form::Call { least: 1, most: 1 },
+        "nest_leave",
+        "$leave(g)",
+        "is no member any more",
+    )
+    .others(Others::Leaves, Feature::Groups)
+    .known_as(&["unsubscribe"]),
+    d(
+        "broadcast",
+        Form::Reply {
+            lead: 1,
+            one: "nest_broadcast",
+            list: "nest_broadcast_list",
+        },
+        "nest_broadcastf",
+        "$broadcast(g, …)",
+        "a message to the other members of a group",
+    )
+    .others(Others::Group, Feature::Groups)
+    .known_as(&["publish"]),
+    d(
+        "broadcastAll",
+        Form::Reply {
+            lead: 1,
+            one: "nest_broadcast_all",
+            list: "nest_broadcast_all_list",
+        },
+        "nest_broadcast_allf",
+        "$broadcastAll(g, …)",
+        "a message to all members of a group",
+    )
+    .others(Others::Group, Feature::Groups),
+    d(
+        "members",
+        Form::Call { least: 1, most: 1 },
+        "nest_members",
+        "$members(g)",
+        "how many members a group has",
+    )
+    .others(Others::Counts, Feature::Groups),
     d("lock", Form::Later, "", "$lock { … }", ""),
     d("recovered", Form::Later, "", "$recovered()", ""),
-    d("join", Form::Later, "", "$join(g)", ""),
-    d("leave", Form::Later, "", "$leave(g)", ""),
-    d("broadcast", Form::Later, "", "$broadcast(g, …)", ""),
     d("dial", Form::Later, "", "$dial(address)", ""),
     d("listen", Form::Later, "", "$listen(…)", ""),
     d("relay", Form::Later, "", "$relay(a, b)", ""),
