@@ -67,6 +67,76 @@ static inline nest_bytes nest_text(const char *text) {
     return bytes;
 }
 
+/* -- messages to other connections ----------------------------------------------------------------
+ * A message is at most 16 KB and outputBuffer. Its receiver gets it as output, between two of its
+ * actions; messages of one sender in their order. These functions never wait. They work in END as
+ * well. They return 0, or -1 and errno: ESRCH (there is no connection with this number, or no
+ * longer), EMSGSIZE (the message is too long), EAGAIN (the worker that serves the receiver has not
+ * taken earlier messages yet). The receiver may end before it gets a message; then nobody gets it.
+ * A receiver that does not keep up is treated as option messageOverflow says. */
+int nest_send(nest_session *, uint64_t id, const char *text); /* id: its nest_id() */
+int nest_sendf(nest_session *, uint64_t id, const char *format, ...) NEST_FORMAT(3, 4);
+int nest_vsendf(nest_session *, uint64_t id, const char *format, va_list) NEST_FORMAT(3, 0);
+int nest_send_list(nest_session *, uint64_t id, size_t count, const nest_bytes[]);
+
+/* -- groups of connections
+ * ------------------------------------------------------------------------- A group is a number, or
+ * a text of 1 to 63 bytes; it exists while it has members. A connection is a member of at most 64
+ * groups, and leaves all of them when END has run. */
+typedef struct nest_group {
+    bool is_text;
+    const char *text;
+    uint64_t number;
+} nest_group;
+static inline nest_group nest_group_text(const char *text) {
+    nest_group group = {true, text, 0};
+    return group;
+}
+static inline nest_group nest_group_number(uint64_t number) {
+    nest_group group = {false, NULL, number};
+    return group;
+}
+/* Returns 0, also for a member; or -1 and errno: ENOSPC (the connection, or the server, has no
+ * space for another group), EINVAL or ENAMETOOLONG (the text), ENOMEM, ECANCELED (in END). */
+int nest_join_group(nest_session *, nest_group);
+void nest_leave_group(nest_session *, nest_group); /* no effect if it is no member */
+/* How many members there are: exactly, but for those that join, leave or end at the moment. */
+uint64_t nest_members_group(nest_session *, nest_group);
+/* Sends a message to all members; `all`: also to this connection, if it is a member. Returns 0; or
+ * -1 and errno as nest_send, or for the text of the group. With EAGAIN, only the members that one
+ * worker serves miss the message. */
+int nest_broadcast_list_group(nest_session *, nest_group, bool all, size_t count,
+                              const nest_bytes[]);
+int nest_broadcastf_group(nest_session *, nest_group, bool all, const char *format, ...)
+    NEST_FORMAT(4, 5);
+int nest_vbroadcastf_group(nest_session *, nest_group, bool all, const char *format, va_list)
+    NEST_FORMAT(4, 0);
+static inline int nest_broadcast_group(nest_session *s, nest_group group, bool all,
+                                       const char *text) {
+    nest_bytes item = nest_text(text);
+    return nest_broadcast_list_group(s, group, all, 1, &item);
+}
+/* In the following, `g` is a string or a number. */
+#ifndef __cplusplus /* for C++ there are overloads at the end of this file */
+#define nest_group_of(g)                                                                           \
+    _Generic((g), char *: nest_group_text, const char *: nest_group_text, default: nest_group_number)(g)
+#endif
+#define nest_join(session, g) nest_join_group(session, nest_group_of(g))
+#define nest_leave(session, g) nest_leave_group(session, nest_group_of(g))
+#define nest_members(session, g) nest_members_group(session, nest_group_of(g))
+#define nest_broadcast(session, g, text)                                                           \
+    nest_broadcast_group(session, nest_group_of(g), false, text)
+#define nest_broadcast_list(session, g, ...)                                                       \
+    nest_broadcast_list_group(session, nest_group_of(g), false, __VA_ARGS__)
+#define nest_broadcastf(session, g, ...)                                                           \
+    nest_broadcastf_group(session, nest_group_of(g), false, __VA_ARGS__)
+#define nest_broadcast_all(session, g, text)                                                       \
+    nest_broadcast_group(session, nest_group_of(g), true, text)
+#define nest_broadcast_all_list(session, g, ...)                                                   \
+    nest_broadcast_list_group(session, nest_group_of(g), true, __VA_ARGS__)
+#define nest_broadcast_allf(session, g, ...)                                                       \
+    nest_broadcastf_group(session, nest_group_of(g), true, __VA_ARGS__)
+
 /* -- input ----------------------------------------------------------------------------------------
  * These functions consume the bytes after the match, beginning with those that have already been
  * received. They wait for the client: at most idleTimeout (or the time set by nest_timeout) for the
@@ -302,6 +372,15 @@ size_t nest_strlcpy(char *to, const char *from, size_t size);
 size_t nest_strlcat(char *to, const char *from, size_t size);
 
 #ifdef __cplusplus
+}
+inline nest_group nest_group_of(const char *text) {
+    return nest_group_text(text);
+}
+inline nest_group nest_group_of(char *text) {
+    return nest_group_text(text);
+}
+template <typename number> inline nest_group nest_group_of(number n) {
+    return nest_group_number(static_cast<uint64_t>(n));
 }
 inline int64_t nest_file_reply(nest_session *s, const char *path, uint64_t offset,
                                uint64_t length) {

@@ -4,10 +4,12 @@
 //! call `nest__on_POINT`, which is generated (unit.rs) and calls the services in the order of their
 //! list. Must not know what the services do.
 
-use crate::For::{self, All, Poller, Sockets, With, Workers};
+use crate::For::{self, All, Both, Poller, Sockets, With, Workers};
 use crate::{Feature, MAILED};
 
 const LOOPS: For = Workers("loops");
+
+const LOOPS_MAILED: For = Both(&LOOPS, &MAILED);
 
 /// A join point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub enum Point {
     Letter,
     /// A message for a session has come, which is between two actions.
     Mail,
+    /// A message for a loop as a whole has come.
+    Spread,
     /// A script sends a message to a session. Nonzero: the mailbox is full.
     Post,
     /// Wakes a worker that blocks while it waits for mail. Async-signal-safe.
@@ -76,6 +80,8 @@ pub enum Point {
     Reply,
     /// Bytes of a file were sent without being queued.
     File,
+    /// All output of a session's channel 0 has been sent.
+    Drained,
     /// An action has returned. It is still the running action, so the service may wait.
     Leave,
     /// An action has ended; `taken` bytes were consumed after its match.
@@ -222,6 +228,16 @@ pub const POINTS: &[Row] = &[
         )
     },
     Row {
+        called: LOOPS_MAILED,
+        ..row(
+            Point::Spread,
+            "spread",
+            Joined::Nothing,
+            "uint32_t kind, const uint8_t *bytes, uint32_t n",
+            "kind, bytes, n",
+        )
+    },
+    Row {
         called: Poller("script"),
         ..row(
             Point::Post,
@@ -297,6 +313,13 @@ pub const POINTS: &[Row] = &[
             "s, fd, at, n",
         )
     },
+    row(
+        Point::Drained,
+        "drained",
+        Joined::Nothing,
+        "nest_session *s",
+        "s",
+    ),
     row(
         Point::Leave,
         "leave",

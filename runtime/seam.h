@@ -54,6 +54,8 @@
  * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream
  * NEST__LOG_REQUESTS 1 if messages can have log lines; otherwise 0
  * NEST__LOG_MARKS    1 if only actions that call nest_log_request have such lines; otherwise 0
+ * NEST__LOSSY        1 if a session that does not keep up with messages loses the oldest;
+ *                    otherwise 0
  * NEST__BACKTRACKING number of rules that libpcre2 matches; tests may leave it undefined */
 
 /* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */

@@ -8,9 +8,10 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Act, Acted, Admit, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds,
-    Leave, Letter, Load, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release,
-    Reloaded, Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
+    self, Act, Acted, Admit, Begin, Check, Close, Descriptors, Drained, Drop, Due, End,
+    File as Sent, Holds, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Post,
+    Prepare, Reaped, Release, Reloaded, Reply, Resume, Serve, Spare, Spread, Start, States, Take,
+    Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
@@ -28,6 +29,12 @@ const LOGGED: For = Both(&Sockets, &With(Feature::Log));
 
 /// Files stay open for later actions.
 const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
+
+/// Sessions of loops are members of groups.
+const LOOP_GROUPS: For = Both(&Workers("loops"), &With(Feature::Groups));
+
+/// Workers that block are members of groups.
+const BLOCKING_GROUPS: For = Both(&Not(&Workers("loops")), &With(Feature::Groups));
 
 /// A row of the table of services.
 #[derive(Clone, Copy, Debug)]
@@ -176,10 +183,29 @@ services! {
         "timeout.c" With(Feature::Timeout);
         "none.c" Without(Feature::Timeout);
     }
-    mail MAILED, [Start, Need, Mailbox, Letter, Post, Nudge, Open, Acted, End] {
+    mail MAILED, [Start, Need, Mailbox, Letter, Post, Nudge, Open, Drained, Acted, End] {
         "mail.h" MAILED;
         "loop.c" Both(&Workers("loops"), &MAILED);
         "blocking.c" Both(&Not(&Workers("loops")), &MAILED);
+    }
+    send With(Feature::Send), [Start, Open, Mail, End, Reaped] {
+        "send.h" With(Feature::Send);
+        "ids.c" Both(&Sockets, &With(Feature::Send));
+        "ids_script.c" Both(&Not(&Sockets), &With(Feature::Send));
+        "loop.c" Both(&Workers("loops"), &With(Feature::Send));
+        "blocking.c" Both(&Not(&Workers("loops")), &With(Feature::Send));
+        "send.c" With(Feature::Send);
+    }
+    groups With(Feature::Groups), [Start, Need, Open, Mail, Spread, End, Reaped] {
+        "groups.h" With(Feature::Groups);
+        "published.h" LOOP_GROUPS;
+        "published.c" Both(&Sockets, &LOOP_GROUPS);
+        "published_script.c" Both(&Not(&Sockets), &LOOP_GROUPS);
+        "loop.c" LOOP_GROUPS;
+        "store.h" BLOCKING_GROUPS;
+        "store.c" BLOCKING_GROUPS;
+        "blocking.c" BLOCKING_GROUPS;
+        "groups.c" With(Feature::Groups);
     }
     log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Reply, Sent, Acted, End] {
         "log.h" With(Feature::Log);

@@ -40,6 +40,7 @@ void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
     if (out->queue.n == 0) {
         out->waits = false;
         if (nest__further_of(s, chan) == NULL) {
+            nest__on_drained(s);
             nest__settle(s);
         }
     }

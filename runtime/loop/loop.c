@@ -111,7 +111,8 @@ static void loop_letter(void) {
     nest_session *s = NULL;
     nest__loop.mailed = nest__on_letter(&s);
     nest__loop.letters = nest__loop.mailed ? nest__loop.letters - 1 : 0;
-    if (s != NULL && (s->flags & NEST__READY) == 0 && s->c0.awaits == NEST__AWAIT_INPUT) {
+    bool cut = s != NULL && (s->c0.state & NEST__CHAN_CUT) != 0;
+    if (s != NULL && (s->flags & NEST__READY) == 0 && (cut || s->c0.awaits == NEST__AWAIT_INPUT)) {
         nest__visit_tell(s, &s->c0, NEST__EVENT_MAIL);
     }
 }

@@ -1,5 +1,5 @@
 """Mail for sessions of a loop, in virtual time: it comes between actions, in order, to its session
-alone, and bounded.
+alone, and bounded. A session that has more than its bound loses the oldest.
 
 usage: mails.py BINARY
 """
@@ -9,7 +9,7 @@ import sys
 from harness import check, finish, quote, script
 
 GREETING, BYE = b"hello\r\n", b"bye: closed by the client\r\n"
-HELD = 16 * 1024 // (16 + 4)  # NEST__MAIL_HELD, in messages of 4 bytes with their headers
+HELD = 64 * 1024 // (24 + 4)  # outputBuffer, in messages of 4 bytes with their records
 
 
 def said(who, text):
@@ -39,7 +39,7 @@ CASES = [
     ("while output waits", ["room 1 3", said(1, b"ECHO abc\n"), mail(1, b"a"), "room 1 -"],
      b"<abc>\r\n" + mails(b"a"), b""),
     ("more than is held", [said(1, b"NAP 9\n"), *[mail(1, text) for text in MANY], "pass 9", mail(1, b"z")],
-     b"yawn\r\nup 9\r\n" + mails(*MANY[:HELD], b"z"), b""),
+     b"yawn\r\nup 9\r\n" + mails(*MANY[-HELD:], b"z"), b""),
     ("without memory", [said(1, b"NAP 9\n"), "fail memory 1", mail(1, b"lost"), mail(1, b"kept"), "pass 9"],
      b"yawn\r\nup 9\r\n" + mails(b"kept"), b""),
     ("for one that has ended", [said(1, b"NAP 9\n"), mail(1, b"a"), "reset 1", mail(1, b"b"), "pass 9",
@@ -59,7 +59,7 @@ def main():
             text = got[who].removeprefix(GREETING)
             check(f"{name}: {who}", text[:text.rfind(b"bye: ")] if b"bye: " in text else text, wanted)
         check(f"{name}: errors", (status in (0, 1), error), (True, ""))
-    refused = script(binary, ["open 1", mail(1, b"x" * 5000)])
+    refused = script(binary, ["open 1", mail(1, b"x" * 20000)])
     check("a message too long", (refused[0], "the message too long" in refused[3]), (2, True))
     finish("mails", len(CASES) + 1)
 

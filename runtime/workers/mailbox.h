@@ -1,9 +1,10 @@
 /* mailbox.h: messages from one worker to a session of another one, or of its own.
  *
  * A message names one session by slot and generation. A message for a session that has ended is
- * dropped. A mailbox is bounded: sending to a full one fails, and the sender decides what to do
- * with the message. A worker may die at any instruction and may overwrite memory that it shares, so
- * no worker waits for another, and received messages are checked.
+ * dropped. A message for a loop as a whole has the slot NEST__NO_NUMBER. A mailbox is bounded:
+ * sending to a full one fails, and the sender decides what to do with the message. A worker may die
+ * at any instruction and may overwrite memory that it shares, so no worker waits for another, and
+ * received messages are checked.
  *
  * mailbox_script.c is for scripts, mailbox_rings.c for loops, mailbox_sockets.c for workers that
  * block. A worker that blocks has one session, and polls its mailbox together with its connection.
@@ -14,8 +15,8 @@
 #include "../seam.h"
 
 enum {
-    NEST__MAIL_MOST = 4096,  /* bytes of a message */
-    NEST__MAIL_DROPS = 1024, /* stale messages of one sender that a call drops, at most */
+    NEST__MAIL_MOST = 16 * 1024 + 128, /* bytes of a message */
+    NEST__MAIL_DROPS = 1024            /* stale messages of one sender that a call drops, at most */
 };
 
 struct nest__mail {
@@ -48,6 +49,9 @@ bool nest__mailbox_take(struct nest__mail *);
 bool nest__mailbox_sleep(void);
 /* Sockets: makes the descriptor of a worker readable, without a message. Async-signal-safe. */
 void nest__mailbox_nudge(uint32_t worker);
+/* Sockets: removes the oldest message of a worker's mailbox. Returns its bytes; -1: there is none.
+ */
+int64_t nest__mailbox_shift(uint32_t worker);
 int nest__mailbox_fd(void);
 
 #endif

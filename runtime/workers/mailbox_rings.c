@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { RINGS_BYTES = 64 * 1024, RINGS_STEP = 8 };
+enum { RINGS_BYTES = 256 * 1024, RINGS_STEP = 8 };
 _Static_assert((RINGS_BYTES & (RINGS_BYTES - 1)) == 0, "positions wrap at 2^32");
 
 struct rings_header { /* of a message, in a ring */
@@ -228,7 +228,8 @@ bool nest__mailbox_take(struct nest__mail *mail) {
     for (uint32_t empty = 0; empty < rings.workers; empty++) {
         uint32_t producer = rings.next++ % rings.workers;
         for (uint32_t n = 0; n < NEST__MAIL_DROPS && rings_next(producer, mail, &serial); n++) {
-            if (serial == nest__serial && nest__mail_alive(mail->to)) {
+            if (serial == nest__serial &&
+                (mail->to.slot == NEST__NO_NUMBER || nest__mail_alive(mail->to))) {
                 return true;
             }
         }

@@ -67,7 +67,7 @@ bool nest__mailbox_take(struct nest__mail *to) {
     while (!alive && (mail = script_mail_first) != NULL) {
         script_mail_first = mail->next;
         script_mail_count--;
-        alive = nest__mail_alive(mail->to);
+        alive = mail->to.slot == NEST__NO_NUMBER || nest__mail_alive(mail->to);
         if (alive) {
             to->to = mail->to;
             to->kind = mail->kind;

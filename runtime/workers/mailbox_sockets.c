@@ -1,9 +1,10 @@
-/* mailbox_sockets.c: messages to workers that block: a pair of datagram sockets for each.
+/* mailbox_sockets.c: messages to workers that block: a pair of sockets for each.
  *
  * Called by worker models and by what sends. The system keeps each message whole if a process dies,
- * and bounds how many wait. Workers may be processes or threads; each has one session, whose slot
- * is the worker's number. State: the sockets, which all inherit; the number of the calling thread's
- * worker. Must not know sessions, nor what is sent. */
+ * and bounds the bytes that wait; of datagram sockets it bounds their number, by default to 10.
+ * Workers may be processes or threads; each has one session, whose slot is the worker's number.
+ * State: the sockets, which all inherit; the number of the calling thread's worker. Must not know
+ * sessions, nor what is sent. */
 #include "mailbox.h"
 
 #include <errno.h>
@@ -11,6 +12,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+enum { SOCKETS_BYTES = 1 << 20 /* for each mailbox; the system gives less by default */ };
 
 struct sockets_header {
     uint32_t kind, serial;
@@ -36,9 +39,11 @@ int nest__mailbox_prepare(uint32_t workers) {
     }
     for (uint32_t worker = 0; worker < workers; worker++) {
         int ends[2];
-        if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) {
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == -1) {
             return -errno;
         }
+        int bytes = SOCKETS_BYTES;
+        (void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
         sockets_all[worker] = (struct sockets_pair){ends[0], ends[1]};
     }
     return 0;
@@ -62,6 +67,15 @@ bool nest__mailbox_sleep(void) {
 /* A full socket is readable as well. */
 void nest__mailbox_nudge(uint32_t worker) {
     (void)send(sockets_all[worker].send, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int64_t nest__mailbox_shift(uint32_t worker) {
+    char byte; /* the rest of the message is dropped */
+    ssize_t n = worker >= sockets_workers ? -1
+                                          : recv(sockets_all[worker].receive, &byte, sizeof byte,
+                                                 MSG_DONTWAIT | MSG_TRUNC);
+    int64_t header = sizeof(struct sockets_header);
+    return n > header ? n - header : n == -1 ? -1 : 0;
 }
 
 int nest__mail_send(uint16_t serial, nest__ref to, uint32_t kind, const void *bytes, uint32_t n) {

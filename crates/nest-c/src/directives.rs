@@ -3,6 +3,7 @@
 //! becomes, what it does to control flow, text and states. No other file names a directive (a test
 //! searches for them). Must not know: how C is parsed.
 
+mod functions;
 pub mod roles;
 mod rows;
 mod table;
@@ -36,7 +37,7 @@ pub fn function(c: &str) -> Option<(&'static str, &'static Does)> {
     if !c.starts_with("nest_") {
         return None;
     }
-    let own = table::FUNCTIONS.iter().find(|f| f.c == c);
+    let own = functions::FUNCTIONS.iter().find(|f| f.c == c);
     let own = own.map(|f| (f.c, &f.does));
     own.or_else(|| becoming(c).map(|d| (d.c, &d.does)))
 }

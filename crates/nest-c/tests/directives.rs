@@ -25,8 +25,18 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "nest-feature/src/lib.rs",
-        &["keep", "log", "peer", "timeout"],
+        &["keep", "log", "peer", "send", "timeout"],
         "names of features",
+    ),
+    (
+        "nest-c/src/taint/table.rs",
+        &["send"],
+        "a function of the C library",
+    ),
+    (
+        "nest-machine/src/options/table.rs",
+        &["close"],
+        "a value of an option",
     ),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
     ("return", &["return"], "C's statement"),

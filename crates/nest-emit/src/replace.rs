@@ -200,7 +200,9 @@ fn call(
             let value = known.unwrap_or_else(|| format!("{c}(nest_self, {n})"));
             edits.put(whole, format!("{value}{lines}"));
         }
-        Form::Reply { one, list } if !args.format => reply(head, args, (one, list), edits),
+        Form::Reply { lead, one, list } if !args.format => {
+            reply(head, args, lead, (one, list), edits);
+        }
         Form::Global => edits.put(head.clone(), c.to_string()),
         _ => {
             edits.put(head.clone(), c.to_string());
@@ -248,9 +250,16 @@ fn in_place(cuts: &Cuts, kind: PartAs, n: u32) -> Option<String> {
     }
 }
 
-/// Strings in turn.
-fn reply(head: &Range<usize>, args: &Args, (one, list): (&str, &str), edits: &mut Edits) {
-    if let [arg] = args.args.as_slice()
+/// Strings in turn, behind `lead` other arguments.
+fn reply(
+    head: &Range<usize>,
+    args: &Args,
+    lead: usize,
+    (one, list): (&str, &str),
+    edits: &mut Edits,
+) {
+    let strings = &args.args[lead..];
+    if let [arg] = strings
         && arg.kind == ArgKind::Expression
     {
         edits.put(head.clone(), one.to_string());
@@ -258,12 +267,12 @@ fn reply(head: &Range<usize>, args: &Args, (one, list): (&str, &str), edits: &mu
         return;
     }
     edits.put(head.clone(), list.to_string());
-    let count = args.args.len();
+    edits.insert(args.open + 1, "nest_self, ");
     edits.insert(
-        args.open + 1,
-        &format!("nest_self, {count}, (const nest_bytes[]){{"),
+        strings[0].at.start,
+        &format!("{}, (const nest_bytes[]){{", strings.len()),
     );
-    for arg in &args.args {
+    for arg in strings {
         if let ArgKind::Part(n) = arg.kind {
             edits.put(arg.at.clone(), format!("nest_part_bytes(nest_self, {n})"));
         } else {

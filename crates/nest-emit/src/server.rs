@@ -47,6 +47,8 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__LOG_REQUESTS {requests}"));
     let marks = u8::from(m.features.contains(Feature::Marks));
     w.line(&format!("#define NEST__LOG_MARKS {marks}"));
+    let lossy = u8::from(m.features.contains(Feature::Lossy));
+    w.line(&format!("#define NEST__LOSSY {lossy}"));
     let backtracking = m.rules.iter().filter(|r| r.backtracking.is_some()).count();
     w.line(&format!("#define NEST__BACKTRACKING {backtracking}"));
     w.end("sizes");

@@ -65,8 +65,14 @@ features! {
     Items "items" [];
     /// Actions move to helper threads (`$block`).
     Blocks "blocks" [Helpers];
-    /// Workers send each other messages, which their sessions get. Only tests of the runtime select it.
+    /// Workers send each other messages, which their sessions get.
     Mailbox "mailbox" [];
+    /// Connections send each other messages (`$send`).
+    Send "send" [Mailbox];
+    /// Connections join groups and send to their members (`$join`, `$broadcast`).
+    Groups "groups" [Send];
+    /// A connection that does not keep up with messages loses the oldest (`messageOverflow`).
+    Lossy "lossy" [];
     /// A process of its own does a server's own work.
     Tasks "tasks" [];
     /// Sessions have further channels. Nothing selects it yet but tests of the runtime.

@@ -7,6 +7,7 @@ mod values;
 use crate::blocks;
 use crate::context::Context;
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
+use crate::stored;
 use nest_c::directives::{self, DIRECTIVES, Directive, Form};
 use nest_c::lexer::{self, Kind, Token};
 use nest_c::scope::Body;
@@ -44,6 +45,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     let (mut uses, hidden) = (scan.uses, scan.hidden);
     let plain = without_directives(&text.text, &uses);
     blocks::check(cx, text, &tokens, &uses, &plain);
+    stored::check(cx, text, &uses, &plain);
     let body = OnceLock::new();
     let found = if cx.variables.is_empty() {
         Vec::new()
@@ -290,6 +292,7 @@ impl Scan<'_, '_> {
             Form::OfPart(part) => (part.arguments(), part.arguments()),
             Form::OneState | Form::Duration { .. } => (1, 1),
             Form::Log => (2, usize::MAX),
+            Form::Reply { lead, .. } => (lead + 1, usize::MAX),
             _ => (1, usize::MAX),
         };
         let n = call.args.len();
@@ -350,9 +353,9 @@ impl Scan<'_, '_> {
             return None;
         }
         let format = match form {
-            Form::Reply { .. } => self.format(call, 0, head)?,
+            Form::Reply { lead, .. } => self.format(call, lead, false, head)?,
             Form::Log => {
-                self.format(call, 1, head)?;
+                self.format(call, 1, true, head)?;
                 true
             }
             _ => false,

@@ -16,10 +16,12 @@ pub mod matching;
 pub mod model;
 mod models;
 pub mod options;
+mod others;
 mod overrides;
 pub mod reach;
 mod repeated;
 mod resolve;
+mod stored;
 mod unused;
 mod whole;
 
@@ -47,12 +49,13 @@ pub struct Compiled {
 }
 
 /// The warnings that [`compile`] itself looks for.
-pub const WARNINGS: [Diag; 5] = [
+pub const WARNINGS: [Diag; 6] = [
     Diag::W0101,
     Diag::W0102,
     Diag::W0103,
     Diag::W0201,
     Diag::W0301,
+    Diag::W0520,
 ];
 
 /// Compiles the specification `file` with text `text`.

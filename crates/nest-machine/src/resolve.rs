@@ -10,7 +10,7 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, filters, unused};
+use crate::{cmacros, csections, filters, others, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -118,15 +118,16 @@ pub fn resolve(
         .chain(&end)
         .chain(&overload)
         .collect();
-    let c: Vec<&str> = prologues
+    let outside: Vec<&str> = prologues
         .iter()
         .copied()
         .chain(&spec.locals)
         .chain(&spec.startup)
-        .chain(spec.rules.iter().map(|rule| &rule.action))
         .map(|c| c.text.as_str())
         .chain(overrides.beside.iter().map(String::as_str))
         .collect();
+    let inside = spec.rules.iter().map(|rule| rule.action.text.as_str());
+    let c: Vec<&str> = outside.iter().copied().chain(inside).collect();
     let mut features = used_features(&all, &c);
     features.extend(settings.features.iter());
     features.extend(overrides.features.iter());
@@ -176,6 +177,7 @@ pub fn resolve(
     if !out.iter().any(Diagnostic::is_error) {
         unused::macros(spec, &used_macros, out);
         unused::states(spec, &machine, tested, out);
+        others::check(&machine, &outside, out);
         filters::settle(spec, &mut machine, out);
     }
     machine

@@ -13,4 +13,5 @@
 #define NEST__PIPES 0
 #define NEST__FALLBACK 0
 #define NEST__MESSAGES 0
+#define NEST__LOSSY 1
 #include "../../seam.h"

@@ -47,6 +47,8 @@ pub enum Form {
     OneState,
     /// `$reply`: a format with arguments, or several strings.
     Reply {
+        /// The number of arguments before the text.
+        lead: usize,
         /// The function for one string.
         one: &'static str,
         /// The function for several strings.
@@ -146,6 +148,23 @@ pub enum States {
     HandsOn,
 }
 
+/// What a directive does with other connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Nothing.
+    Untouched,
+    /// Sends to the connection that its first argument names.
+    One,
+    /// Joins the group that its first argument names.
+    Joins,
+    /// Leaves it.
+    Leaves,
+    /// Sends to its members.
+    Group,
+    /// Counts them.
+    Counts,
+}
+
 /// What a directive, or a function of `nest.h`, does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Does {
@@ -166,6 +185,8 @@ pub struct Does {
     pub in_block: bool,
     /// Whether it sets the idle limit of this connection.
     pub limits_idle: bool,
+    /// What it does with other connections.
+    pub others: Others,
     /// The feature that it needs.
     pub needs: Option<Feature>,
 }
@@ -181,6 +202,7 @@ impl Does {
         text: &[],
         in_block: false,
         limits_idle: false,
+        others: Others::Untouched,
         needs: None,
     };
 

@@ -1,8 +1,7 @@
-//! The rows: every directive, and the functions of `nest.h` that do the same without being what a
-//! directive becomes. Must not know: how rows are looked up.
+//! The rows: every directive. Must not know: how rows are looked up.
 
 use super::roles::Role;
-use super::rows::{Directive, Does, Form, Function, PartAs, Reads, SELF, States, Wait};
+use super::rows::{Directive, Does, Form, Others, PartAs, Reads, SELF, States, Wait};
 use nest_feature::Feature;
 
 const fn d(
@@ -22,10 +21,6 @@ const fn d(
         known_as: &[],
         instead_of: &[],
     }
-}
-
-const fn f(c: &'static str, does: Does) -> Function {
-    Function { c, does }
 }
 
 impl Directive {
@@ -73,6 +68,13 @@ impl Directive {
         self
     }
 
+    /// It sends to others, or is about a group, and needs this.
+    const fn others(mut self, others: Others, need: Feature) -> Self {
+        self.does.others = others;
+        self.does.needs = Some(need);
+        self
+    }
+
     const fn limits_idle(mut self) -> Self {
         self.does.limits_idle = true;
         self
@@ -94,7 +96,7 @@ impl Directive {
     }
 }
 
-const FILE_NAME: &[Role] = &[Role::Own, Role::Other];
+pub(super) const FILE_NAME: &[Role] = &[Role::Own, Role::Other];
 
 /// The part directive, `$0`, `$1`, ….
 pub const PART: Directive = d(
@@ -209,6 +211,7 @@ pub const DIRECTIVES: &[Directive] = &[
     d(
         "reply",
         Form::Reply {
+            lead: 0,
             one: "nest_reply",
             list: "nest_reply_list",
         },
@@ -217,7 +220,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "queues output",
     )
     .replies()
-    .known_as(&["print", "printf", "send", "write"]),
+    .known_as(&["print", "printf", "write"]),
     d(
         "replyBytes",
         Form::Call { least: 2, most: 2 },
@@ -499,88 +502,76 @@ pub const DIRECTIVES: &[Directive] = &[
     )
     .waits(Wait::Block)
     .needs(Feature::Blocks),
+    d(
+        "send",
+        Form::Reply {
+            lead: 1,
+            one: "nest_send",
+            list: "nest_send_list",
+        },
+        "nest_sendf",
+        "$send(id, …)",
+        "a message to one other connection",
+    )
+    .others(Others::One, Feature::Send)
+    .known_as(&["tell"]),
+    d(
+        "join",
+        Form::Call { least: 1, most: 1 },
+        "nest_join",
+        "$join(g)",
+        "becomes a member of a group",
+    )
+    .others(Others::Joins, Feature::Groups)
+    .known_as(&["subscribe"]),
+    d(
+        "leave",
+        Form::Call { least: 1, most: 1 },
+        "nest_leave",
+        "$leave(g)",
+        "is no member any more",
+    )
+    .others(Others::Leaves, Feature::Groups)
+    .known_as(&["unsubscribe"]),
+    d(
+        "broadcast",
+        Form::Reply {
+            lead: 1,
+            one: "nest_broadcast",
+            list: "nest_broadcast_list",
+        },
+        "nest_broadcastf",
+        "$broadcast(g, …)",
+        "a message to the other members of a group",
+    )
+    .others(Others::Group, Feature::Groups)
+    .known_as(&["publish"]),
+    d(
+        "broadcastAll",
+        Form::Reply {
+            lead: 1,
+            one: "nest_broadcast_all",
+            list: "nest_broadcast_all_list",
+        },
+        "nest_broadcast_allf",
+        "$broadcastAll(g, …)",
+        "a message to all members of a group",
+    )
+    .others(Others::Group, Feature::Groups),
+    d(
+        "members",
+        Form::Call { least: 1, most: 1 },
+        "nest_members",
+        "$members(g)",
+        "how many members a group has",
+    )
+    .others(Others::Counts, Feature::Groups),
     d("lock", Form::Later, "", "$lock { … }", ""),
     d("recovered", Form::Later, "", "$recovered()", ""),
-    d("join", Form::Later, "", "$join(g)", ""),
-    d("leave", Form::Later, "", "$leave(g)", ""),
-    d("broadcast", Form::Later, "", "$broadcast(g, …)", ""),
     d("dial", Form::Later, "", "$dial(address)", ""),
     d("listen", Form::Later, "", "$listen(…)", ""),
     d("relay", Form::Later, "", "$relay(a, b)", ""),
     d("readAny", Form::Later, "", "$readAny(…)", ""),
     d("startTLS", Form::Later, "", "$startTLS()", ""),
     d("priority", Form::Later, "", "$priority(n)", ""),
-];
-
-const LOGS_FIELD: Does = Does {
-    needs: Some(Feature::Fields),
-    ..Does::NOTHING
-};
-
-const REPLIES: Does = Does {
-    replies: true,
-    waits: Some(Wait::Output),
-    ..Does::NOTHING
-};
-
-/// Replies with a format as the first argument behind the session.
-const FORMATS: Does = Does {
-    text: &[Role::Format, Role::Other],
-    ..REPLIES
-};
-
-const REPLIES_FILE: Does = Does {
-    needs: Some(Feature::Files),
-    ..REPLIES
-};
-
-/// Functions of `nest.h` that no row above describes: they belong to a directive whose C depends on
-/// its arguments, or to none. They come first when a function is looked up.
-pub const FUNCTIONS: &[Function] = &[
-    f(PART.c, Does::NOTHING),
-    f("nest_log_text", LOGS_FIELD),
-    f("nest_log_number", LOGS_FIELD),
-    f("nest_log_unsigned", LOGS_FIELD),
-    f("nest_log_bytes", LOGS_FIELD),
-    f("nest_reply", REPLIES),
-    f("nest_reply_list", REPLIES),
-    f("nest_replyf", FORMATS),
-    f("nest_vreplyf", FORMATS),
-    f(
-        "nest_clear_all",
-        Does {
-            states: States::ClearsAll,
-            ..Does::NOTHING
-        },
-    ),
-    f(
-        "nest_close",
-        Does {
-            closes: true,
-            ..Does::NOTHING
-        },
-    ),
-    f("nest_file_reply_open", REPLIES_FILE),
-    f("nest_file_reply_value", REPLIES_FILE),
-    f(
-        "nest_file_reply_path",
-        Does {
-            text: FILE_NAME,
-            ..REPLIES_FILE
-        },
-    ),
-    f(
-        "nest_file_root",
-        Does {
-            needs: Some(Feature::Files),
-            ..Does::NOTHING
-        },
-    ),
-    f(
-        "nest_block_end",
-        Does {
-            needs: Some(Feature::Blocks),
-            ..Does::NOTHING
-        },
-    ),
 ];

@@ -73,11 +73,13 @@ impl Scan<'_, '_> {
     }
 
     /// Whether the argument `index` of the call is a format, and if so whether the arguments behind
-    /// it are as many as its conversions. `None`: they are not, which is reported.
+    /// it are as many as its conversions. `always`: it must be one. `None`: they are not, which is
+    /// reported.
     pub(super) fn format(
         &mut self,
         call: &lexer::Call,
         index: usize,
+        always: bool,
         head: &Range<usize>,
     ) -> Option<bool> {
         let at = call.args[index].clone();
@@ -88,7 +90,7 @@ impl Scan<'_, '_> {
             .collect();
         let is_text = tokens.first().is_some_and(|t| t.kind == Kind::Text);
         let behind = call.args.len() - index - 1;
-        if index == 1 && !is_text {
+        if always && !is_text {
             let what = "the format is not a string literal".to_string();
             self.report(
                 Diag::E0406,
@@ -105,8 +107,8 @@ impl Scan<'_, '_> {
             .collect();
         let exact = tokens.iter().all(|t| t.kind == Kind::Text);
         let conversions = if is_text { conversions(&pieces) } else { 0 };
-        let is_format = is_text && conversions > 0 && (behind > 0 || index == 1);
-        if (is_format || index == 1) && exact && conversions != behind {
+        let is_format = is_text && conversions > 0 && (behind > 0 || always);
+        if (is_format || always) && exact && conversions != behind {
             let what = format!(
                 "the format needs {}, but {behind} {} it",
                 arguments(conversions),

@@ -176,6 +176,13 @@ pub const OPTIONS: &[OptionInfo] = &[
         "64K",
         "bytes queued for a client before its action waits",
     ),
+    selecting(
+        "messageOverflow",
+        Value::Word(&["close", "drop"]),
+        "close",
+        &[("drop", Feature::Lossy)],
+        "a client whose messages from others exceed outputBuffer: close it, or drop the oldest",
+    ),
     live(
         "keepLimit",
         Value::Size {

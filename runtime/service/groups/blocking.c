@@ -1,0 +1,207 @@
+/* blocking.c: groups whose members are workers that block.
+ *
+ * Called by groups.c and at join points. State: in reports, the groups of each worker's session;
+ * the number of slots that have been used, of a process of threads. A message is stored once
+ * (store.c), and each member gets mail that says where. The mail names the membership, so that who
+ * has left gets nothing, and who joined later neither. Must not know what a message is about. */
+#include "../../platform/platform.h"
+#include "../../workers/supervisor.h"
+#include "../mail/mail.h"
+#include "groups.h"
+#include "store.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct groups_membership {
+    struct nest__groups_shared key;
+    _Atomic uint64_t number; /* of this membership; counts those of the worker's slot */
+};
+
+struct groups_own {        /* of a worker */
+    _Atomic uint32_t gen;  /* of its session */
+    _Atomic uint32_t used; /* memberships below this index have been used */
+    _Atomic uint64_t numbers;
+    struct groups_membership memberships[NEST__GROUPS_EACH];
+};
+
+struct groups_mail {
+    struct nest__groups_stored stored;
+    uint64_t number;
+    uint32_t index, unused;
+};
+
+static size_t groups_at;             /* scope: process; in a report */
+static _Atomic uint32_t groups_seen; /* scope: process; threads: slots below have been used */
+
+int nest__groups_start(void) {
+    uint32_t slots = nest__policy_many ? nest__config.max_clients : 1;
+    groups_at = nest__report_reserve(slots * sizeof(struct groups_own));
+    int error = nest__groups_store_prepare(nest__config.max_clients);
+    if (error != 0) {
+        nest__say("cannot start: no memory for groups: %s", strerror(-error));
+    }
+    return error;
+}
+
+struct nest__need nest__groups_need(void) {
+    uint64_t most = sizeof(struct groups_own) + nest__groups_store_size();
+    return (struct nest__need){"its groups, and what it sends to groups", NULL, most, 0};
+}
+
+/* -- memberships */
+
+static struct groups_own *groups_of(uint32_t slot) {
+    uint32_t worker = nest__policy_many ? 0 : slot;
+    struct groups_own *all = (void *)((char *)nest__report_page(worker) + groups_at);
+    return nest__policy_many ? &all[slot] : all;
+}
+
+/* Whether a worker has ever had this slot. Workers get the lowest number that is free. */
+static bool groups_ever(uint32_t slot) {
+    if (slot >= nest__config.max_clients) {
+        return false;
+    }
+    if (nest__policy_many) {
+        return slot < atomic_load(&groups_seen);
+    }
+    return ((const struct nest__report *)nest__report_page(slot))->guard != 0;
+}
+
+static uint32_t groups_used(struct groups_own *own) {
+    uint32_t used = atomic_load(&own->used);
+    return used <= NEST__GROUPS_EACH ? used : NEST__GROUPS_EACH;
+}
+
+/* The index of the membership; NEST__GROUPS_EACH: there is none. */
+static uint32_t groups_find(struct groups_own *own, const struct nest__groups_key *key) {
+    uint32_t used = groups_used(own);
+    for (uint32_t i = 0; i < used; i++) {
+        if (nest__groups_same(&own->memberships[i].key, key)) {
+            return i;
+        }
+    }
+    return NEST__GROUPS_EACH;
+}
+
+int nest__groups_join(nest_session *s, const struct nest__groups_key *key) {
+    struct groups_own *own = groups_of(s->self.slot);
+    uint32_t i = 0;
+    if (groups_find(own, key) < NEST__GROUPS_EACH) {
+        return 0;
+    }
+    while (i < NEST__GROUPS_EACH && atomic_load(&own->memberships[i].key.hash) != 0) {
+        i++;
+    }
+    if (i == NEST__GROUPS_EACH) {
+        return -ENOSPC;
+    }
+    atomic_store(&own->memberships[i].number, atomic_fetch_add(&own->numbers, 1) + 1);
+    nest__groups_publish(&own->memberships[i].key, key);
+    if (i >= groups_used(own)) {
+        atomic_store(&own->used, i + 1);
+    }
+    return 0;
+}
+
+static void groups_clear(struct groups_own *own, uint32_t index) {
+    atomic_store(&own->memberships[index].key.hash, 0);
+    atomic_store(&own->memberships[index].number, 0);
+}
+
+void nest__groups_leave(nest_session *s, const struct nest__groups_key *key) {
+    struct groups_own *own = groups_of(s->self.slot);
+    uint32_t index = groups_find(own, key);
+    if (index < NEST__GROUPS_EACH) {
+        groups_clear(own, index);
+    }
+}
+
+static void groups_clear_all(struct groups_own *own) {
+    for (uint32_t i = 0; i < groups_used(own); i++) {
+        groups_clear(own, i);
+    }
+    atomic_store(&own->used, 0);
+}
+
+void nest__groups_open(nest_session *s) {
+    uint32_t seen = atomic_load(&groups_seen);
+    while (seen <= s->self.slot &&
+           !atomic_compare_exchange_weak(&groups_seen, &seen, s->self.slot + 1)) {
+    }
+    atomic_store(&groups_of(s->self.slot)->gen, s->self.gen);
+    nest__groups_store_open(s->self.slot);
+}
+
+void nest__groups_end(nest_session *s) {
+    groups_clear_all(groups_of(s->self.slot));
+}
+
+/* Of a process of threads, the members have died with it, and its successor gets a new report. */
+void nest__groups_reaped(uint32_t worker) {
+    if (!nest__policy_many) {
+        groups_clear_all(groups_of(worker));
+    }
+}
+
+uint64_t nest__groups_members(const struct nest__groups_key *key) {
+    uint64_t members = 0;
+    for (uint32_t slot = 0; groups_ever(slot); slot++) {
+        members += groups_find(groups_of(slot), key) < NEST__GROUPS_EACH;
+    }
+    return members;
+}
+
+/* -- messages */
+
+/* The membership is read before its number: a number that belongs to another one is not sent. */
+static int groups_post_to(uint32_t slot, const struct nest__groups_key *key,
+                          const struct nest__groups_stored *stored) {
+    struct groups_own *own = groups_of(slot);
+    struct groups_mail mail = {.stored = *stored, .index = groups_find(own, key)};
+    if (mail.index == NEST__GROUPS_EACH) {
+        return 0;
+    }
+    nest__ref to = {.slot = slot, .gen = atomic_load(&own->gen)};
+    mail.number = atomic_load(&own->memberships[mail.index].number);
+    if (mail.number == 0 || !nest__groups_same(&own->memberships[mail.index].key, key)) {
+        return 0;
+    }
+    return nest__mail_press(nest__serial, to, NEST__SEND_STORED, &mail, sizeof mail);
+}
+
+int nest__groups_post(const struct nest__groups_key *key, const struct nest__send_text *text,
+                      const nest_session *except) {
+    struct nest__groups_stored stored = nest__groups_store_put(text);
+    int result = 0;
+    for (uint32_t slot = 0; groups_ever(slot); slot++) {
+        if (except == NULL || slot != except->self.slot) {
+            int error = groups_post_to(slot, key, &stored);
+            result = error != 0 ? error : result;
+        }
+    }
+    return result;
+}
+
+void nest__groups_mail(nest_session *s, uint32_t kind, const uint8_t *bytes, uint32_t n) {
+    struct groups_own *own = groups_of(s->self.slot);
+    struct groups_mail mail;
+    const uint8_t *text;
+    if (kind != NEST__SEND_STORED || n != sizeof mail) {
+        return;
+    }
+    memcpy(&mail, bytes, sizeof mail);
+    if (mail.index >= NEST__GROUPS_EACH ||
+        atomic_load(&own->memberships[mail.index].number) != mail.number) {
+        return;
+    }
+    if ((text = nest__groups_store_get(&mail.stored)) != NULL) {
+        nest__send_deliver(s, text, mail.stored.n);
+    } else if (!NEST__LOSSY) {
+        nest__mail_behind(s);
+    }
+}
+
+void nest__groups_spread(uint32_t kind, const uint8_t *bytes, uint32_t n) {
+    (void)kind, (void)bytes, (void)n;
+}
