@@ -34,6 +34,7 @@ const char nest__spec_file[] = "sample.nest";
 const char nest__model_name[] = SAMPLE_NAME;
 const char nest__tool_version[] = "by hand";
 const bool nest__has_start = true;
+const bool nest__has_overload = false;
 
 /* Bit 0: all rules but one; bit 1: keep. */
 bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {

@@ -10,6 +10,7 @@
 
 const size_t nest__spec_vars_size = 64;
 const bool nest__has_start = true;
+const bool nest__has_overload = false;
 const char *const nest__state_names[] = {"START", "DEFAULT", "TICK", "LATE", "DEAD"};
 const unsigned nest__state_count = 5;
 enum { ACTS_TICK = 2, ACTS_LATE, ACTS_DEAD };
