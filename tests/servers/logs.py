@@ -47,6 +47,7 @@ many = "many" NL { for (int i = 0; i < 100; i++) { char name[8]; snprintf(name, 
                    $logField(name, "0123456789012345678901234567890123456789"); } $reply("ok\n"); }
 same = "same" NL { $logField("a", 1); $logField("a", "x y"); $logField("a", 3); $logField("A-B", 0);
                    $logField("level", "loud"); $reply("ok\n"); }
+counts = "counts" NL { $logField("in", "mine"); $logField("out", 1); $reply("ok\n"); }
 crash = "crash" NL { __builtin_trap(); }
 warn = "warn " [^\n]* NL { $log(NEST_WARN, "said %s", $2); $reply("ok\n"); }
 quit = "quit" NL { $close(); }
@@ -130,8 +131,14 @@ def unquoted(text):
     return re.sub(rb'\\(x(..)|.)', lambda m: bytes([int(m[2], 16)]) if m[2] else special.get(m[1], m[1]), text.encode())
 
 
+def logfmt(line):
+    """{name: text} of a line of logfmt, as its common readers take it: quoted values are strings of JSON."""
+    found = re.findall(r'(\w+)=(?:("(?:[^"\\]|\\.)*")|(\S*))(?: |$)', line)
+    return {name: json.loads(quoted) if quoted else plain for name, quoted, plain in found}
+
+
 def pairs(line):
-    """{name: bytes} of a line of logfmt."""
+    """{name: bytes} of a line of the format `line`."""
     found = re.findall(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))(?: |$)', line)
     return {name: unquoted(quoted) if quoted else plain.encode() for name, quoted, plain in found}
 
@@ -153,6 +160,11 @@ def formats(binary):
                     same = found['raw'] == sent.decode(errors='replace') and found['status'] == 200 and \
                         line.count('"cut"') == 1 and found['cut'] == (1 if len(sent) == 1024 else 'no') and \
                         found['below'] == -7 and found['most'] == 2 ** 64 - 1 and found['rule'] == 'get' and found['out'] == 5
+                elif form == 'logfmt':
+                    found = logfmt(line)
+                    same = found['raw'] == sent.decode(errors='replace') and found['below'] == '-7' and \
+                        line.count(' cut=') == 1 and found['cut'] == ('1' if len(sent) == 1024 else 'no') and \
+                        found['most'] == str(2 ** 64 - 1) and found['out'] == '5' and found['rule'] == 'get'
                 elif structured:
                     found = pairs(line)
                     same = found['raw'] == sent and found['below'] == b'-7' and \
@@ -179,6 +191,27 @@ def bounded(binary):
             raise Failed(f'{same}')
         if same['level'] != 'loud' or got[1].count('"level"') != 1:
             raise Failed(f'a name stands twice: {got[1]}')
+
+
+def escaped(binary):
+    """values that escapes make too long are shortened, and the line says so; names stand once"""
+    hostile = b'\x01' * 3000
+    for form in ('line', 'logfmt', 'json', 'common', 'combined'):
+        with Server([binary], options=['accessLog=./access', f'logFormat={form}']) as server:
+            web = form in ('common', 'combined')
+            asks(server, (b'ask ' if web else b'get ') + hostile, b'get in=' if web else b'counts')
+            path = os.path.join(server.folder.name, 'access')
+            line, counts = lines(path, 2 if web else 3)[:2]
+            if len(line) > 4096 or line.count(r'\x01' if form in ('line', 'common', 'combined') else r'\u0001') < 100:
+                raise Failed(f'{form}: {len(line)} bytes: {line[:200]}')
+            if web and not re.search(r'\\x01\.\.\."', line):
+                raise Failed(f'{form}: does not say that it is cut: {line[-200:]}')
+            if form == 'combined' and not line.endswith('"http://a/\\"b\\"" "nest (x; y)"'):
+                raise Failed(f'{form}: what follows is gone: {line[-200:]}')
+            if not web and not re.search('"cut":1' if form == 'json' else ' cut=1$', line):
+                raise Failed(f'{form}: does not say that it is cut: {line[-200:]}')
+            if form in ('line', 'logfmt') and (counts.count(' in=') != 1 or counts.count(' out=') != 1):
+                raise Failed(f'{form}: a name stands twice: {counts}')
 
 
 def marked(binary):
@@ -523,7 +556,7 @@ def refused(binary, quiet):
                 raise Failed(f'{option} {more}: {done.returncode} {done.stdout}{done.stderr}')
 
 
-CASES = formats, bounded, anew, changed, endures, behind, slow, counted, ended, stuck, system
+CASES = formats, bounded, escaped, anew, changed, endures, behind, slow, counted, ended, stuck, system
 
 
 def run(report, models):

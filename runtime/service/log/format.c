@@ -1,8 +1,8 @@
 /* format.c: writes what a line about a client says, in the format that the configuration names.
  *
  * Called by log.c. State: the text of the current second. A line has at most NEST__SINK_RECORD
- * bytes: fields that do not fit are left out, and the line says so with cut=1. Must not know where
- * a line goes. */
+ * bytes: a value that does not fit is shortened, and the line says so, with cut=1 or, in the
+ * formats of web servers, by three dots behind the value. Must not know where a line goes. */
 #include "../../platform/platform.h"
 #include "../fields/fields.h"
 #include "record.h"
@@ -11,10 +11,11 @@
 #include <time.h>
 
 enum {
-    FORMAT_END = 16 /* bytes that are kept free for what ends a line */
+    FORMAT_END = 16,    /* bytes that are kept free for what ends a line */
+    FORMAT_VALUE = 1000 /* and in the formats of web servers for each value that comes next */
 };
 
-enum format_style { FORMAT_PLAIN, FORMAT_JSON, FORMAT_JOURNAL };
+enum format_style { FORMAT_PLAIN, FORMAT_LOGFMT, FORMAT_JSON, FORMAT_JOURNAL };
 
 /* -- values --------------------------------------------------------------------------------------
  */
@@ -69,9 +70,23 @@ static void format_value(struct nest__line *line, enum format_style style, const
         nest__line_text(line, value, n);
     } else if (format_is_plain(value, n)) {
         nest__line_bytes(line, value, n);
+    } else if (style == FORMAT_LOGFMT) { /* its readers know the escapes of JSON alone */
+        format_json(line, value, n);
     } else {
         nest__line_quote(line, value, n);
     }
+}
+
+/* The length of a shorter text, which ends with a whole character if it is UTF-8. */
+static size_t format_shorter(const char *value, size_t n) {
+    size_t half = n / 2;
+    for (size_t back = 0; back < 3 && back < half; back++) {
+        uint32_t point;
+        if (nest__utf8(value + half - back, n - half + back, &point) > back) {
+            return half - back;
+        }
+    }
+    return half;
 }
 
 /* -- pairs ---------------------------------------------------------------------------------------
@@ -99,20 +114,24 @@ static void format_name(struct nest__line *line, enum format_style style, const 
     }
 }
 
-/* Adds a pair, or nothing if it does not fit. */
+/* Adds a pair. False: there was room for a part of the value, or for nothing. */
 static bool format_pair(struct nest__line *line, enum format_style style, const char *name,
                         size_t name_n, const char *value, size_t n, bool number) {
     size_t before = line->n;
-    format_name(line, style, name, name_n);
-    format_value(line, style, value, n, number);
-    if (style == FORMAT_JOURNAL) {
-        nest__line_char(line, '\n');
-    }
-    if (line->n > line->size - FORMAT_END) {
+    for (size_t most = n;; most = format_shorter(value, most)) {
+        format_name(line, style, name, name_n);
+        format_value(line, style, value, most, number);
+        if (style == FORMAT_JOURNAL) {
+            nest__line_char(line, '\n');
+        }
+        if (line->n <= line->size - FORMAT_END) {
+            return most == n;
+        }
         line->n = before;
-        return false;
+        if (number || most <= 1) {
+            return false;
+        }
     }
-    return true;
 }
 
 /* A pair of the record. A field of the specification with the same name takes its place. */
@@ -184,32 +203,27 @@ static void format_pairs(struct nest__line *line, enum format_style style,
 /* -- formats -------------------------------------------------------------------------------------
  */
 
-static void format_count(struct nest__line *line, const char *name, uint64_t number) {
-    nest__line_add(line, name);
-    nest__line_number(line, number);
-}
-
 /* TIME info 17 message greet in=12 out=40 … */
 static void format_line(struct nest__line *line, const struct nest__record *record) {
+    const nest_session *s = record->session;
     nest__line_time(line);
     nest__line_add(line, " info ");
-    nest__line_number(line, nest_id((nest_session *)(uintptr_t)record->session));
+    nest__line_number(line, nest_id((nest_session *)(uintptr_t)s));
     if (record->rule != NULL) {
         nest__line_add(line, " message ");
         nest__line_add(line, record->rule);
     } else {
         nest__line_add(line, " end ");
         nest__line_add(line, record->reason);
-        nest__line_add(line, " peer=");
-        nest__line_add(line, record->peer);
-        format_count(line, " messages=", record->messages);
+        format_own(line, FORMAT_PLAIN, s, "peer", record->peer, false);
+        format_number(line, FORMAT_PLAIN, s, "messages", record->messages);
     }
-    format_count(line, " in=", record->in);
-    format_count(line, " out=", record->out);
+    format_number(line, FORMAT_PLAIN, s, "in", record->in);
+    format_number(line, FORMAT_PLAIN, s, "out", record->out);
     if (record->rule == NULL) {
-        format_count(line, " ms=", record->us / 1000);
+        format_number(line, FORMAT_PLAIN, s, "ms", record->us / 1000);
     }
-    format_fields(line, FORMAT_PLAIN, record->session);
+    format_fields(line, FORMAT_PLAIN, s);
 }
 
 static void format_head(struct nest__line *line, enum format_style style, const nest_session *s) {
@@ -222,8 +236,8 @@ static void format_head(struct nest__line *line, enum format_style style, const 
 }
 
 static void format_logfmt(struct nest__line *line, const struct nest__record *record) {
-    format_head(line, FORMAT_PLAIN, record->session);
-    format_pairs(line, FORMAT_PLAIN, record);
+    format_head(line, FORMAT_LOGFMT, record->session);
+    format_pairs(line, FORMAT_LOGFMT, record);
 }
 
 static void format_object(struct nest__line *line, const struct nest__record *record) {
@@ -278,24 +292,27 @@ static void format_host(struct nest__line *line, const char *peer) {
     nest__line_bytes(line, peer, n);
 }
 
-/* The value of a field, in quotes or not; `absent` if there is none. */
+/* The value of a field, in quotes or not; `absent` if there is none. `behind`: so many quoted
+ * values follow it. */
 static void format_field(struct nest__line *line, const nest_session *s, const char *name,
-                         bool quotes, const char *absent) {
+                         bool quotes, unsigned behind, const char *absent) {
     struct nest__field field;
-    size_t before = line->n;
+    size_t before = line->n, most = line->size - FORMAT_END - behind * FORMAT_VALUE;
     if (!nest__fields_find(s, name, &field)) {
         field = (struct nest__field){.value = absent, .n = (uint32_t)strlen(absent)};
     }
-    if (quotes) {
-        nest__line_quote(line, field.value, field.n);
-    } else if (format_is_plain(field.value, field.n)) {
-        nest__line_bytes(line, field.value, field.n);
-    } else {
-        nest__line_char(line, '-');
+    if (!quotes) {
+        bool fits = format_is_plain(field.value, field.n) && line->n + field.n <= most;
+        nest__line_bytes(line, fits ? field.value : "-", fits ? field.n : 1);
+        return;
     }
-    if (line->n > line->size - FORMAT_END) {
+    nest__line_quote(line, field.value, field.n);
+    for (size_t n = field.n; line->n > most && n > 0;) {
+        n = format_shorter(field.value, n);
         line->n = before;
-        nest__line_add(line, quotes ? "\"-\"" : "-");
+        nest__line_quote(line, field.value, n);
+        line->n--;
+        nest__line_add(line, "...\"");
     }
 }
 
@@ -309,20 +326,20 @@ static void format_common(struct nest__line *line, const struct nest__record *re
     digits[out.n] = '\0';
     format_host(line, record->peer);
     nest__line_add(line, " - ");
-    format_field(line, s, "user", false, "-");
+    format_field(line, s, "user", false, 1 + 2 * combined, "-");
     nest__line_char(line, ' ');
     format_clock(line);
     nest__line_char(line, ' ');
-    format_field(line, s, "request", true, record->rule);
+    format_field(line, s, "request", true, 2 * combined, record->rule);
     nest__line_char(line, ' ');
-    format_field(line, s, "status", false, "-");
+    format_field(line, s, "status", false, 2 * combined, "-");
     nest__line_char(line, ' ');
-    format_field(line, s, "bytes", false, digits);
+    format_field(line, s, "bytes", false, 2 * combined, digits);
     if (combined) {
         nest__line_char(line, ' ');
-        format_field(line, s, "referer", true, "-");
+        format_field(line, s, "referer", true, 1, "-");
         nest__line_char(line, ' ');
-        format_field(line, s, "agent", true, "-");
+        format_field(line, s, "agent", true, 0, "-");
     }
 }
 
