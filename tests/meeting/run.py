@@ -136,6 +136,21 @@ def membership(server):
     stays.socket.close()
 
 
+def both(server):
+    """A client that others send to is still answered."""
+    member, sender = Person(server), Person(server)
+    member.ask('join one')
+    for turn in range(20):
+        sender.send(b'say one x\n' * 100)
+        for _ in range(3):
+            assert member.ask('who one') == '1'
+        for _ in range(100):
+            assert sender.answer() == '0'
+        member.hears(100 * (turn + 1))
+    member.socket.close()
+    sender.socket.close()
+
+
 def stale(server):
     """A message for a connection that has ended is refused, and reaches no other one."""
     sender = Person(server)
@@ -271,7 +286,8 @@ def main():
                 with Server([base], options=options) as server:
                     cases = [('behind', lambda s, d=drops: behind(s, d))]
                     if not drops:
-                        cases = [('order', order), ('membership', membership), ('stale', stale), *cases]
+                        cases = [('order', order), ('membership', membership), ('both', both),
+                                 ('stale', stale), *cases]
                         cases += [('killed', killed)] if kills else []
                     for word, case in cases:
                         what = case.__doc__ or behind.__doc__
