@@ -384,6 +384,7 @@ static bool blocking_mail(nest_session *s, unsigned *want) {
 bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
     struct nest__stop_session stop = {0};
+    uint32_t letters = 0; /* handed over since the last look at the connection */
     blocking_was_cut = false;
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
@@ -407,10 +408,12 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             want = nest__event(s, NEST__EVENT_RESET);
         } else {
             bool look = order == NEST__STOP_LOOK, polls = nest__on_mailbox() != 0;
-            if (!look && polls && blocking_mail(s, &want)) {
+            if (!look && polls && letters < NEST__VISIT_MESSAGES && blocking_mail(s, &want)) {
                 window = (struct nest__window){0};
+                letters++;
                 continue;
             }
+            letters = 0;
             want = blocking_next(s, &window, buffer, look || polls ? BLOCKING_LOOK : BLOCKING_WAIT);
             stop.looked = look;
         }

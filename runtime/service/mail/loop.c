@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAIL_SPARE = 1024 /* records that are kept for later messages */ };
+enum {
+    MAIL_SPARE = 1024,    /* records that are kept for later messages */
+    MAIL_GATHERED = 16384 /* more messages than the mailbox holds of one sender */
+};
 
 struct nest__mail_body {
     uint32_t refs, n;
@@ -254,7 +257,8 @@ static void mail_came(void) {
 }
 
 void nest__mail_gather(void) {
-    while (nest__mailbox_take(&mail_taken)) {
+    uint32_t most = nest__dispatchers_most() * MAIL_GATHERED;
+    while (most-- > 0 && nest__mailbox_take(&mail_taken)) {
         mail_came();
     }
     nest__loop.mailed = true; /* the mailbox is to be told again that this loop sleeps */

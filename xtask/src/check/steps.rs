@@ -286,6 +286,19 @@ pub const STEPS: &[Step] = &[
     )
     .takes(60),
     Step::new(
+        "meeting",
+        "connections send to each other: in order, to members only, however workers die",
+        Paths(&[
+            "tests/meeting",
+            "tests/support",
+            "examples/chat",
+            GENERATED,
+        ]),
+        Program(&["python3", "tests/meeting/run.py"]),
+    )
+    .takes(120)
+    .draws(),
+    Step::new(
         "helpers",
         "files and blocks hold: paths, cuts, full and failing disks, helper threads",
         Paths(&["tests/helpers", "tests/support", GENERATED]),

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""Connections that meet, over sockets, in every model and with several dispatchers: messages come in order
+and to members only, members are counted exactly although workers are killed, numbers of ended
+connections are known as such, and a client that does not keep up delays nobody.
+
+usage: run.py [MODEL ...]
+
+Must not know: how messages move.
+"""
+
+import errno
+import os
+import random
+import re
+import select
+import signal
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+from support import sample                                          # noqa: E402
+from support.cases import attempt                                   # noqa: E402
+from support.nest import ONE_CLIENT, ROOT, SOCKET_MODELS, Failed, program, run   # noqa: E402
+from support.report import Report                                   # noqa: E402
+from support.server import Client, Server                           # noqa: E402
+
+LIMIT = 60      # seconds until something must have happened
+SEED = int(os.environ.get('CHECK_SEED', '1'))
+
+
+class Person(Client):
+    """A client of meeting.nest: what others sent is kept apart from answers."""
+
+    def __init__(self, server, receive=None):
+        super().__init__(server, receive)
+        self.socket.setblocking(True)
+        self.buffer, self.heard, self.answers = b'', [], []
+        self.number, self.pid = map(int, self.answer().split())
+
+    def read(self):
+        """Takes what comes next. False: the connection has ended."""
+        try:
+            chunk = self.socket.recv(1 << 16)
+        except OSError:
+            return False
+        self.buffer += chunk
+        *lines, self.buffer = self.buffer.split(b'\n')
+        for line in lines:
+            (self.answers if line.startswith(b'=') else self.heard).append(line)
+        return chunk != b''
+
+    def wait(self, true, what):
+        """Reads until it is true."""
+        end = time.monotonic() + LIMIT
+        while not true():
+            ready, _, _ = select.select([self.socket], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                raise Failed(f'not within {LIMIT} s: {what}; heard {self.heard[-3:]}')
+            if not self.read():
+                raise Failed(f'the connection ended before {what}')
+
+    def answer(self):
+        """The next answer."""
+        self.wait(lambda: self.answers, 'an answer')
+        return self.answers.pop(0)[1:].decode()
+
+    def ask(self, line):
+        """The answer to it."""
+        self.send(line.encode() + b'\n')
+        return self.answer()
+
+    def hears(self, count):
+        """Waits until it has heard so many messages in all."""
+        self.wait(lambda: len(self.heard) >= count, f'{count} messages')
+
+    def ended(self):
+        """Waits until the server has ended the connection."""
+        while self.read():
+            pass
+
+
+def until(what, true):
+    """Asks again until it is true."""
+    end = time.monotonic() + LIMIT
+    while not true():
+        if time.monotonic() > end:
+            raise Failed(f'not within {LIMIT} s: {what}')
+        time.sleep(0.01)
+
+
+def order(server):
+    """Everybody sends to the group and to each other by turns: every receiver hears every sender in order, and
+    nothing twice; nobody hears itself."""
+    people = [Person(server) for _ in range(6)]
+    for person in people:
+        assert person.ask('join all') == '0'
+    for turn in range(60):
+        for one, person in enumerate(people):
+            if turn % 3 == 2:
+                for other in people:
+                    if other is not person:
+                        person.send(b'tell %d %d:%d\n' % (other.number, one, turn))
+            else:
+                person.send(b'say all %d:%d\n' % (one, turn))
+        for person in people:
+            for _ in range(len(people) - 1 if turn % 3 == 2 else 1):
+                assert person.answer() == '0'
+    for one, person in enumerate(people):
+        person.hears(60 * (len(people) - 1))
+        for other in range(len(people)):
+            found = [int(line.split(b':')[1]) for line in person.heard if line.startswith(b'%d:' % other)]
+            if found != ([] if other == one else list(range(60))):
+                raise Failed(f'{one} heard of {other}: {found}')
+    for person in people:
+        person.socket.close()
+
+
+def membership(server):
+    """Who has left hears nothing, who comes back hears what comes then, and an end is heard by others."""
+    stays, moves = Person(server), Person(server)
+    stays.ask('join room')
+    for turn in range(50):
+        assert moves.ask('join room') == '0'
+        assert stays.ask(f'say room in{turn}') == '0'
+        moves.hears(turn + 1)
+        assert moves.ask('leave room') == '0'
+        assert stays.ask(f'say room out{turn}') == '0'
+    assert moves.heard == [b'in%d' % turn for turn in range(50)], moves.heard
+    stays.ask('join ends')
+    moves.socket.close()
+    stays.hears(1)
+    assert stays.ask('who ends') == '1' and stays.heard == [b'one ended']
+    stays.socket.close()
+
+
+def both(server):
+    """A client that others send to is still answered."""
+    member, sender = Person(server), Person(server)
+    member.ask('join one')
+    for turn in range(20):
+        sender.send(b'say one x\n' * 100)
+        for _ in range(3):
+            assert member.ask('who one') == '1'
+        for _ in range(100):
+            assert sender.answer() == '0'
+        member.hears(100 * (turn + 1))
+    member.socket.close()
+    sender.socket.close()
+
+
+def stale(server):
+    """A message for a connection that has ended is refused, and reaches no other one."""
+    sender = Person(server)
+    for turn in range(20):
+        gone = Person(server)
+        if turn % 2 == 0 or gone.pid == sender.pid:
+            gone.socket.close()
+        else:
+            gone.send(b'die\n')
+            gone.ended()
+        others = [Person(server) for _ in range(3)]
+        until('the number is unknown', lambda who=gone: sender.ask(f'tell {who.number} x') == str(errno.ESRCH))
+        for other in others:
+            assert other.ask('who nowhere') == '0' and other.heard == [], other.heard
+            other.socket.close()
+    for number in (0, 1 << 63, (1 << 64) - 1, sender.number + (1 << 48)):
+        assert sender.ask(f'tell {number} x') == str(errno.ESRCH), number
+    sender.socket.close()
+
+
+def killed(server):
+    """Workers are killed at random while messages flow: the others go on in order, and members are exact."""
+    draw = random.Random(SEED)
+    people = []
+    for turn in range(12):
+        while len(people) < 16:
+            people.append(Person(server))
+            assert people[-1].ask('join all') == '0'
+        for person in people:
+            person.send(b'say all %d\n' % turn * 8)
+        victim = draw.choice(people).pid
+        os.kill(victim, signal.SIGKILL)
+        for person in [person for person in people if person.pid == victim]:
+            person.ended()
+            person.socket.close()
+            people.remove(person)
+        for person in people:
+            for _ in range(8):
+                assert person.answer() == '0'
+        asker = Person(server)
+        assert asker.ask('join all') == '0'
+        until(f'{len(people) + 1} members', lambda who=asker: who.ask('who all') == str(len(people) + 1))
+        people.append(asker)
+        for person in people:
+            before = len(person.heard)
+            person.ask('who all')
+            assert all(re.fullmatch(rb'\d+', line) for line in person.heard[before:]), person.heard[before:]
+    for person in people:
+        person.socket.close()
+
+
+def behind(server, drops):
+    """A client that does not read, and one whose action waits, delay nobody. They are closed, or lose the oldest."""
+    reader, sender = Person(server), Person(server)
+    deaf, busy = Person(server, receive=4096), Person(server)
+    for person in (reader, deaf, busy):
+        assert person.ask('join all') == '0'
+    busy.send(b'sleep 2000\n')
+    text = 'x' * 2000
+    for number in range(3000):       # more than buffers of the kernel hold
+        assert sender.ask(f'say all {number} {text}') == '0'
+        reader.hears(number + 1)
+    heard = [int(line.split()[0]) for line in reader.heard]
+    assert heard == list(range(3000)), 'the reader missed something'
+    for person in (busy, deaf):
+        if drops:
+            assert sender.ask(f'tell {person.number} last') == '0'
+            person.wait(lambda who=person: b'last' in who.heard, 'the last message')
+            numbers = [int(line.split()[0]) for line in person.heard[:-1]]
+            assert numbers == sorted(set(numbers)) and len(numbers) < 3000, numbers
+        else:
+            person.ended()
+    until('members that are left', lambda: sender.ask('who all') == ('3' if drops else '1'))
+    for person in (reader, sender, deaf, busy):
+        person.socket.close()
+
+
+def thousand(nest, model, folder):
+    """A thousand people in one room of the chat hear each other."""
+    exe = os.path.join(folder, f'chat-{model}')
+    run([nest, 'build', '--model', model, os.path.join(ROOT, 'examples', 'chat', 'chat.nest'), '-o', exe])
+
+    def line(client):
+        out = b''
+        while not out.endswith(b'\n'):
+            out += client.take(1)
+        return out
+
+    with Server([exe], clients=1100) as server:
+        people = []
+        for number in range(1000):
+            people.append(Client(server))
+            line(people[-1])
+            people[-1].send(b'/nick p%d\n' % number)
+            assert line(people[-1]) == b'You are p%d, in lobby.\n' % number
+            people[-1].send(b'/join room\n')
+            assert line(people[-1]) == b'You are in room, with %d others.\n' % number
+        for speaker in (0, 500, 999):
+            people[speaker].send(b'Hello from %d.\n' % speaker)
+        for number, client in enumerate(people):
+            wanted = {b'<p%d> Hello from %d.\n' % (n, n) for n in (0, 500, 999) if n != number}
+            while wanted:
+                wanted.discard(line(client))
+        for client in people:
+            client.socket.close()
+        if server.stop() != 0:
+            raise Failed(server.said())
+
+
+def variants(models):
+    """(what is printed, the model, options, whether a worker may be killed alone)"""
+    for model in models:
+        yield model, model, (), model in ONE_CLIENT
+        if model in ('event', 'uring'):
+            yield f'{model} 2', model, ('dispatchers=2',), True
+
+
+def main():
+    report = Report('meeting')
+    report.note(sample.described())
+    nest = program()
+    with tempfile.TemporaryDirectory(prefix='nest-meeting-') as folder:
+        text = open(os.path.join(HERE, 'meeting.nest'), encoding='ascii').read()
+        for name, model, options, kills in variants(sys.argv[1:] or SOCKET_MODELS):
+            checked = '-fsanitize=thread' if model == 'thread' else '-fsanitize=address,undefined'
+            for drops in False, True:
+                base = os.path.join(folder, f'{model}-{drops}')
+                with open(base + '.nest', 'w', encoding='ascii') as file:
+                    file.write('%option messageOverflow drop\n' + text if drops else text)
+                if not os.path.exists(base):
+                    run([nest, 'build', '--model', model, base + '.nest', '-o', base],
+                        CFLAGS=f'-O1 -g {checked} -fno-sanitize-recover=all')
+                with Server([base], options=options) as server:
+                    cases = [('behind', lambda s, d=drops: behind(s, d))]
+                    if not drops:
+                        cases = [('order', order), ('membership', membership), ('both', both),
+                                 ('stale', stale), *cases]
+                        cases += [('killed', killed)] if kills else []
+                    for word, case in cases:
+                        what = case.__doc__ or behind.__doc__
+                        attempt(report, name, word, ' '.join(what.split())[:60], lambda c=case: c(server))
+                    said = server.said()
+                    good = server.stop() in (0, 1) and 'Sanitizer' not in said
+                    report.line(good, name, 'it stops, and sanitizers report nothing', '', said)
+        for model in 'event', 'thread':
+            if model in (sys.argv[1:] or SOCKET_MODELS):
+                attempt(report, model, 'chat', thousand.__doc__, lambda m=model: thousand(nest, m, folder))
+    return report.close()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
