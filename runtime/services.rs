@@ -8,9 +8,9 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Act, Acted, Begin, Check, Close, Descriptors, Drop, Due, End, File as Sent, Holds, Leave,
-    Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Post, Prepare, Reaped, Release, Reloaded,
-    Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
+    self, Act, Acted, Begin, Check, Close, Common, Descriptors, Drop, Due, End, File as Sent,
+    Holds, Leave, Letter, Lost, Mailbox, Mind, Need, Nudge, Open, Pause, Post, Prepare, Reaped,
+    Release, Reloaded, Reply, Resume, Serve, Spare, Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
@@ -195,6 +195,12 @@ services! {
         "helpers.c" Both(&Workers("loops"), &METERED);
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "http.c" METERED;
+    }
+    region With(Feature::Shared), [Start, Serve, Reaped, Pause, Mind, Common, Wait] {
+        "region.h" With(Feature::Shared);
+        "region.c" With(Feature::Shared);
+        "lock.c" Both(&Sockets, &With(Feature::Shared));
+        "alone.c" Both(&Not(&Sockets), &With(Feature::Shared));
     }
     branches With(Feature::Branches), [Start] {
         "branches.h" With(Feature::Branches);

@@ -28,6 +28,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         &["keep", "log", "peer", "timeout"],
         "names of features",
     ),
+    (
+        "nest-c/src/globals.rs",
+        &["lock"],
+        "a word in the names of functions that lock",
+    ),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
     ("return", &["return"], "C's statement"),
     (

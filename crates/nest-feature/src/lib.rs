@@ -79,6 +79,8 @@ features! {
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).
     Filters "filters" [];
+    /// All connections share variables (`%shared`).
+    Shared "shared" [];
     /// libpcre2 matches rules that automata cannot (`backtracking`).
     Backtracking "backtracking" [];
     /// epoll serves where the kernel gives no ring.

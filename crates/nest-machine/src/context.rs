@@ -12,6 +12,8 @@ pub struct Context<'a> {
     pub states: &'a [String],
     /// Per-connection variables.
     pub variables: &'a Names,
+    /// Variables of `%shared`; none if there is no `%shared`.
+    pub shared: Option<&'a Names>,
     /// Findings.
     pub out: &'a mut Vec<Diagnostic>,
     /// The C parser.

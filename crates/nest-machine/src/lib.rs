@@ -12,6 +12,7 @@ mod csections;
 mod filters;
 pub mod first;
 pub mod kept;
+mod locks;
 pub mod matching;
 pub mod model;
 mod models;
@@ -20,6 +21,7 @@ mod overrides;
 pub mod reach;
 mod repeated;
 mod resolve;
+mod shared;
 mod unused;
 mod whole;
 

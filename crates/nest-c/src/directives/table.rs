@@ -1,100 +1,10 @@
 //! The rows: every directive, and the functions of `nest.h` that do the same without being what a
 //! directive becomes. Must not know: how rows are looked up.
 
+use super::build::{FILE_NAME, d, f};
 use super::roles::Role;
-use super::rows::{Directive, Does, Form, Function, PartAs, Reads, SELF, States, Wait};
+use super::rows::{Directive, Does, Form, Function, InLock, PartAs, Reads, SELF, States, Wait};
 use nest_feature::Feature;
-
-const fn d(
-    name: &'static str,
-    form: Form,
-    c: &'static str,
-    usage: &'static str,
-    doc: &'static str,
-) -> Directive {
-    Directive {
-        name,
-        form,
-        c,
-        usage,
-        doc,
-        does: Does::NOTHING,
-        known_as: &[],
-        instead_of: &[],
-    }
-}
-
-const fn f(c: &'static str, does: Does) -> Function {
-    Function { c, does }
-}
-
-impl Directive {
-    const fn states(mut self, states: States) -> Self {
-        self.does.states = states;
-        self
-    }
-
-    const fn closes(mut self) -> Self {
-        self.does.closes = true;
-        self
-    }
-
-    const fn replies(mut self) -> Self {
-        self.does.replies = true;
-        self.does.waits = Some(Wait::Output);
-        self
-    }
-
-    const fn reads(mut self, reads: Reads, wait: Wait) -> Self {
-        self.does.reads = reads;
-        self.does.waits = Some(wait);
-        self
-    }
-
-    const fn waits(mut self, wait: Wait) -> Self {
-        self.does.waits = Some(wait);
-        self
-    }
-
-    const fn text(mut self, text: &'static [Role]) -> Self {
-        self.does.text = text;
-        self
-    }
-
-    /// Its first argument is the name of a file beneath fileRoot.
-    const fn names_file(mut self) -> Self {
-        self.does.text = FILE_NAME;
-        self.does.needs = Some(Feature::Files);
-        self
-    }
-
-    const fn needs(mut self, need: Feature) -> Self {
-        self.does.needs = Some(need);
-        self
-    }
-
-    const fn limits_idle(mut self) -> Self {
-        self.does.limits_idle = true;
-        self
-    }
-
-    const fn in_block(mut self) -> Self {
-        self.does.in_block = true;
-        self
-    }
-
-    const fn known_as(mut self, names: &'static [&'static str]) -> Self {
-        self.known_as = names;
-        self
-    }
-
-    const fn instead_of(mut self, names: &'static [&'static str]) -> Self {
-        self.instead_of = names;
-        self
-    }
-}
-
-const FILE_NAME: &[Role] = &[Role::Own, Role::Other];
 
 /// The part directive, `$0`, `$1`, ….
 pub const PART: Directive = d(
@@ -232,7 +142,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "nest_flush",
         "$flush()",
         "sends now",
-    ),
+    )
+    .not_in_lock(),
     d(
         "close",
         Form::Filled {
@@ -290,6 +201,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$self",
         "the session, for C helpers",
     )
+    .not_in_lock()
     .states(States::HandsOn),
     d(
         "log",
@@ -298,6 +210,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$log(level, format, …)",
         "a line in the server's log",
     )
+    .not_in_lock()
     .in_block()
     .text(&[Role::Other, Role::Format, Role::Other]),
     d(
@@ -326,7 +239,7 @@ pub const DIRECTIVES: &[Directive] = &[
     .needs(Feature::Keep),
     d(
         "date",
-        Form::Global,
+        Form::Global { arguments: 0 },
         "nest_date",
         "$date()",
         "the HTTP date",
@@ -372,7 +285,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "nest_pending",
         "$pending()",
         "whether input is waiting",
-    ),
+    )
+    .not_in_lock(),
     d(
         "sleep",
         Form::Duration { none: false },
@@ -451,6 +365,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileWrite(upload, p, n)",
         "appends to it",
     )
+    .not_in_lock()
     .needs(Feature::Files),
     d(
         "fileCommit",
@@ -462,6 +377,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileCommit(upload, NEST_SYNC)",
         "puts it in its place",
     )
+    .not_in_lock()
     .needs(Feature::Files),
     d(
         "fileDrop",
@@ -470,6 +386,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileDrop(upload)",
         "gives it up",
     )
+    .not_in_lock()
     .needs(Feature::Files),
     d(
         "fileDelete",
@@ -499,8 +416,24 @@ pub const DIRECTIVES: &[Directive] = &[
     )
     .waits(Wait::Block)
     .needs(Feature::Blocks),
-    d("lock", Form::Later, "", "$lock { … }", ""),
-    d("recovered", Form::Later, "", "$recovered()", ""),
+    d(
+        "lock",
+        Form::Lock,
+        "nest_lock_begin",
+        "$lock { … }",
+        "code that uses shared variables, alone in the server",
+    )
+    .in_block()
+    .needs(Feature::Shared),
+    d(
+        "recovered",
+        Form::Global { arguments: 0 },
+        "nest_recovered",
+        "$recovered()",
+        "whether the last holder of the lock died",
+    )
+    .in_block()
+    .lock_only(InLock::Recovers),
     d("join", Form::Later, "", "$join(g)", ""),
     d("leave", Form::Later, "", "$leave(g)", ""),
     d("broadcast", Form::Later, "", "$broadcast(g, …)", ""),
@@ -573,6 +506,13 @@ pub const FUNCTIONS: &[Function] = &[
         "nest_file_root",
         Does {
             needs: Some(Feature::Files),
+            ..Does::NOTHING
+        },
+    ),
+    f(
+        "nest_lock_end",
+        Does {
+            needs: Some(Feature::Shared),
             ..Does::NOTHING
         },
     ),
