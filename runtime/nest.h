@@ -209,6 +209,14 @@ static inline void nest_lock_left(const char *lock) { /* leaves the scope of `$l
 /* Inside the lock: whether a process died inside it and may have left the variables half changed.
  * It is true for the next holder whose code asks. */
 bool nest_recovered(void);
+/* Inside the lock: memory of %shared, aligned as by malloc and not zeroed, until it is freed. NULL:
+ * the size of %shared is used up. Elsewhere, and with what is no such memory, the process ends. */
+void *nest_alloc(size_t n);
+void nest_free(void *p); /* NULL: no effect */
+
+/* Whether the connection with this nest_id exists: END has not run, and its process has not died.
+ */
+bool nest_alive(uint64_t id);
 
 /* -- the match ------------------------------------------------------------------------------------
  * n = 0 is the whole match, and 1, 2, … are the elements of the rule's pattern. Outside of a rule

@@ -197,10 +197,19 @@ services! {
         "http.c" METERED;
     }
     region With(Feature::Shared), [Start, Serve, Reaped, Pause, Mind, Common, Wait] {
+        "heap.h" With(Feature::Shared);
+        "heap.c" With(Feature::Alloc);
+        "heap_none.c" Both(&With(Feature::Shared), &Without(Feature::Alloc));
         "region.h" With(Feature::Shared);
         "region.c" With(Feature::Shared);
         "lock.c" Both(&Sockets, &With(Feature::Shared));
         "alone.c" Both(&Not(&Sockets), &With(Feature::Shared));
+        "alloc.c" With(Feature::Alloc);
+    }
+    alive With(Feature::Alive), [Start, Reaped, Open, End] {
+        "alive.h" With(Feature::Alive);
+        "alive.c" Both(&Sockets, &With(Feature::Alive));
+        "alone.c" Both(&Not(&Sockets), &With(Feature::Alive));
     }
     branches With(Feature::Branches), [Start] {
         "branches.h" With(Feature::Branches);

@@ -190,9 +190,33 @@ def kills(exe, options, announced):
             raise Failed(f'given up although actions ask\n{server.said()}')
 
 
+def alive(exe, options):
+    """A noted connection exists until it ends or its process dies, and no other takes its place."""
+    with Server([exe], clients=16, options=options) as server:
+        equal('nobody', ask(server, 'noted'), 'gone')
+        with Client(server) as one:
+            one.send(b'note\n')
+            equal('the note', line(one), 'noted')
+            equal('connected', ask(server, 'noted'), 'alive')
+            one.half_close()
+            equal('the end', one.rest(), b'')
+        equal('closed', ask(server, 'noted'), 'gone')
+        with Client(server) as one:
+            one.send(b'note\n')
+            equal('the note', line(one), 'noted')
+            one.send(b'crash\n')
+            equal('the end', one.rest(), b'')
+        end = time.monotonic() + LIMIT      # the supervisor has to notice
+        while ask(server, 'noted') != 'gone':
+            if time.monotonic() > end:
+                raise Failed(f'still alive {LIMIT} s after its process died')
+
+
 PLAIN = (counts, anew, lambda exe, options: kills(exe, options, True))
 MENDED = (counts, mends, blind, lambda exe, options: kills(exe, options, False))
-NAMES = {'counts': counts.__doc__, 'anew': anew.__doc__, 'mends': mends.__doc__, 'blind': blind.__doc__,
+HEAP = (counts, alive, lambda exe, options: kills(exe, options, False))
+CHECKS = {'plain': PLAIN, 'mended': MENDED, 'heap': HEAP}
+NAMES = {'alive': alive.__doc__, 'counts': counts.__doc__, 'anew': anew.__doc__, 'mends': mends.__doc__, 'blind': blind.__doc__,
          '<lambda>': kills.__doc__}
 
 
@@ -207,7 +231,7 @@ def sanitized(nest, folder, model, spec):
 
 def checks(report, who, exe, spec, options=()):
     """All checks of a server."""
-    for check in PLAIN if spec == 'plain' else MENDED:
+    for check in CHECKS[spec]:
         about = ' '.join(NAMES[check.__name__].split()).rstrip('.')
         attempt(report, who, spec, about, lambda check=check: check(exe, options))
 
@@ -219,7 +243,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='nest-shared-') as folder:
         for model in sys.argv[1:] or SOCKET_MODELS:
             report.heading(model)
-            for spec in 'plain', 'mended':
+            for spec in CHECKS:
                 exe = f'{folder}/{spec}-{model}'
                 run([nest, 'build', '--model', model, f'{HERE}/{spec}.nest', '-o', exe])
                 checks(report, model, exe, spec)

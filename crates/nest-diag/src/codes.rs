@@ -131,6 +131,8 @@ codes! {
     E0802 Error "a shared variable outside $lock";
     E0803 Error "what must not stand inside $lock";
     E0804 Error "a $lock that is left early";
+    E0805 Error "a directive that only $lock may contain";
+    E0806 Error "a pointer in %shared that other processes cannot use";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";

@@ -52,7 +52,9 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     let plain = without_directives(&text.text, &uses);
     blocks::check(cx, text, &tokens, &uses, &plain);
     let locks = locks::of(&uses);
-    locks::check(cx, text, &locks, &tokens, (&uses, &plain));
+    if owner != Owner::Server(SHARED) {
+        locks::check(cx, text, &locks, &tokens, (&uses, &plain));
+    }
     let body = OnceLock::new();
     let found = if cx.variables.is_empty() {
         Vec::new()
@@ -78,6 +80,7 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
             }
             push(at, What::Shared(index));
         }
+        locks::foreign(cx, text, body, &uses);
     }
     uses.sort_by_key(|u| u.at.start);
     Action {

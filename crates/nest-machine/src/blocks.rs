@@ -52,7 +52,8 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                     .help(
                         "store the result in a variable, and use it after the block; the block may \
                          use $1 and other parts, $len, $ptr, $count, $item, \
-                         $itemLen, $log, $id, $peer, $lock and $recovered",
+                         $itemLen, $log, $id, $peer, $lock, \
+                         $recovered, $alloc, $free and $alive",
                     ),
             );
         }

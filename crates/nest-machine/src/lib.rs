@@ -11,6 +11,8 @@ mod context;
 mod csections;
 mod filters;
 pub mod first;
+mod foreign;
+mod functions;
 pub mod kept;
 mod locks;
 pub mod matching;

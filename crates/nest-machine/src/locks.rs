@@ -7,10 +7,11 @@
 use crate::blocks::{Blocks, stopped};
 use crate::context::Context;
 use crate::model::{Use, What};
+use crate::{foreign, functions};
 use nest_c::directives::{Form, InLock};
 use nest_c::inner;
 use nest_c::lexer::{Kind, Token};
-use nest_c::scope::{self, Names};
+use nest_c::scope::{self, Body, Names};
 use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::CText;
 use std::ops::Range;
@@ -32,6 +33,7 @@ pub fn check(
     tokens: &[Token],
     (uses, plain): (&[Use], &str),
 ) {
+    only_inside(cx, text, locks, tokens, uses);
     if locks.outer.is_empty() {
         return;
     }
@@ -84,6 +86,40 @@ pub fn check(
                     .help("store the decision in a variable, and act on it after the lock"),
             );
         }
+    }
+}
+
+/// Says E0805.
+fn only_inside(cx: &mut Context<'_>, text: &CText, locks: &Blocks, tokens: &[Token], uses: &[Use]) {
+    for u in uses {
+        if let What::Directive { directive, .. } = &u.what
+            && matches!(directive.does.in_lock, InLock::Only | InLock::Recovers)
+            && locks.around(u.at.start).is_none()
+        {
+            let word = &text.text[u.at.clone()];
+            cx.out.push(functions::refused(text, &u.at, word));
+        }
+    }
+    for pair in tokens.windows(2) {
+        let word = &text.text[pair[0].at.clone()];
+        let call = pair[0].kind == Kind::Name && pair[1].kind == Kind::Punct(b'(');
+        if call
+            && (cx.inside.contains(word) || functions::needs_lock(word))
+            && locks.around(pair[0].at.start).is_none()
+        {
+            cx.out.push(functions::refused(text, &pair[0].at, word));
+        }
+    }
+}
+
+/// Says E0806.
+pub fn foreign(cx: &mut Context<'_>, text: &CText, body: &Body, uses: &[Use]) {
+    for at in foreign::stored(body, uses) {
+        let word = &text.text[at.clone()];
+        let what = format!("`{word}` is stored in %shared, but leads to memory of one process");
+        let help = "copy the bytes into a shared array, or into memory of $alloc";
+        cx.out
+            .push(Diagnostic::new(Code::E0806, inner(text.span, &at), what).help(help));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, filters, shared, unused};
+use crate::{cmacros, csections, filters, functions, shared, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -96,6 +96,8 @@ pub fn resolve(
         shared::not_named(spec, names, &mut parser, out);
     }
 
+    let inside = functions::needing_lock(spec, &mut parser, out);
+
     let states = states(spec, out);
     let mut r = Resolver {
         sources,
@@ -112,6 +114,7 @@ pub fn resolve(
         states: &states,
         variables: &variables,
         shared: names.as_ref(),
+        inside: &inside,
         out,
         parser: &mut parser,
     };

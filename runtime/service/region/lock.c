@@ -70,9 +70,8 @@ static _Noreturn void lock_give_up(void) {
     _exit(EXIT_FAILURE);
 }
 
-static _Noreturn void lock_misused(const char *how) {
-    nest__say("an action %s inside $lock", how);
-    abort();
+__attribute__((noinline)) bool nest__region_holds(void) {
+    return lock_held;
 }
 
 __attribute__((noinline)) void nest_lock_begin(bool asks) {
@@ -84,7 +83,7 @@ __attribute__((noinline)) void nest_lock_begin(bool asks) {
             atomic_compare_exchange_strong(&lock->state, &sound, LOCK_DIRTY);
         }
     } else if (error == EDEADLK) {
-        lock_misused("enters $lock");
+        nest__region_misused("enters $lock inside");
     } else if (error != 0) {
         lock_give_up();
     }
@@ -92,7 +91,7 @@ __attribute__((noinline)) void nest_lock_begin(bool asks) {
     lock_asked = false;
     atomic_store_explicit(&lock->holder, lock_process, memory_order_relaxed);
     uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
-    if (state == LOCK_GIVEN_UP || (state == LOCK_DIRTY && !asks)) {
+    if (state == LOCK_GIVEN_UP || (state == LOCK_DIRTY && (!asks || !nest__region_recover()))) {
         lock_give_up();
     }
     atomic_signal_fence(memory_order_seq_cst); /* the holder is known before anything changes */
@@ -120,7 +119,7 @@ __attribute__((noinline)) bool nest_recovered(void) {
 __attribute__((noinline)) void nest__region_wait(nest_session *s) {
     (void)s;
     if (lock_held) {
-        lock_misused("waits");
+        nest__region_misused("waits inside");
     }
 }
 

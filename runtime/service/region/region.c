@@ -3,10 +3,12 @@
  * Called at join points, and by the lock. State: the mapping, which every process inherits at the
  * same address. Must not know who may use it when. The first page belongs to the lock; the
  * variables follow. */
+#include "heap.h"
 #include "region.h"
 #include "../../platform/platform.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 static struct {
     char *memory; /* the lock's page, then what is shared */
     size_t page, size;
+    bool fresh; /* the initial values are being set */
 } region;
 
 void nest__region_fresh(void) {
@@ -22,7 +25,25 @@ void nest__region_fresh(void) {
         memset(region.memory, 0, region.size);
     }
     nest__region_lock_fresh(region.memory);
-    nest__spec_shared_begin(region.memory + region.page);
+    char *variables = region.memory + region.page;
+    nest__heap_begin(variables + nest__spec_shared_size,
+                     (size_t)nest__spec_shared_most - nest__spec_shared_size);
+    region.fresh = true;
+    nest__spec_shared_begin(variables);
+    region.fresh = false;
+}
+
+bool nest__region_inside(void) {
+    return region.fresh || nest__region_holds();
+}
+
+bool nest__region_recover(void) {
+    return nest__heap_recover();
+}
+
+void nest__region_misused(const char *how) {
+    nest__say("an action %s $lock", how);
+    abort();
 }
 
 struct nest__need nest__region_common(void) {

@@ -15,11 +15,16 @@ int nest__region_start(void);
 struct nest__need nest__region_common(void);
 
 /* -- region.c, for the files of the lock */
+bool nest__region_inside(
+    void); /* this thread is alone: it holds the lock, or there are no others */
+bool nest__region_recover(void); /* what $alloc knows of its memory. False: it is broken */
 /* Makes everything new: zeroed memory, initial values. No process uses it. */
 void nest__region_fresh(void);
 
 /* -- the lock: lock.c, or alone.c where nobody else runs. */
 void nest__region_lock_fresh(void *page); /* a page of zeroes that all processes share */
+bool nest__region_holds(void);            /* this thread does */
+_Noreturn void nest__region_misused(const char *how); /* "waits inside $lock" */
 /* In the supervisor: */
 bool nest__region_pause(void);
 unsigned nest__region_mind(void);

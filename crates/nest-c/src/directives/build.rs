@@ -68,6 +68,12 @@ impl Directive {
         self
     }
 
+    /// It gives a pointer to memory that other processes do not have.
+    pub(super) const fn private(mut self) -> Self {
+        self.does.private = true;
+        self
+    }
+
     pub(super) const fn needs(mut self, need: Feature) -> Self {
         self.does.needs = Some(need);
         self

@@ -186,6 +186,8 @@ pub struct Does {
     pub in_lock: InLock,
     /// Whether it sets the idle limit of this connection.
     pub limits_idle: bool,
+    /// Whether it gives a pointer to memory that other processes do not have.
+    pub private: bool,
     /// The feature that it needs.
     pub needs: Option<Feature>,
 }
@@ -202,6 +204,7 @@ impl Does {
         in_block: false,
         in_lock: InLock::Yes,
         limits_idle: false,
+        private: false,
         needs: None,
     };
 

@@ -33,6 +33,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$ptr(n)",
         "a part's bytes in place",
     )
+    .private()
     .in_block(),
     d(
         "be",
@@ -64,6 +65,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$item(n, i)",
         "the text of repetition i, from 0",
     )
+    .private()
     .in_block()
     .needs(Feature::Items),
     d(
@@ -184,6 +186,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$peer()",
         "the client's address",
     )
+    .private()
     .in_block()
     .needs(Feature::Peer),
     d(
@@ -201,6 +204,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$self",
         "the session, for C helpers",
     )
+    .private()
     .not_in_lock()
     .states(States::HandsOn),
     d(
@@ -236,6 +240,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$keep(n)",
         "memory until END",
     )
+    .private()
     .needs(Feature::Keep),
     d(
         "date",
@@ -251,6 +256,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$read(n)",
         "the next n bytes",
     )
+    .private()
     .reads(Reads::Bytes, Wait::Message),
     d(
         "readLine",
@@ -262,6 +268,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$readLine(max)",
         "the next line",
     )
+    .private()
     .reads(Reads::Line, Wait::Message),
     d(
         "readInto",
@@ -355,6 +362,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileCreate(path)",
         "begins a file that is written piece by piece",
     )
+    .private()
     .names_file()
     .needs(Feature::Uploads)
     .instead_of(&["creat"]),
@@ -434,6 +442,35 @@ pub const DIRECTIVES: &[Directive] = &[
     )
     .in_block()
     .lock_only(InLock::Recovers),
+    d(
+        "alloc",
+        Form::Global { arguments: 1 },
+        "nest_alloc",
+        "$alloc(n)",
+        "n bytes that all connections share",
+    )
+    .in_block()
+    .lock_only(InLock::Only)
+    .needs(Feature::Alloc),
+    d(
+        "free",
+        Form::Global { arguments: 1 },
+        "nest_free",
+        "$free(p)",
+        "frees them",
+    )
+    .in_block()
+    .lock_only(InLock::Only)
+    .needs(Feature::Alloc),
+    d(
+        "alive",
+        Form::Global { arguments: 1 },
+        "nest_alive",
+        "$alive(id)",
+        "whether a connection still exists",
+    )
+    .in_block()
+    .needs(Feature::Alive),
     d("join", Form::Later, "", "$join(g)", ""),
     d("leave", Form::Later, "", "$leave(g)", ""),
     d("broadcast", Form::Later, "", "$broadcast(g, …)", ""),
