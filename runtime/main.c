@@ -58,14 +58,18 @@ static unsigned main_needs(struct nest__need needs[3 * NEST__NEEDS]) {
     return n;
 }
 
-/* Of all clients; `most`: whatever their actions do. */
+/* Of all clients, and of the server; `most`: whatever their actions do. */
 static uint64_t main_memory(bool most) {
     struct nest__need needs[3 * NEST__NEEDS];
-    uint64_t each = 0;
+    uint64_t each = 0; /* then of all */
     for (unsigned i = main_needs(needs); i-- > 0;) {
         each += most ? needs[i].most : needs[i].alone;
     }
-    return nest__config.max_clients * each;
+    each *= nest__config.max_clients;
+    for (unsigned i = nest__on_common(needs); i-- > 0;) {
+        each += most ? needs[i].most : needs[i].alone;
+    }
+    return each;
 }
 
 static void main_help(void) {
@@ -185,6 +189,12 @@ static void main_check(void) {
         const char *option = needs[i].option;
         printf("#   %llu %s%s%s%s\n", (unsigned long long)needs[i].most, needs[i].what,
                option != NULL ? " (" : "", option != NULL ? option : "", option != NULL ? ")" : "");
+    }
+    if ((n = nest__on_common(needs)) > 0) {
+        printf("# in bytes, for all clients together:\n");
+    }
+    for (unsigned i = 0; i < n; i++) {
+        printf("#   %llu %s\n", (unsigned long long)needs[i].most, needs[i].what);
     }
 }
 

@@ -267,6 +267,28 @@ static inline void nest_block_left(nest_session *const *block) { /* leaves the s
  *     #define errno (*nest_errno()) */
 int *nest_errno(void);
 
+/* -- shared variables (%shared)
+ * -------------------------------------------------------------------- The code between these two
+ * calls is alone in the whole server. It must not wait. `asks`: the code calls nest_recovered.
+ * `$lock { }` uses these functions; C functions cannot name the variables. */
+void nest_lock_begin(bool asks);
+void nest_lock_end(void);
+static inline void nest_lock_left(const char *lock) { /* leaves the scope of `$lock` */
+    (void)lock;
+    nest_lock_end();
+}
+/* Inside the lock: whether a process died inside it and may have left the variables half changed.
+ * It is true for the next holder whose code asks. */
+bool nest_recovered(void);
+/* Inside the lock: memory of %shared, aligned as by malloc and not zeroed, until it is freed. NULL:
+ * the size of %shared is used up. Elsewhere, and with what is no such memory, the process ends. */
+void *nest_alloc(size_t n);
+void nest_free(void *p); /* NULL: no effect */
+
+/* Whether the connection with this nest_id exists: END has not run, and its process has not died.
+ */
+bool nest_alive(uint64_t id);
+
 /* -- the match ------------------------------------------------------------------------------------
  * n = 0 is the whole match, and 1, 2, … are the elements of the rule's pattern. Outside of a rule
  * with a pattern, and beyond its last element, parts are empty. */

@@ -33,6 +33,8 @@ pub enum Point {
     Reaped,
     /// The supervisor has read the configuration again.
     Reloaded,
+    /// Whether no worker may be forked now. Asked by the supervisor.
+    Pause,
     /// Milliseconds after which the supervisor is to call this again, as it does whenever it wakes;
     /// 0: it need not.
     Mind,
@@ -59,6 +61,8 @@ pub enum Point {
     Nudge,
     /// A need of memory for each client, for the budget.
     Need,
+    /// A need of memory for all clients together, for the budget.
+    Common,
     /// Descriptors that a client needs besides its connection, for the budget.
     Descriptors,
     /// A connection begins; START has not run.
@@ -185,6 +189,10 @@ pub const POINTS: &[Row] = &[
     },
     Row {
         called: Sockets,
+        ..row(Point::Pause, "pause", Joined::Any, "void", "")
+    },
+    Row {
+        called: Sockets,
         ..row(Point::Mind, "mind", Joined::Least, "void", "")
     },
     Row {
@@ -260,6 +268,13 @@ pub const POINTS: &[Row] = &[
     row(
         Point::Need,
         "need",
+        Joined::Elements,
+        "struct nest__need *needs",
+        "",
+    ),
+    row(
+        Point::Common,
+        "common",
         Joined::Elements,
         "struct nest__need *needs",
         "",

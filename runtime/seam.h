@@ -384,7 +384,7 @@ void nest__out_sent(nest_session *, struct nest__chan *, uint64_t);
 uint64_t nest__out_queued(const nest_session *, const struct nest__chan *);
 bool nest__unread(const nest_session *); /* unread input may exist: close by lingering */
 struct nest__need {
-    const char *what;   /* a use of memory by one client */
+    const char *what;   /* a use of memory by one client, or by the server */
     const char *option; /* the option that limits it; NULL: none */
     uint64_t most;      /* bytes, whichever directives the actions use */
     uint64_t alone;     /* of these, what a client can use without the help of an action */

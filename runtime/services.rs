@@ -8,10 +8,10 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
-    self, Act, Acted, Admit, Begin, Check, Close, Descriptors, Drained, Drop, Due, End,
-    File as Sent, Holds, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Post,
-    Prepare, Reaped, Release, Reloaded, Reply, Resume, Serve, Spare, Spread, Start, States, Take,
-    Tick, Timer, Wait,
+    self, Act, Acted, Admit, Begin, Check, Close, Common, Descriptors, Drained, Drop, Due, End,
+    File as Sent, Holds, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Pause,
+    Post, Prepare, Reaped, Release, Reloaded, Reply, Resume, Serve, Spare, Spread, Start, States,
+    Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
@@ -233,6 +233,21 @@ services! {
         "helpers.c" Both(&Workers("loops"), &METERED);
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "http.c" METERED;
+    }
+    region With(Feature::Shared), [Start, Serve, Reaped, Pause, Mind, Common, Wait] {
+        "heap.h" With(Feature::Shared);
+        "heap.c" With(Feature::Alloc);
+        "heap_none.c" Both(&With(Feature::Shared), &Without(Feature::Alloc));
+        "region.h" With(Feature::Shared);
+        "region.c" With(Feature::Shared);
+        "lock.c" Both(&Sockets, &With(Feature::Shared));
+        "alone.c" Both(&Not(&Sockets), &With(Feature::Shared));
+        "alloc.c" With(Feature::Alloc);
+    }
+    alive With(Feature::Alive), [Start, Reaped, Open, End] {
+        "alive.h" With(Feature::Alive);
+        "alive.c" Both(&Sockets, &With(Feature::Alive));
+        "alone.c" Both(&Not(&Sockets), &With(Feature::Alive));
     }
     branches With(Feature::Branches), [Start] {
         "branches.h" With(Feature::Branches);

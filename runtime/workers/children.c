@@ -190,7 +190,7 @@ static void children_account_one(const struct nest__child *child, const struct n
     nest__count(reason, 1);
     nest__cut_add(told->cut != 0 || (child->killed && lost));
     children.backoff.failures = 0;
-    if (lost && !child->killed) {
+    if (lost && !child->killed && !nest__on_pause()) { /* else it is said of all at once */
         nest__say_died_serving_one(child->pid, status);
     }
 }
@@ -233,7 +233,7 @@ static bool children_account(uint32_t worker, int status) {
     }
     if (nest__policy_successive) {
         bool unused = children_account_successive(child, &told);
-        if ((told.ended[NEST_OPEN] > 0 || told.spoiled) && !child->killed) {
+        if ((told.ended[NEST_OPEN] > 0 || told.spoiled) && !child->killed && !nest__on_pause()) {
             nest__say_died_serving_one(child->pid, status);
         }
         return unused && status != 0 && nest__phase() == NEST__SERVING;

@@ -234,6 +234,9 @@ static void supervisor_sleep(int timeout) {
 /* A worker that serves many and was forked during the stop has not been told of it. */
 static int supervisor_replenish(void) {
     uint32_t before = nest__children_live();
+    if (nest__on_pause()) {
+        return -1;
+    }
     int timeout = nest__children_replenish();
     if (nest__children_live() > before) {
         nest__stop_greet();

@@ -26,6 +26,7 @@ PARTS = (
     ('E05', 'C around the rules'),
     ('E06', 'Options'),
     ('E07', 'Filters'),
+    ('E08', 'Shared data'),
     ('W', 'Warnings'),
 )
 HEAD = """# Messages

@@ -78,6 +78,13 @@ pub struct Use {
 pub enum What {
     /// A per-connection variable, by its number in [`Locals::variables`].
     Variable(usize),
+    /// A variable of `%shared`, by its number there.
+    Shared(usize),
+    /// `$lock`, up to the `}` at `close`.
+    Lock {
+        /// Offset of its `}`.
+        close: usize,
+    },
     /// `\$`.
     Dollar,
     /// `$n`.
@@ -137,14 +144,18 @@ pub enum ArgKind {
     Level(&'static str),
 }
 
-/// The text with every directive's head made a name of the same length, and that of `$block` an
-/// `if`, so that a C parser can read it.
+/// The text with every directive's head made a name of the same length, and that of `$block` and
+/// `$lock` an `if`, so that a C parser can read it.
 #[must_use]
 pub fn without_directives(text: &str, uses: &[Use]) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for u in uses {
         if let What::Block { .. } = u.what {
             bytes[u.at.clone()].copy_from_slice(b"if(1) ");
+            continue;
+        }
+        if let What::Lock { .. } = u.what {
+            bytes[u.at.clone()].copy_from_slice(b"if(1)");
             continue;
         }
         bytes[u.at.start] = b'_';

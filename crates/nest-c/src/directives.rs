@@ -3,6 +3,7 @@
 //! becomes, what it does to control flow, text and states. No other file names a directive (a test
 //! searches for them). Must not know: how C is parsed.
 
+mod build;
 mod functions;
 pub mod roles;
 mod rows;

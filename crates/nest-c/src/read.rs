@@ -15,7 +15,7 @@ pub(crate) struct Read<'a> {
 impl<'a> Read<'a> {
     pub(crate) fn of(action: &'a Action, parser: &mut Parser) -> Read<'a> {
         let body = action.body.get_or_init(|| {
-            let c = |u: &&Use| !matches!(u.what, What::Variable(_));
+            let c = |u: &&Use| !matches!(u.what, What::Variable(_) | What::Shared(_));
             let uses: Vec<Use> = action.uses.iter().filter(c).cloned().collect();
             let plain = without_directives(&action.code.text, &uses);
             Body::of(parser, &plain)

@@ -297,6 +297,7 @@ impl Walk<'_> {
                 all(next);
                 next.push(Step::Leave);
             }
+            "function_definition" => function(node, next),
             "declaration" if !self.misread(node) => declaration(node, next),
             "type_definition" => {
                 let mut cursor = node.walk();
@@ -387,6 +388,31 @@ fn declaration<'t>(node: Node<'t>, next: &mut Vec<Step<'t>>) {
             next.extend([Step::Declarator(child), Step::Bind(child)]);
         }
     }
+}
+
+/// A function: its parameters hide variables in its body.
+fn function<'t>(node: Node<'t>, next: &mut Vec<Step<'t>>) {
+    let declarator = node.child_by_field_name("declarator");
+    let path = declarator.and_then(path_to_name).unwrap_or_default();
+    let list = path
+        .iter()
+        .rev()
+        .find_map(|n| n.child_by_field_name("parameters"));
+    next.extend(declarator.map(Step::Bind));
+    next.push(Step::Enter);
+    for child in named(node) {
+        if declarator.is_none_or(|d| d.id() != child.id()) {
+            if child.kind() == "compound_statement" {
+                let parameters = list.map_or(Vec::new(), named).into_iter();
+                let names = parameters.filter_map(|p| p.child_by_field_name("declarator"));
+                next.extend(names.map(Step::Bind));
+            }
+            next.push(Step::Visit(child));
+        } else {
+            next.push(Step::Declarator(child));
+        }
+    }
+    next.push(Step::Leave);
 }
 
 /// What a declarator uses: sizes and parameters, not the name it declares.

@@ -25,18 +25,23 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "nest-feature/src/lib.rs",
-        &["keep", "log", "peer", "send", "timeout"],
+        &["alive", "alloc", "keep", "log", "peer", "send", "timeout"],
         "names of features",
     ),
     (
         "nest-c/src/taint/table.rs",
-        &["send"],
-        "a function of the C library",
+        &["free", "send"],
+        "functions of the C library",
     ),
     (
         "nest-machine/src/options/table.rs",
         &["close"],
         "a value of an option",
+    ),
+    (
+        "nest-c/src/globals.rs",
+        &["lock"],
+        "a word in the names of functions that lock",
     ),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
     ("return", &["return"], "C's statement"),

@@ -75,11 +75,12 @@ impl Checker<'_> {
             ),
         };
         let instead = match found {
-            Kept::Copies => "share memory that start-up code maps with MAP_SHARED",
-            _ => "write it while a lock is held, or make it _Atomic",
+            Kept::Copies => "",
+            _ => "; or make it _Atomic",
         };
         let help = format!(
-            "{models}; declare it after the first %% for a value of each connection, or {instead}"
+            "{models}; declare it in %shared for one value in every model, or after the first %% for a \
+             value of each connection{instead}"
         );
         self.push(
             Diagnostic::new(Code::W0501, write.span, what).help(help),

@@ -108,10 +108,10 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     command.env("NEST_USER", "").env("NEST_CHROOT", "");
     let output = command.output();
     let output = output.map_err(|e| Failure::io("cannot run the server", &e))?;
-    let items: Vec<Item> = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(item)
-        .collect();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let (each, together) = said.split_once(TOGETHER).unwrap_or((&said, ""));
+    let items: Vec<Item> = each.lines().filter_map(item).collect();
+    let common = together.lines().filter_map(item).collect();
     if !output.status.success() || items.is_empty() {
         return Err(Failure::new(format!(
             "the {} server does not report its sizes: {}",
@@ -123,8 +123,12 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
         bytes: items.iter().map(|i| i.bytes).sum(),
         clients: machine.settings.max_clients.into(),
         items,
+        common,
     })
 }
+
+/// The line of a server that begins the list of what it has once.
+const TOGETHER: &str = "# in bytes, for all clients together:\n";
 
 /// Parses a line `#   N WHAT (OPTION)`.
 fn item(line: &str) -> Option<Item> {

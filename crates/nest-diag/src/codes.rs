@@ -4,7 +4,7 @@
 //! it, and the fix. `nest explain CODE` prints it; the reference chapter and the completeness test
 //! use this list. Ranges: E00xx text and structure, E01xx declarations, E02xx rules and conditions,
 //! E03xx patterns, E04xx actions and directives, E05xx per-connection variables and C sections,
-//! E06xx options and models, E07xx filters, W.... warnings with the same second digit.
+//! E06xx options and models, E07xx filters, E08xx shared data, W.... warnings with the same second digit.
 
 /// The severity of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -130,6 +130,12 @@ codes! {
     E0703 Error "persist before a server that keeps state";
     E0704 Error "an unknown filter, or an unknown option of a filter";
     E0705 Error "filters in an order that makes no sense";
+    E0801 Error "an invalid %shared";
+    E0802 Error "a shared variable outside $lock";
+    E0803 Error "what must not stand inside $lock";
+    E0804 Error "a $lock that is left early";
+    E0805 Error "a directive that only $lock may contain";
+    E0806 Error "a pointer in %shared that other processes cannot use";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";

@@ -3,12 +3,14 @@
 
 use crate::names;
 use crate::places::Places;
-use crate::replace::{Context, Text, replace, replace_and_count, replace_and_name};
+use crate::records::{CONNECTION, initialisers, record, types};
+use crate::replace::{Context, Text, replace, replace_and_count};
+use crate::shared;
 use crate::writer::Writer;
 use nest_c::Owner;
 use nest_c::branches::{Branches, Point};
 use nest_machine::matching::Matching;
-use nest_machine::{Action, Code, Feature, Group, Machine, Variable};
+use nest_machine::{Action, Code, Feature, Machine};
 use nest_pattern::Cuts;
 
 /// actions.c, and the origin of the user's C code in it.
@@ -52,17 +54,10 @@ fn user_part(m: &Machine, w: &mut Writer) {
     w.end("declarations");
     w.begin("per-connection variables");
     for group in &m.locals.groups {
-        types(m, group, w);
+        types(m, &CONNECTION, &m.locals, group, w);
     }
     if !m.locals.variables.is_empty() {
-        w.line(&format!("{} {{", names::record(m)));
-        for v in &m.locals.variables {
-            // If a type is incomplete, the C compiler reports it here, at the location of the name.
-            w.line(&format!("    {}", names::variable_type(m, &v.name)));
-            w.user(&name_of(v), &Text::same(&v.name));
-            w.line("    ;");
-        }
-        w.line("};");
+        record(m, &CONNECTION, &m.locals, w);
         w.line(&format!(
             "_Static_assert(_Alignof({}) <= _Alignof(max_align_t), \"a record of per-connection \"",
             names::record(m)
@@ -80,79 +75,12 @@ fn user_part(m: &Machine, w: &mut Writer) {
         w.line(&format!("#define {}{}\n#endif", fix.name, rest.text));
     }
     w.end("per-connection variables");
+    shared::variables(m, w);
     w.begin("start-up declarations");
     for code in &m.startup.file_scope {
         verbatim(w, code);
     }
     w.end("start-up declarations");
-}
-
-/// `char *cur, buf[3]` as types, each named after its variable, so that inline structs, function
-/// pointers and arrays work as in any declaration.
-fn types(m: &Machine, group: &Group, w: &mut Writer) {
-    let specifiers = replace(m, &group.specifiers.text, &group.uses, Context::Unevaluated);
-    if group.variables.is_empty() {
-        w.user(&group.specifiers, &specifiers);
-        return;
-    }
-    w.line("typedef");
-    w.user(&group.specifiers, &specifiers);
-    for (n, i) in group.variables.iter().enumerate() {
-        let v = &m.locals.variables[*i];
-        let name = if v.unsized_array {
-            names::unsized_type(m, &v.name)
-        } else {
-            names::variable_type(m, &v.name)
-        };
-        let declarator = replace_and_name(
-            m,
-            &v.declarator.text,
-            &v.uses,
-            Context::Unevaluated,
-            (&v.hole, name),
-        );
-        w.user(&v.declarator, &declarator);
-        let last = n + 1 == group.variables.len();
-        w.line(if last { "    ;" } else { "    ," });
-    }
-    for v in group
-        .variables
-        .iter()
-        .map(|i| &m.locals.variables[*i])
-        .filter(|v| v.unsized_array)
-    {
-        let Some(init) = &v.initialiser else { continue };
-        let code = &init.code;
-        let value = replace(m, &code.text, &init.uses, Context::Unevaluated);
-        let value = braced(value, code).between(
-            &format!("(({})", names::unsized_type(m, &v.name)),
-            ")",
-            code.text.len(),
-        );
-        let again = value.text.clone();
-        let text = value.between(
-            "typedef __typeof__(",
-            &format!(
-                "[0]) {}[sizeof {again} / sizeof {again}[0]];",
-                names::variable_type(m, &v.name)
-            ),
-            code.text.len(),
-        );
-        w.user(code, &text);
-    }
-}
-
-/// The position of the variable's name in its declaration.
-fn name_of(v: &Variable) -> Code {
-    v.declarator.part(v.hole.clone())
-}
-
-fn braced(initialiser: Text, code: &Code) -> Text {
-    if initialiser.text.starts_with('{') {
-        initialiser
-    } else {
-        initialiser.between("{", "}", code.text.len())
-    }
 }
 
 /// The parameters of an action's function.
@@ -289,24 +217,10 @@ fn initialise(m: &Machine, w: &mut Writer) {
         w.line(&format!("    {} *nest_v = nest_vars;", names::record(m)));
         w.line("    (void)nest_v;");
     }
-    for v in &m.locals.variables {
-        let Some(init) = &v.initialiser else { continue };
-        let value = replace(m, &init.code.text, &init.uses, Context::Evaluated(None));
-        let name = &v.name;
-        if v.aggregate {
-            let ty = names::variable_type(m, name);
-            w.line(&format!("    memcpy((void *)&nest_v->{name}, &({ty})"));
-            w.user(&init.code, &braced(value, &init.code));
-            w.line(&format!("        , sizeof nest_v->{name});"));
-        } else {
-            w.line(&format!("    nest_v->{name}"));
-            w.user(&name_of(v), &Text::whole("=".to_string(), name));
-            w.user(&init.code, &value);
-            w.line("        ;");
-        }
-    }
+    initialisers(m, &CONNECTION, &m.locals, "nest_v", w);
     w.line("}");
     w.end("initial values");
+    shared::initialise(m, w);
 }
 
 fn startup(m: &Machine, w: &mut Writer) {

@@ -23,6 +23,21 @@ pub fn unsized_type(m: &Machine, variable: &str) -> String {
     format!("{}_u_{variable}", m.name)
 }
 
+/// The structure of shared variables.
+pub fn shared_record(m: &Machine) -> String {
+    format!("struct {}_shared", m.name)
+}
+
+/// The type of a shared variable.
+pub fn shared_type(m: &Machine, variable: &str) -> String {
+    format!("{}_s_{variable}", m.name)
+}
+
+/// The type of a shared array before its size is known.
+pub fn shared_unsized_type(m: &Machine, variable: &str) -> String {
+    format!("{}_su_{variable}", m.name)
+}
+
 /// The function of a pattern rule.
 pub fn rule(m: &Machine, rule: usize) -> String {
     format!("{}_rule_{rule}", m.name)

@@ -2,7 +2,7 @@
 
 use crate::names;
 use nest_c::branches::Point;
-use nest_c::directives::{Directive, Form, PartAs, States};
+use nest_c::directives::{Directive, Form, InLock, PartAs, States};
 use nest_machine::{ArgKind, Args, Machine, Use, What};
 use nest_pattern::{Cut, Cuts};
 use std::ops::Range;
@@ -62,6 +62,15 @@ impl Text {
 const BLOCK: &str = "{ nest_block_begin(nest_self); __attribute__((__cleanup__(nest_block_left), \
                      __unused__)) nest_session *const nest_in_block = nest_self;";
 
+/// The replacement for `$lock`. Like a block, it ends with its scope, so that `return` releases the
+/// lock. `asks`: whether the code asks for a holder that has died.
+fn lock(asks: bool) -> String {
+    format!(
+        "{{ nest_lock_begin({asks}); __attribute__((__cleanup__(nest_lock_left), __unused__)) char \
+         nest_in_lock = 0;"
+    )
+}
+
 /// `text` with every use replaced; the number of lines does not change.
 pub fn replace(m: &Machine, text: &str, uses: &[Use], context: Context<'_>) -> Text {
     all_edits(m, text, uses, context).apply(text)
@@ -116,6 +125,14 @@ fn all_edits(m: &Machine, text: &str, uses: &[Use], context: Context<'_>) -> Edi
         }
         match &u.what {
             What::Variable(i) => edits.put(u.at.clone(), variable(m, *i, context)),
+            What::Shared(i) => edits.put(u.at.clone(), shared(m, *i, context)),
+            What::Lock { close } => {
+                let asks = uses.iter().any(|other| {
+                    (u.at.end..*close).contains(&other.at.start) && recovers(&other.what)
+                });
+                edits.put(u.at.clone(), lock(asks));
+                edits.insert(close + 1, " }");
+            }
             What::Dollar => edits.put(u.at.clone(), "$".to_string()),
             What::Milliseconds(ms) => edits.put(u.at.clone(), format!("{ms}u")),
             What::Block { close } => {
@@ -146,6 +163,20 @@ fn variable(m: &Machine, index: usize, context: Context<'_>) -> String {
         Context::Evaluated(_) => format!("nest_v->{name}"),
         Context::Unevaluated => format!("(*({} *)0)", names::variable_type(m, name)),
     }
+}
+
+fn shared(m: &Machine, index: usize, context: Context<'_>) -> String {
+    let shared = m.shared.as_ref();
+    let name = shared.map_or("", |shared| &shared.variables.variables[index].name);
+    match context {
+        Context::Evaluated(_) => format!("nest_shared->{name}"),
+        Context::Unevaluated => format!("(*({} *)0)", names::shared_type(m, name)),
+    }
+}
+
+/// Whether it asks whether a holder of the lock has died.
+fn recovers(what: &What) -> bool {
+    matches!(what, What::Directive { directive, .. } if directive.does.in_lock == InLock::Recovers)
 }
 
 fn call(
@@ -203,7 +234,7 @@ fn call(
         Form::Reply { lead, one, list } if !args.format => {
             reply(head, args, lead, (one, list), edits);
         }
-        Form::Global => edits.put(head.clone(), c.to_string()),
+        Form::Global { .. } => edits.put(head.clone(), c.to_string()),
         _ => {
             edits.put(head.clone(), c.to_string());
             let comma = if args.args.is_empty() { "" } else { ", " };

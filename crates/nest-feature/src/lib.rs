@@ -89,6 +89,12 @@ features! {
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).
     Filters "filters" [];
+    /// All connections share variables (`%shared`).
+    Shared "shared" [];
+    /// They allocate memory there (`$alloc`).
+    Alloc "alloc" [Shared];
+    /// Actions ask whether a connection still exists (`$alive`).
+    Alive "alive" [];
     /// libpcre2 matches rules that automata cannot (`backtracking`).
     Backtracking "backtracking" [];
     /// epoll serves where the kernel gives no ring.

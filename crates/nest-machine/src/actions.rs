@@ -6,13 +6,15 @@ mod values;
 
 use crate::blocks;
 use crate::context::Context;
+use crate::locks;
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
 use crate::stored;
-use nest_c::directives::{self, DIRECTIVES, Directive, Form};
+use nest_c::directives::{self, DIRECTIVES, Directive, Form, InLock};
 use nest_c::lexer::{self, Kind, Token};
 use nest_c::scope::Body;
 use nest_c::{inner, without_directives};
 use nest_diag::{Code as Diag, Diagnostic, nearest};
+use nest_feature::Feature;
 use nest_syntax::ast::CText;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -24,7 +26,12 @@ pub enum Owner {
     Rule(usize),
     /// START, END or TIMEOUT.
     Special(&'static str),
+    /// Code of the server, which belongs to no connection. It is called so.
+    Server(&'static str),
 }
+
+/// The owner of the initialisation of `%shared`, which runs alone.
+pub const SHARED: &str = "%shared";
 
 /// The flag of directives that write files.
 const SYNC: &str = "NEST_SYNC";
@@ -46,6 +53,10 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
     let plain = without_directives(&text.text, &uses);
     blocks::check(cx, text, &tokens, &uses, &plain);
     stored::check(cx, text, &uses, &plain);
+    let locks = locks::of(&uses);
+    if owner != Owner::Server(SHARED) {
+        locks::check(cx, text, &locks, &tokens, (&uses, &plain));
+    }
     let body = OnceLock::new();
     let found = if cx.variables.is_empty() {
         Vec::new()
@@ -53,14 +64,25 @@ pub fn action(cx: &mut Context<'_>, text: &CText, owner: Owner) -> Action {
         let body = body.get_or_init(|| Body::of(cx.parser, &plain));
         body.uses(cx.variables)
     };
-    for (at, index) in found {
+    let mut push = |at: Range<usize>, what: What| {
         let inside = |r: &Range<usize>| r.start <= at.start && at.end <= r.end;
-        if !hidden.iter().any(inside) && !uses.iter().any(|u| inside(&u.at)) {
-            uses.push(Use {
-                at,
-                what: What::Variable(index),
-            });
+        let free = !hidden.iter().any(inside) && !uses.iter().any(|u| inside(&u.at));
+        if free {
+            uses.push(Use { at, what });
         }
+    };
+    for (at, index) in found {
+        push(at, What::Variable(index));
+    }
+    if let Some(shared) = cx.shared.filter(|names| !names.is_empty()) {
+        let body = body.get_or_init(|| Body::of(cx.parser, &plain));
+        for (at, index) in body.uses(shared) {
+            if owner != Owner::Server(SHARED) && locks.around(at.start).is_none() {
+                locks::outside(cx, text, &at);
+            }
+            push(at, What::Shared(index));
+        }
+        locks::foreign(cx, text, body, &uses);
     }
     uses.sort_by_key(|u| u.at.start);
     Action {
@@ -86,7 +108,12 @@ pub fn no_directives(text: &CText, place: &str, out: &mut Vec<Diagnostic>) {
                 "call nest_block_begin(self) and nest_block_end(self) of nest.h in a function that an \
                  action gave $self",
             ),
-            Some(d) if d.form == Form::Global => reported.help(format!("call {}() of nest.h", d.c)),
+            Some(d) if d.form == Form::Lock => {
+                reported.help("only actions enter the lock: give functions pointers to what they use")
+            }
+            Some(d) if matches!(d.form, Form::Global { .. }) => {
+                reported.help(format!("call {}() of nest.h", d.c))
+            }
             Some(d) if d.c.starts_with("nest_") && d.form != Form::Plain => reported.help(format!(
                 "call {}(self, …) of nest.h in a function that an action gave $self",
                 d.c
@@ -199,6 +226,9 @@ impl Scan<'_, '_> {
                 &near,
             );
         };
+        if !self.has_place(directive, &at) {
+            return;
+        }
         let call = lexer::call(self.tokens, i);
         let usage = format!("it is written {}", directive.usage);
         let args = match (directive.form, call) {
@@ -206,7 +236,7 @@ impl Scan<'_, '_> {
                 let what = format!("{word} is not in this version");
                 return self.report(Diag::E0005, &at, what, "");
             }
-            (Form::Block, _) => return self.block(i, &at),
+            (Form::Block | Form::Lock, _) => return self.block(directive, i, &at),
             (Form::Plain | Form::Return, _) => None,
             (_, None) => {
                 if self.broken_literal(i) {
@@ -229,15 +259,43 @@ impl Scan<'_, '_> {
         });
     }
 
-    /// `$block {`.
-    fn block(&mut self, i: usize, at: &Range<usize>) {
+    /// Whether the directive can stand in this code, and says so if it cannot.
+    fn has_place(&mut self, directive: &Directive, at: &Range<usize>) -> bool {
+        let word = directive.word();
+        let locks = directive.form == Form::Lock || directive.does.in_lock != InLock::Yes;
+        if locks && directive.does.needs == Some(Feature::Shared) && self.cx.shared.is_none() {
+            let what = format!("{word} without a %shared");
+            let help = "declare the variables that all connections share: %shared SIZE { … }";
+            self.report(Diag::E0801, at, what, help);
+            return false;
+        }
+        let Owner::Server(place) = self.owner else {
+            return true;
+        };
+        let global = matches!(directive.form, Form::Global { .. } | Form::Return);
+        let locks = directive.form == Form::Lock && place != SHARED;
+        if !global && !locks {
+            let what = format!("{word} in the code of {place}");
+            let help = match directive.form {
+                Form::Lock => "the code runs alone: name the variables without a lock",
+                _ => "the code belongs to the server: there is no connection",
+            };
+            self.report(Diag::E0404, at, what, help);
+            return false;
+        }
+        true
+    }
+
+    /// `$block {`, `$lock {`.
+    fn block(&mut self, directive: &Directive, i: usize, at: &Range<usize>) {
+        let word = directive.word();
         let braces = self
             .braces
             .get_or_insert_with(|| lexer::pairs(self.tokens, b'{', b'}').0);
         let Some(close) = braces.get(i + 1).copied().flatten() else {
-            let what = "$block needs braces".to_string();
-            let help = "it is written $block { … }";
-            return self.report(Diag::E0403, at, what, help);
+            let what = format!("{word} needs braces");
+            let help = format!("it is written {}", directive.usage);
+            return self.report(Diag::E0403, at, what, &help);
         };
         // Where only a value may stand; the C compiler would point at what became of the block.
         let before = i.checked_sub(1).map(|b| &self.tokens[b]);
@@ -246,14 +304,16 @@ impl Scan<'_, '_> {
             _ => self.word(&b.at) == "return",
         });
         if value {
-            let what = "$block gives no value".to_string();
+            let what = format!("{word} gives no value");
             let help = "it is a statement: set a variable in it, and use the variable after it";
             return self.report(Diag::E0403, at, what, help);
         }
+        let close = self.tokens[close].at.start;
         self.uses.push(Use {
             at: at.clone(),
-            what: What::Block {
-                close: self.tokens[close].at.start,
+            what: match directive.form {
+                Form::Lock => What::Lock { close },
+                _ => What::Block { close },
             },
         });
     }
@@ -262,7 +322,7 @@ impl Scan<'_, '_> {
     fn part(&mut self, digits: &str, at: &Range<usize>) -> Option<u32> {
         let n: u32 = digits.parse().unwrap_or(u32::MAX);
         match self.owner {
-            Owner::Special(name) => {
+            Owner::Special(name) | Owner::Server(name) => {
                 let what = format!("{name} has no pattern, so there is no part {digits}");
                 self.report(Diag::E0402, at, what, "");
                 None
@@ -288,7 +348,7 @@ impl Scan<'_, '_> {
         let (least, most) = match form {
             Form::Call { least, most } => (least, most),
             Form::Filled { least, rest } => (least, least + rest.len()),
-            Form::Global => (0, 0),
+            Form::Global { arguments } => (arguments, arguments),
             Form::OfPart(part) => (part.arguments(), part.arguments()),
             Form::OneState | Form::Duration { .. } => (1, 1),
             Form::Log => (2, usize::MAX),

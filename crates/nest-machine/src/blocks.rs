@@ -17,7 +17,10 @@ use tree_sitter::{Node, Parser};
 
 /// Says E0409 and E0410. `plain`: the text as C, each `$block` an `if`.
 pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use], plain: &str) {
-    let blocks = Blocks::new(uses);
+    let blocks = Blocks::new(uses, |what| match what {
+        What::Block { close } => Some(*close),
+        _ => None,
+    });
     if blocks.outer.is_empty() {
         return;
     }
@@ -30,7 +33,12 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                 directive.form != Form::Return && !directive.does.in_block
             }
             What::Block { .. } => true,
-            What::Milliseconds(_) | What::Variable(_) | What::Dollar | What::Part(_) => false,
+            What::Milliseconds(_)
+            | What::Variable(_)
+            | What::Shared(_)
+            | What::Lock { .. }
+            | What::Dollar
+            | What::Part(_) => false,
         };
         if refused {
             let word = &text.text[u.at.clone()];
@@ -44,7 +52,8 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                     .help(
                         "store the result in a variable, and use it after the block; the block may \
                          use $1 and other parts, $len, $ptr, $count, $item, \
-                         $itemLen, $log, $id and $peer",
+                         $itemLen, $log, $id, $peer, $lock, \
+                         $recovered, $alloc, $free and $alive",
                     ),
             );
         }
@@ -81,28 +90,29 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
     }
 }
 
-struct Block {
+/// A block of a directive.
+pub struct Block {
     /// `$block`.
-    head: Range<usize>,
+    pub head: Range<usize>,
     /// From behind it to its `}`.
-    body: Range<usize>,
+    pub body: Range<usize>,
 }
 
-/// The blocks of an action that lie in no other, in order.
-struct Blocks {
-    outer: Vec<Block>,
+/// The blocks of an action that lie in no other of the same kind, in order.
+pub struct Blocks {
+    pub outer: Vec<Block>,
 }
 
 impl Blocks {
-    fn new(uses: &[Use]) -> Self {
+    /// `close`: the offset of the `}` of a block of this kind.
+    pub fn new(uses: &[Use], close: impl Fn(&What) -> Option<usize>) -> Self {
         let mut all: Vec<Block> = uses
             .iter()
-            .filter_map(|u| match u.what {
-                What::Block { close } => Some(Block {
+            .filter_map(|u| {
+                close(&u.what).map(|close| Block {
                     head: u.at.clone(),
                     body: u.at.end..close,
-                }),
-                _ => None,
+                })
             })
             .collect();
         all.sort_by_key(|b| b.head.start);
@@ -116,7 +126,7 @@ impl Blocks {
     }
 
     /// The block in which `at` lies.
-    fn around(&self, at: usize) -> Option<&Block> {
+    pub fn around(&self, at: usize) -> Option<&Block> {
         let n = self.outer.partition_point(|b| b.body.start <= at);
         self.outer[..n].last().filter(|b| at < b.body.end)
     }
@@ -124,11 +134,11 @@ impl Blocks {
 
 /// Offsets of words inside blocks.
 #[derive(Default)]
-struct Stopped {
+pub struct Stopped {
     /// `break` and `continue` whose statement lies inside the block, too.
-    inside: BTreeSet<usize>,
+    pub inside: BTreeSet<usize>,
     /// Labels, and `case` and `default` of a switch around the block.
-    labels: BTreeSet<usize>,
+    pub labels: BTreeSet<usize>,
 }
 
 /// Where the statements lie that stop a jump: starts of the ones around a node, and their ends.
@@ -149,7 +159,7 @@ impl Around {
 }
 
 /// What the C parser says of jumps.
-fn stopped(parser: &mut Parser, blocks: &Blocks, tokens: &[Token], plain: &str) -> Stopped {
+pub fn stopped(parser: &mut Parser, blocks: &Blocks, tokens: &[Token], plain: &str) -> Stopped {
     let mut found = Stopped::default();
     let Some(tree) = scope::body(parser, plain) else {
         return found;

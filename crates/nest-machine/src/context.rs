@@ -2,6 +2,7 @@
 
 use nest_c::scope::Names;
 use nest_diag::{Diagnostic, SourceMap};
+use std::collections::BTreeSet;
 use tree_sitter::Parser;
 
 /// What an action is checked against.
@@ -12,6 +13,10 @@ pub struct Context<'a> {
     pub states: &'a [String],
     /// Per-connection variables.
     pub variables: &'a Names,
+    /// Variables of `%shared`; none if there is no `%shared`.
+    pub shared: Option<&'a Names>,
+    /// C functions that can be called only inside `$lock`.
+    pub inside: &'a BTreeSet<String>,
     /// Findings.
     pub out: &'a mut Vec<Diagnostic>,
     /// The C parser.

@@ -10,15 +10,36 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use tree_sitter::{Node, Parser};
 
-/// Reads the per-connection declarations.
+/// Whose variables are declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Each connection has its own.
+    Connection,
+    /// All connections share them.
+    Server,
+}
+
+impl Scope {
+    /// In a sentence.
+    fn adjective(self) -> &'static str {
+        match self {
+            Scope::Connection => "per-connection",
+            Scope::Server => "shared",
+        }
+    }
+}
+
+/// Reads the declarations of variables.
 pub fn locals(
     sources: &SourceMap,
     pieces: &[CText],
+    scope: Scope,
     parser: &mut Parser,
     out: &mut Vec<Diagnostic>,
 ) -> (Locals, Names) {
     let mut reader = Reader {
         sources,
+        scope,
         parser,
         out,
         locals: Locals::default(),
@@ -135,6 +156,7 @@ impl Conditional {
 
 struct Reader<'a> {
     sources: &'a SourceMap,
+    scope: Scope,
     parser: &'a mut Parser,
     out: &'a mut Vec<Diagnostic>,
     locals: Locals,
@@ -157,8 +179,13 @@ impl Reader<'_> {
         };
         if let Some(at) = first_error(tree.root_node()) {
             let what = "this cannot be read as C declarations".to_string();
-            let help = "before the first rule stand per-connection declarations, each with its `;`; \
-                        %{ %} around them if they do not begin with a type";
+            let help = match self.scope {
+                Scope::Connection => {
+                    "before the first rule stand per-connection declarations, each with its `;`; \
+                     %{ %} around them if they do not begin with a type"
+                }
+                Scope::Server => "write C declarations, each with its `;`",
+            };
             return self.report(Diag::E0502, text, at, what, help);
         }
         for node in children(tree.root_node()) {
@@ -167,20 +194,25 @@ impl Reader<'_> {
                 "comment" | ";" => {}
                 "declaration" => self.declaration(text, node),
                 "function_definition" => {
-                    let what = "a function among the per-connection variables".to_string();
+                    let what = format!("a function among the {} variables", self.scope.adjective());
                     let help = "put it into %{ %} or into the start-up section";
                     self.report(Diag::E0501, text, at, what, help);
                 }
                 _ if Conditional::of(node, &text.text).holds_objects => {
-                    let what = "per-connection variables under a condition".to_string();
+                    let what = format!("{} variables under a condition", self.scope.adjective());
                     let help = "declare them without it, or declare a struct type under it";
                     self.report(Diag::E0501, text, at, what, help);
                 }
                 _ if is_type_only(node) => self.no_variable(text, node),
                 _ => {
                     let what = "this is not a declaration".to_string();
-                    let help = "before the first rule stand per-connection declarations; \
-                                statements belong into START's action";
+                    let help = match self.scope {
+                        Scope::Connection => {
+                            "before the first rule stand per-connection declarations; \
+                             statements belong into START's action"
+                        }
+                        Scope::Server => "statements belong into the second block",
+                    };
                     self.report(Diag::E0502, text, at, what, help);
                 }
             }
@@ -213,9 +245,11 @@ impl Reader<'_> {
             return self.no_variable(text, node);
         }
         if let Some((at, word)) = storage(node, &text.text) {
-            let what = format!("a per-connection variable cannot be `{word}`");
+            let what = format!("a {} variable cannot be `{word}`", self.scope.adjective());
             let help = match word.as_str() {
-                "static" => "declare what all connections share in %{ %}",
+                "static" if self.scope == Scope::Connection => {
+                    "declare what all connections share in %shared"
+                }
                 _ => "remove the word",
             };
             return self.report(Diag::E0501, text, at.byte_range(), what, help);
@@ -225,7 +259,10 @@ impl Reader<'_> {
             word.starts_with("_Alignas") || word.starts_with("alignas")
         };
         if let Some(aligned) = children(node).into_iter().find(is_aligned) {
-            let what = "a per-connection variable cannot have an alignment of its own".to_string();
+            let what = format!(
+                "a {} variable cannot have an alignment of its own",
+                self.scope.adjective()
+            );
             let help = "give it to a member: struct { _Alignas(16) char bytes[32]; } name";
             return self.report(Diag::E0501, text, aligned.byte_range(), what, help);
         }
@@ -324,7 +361,12 @@ impl Reader<'_> {
         if let Some((at, _)) = found.iter().find(|(at, _)| !is_measured(at)) {
             let what = format!("the size of `{name}` is not constant");
             let at = at.clone();
-            let help = "a connection's record has one size; allocate with $keep in START";
+            let help = match self.scope {
+                Scope::Connection => {
+                    "a connection's record has one size; allocate with $keep in START"
+                }
+                Scope::Server => "the size must be known when the server is compiled",
+            };
             self.report(Diag::E0501, text, at, what, help);
             return None;
         }

@@ -44,6 +44,8 @@ pub struct Machine {
     pub prologue: Vec<Code>,
     /// Per-connection variables, and the other C code among them.
     pub locals: Locals,
+    /// What all connections share.
+    pub shared: Option<Shared>,
     /// The start-up section.
     pub startup: Startup,
     /// Options.
@@ -220,6 +222,21 @@ pub struct Variable {
     pub aggregate: bool,
     /// The initialiser with its uses.
     pub initialiser: Option<Action>,
+}
+
+/// `%shared`: variables that all connections share.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// Bytes for all of them.
+    pub size: u64,
+    /// The size as it is written.
+    pub written: Code,
+    /// The variables, and the other C code among them.
+    pub variables: Locals,
+    /// The code that initialises them, if there is any.
+    pub code: Option<Action>,
+    /// Whether actions ask whether a holder of the lock has died.
+    pub recovers: bool,
 }
 
 /// A `#define` of the specification that is emitted again.

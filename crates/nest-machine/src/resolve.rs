@@ -3,6 +3,7 @@
 use crate::actions::{self, Owner};
 use crate::conditions::Conditions;
 use crate::context::Context;
+use crate::csections::Scope;
 use crate::model::{
     Action, ArgKind, Backtracking, Code, Machine, ModelKind, Rule, Startup, Timer, What,
 };
@@ -10,7 +11,7 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, filters, others, unused};
+use crate::{cmacros, csections, filters, functions, others, shared, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -50,7 +51,8 @@ pub fn resolve(
     let model = overrides.model.as_deref().and_then(ModelKind::from_name);
     let mut settings = options::settle(&decls, model, &name, out);
     let mut parser = scope::parser();
-    let (mut locals, variables) = csections::locals(sources, &spec.locals, &mut parser, out);
+    let (mut locals, variables) =
+        csections::locals(sources, &spec.locals, Scope::Connection, &mut parser, out);
     for text in &spec.locals {
         actions::no_directives(text, "the per-connection declarations", out);
     }
@@ -81,6 +83,21 @@ pub fn resolve(
         .collect();
     locals.macros = cmacros::fixes(sources, &macro_bodies, &mut parser, &variables, out);
 
+    let declared = shared::declared(
+        sources,
+        spec,
+        &variables,
+        settings.features,
+        &mut parser,
+        out,
+    );
+    let names = declared.as_ref().map(|declared| declared.names.clone());
+    if let Some(names) = &names {
+        shared::not_named(spec, names, &mut parser, out);
+    }
+
+    let inside = functions::needing_lock(spec, &mut parser, out);
+
     let states = states(spec, out);
     let mut r = Resolver {
         sources,
@@ -96,6 +113,8 @@ pub fn resolve(
         sources,
         states: &states,
         variables: &variables,
+        shared: names.as_ref(),
+        inside: &inside,
         out,
         parser: &mut parser,
     };
@@ -118,6 +137,7 @@ pub fn resolve(
         .chain(&end)
         .chain(&overload)
         .collect();
+    let shared = declared.map(|declared| shared::settle(declared, &all, &mut cx));
     let outside: Vec<&str> = prologues
         .iter()
         .copied()
@@ -130,6 +150,7 @@ pub fn resolve(
     let c: Vec<&str> = outside.iter().copied().chain(inside).collect();
     let mut features = used_features(&all, &c);
     features.extend(settings.features.iter());
+    features.extend(shared.iter().map(|_| Feature::Shared));
     features.extend(overrides.features.iter());
     let run = &mut settings.run;
     run.retain(|option| option.info.needs().is_none_or(|f| features.contains(f)));
@@ -166,6 +187,7 @@ pub fn resolve(
         end,
         overload,
         locals,
+        shared,
         startup,
         settings,
         features,
@@ -189,6 +211,7 @@ fn used_features(actions: &[&Action], c: &[&str]) -> Features {
     let directives = directives.filter_map(|u| match &u.what {
         What::Directive { directive, .. } => directives::feature(directive.c),
         What::Block { .. } => Some(Feature::Blocks),
+        What::Lock { .. } => Some(Feature::Shared),
         _ => None,
     });
     let names = c.iter().flat_map(|text| {

@@ -50,6 +50,8 @@ pub enum Decl {
     Option(OptionDecl),
     /// `%filter NAME KEY=VALUE…`.
     Filter(FilterDecl),
+    /// `%shared SIZE { … } { … }`.
+    Shared(SharedDecl),
     /// `%state A B`.
     State(Vec<Name>),
     /// `NAME text`.
@@ -72,6 +74,19 @@ pub struct FilterDecl {
     pub name: Name,
     /// Its options as written, separated by blanks.
     pub options: Vec<Name>,
+}
+
+/// `%shared SIZE { declarations } { initialisation }`.
+#[derive(Clone, Debug)]
+pub struct SharedDecl {
+    /// `%shared`.
+    pub word: Name,
+    /// The size as written.
+    pub size: Name,
+    /// The declarations of the variables.
+    pub declarations: CText,
+    /// The code that initialises them, if there is any.
+    pub code: Option<CText>,
 }
 
 /// A macro of either kind.

@@ -13,16 +13,15 @@ use crate::csource;
 use crate::delimit;
 use crate::loader::Loader;
 use crate::names::{Kind, Names, RESERVED};
-use crate::reader::{Reader, Source, shown};
-use crate::rules;
+use crate::reader::{Reader, Source, has_divider, shown};
+use crate::{rules, server_code};
 
 /// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
-const KNOWN: [&str; 4] = ["%option", "%state", "%include", "%filter"];
+const KNOWN: [&str; 5] = ["%option", "%state", "%include", "%filter", "%shared"];
 /// Declarations that this version does not implement, and whether a block in braces follows.
-const LATER: [(&str, bool); 6] = [
-    ("%shared", true),
+const LATER: [(&str, bool); 5] = [
     ("%timer", true),
     ("%signal", true),
     ("%worker", true),
@@ -200,6 +199,10 @@ impl Section<'_, '_, '_, '_> {
             }),
             "%state" => self.states(end),
             "%include" => self.include(end),
+            "%shared" => match server_code::shared(self.r, start, end) {
+                Some(decl) => self.all.decls.push(Raw::Done(decl)),
+                None => self.skip_line(true),
+            },
             "%s" | "%x" => {
                 self.r.report(
                     Code::E0210,
@@ -590,11 +593,4 @@ impl Section<'_, '_, '_, '_> {
             self.r.at = self.r.char_end(start);
         }
     }
-}
-
-/// Whether a line of `text` starts with `%%`.
-fn has_divider(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}')
-        .lines()
-        .any(|line| line.trim_start().starts_with("%%"))
 }

@@ -16,6 +16,7 @@ mod names;
 mod pattern;
 mod reader;
 mod rules;
+mod server_code;
 
 pub use loader::{Alone, Loader};
 use nest_diag::{Diagnostic, FileId, REMARK, SourceMap, Span};

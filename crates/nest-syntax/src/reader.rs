@@ -258,3 +258,10 @@ pub(crate) fn ident_end(bytes: &[u8], at: usize) -> usize {
         .position(|b| !is_ident(*b))
         .map_or(bytes.len(), |n| at + n)
 }
+
+/// Whether a line of `text` starts with `%%`.
+pub(crate) fn has_divider(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}')
+        .lines()
+        .any(|line| line.trim_start().starts_with("%%"))
+}

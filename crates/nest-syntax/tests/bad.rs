@@ -106,7 +106,7 @@ A: "a" {
             &["E0004 2:1 `A: \"a\" {` there is no rules section"],
         ),
         (
-            r##"%shared { int x; }
+            r##"%timer { int x; }
 %timer 5s {
  f();
 }
@@ -115,7 +115,7 @@ A: "a" {
 "a" { }
 x"##,
             &[
-                "E0005 1:1 `%shared` `%shared` is not in this version",
+                "E0005 1:1 `%timer` `%timer` is not in this version",
                 "E0005 2:1 `%timer` `%timer` is not in this version",
                 "E0005 5:1 `%decode` `%decode` is not in this version",
                 "E0301 8:1 `x` `x` is not a macro",

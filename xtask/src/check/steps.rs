@@ -407,6 +407,14 @@ pub const STEPS: &[Step] = &[
     )
     .takes(80),
     Step::new(
+        "shared",
+        "shared variables are exact, also when processes die inside the lock",
+        Paths(&["tests/shared", "tests/support", GENERATED]),
+        Program(&["python3", "tests/shared/run.py"]),
+    )
+    .draws()
+    .takes(80),
+    Step::new(
         "user",
         "processes that serve clients leave root for good, and lack nothing then",
         Paths(&["tests/user", "tests/support", GENERATED]),

@@ -1,14 +1,11 @@
 //! The functions of `nest.h` that do what directives do without being what a directive becomes. Must
 //! not know: how rows are looked up.
 
+use super::build::{FILE_NAME, f};
 use super::roles::Role;
-use super::rows::{Does, Function, Others, States, Wait};
-use super::table::{FILE_NAME, PART};
+use super::rows::{Does, Function, InLock, Others, States, Wait};
+use super::table::PART;
 use nest_feature::Feature;
-
-const fn f(c: &'static str, does: Does) -> Function {
-    Function { c, does }
-}
 
 const LOGS_FIELD: Does = Does {
     needs: Some(Feature::Fields),
@@ -29,6 +26,7 @@ const FORMATS: Does = Does {
 
 const SENDS: Does = Does {
     others: Others::One,
+    in_lock: InLock::No,
     needs: Some(Feature::Send),
     ..Does::NOTHING
 };
@@ -43,6 +41,7 @@ const SENDS_FORMATS: Does = Does {
 const fn about(others: Others) -> Does {
     Does {
         others,
+        in_lock: InLock::No,
         needs: Some(Feature::Groups),
         ..Does::NOTHING
     }
@@ -120,6 +119,13 @@ pub const FUNCTIONS: &[Function] = &[
         "nest_file_root",
         Does {
             needs: Some(Feature::Files),
+            ..Does::NOTHING
+        },
+    ),
+    f(
+        "nest_lock_end",
+        Does {
+            needs: Some(Feature::Shared),
             ..Does::NOTHING
         },
     ),

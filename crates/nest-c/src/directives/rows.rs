@@ -34,8 +34,13 @@ pub enum Form {
     },
     /// `$block { … }`.
     Block,
-    /// A call without the session (`$date()`).
-    Global,
+    /// `$lock { … }`.
+    Lock,
+    /// A call without the session, with so many arguments (`$date()`).
+    Global {
+        /// Their number.
+        arguments: usize,
+    },
     /// The number of a part, and for [`PartAs::Item`] and [`PartAs::ItemLength`] an index.
     OfPart(PartAs),
     /// One or more states, or `*` where `star`.
@@ -127,6 +132,19 @@ pub enum Reads {
     Into(usize),
 }
 
+/// Whether a directive is allowed in `$lock`, where nothing may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InLock {
+    /// Only outside.
+    No,
+    /// Inside and outside.
+    Yes,
+    /// Only inside.
+    Only,
+    /// Only inside, and it tells of a holder that has died.
+    Recovers,
+}
+
 /// What a directive does with the states of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum States {
@@ -183,10 +201,14 @@ pub struct Does {
     pub text: &'static [Role],
     /// Whether it is allowed in `$block`.
     pub in_block: bool,
+    /// Whether it is allowed in `$lock`.
+    pub in_lock: InLock,
     /// Whether it sets the idle limit of this connection.
     pub limits_idle: bool,
     /// What it does with other connections.
     pub others: Others,
+    /// Whether it gives a pointer to memory that other processes do not have.
+    pub private: bool,
     /// The feature that it needs.
     pub needs: Option<Feature>,
 }
@@ -201,8 +223,10 @@ impl Does {
         states: States::Untouched,
         text: &[],
         in_block: false,
+        in_lock: InLock::Yes,
         limits_idle: false,
         others: Others::Untouched,
+        private: false,
         needs: None,
     };
 

@@ -1,102 +1,9 @@
 //! The rows: every directive. Must not know: how rows are looked up.
 
+use super::build::d;
 use super::roles::Role;
-use super::rows::{Directive, Does, Form, Others, PartAs, Reads, SELF, States, Wait};
+use super::rows::{Directive, Form, InLock, Others, PartAs, Reads, SELF, States, Wait};
 use nest_feature::Feature;
-
-const fn d(
-    name: &'static str,
-    form: Form,
-    c: &'static str,
-    usage: &'static str,
-    doc: &'static str,
-) -> Directive {
-    Directive {
-        name,
-        form,
-        c,
-        usage,
-        doc,
-        does: Does::NOTHING,
-        known_as: &[],
-        instead_of: &[],
-    }
-}
-
-impl Directive {
-    const fn states(mut self, states: States) -> Self {
-        self.does.states = states;
-        self
-    }
-
-    const fn closes(mut self) -> Self {
-        self.does.closes = true;
-        self
-    }
-
-    const fn replies(mut self) -> Self {
-        self.does.replies = true;
-        self.does.waits = Some(Wait::Output);
-        self
-    }
-
-    const fn reads(mut self, reads: Reads, wait: Wait) -> Self {
-        self.does.reads = reads;
-        self.does.waits = Some(wait);
-        self
-    }
-
-    const fn waits(mut self, wait: Wait) -> Self {
-        self.does.waits = Some(wait);
-        self
-    }
-
-    const fn text(mut self, text: &'static [Role]) -> Self {
-        self.does.text = text;
-        self
-    }
-
-    /// Its first argument is the name of a file beneath fileRoot.
-    const fn names_file(mut self) -> Self {
-        self.does.text = FILE_NAME;
-        self.does.needs = Some(Feature::Files);
-        self
-    }
-
-    const fn needs(mut self, need: Feature) -> Self {
-        self.does.needs = Some(need);
-        self
-    }
-
-    /// It sends to others, or is about a group, and needs this.
-    const fn others(mut self, others: Others, need: Feature) -> Self {
-        self.does.others = others;
-        self.does.needs = Some(need);
-        self
-    }
-
-    const fn limits_idle(mut self) -> Self {
-        self.does.limits_idle = true;
-        self
-    }
-
-    const fn in_block(mut self) -> Self {
-        self.does.in_block = true;
-        self
-    }
-
-    const fn known_as(mut self, names: &'static [&'static str]) -> Self {
-        self.known_as = names;
-        self
-    }
-
-    const fn instead_of(mut self, names: &'static [&'static str]) -> Self {
-        self.instead_of = names;
-        self
-    }
-}
-
-pub(super) const FILE_NAME: &[Role] = &[Role::Own, Role::Other];
 
 /// The part directive, `$0`, `$1`, ….
 pub const PART: Directive = d(
@@ -125,6 +32,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$ptr(n)",
         "a part's bytes in place",
     )
+    .private()
     .in_block(),
     d(
         "be",
@@ -156,6 +64,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$item(n, i)",
         "the text of repetition i, from 0",
     )
+    .private()
     .in_block()
     .needs(Feature::Items),
     d(
@@ -235,7 +144,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "nest_flush",
         "$flush()",
         "sends now",
-    ),
+    )
+    .not_in_lock(),
     d(
         "close",
         Form::Filled {
@@ -276,6 +186,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$peer()",
         "the client's address",
     )
+    .private()
     .in_block()
     .needs(Feature::Peer),
     d(
@@ -293,6 +204,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "$self",
         "the session, for C helpers",
     )
+    .private()
+    .not_in_lock()
     .states(States::HandsOn),
     d(
         "log",
@@ -301,6 +214,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$log(level, format, …)",
         "a line in the server's log",
     )
+    .not_in_lock()
     .in_block()
     .text(&[Role::Other, Role::Format, Role::Other]),
     d(
@@ -326,10 +240,11 @@ pub const DIRECTIVES: &[Directive] = &[
         "$keep(n)",
         "memory until END",
     )
+    .private()
     .needs(Feature::Keep),
     d(
         "date",
-        Form::Global,
+        Form::Global { arguments: 0 },
         "nest_date",
         "$date()",
         "the HTTP date",
@@ -341,6 +256,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$read(n)",
         "the next n bytes",
     )
+    .private()
     .reads(Reads::Bytes, Wait::Message),
     d(
         "readLine",
@@ -352,6 +268,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$readLine(max)",
         "the next line",
     )
+    .private()
     .reads(Reads::Line, Wait::Message),
     d(
         "readInto",
@@ -375,7 +292,8 @@ pub const DIRECTIVES: &[Directive] = &[
         "nest_pending",
         "$pending()",
         "whether input is waiting",
-    ),
+    )
+    .not_in_lock(),
     d(
         "sleep",
         Form::Duration { none: false },
@@ -444,6 +362,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileCreate(path)",
         "begins a file that is written piece by piece",
     )
+    .private()
     .names_file()
     .needs(Feature::Uploads)
     .instead_of(&["creat"]),
@@ -454,6 +373,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileWrite(upload, p, n)",
         "appends to it",
     )
+    .not_in_lock()
     .needs(Feature::Files),
     d(
         "fileCommit",
@@ -465,6 +385,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileCommit(upload, NEST_SYNC)",
         "puts it in its place",
     )
+    .not_in_lock()
     .needs(Feature::Files),
     d(
         "fileDrop",
@@ -473,6 +394,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileDrop(upload)",
         "gives it up",
     )
+    .not_in_lock()
     .needs(Feature::Files),
     d(
         "fileDelete",
@@ -566,8 +488,53 @@ pub const DIRECTIVES: &[Directive] = &[
         "how many members a group has",
     )
     .others(Others::Counts, Feature::Groups),
-    d("lock", Form::Later, "", "$lock { … }", ""),
-    d("recovered", Form::Later, "", "$recovered()", ""),
+    d(
+        "lock",
+        Form::Lock,
+        "nest_lock_begin",
+        "$lock { … }",
+        "code that uses shared variables, alone in the server",
+    )
+    .in_block()
+    .needs(Feature::Shared),
+    d(
+        "recovered",
+        Form::Global { arguments: 0 },
+        "nest_recovered",
+        "$recovered()",
+        "whether the last holder of the lock died",
+    )
+    .in_block()
+    .lock_only(InLock::Recovers),
+    d(
+        "alloc",
+        Form::Global { arguments: 1 },
+        "nest_alloc",
+        "$alloc(n)",
+        "n bytes that all connections share",
+    )
+    .in_block()
+    .lock_only(InLock::Only)
+    .needs(Feature::Alloc),
+    d(
+        "free",
+        Form::Global { arguments: 1 },
+        "nest_free",
+        "$free(p)",
+        "frees them",
+    )
+    .in_block()
+    .lock_only(InLock::Only)
+    .needs(Feature::Alloc),
+    d(
+        "alive",
+        Form::Global { arguments: 1 },
+        "nest_alive",
+        "$alive(id)",
+        "whether a connection still exists",
+    )
+    .in_block()
+    .needs(Feature::Alive),
     d("dial", Form::Later, "", "$dial(address)", ""),
     d("listen", Form::Later, "", "$listen(…)", ""),
     d("relay", Form::Later, "", "$relay(a, b)", ""),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nest_check::{Bounds, For, Limits, Reading, Silence};
 use nest_machine::Machine;
 
-use super::values::{Memory, duration, limits, size};
+use super::values::{Item, Memory, duration, limits, size};
 use crate::term::{FAINT, GOOD, STRONG};
 
 /// The number of sets of states shown in a line; the others are counted.
@@ -210,32 +210,39 @@ fn connection(memory: &[Memory], text: &mut String) {
     heading.extend(memory.iter().map(|m| m.model));
     let numbers: Vec<usize> = (1..heading.len()).collect();
     let mut table = Table::new(&heading, &numbers);
+    items(memory, |m| &m.items, &mut table);
+    let strong = table.rows.len();
+    let total = memory.iter().map(|m| size(m.bytes));
+    table.row(std::iter::once("in all".to_owned()).chain(total));
+    items(memory, |m| &m.common, &mut table);
+    let clients = memory.iter().map(|m| m.clients).max().unwrap_or(0);
+    let name = format!("{clients} clients");
+    let common = |m: &Memory| m.common.iter().map(|item| item.bytes).sum::<u64>();
+    let all = memory.iter().map(|m| size(m.bytes * m.clients + common(m)));
+    table.row(std::iter::once(name).chain(all));
+    table.show(text, strong);
+}
+
+/// A row for each item of any model.
+fn items(memory: &[Memory], of: fn(&Memory) -> &Vec<Item>, table: &mut Table) {
     let mut names: Vec<(&str, Option<&str>)> = Vec::new();
-    for item in memory.iter().flat_map(|m| &m.items) {
+    for item in memory.iter().flat_map(of) {
         let name = (item.what.as_str(), item.option.as_deref());
         if !names.contains(&name) {
             names.push(name);
         }
     }
     for (what, option) in names {
-        let of = |m: &Memory| {
-            let item = m.items.iter().find(|i| i.what == what);
+        let cell = |m: &Memory| {
+            let item = of(m).iter().find(|i| i.what == what);
             item.map_or("-".to_owned(), |i| size(i.bytes))
         };
         let name = match option {
             Some(option) => format!("{what} ({option})"),
             None => what.to_owned(),
         };
-        table.row(std::iter::once(name).chain(memory.iter().map(of)));
+        table.row(std::iter::once(name).chain(memory.iter().map(cell)));
     }
-    let strong = table.rows.len();
-    let total = memory.iter().map(|m| size(m.bytes));
-    table.row(std::iter::once("in all".to_owned()).chain(total));
-    let clients = memory.iter().map(|m| m.clients).max().unwrap_or(0);
-    let name = format!("{clients} clients");
-    let all = memory.iter().map(|m| size(m.bytes * m.clients));
-    table.row(std::iter::once(name).chain(all));
-    table.show(text, strong);
 }
 
 /// What is not included in the numbers, and why.

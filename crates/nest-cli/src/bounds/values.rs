@@ -9,6 +9,8 @@ use serde::Serialize;
 pub struct Memory {
     pub model: &'static str,
     pub items: Vec<Item>,
+    /// What the server has once, for all connections.
+    pub common: Vec<Item>,
     pub bytes: u64,
     pub clients: u64,
 }

@@ -84,6 +84,14 @@ pub fn dump(spec: &Spec) -> String {
                 let options: Vec<&str> = f.options.iter().map(|v| v.text.as_str()).collect();
                 writeln!(out, "filter {} {options:?}", f.name.text)
             }
+            Decl::Shared(s) => {
+                let code = s.code.as_ref().map(|code| &code.text);
+                writeln!(
+                    out,
+                    "shared {:?} {:?} {code:?}",
+                    s.size.text, s.declarations.text
+                )
+            }
             Decl::State(names) => {
                 let names: Vec<&str> = names.iter().map(|n| n.text.as_str()).collect();
                 writeln!(out, "state {}", names.join(" "))

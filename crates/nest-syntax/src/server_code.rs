@@ -1,0 +1,76 @@
+//! Parses declarations that contain C code of the server in braces: `%shared SIZE { … } { … }`.
+//!
+//! The C is only delimited. Must not know what it means, or whether the words before it are valid.
+
+use nest_diag::Code;
+
+use crate::ast::{CText, Decl, SharedDecl};
+use crate::csource;
+use crate::reader::{Reader, is_blank};
+use crate::rules;
+
+const SHARED: &str = "write `%shared SIZE { declarations } { initialisation }`, as in `%shared 64K { long \
+                      visits; } { visits = 0; }`";
+
+/// `%shared` stands from `start` to `from`. Nothing after an error.
+pub(crate) fn shared(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Decl> {
+    let begin = r.after_blanks(from).min(r.line_end(from));
+    let end = word_end(r, begin);
+    if begin == end {
+        r.report(Code::E0801, start, from, "`%shared` names no size", SHARED);
+    }
+    let size = r.name(begin, end);
+    r.at = end;
+    let Some(declarations) = block(r, "the declarations") else {
+        if r.at == end {
+            r.report(
+                Code::E0801,
+                start,
+                end,
+                "`%shared` without its declarations",
+                SHARED,
+            );
+        }
+        return None;
+    };
+    let before = r.at;
+    let code = block(r, "the initialisation");
+    let failed = code.is_none() && r.at != before;
+    let decl = SharedDecl {
+        word: r.name(start, from),
+        size,
+        declarations,
+        code,
+    };
+    (begin < end && !failed).then_some(Decl::Shared(decl))
+}
+
+/// Where a word ends that a blank or a brace ends.
+fn word_end(r: &Reader<'_>, from: usize) -> usize {
+    let rest = &r.bytes[from..r.end];
+    let end = rest.iter().position(|b| is_blank(*b) || *b == b'{');
+    end.map_or(r.end, |n| from + n)
+}
+
+/// The C between braces that stand next, also on the next line. None, and the position unchanged: no
+/// brace follows.
+fn block(r: &mut Reader<'_>, what: &str) -> Option<CText> {
+    let (at, said) = (r.at, r.diags.len());
+    let _ = r.gap(true);
+    let open = r.at;
+    if r.peek() != Some(b'{') {
+        r.at = at;
+        r.diags.truncate(said);
+        return None;
+    }
+    match csource::block_end(&r.bytes[..r.end], open + 1, &mut |_, _| {}) {
+        Ok((end, next)) => {
+            r.at = next;
+            Some(r.c_text(open + 1, end))
+        }
+        Err(unended) => {
+            rules::unterminated(r, open, open + 1, what, "close it with `}`", &unended);
+            None
+        }
+    }
+}
