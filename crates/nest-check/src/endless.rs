@@ -24,13 +24,18 @@ impl Checker<'_> {
             option.map_or("", |o| o.initial.as_str())
         };
         let (most, time) = (limit("inputBuffer"), limit("readTimeout"));
-        for (number, rule) in self.m.rules.iter().enumerate() {
+        let rules = || self.m.rules.iter().enumerate();
+        let early: Vec<usize> = rules().filter(|(_, r)| r.early).map(|(n, _)| n).collect();
+        for (number, rule) in rules() {
+            let Some(dfa) = &rule.dfa else { continue };
+            let endless = dfa.endless();
+            if !endless.contains(&true) {
+                continue; // before anything that looks at the other rules
+            }
             let sets = &self.reach.sets;
             let Some(set) = sets.iter().position(|s| s.holds(&rule.cond)) else {
                 continue;
             };
-            let Some(dfa) = &rule.dfa else { continue };
-            let endless = dfa.endless();
             let reported = |f: &Finding| {
                 let d = &f.diagnostic;
                 d.code == Code::W0302 && d.span == rule.span && leads(f, dfa, &endless)
@@ -38,9 +43,10 @@ impl Checker<'_> {
             if self.found.iter().any(reported) {
                 continue;
             }
-            let active = self.active(set);
-            let with = |r: &usize| *r == number || (active[*r] && self.m.rules[*r].early);
-            let with: Vec<usize> = (0..active.len()).filter(with).collect();
+            let there = |r: &usize| *r != number && sets[set].holds(&self.m.rules[*r].cond);
+            let mut with: Vec<usize> = early.iter().copied().filter(there).collect();
+            with.push(number);
+            with.sort_unstable();
             let Some(product) = DfaProduct::of(&self.m.rules, &with) else {
                 continue;
             };
