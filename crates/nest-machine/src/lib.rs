@@ -23,6 +23,7 @@ mod overrides;
 pub mod reach;
 mod repeated;
 mod resolve;
+mod server_code;
 mod shared;
 mod unused;
 mod whole;
