@@ -244,6 +244,17 @@ services! {
         "alone.c" Both(&Not(&Sockets), &With(Feature::Shared));
         "alloc.c" With(Feature::Alloc);
     }
+    periodic With(Feature::Periodic), [Due, Tick] + task {
+        "periodic.h" With(Feature::Periodic);
+        "periodic.c" With(Feature::Periodic);
+        "process.c" Both(&Sockets, &With(Feature::Periodic));
+        "loop.c" Both(&Not(&Sockets), &With(Feature::Periodic));
+    }
+    beginning With(Feature::Beginning), [Start, Serve] {
+        "beginning.h" With(Feature::Beginning);
+        "workers.c" Both(&Sockets, &With(Feature::Beginning));
+        "alone.c" Both(&Not(&Sockets), &With(Feature::Beginning));
+    }
     alive With(Feature::Alive), [Start, Reaped, Open, End] {
         "alive.h" With(Feature::Alive);
         "alive.c" Both(&Sockets, &With(Feature::Alive));

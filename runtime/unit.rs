@@ -4,6 +4,7 @@
 //! The compiler writes it into server.c; the tests of the runtime include it. Must not know the
 //! specification.
 
+use crate::For::Sockets;
 use crate::points::{Joined, Row};
 use crate::services::Service;
 use crate::{POINTS, Part, Point, SERVICES, Server, parts};
@@ -179,7 +180,8 @@ impl<'a> Unit<'a> {
                 let _ = writeln!(text, "#undef {from}");
             }
         }
-        if part.is_none_or(|name| name == "service process") {
+        // In a script there is no service process.
+        if Sockets.holds(&self.server) && part.is_none_or(|name| name == "service process") {
             self.put_tasks(&mut text);
         }
         text

@@ -41,6 +41,9 @@ int nest__reload_advance(void);
 uint32_t nest__reloads_told(void);
 void nest__orders_publish(void);
 
+/* -- supervisor.c: no worker runs, and no service process */
+bool nest__supervises_none(void);
+
 /* -- supervisor.c: what a child does first, in its process: before it is a worker, */
 _Noreturn void nest__child_main(uint32_t worker, uint32_t life);
 /* and before it is anything else: the supervisor's descriptors are not its own. */

@@ -139,7 +139,10 @@ static _Noreturn void service_process_main(void) {
  */
 
 int nest__service_process_mind(void) {
-    if (service_process.pid != 0) {
+    if (service_process.pid != 0 && nest__on_pause()) {
+        kill(service_process.pid, SIGKILL);
+    }
+    if (service_process.pid != 0 || nest__on_pause()) {
         return -1;
     }
     int left = nest__backoff_left(&service_process.backoff);
@@ -175,6 +178,10 @@ bool nest__service_process_reaped(pid_t pid, int status) {
                   (unsigned)delay);
     }
     return true;
+}
+
+bool nest__service_process_runs(void) {
+    return service_process.pid != 0;
 }
 
 void nest__service_process_end(void) {

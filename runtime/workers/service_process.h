@@ -13,10 +13,12 @@
 #include <sys/types.h>
 
 /* -- for the supervisor */
-/* Forks it when there is none. ms until it must be looked at again; -1: it need not. */
+/* Forks it when there is none. While a service pauses the server, kills it instead. ms until it
+ * must be looked at again; -1: it need not. */
 int nest__service_process_mind(void);
 /* True: this was it; another is forked when its backoff is over. */
 bool nest__service_process_reaped(pid_t, int status);
+bool nest__service_process_runs(void);
 /* The server ends: so does it, in the end by force. */
 void nest__service_process_end(void);
 

@@ -15,6 +15,9 @@ static inline bool nest__service_process_reaped(pid_t pid, int status) {
     (void)pid, (void)status;
     return false;
 }
+static inline bool nest__service_process_runs(void) {
+    return false;
+}
 static inline void nest__service_process_end(void) {
 }
 

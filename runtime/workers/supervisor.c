@@ -244,6 +244,10 @@ static int supervisor_replenish(void) {
     return timeout;
 }
 
+bool nest__supervises_none(void) {
+    return nest__children_live() == 0 && !nest__service_process_runs();
+}
+
 static bool supervisor_done(void) {
     if (nest__children_live() > 0) {
         return false;

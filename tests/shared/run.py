@@ -212,12 +212,53 @@ def alive(exe, options):
                 raise Failed(f'still alive {LIMIT} s after its process died')
 
 
+def ticking(server):
+    """Waits until the timer has run again."""
+    before, end = int(ask(server, 'ticks')), time.monotonic() + LIMIT
+    while int(ask(server, 'ticks')) <= before:
+        if time.monotonic() > end:
+            raise Failed(f'the timer does not run\n{server.said()}')
+        time.sleep(0.01)
+
+
+def timed(exe, options):
+    """A timer runs in a process of its own, which may die inside the lock, and each worker begins."""
+    with Server([exe], clients=16, options=options) as server:
+        equal('a worker', ask(server, 'begun'), 'here')
+        ticking(server)
+        equal('the wish', ask(server, 'wish'), 'granted')
+        end = time.monotonic() + LIMIT
+        while ask(server, 'deaths') != '1':
+            if time.monotonic() > end:
+                raise Failed(f'the timer does not die\n{server.said()}')
+            time.sleep(0.01)
+        ticking(server)
+        if FRESH in server.said():
+            raise Failed(server.said())
+
+
+def timed_anew(exe, options):
+    """A timer that dies inside the lock, where the next holder does not ask: all is as at the start."""
+    with Server([exe], clients=16, options=options) as server:
+        ask(server, 'add')
+        end = time.monotonic() + LIMIT
+        while FRESH not in server.said():
+            ask(server, 'wish')
+            for _ in range(20):
+                ask(server, 'blind')
+            if time.monotonic() > end:
+                raise Failed(f'nothing is given up\n{server.said()}')
+        equal('the value', ask(server, 'blind'), '100')
+        ticking(server)
+        equal('a worker', ask(server, 'begun'), 'here')
+
+
 PLAIN = (counts, anew, lambda exe, options: kills(exe, options, True))
 MENDED = (counts, mends, blind, lambda exe, options: kills(exe, options, False))
 HEAP = (counts, alive, lambda exe, options: kills(exe, options, False))
-CHECKS = {'plain': PLAIN, 'mended': MENDED, 'heap': HEAP}
-NAMES = {'alive': alive.__doc__, 'counts': counts.__doc__, 'anew': anew.__doc__, 'mends': mends.__doc__, 'blind': blind.__doc__,
-         '<lambda>': kills.__doc__}
+CHECKS = {'plain': PLAIN, 'mended': MENDED, 'heap': HEAP, 'timed': (timed, timed_anew)}
+NAMES = {'<lambda>': kills.__doc__} | {
+    check.__name__: check.__doc__ for check in (counts, anew, mends, blind, alive, timed, timed_anew)}
 
 
 def sanitized(nest, folder, model, spec):

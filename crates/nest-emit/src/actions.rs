@@ -5,8 +5,8 @@ use crate::names;
 use crate::places::Places;
 use crate::records::{CONNECTION, initialisers, record, types};
 use crate::replace::{Context, Text, replace, replace_and_count};
-use crate::shared;
 use crate::writer::Writer;
+use crate::{server_code, shared};
 use nest_c::Owner;
 use nest_c::branches::{Branches, Point};
 use nest_machine::matching::Matching;
@@ -37,6 +37,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> (String, Places) 
     let rules: Vec<String> = functions(m, matching, &mut w);
     dispatch(m, &rules, &mut w);
     initialise(m, &mut w);
+    server_code::emit(m, &mut w);
     startup(m, &mut w);
     w.finish_with_places()
 }

@@ -16,6 +16,7 @@ mod project;
 mod records;
 mod replace;
 mod server;
+mod server_code;
 mod shared;
 mod tables;
 mod version;

@@ -91,6 +91,10 @@ features! {
     Filters "filters" [];
     /// All connections share variables (`%shared`).
     Shared "shared" [];
+    /// The server runs code periodically (`%timer`).
+    Periodic "periodic" [Tasks];
+    /// Workers run code when they begin (`%worker`).
+    Beginning "beginning" [];
     /// They allocate memory there (`$alloc`).
     Alloc "alloc" [Shared];
     /// Actions ask whether a connection still exists (`$alive`).

@@ -24,6 +24,7 @@ mod overrides;
 pub mod reach;
 mod repeated;
 mod resolve;
+mod server_code;
 mod shared;
 mod stored;
 mod unused;

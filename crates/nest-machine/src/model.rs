@@ -46,6 +46,10 @@ pub struct Machine {
     pub locals: Locals,
     /// What all connections share.
     pub shared: Option<Shared>,
+    /// Code that the server runs periodically.
+    pub periodic: Vec<Periodic>,
+    /// Code that each worker runs when it begins.
+    pub beginning: Vec<Action>,
     /// The start-up section.
     pub startup: Startup,
     /// Options.
@@ -222,6 +226,15 @@ pub struct Variable {
     pub aggregate: bool,
     /// The initialiser with its uses.
     pub initialiser: Option<Action>,
+}
+
+/// `%timer`: code that the server runs periodically.
+#[derive(Clone, Debug)]
+pub struct Periodic {
+    /// Milliseconds.
+    pub every: u32,
+    /// The code.
+    pub action: Action,
 }
 
 /// `%shared`: variables that all connections share.

@@ -11,7 +11,7 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, filters, functions, others, shared, unused};
+use crate::{cmacros, csections, filters, functions, others, server_code, shared, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -137,7 +137,16 @@ pub fn resolve(
         .chain(&end)
         .chain(&overload)
         .collect();
+    let (periodic, beginning) = server_code::settle(spec, settings.features, &mut cx);
+    let periodic_code = periodic.iter().map(|timer| &timer.action);
+    let all: Vec<&Action> = all
+        .into_iter()
+        .chain(periodic_code)
+        .chain(&beginning)
+        .collect();
     let shared = declared.map(|declared| shared::settle(declared, &all, &mut cx));
+    let shared_code = shared.iter().filter_map(|shared| shared.code.as_ref());
+    let all: Vec<&Action> = all.into_iter().chain(shared_code).collect();
     let outside: Vec<&str> = prologues
         .iter()
         .copied()
@@ -151,6 +160,8 @@ pub fn resolve(
     let mut features = used_features(&all, &c);
     features.extend(settings.features.iter());
     features.extend(shared.iter().map(|_| Feature::Shared));
+    features.extend(periodic.iter().map(|_| Feature::Periodic));
+    features.extend(beginning.iter().map(|_| Feature::Beginning));
     features.extend(overrides.features.iter());
     let run = &mut settings.run;
     run.retain(|option| option.info.needs().is_none_or(|f| features.contains(f)));
@@ -188,6 +199,8 @@ pub fn resolve(
         overload,
         locals,
         shared,
+        periodic,
+        beginning,
         startup,
         settings,
         features,

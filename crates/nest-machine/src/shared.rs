@@ -7,6 +7,7 @@ use crate::csections::{self, Scope};
 use crate::locks;
 use crate::model::{Action, Code, Locals, Shared, What};
 use crate::options;
+use crate::server_code;
 use nest_c::directives::InLock;
 use nest_c::scope::Names;
 use nest_diag::{Code as Diag, Diagnostic, SourceMap};
@@ -110,14 +111,8 @@ pub fn settle(declared: Declared<'_>, actions: &[&Action], cx: &mut Context<'_>)
     } = declared;
     let code = decl.code.as_ref();
     let code = code.map(|text| actions::action(cx, text, Owner::Server(SHARED)));
-    for u in code.iter().flat_map(|code| &code.uses) {
-        if let What::Variable(_) = u.what {
-            let span = nest_c::inner(code.as_ref().map_or(decl.word.span, |c| c.span), &u.at);
-            let what = "a per-connection variable in the initialisation of %shared";
-            let help = "the code runs once, before there is a connection";
-            cx.out
-                .push(Diagnostic::new(Diag::E0801, span, what).help(help));
-        }
+    if let Some(code) = &code {
+        server_code::no_connection(code, SHARED, cx);
     }
     let recovers = actions.iter().flat_map(|action| &action.uses);
     let mut recovers = recovers.filter_map(|u| match &u.what {

@@ -52,6 +52,8 @@ pub enum Decl {
     Filter(FilterDecl),
     /// `%shared SIZE { … } { … }`.
     Shared(SharedDecl),
+    /// `%timer TIME { … }`, `%worker { … }`.
+    Code(CodeDecl),
     /// `%state A B`.
     State(Vec<Name>),
     /// `NAME text`.
@@ -87,6 +89,17 @@ pub struct SharedDecl {
     pub declarations: CText,
     /// The code that initialises them, if there is any.
     pub code: Option<CText>,
+}
+
+/// `%timer TIME { code }`, `%worker { code }`.
+#[derive(Clone, Debug)]
+pub struct CodeDecl {
+    /// `%timer`.
+    pub word: Name,
+    /// The word behind it as written.
+    pub argument: Option<Name>,
+    /// The code.
+    pub code: CText,
 }
 
 /// A macro of either kind.

@@ -19,15 +19,11 @@ use crate::{rules, server_code};
 /// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
-const KNOWN: [&str; 5] = ["%option", "%state", "%include", "%filter", "%shared"];
-/// Declarations that this version does not implement, and whether a block in braces follows.
-const LATER: [(&str, bool); 5] = [
-    ("%timer", true),
-    ("%signal", true),
-    ("%worker", true),
-    ("%decode", false),
-    ("%encode", false),
+const KNOWN: [&str; 7] = [
+    "%option", "%state", "%include", "%filter", "%shared", "%timer", "%worker",
 ];
+/// Declarations that this version does not implement, and whether a block in braces follows.
+const LATER: [(&str, bool); 3] = [("%signal", true), ("%decode", false), ("%encode", false)];
 
 const FILTER: &str = "write `%filter NAME KEY=VALUE`, as in `%filter request timeout=5s`";
 
@@ -199,7 +195,7 @@ impl Section<'_, '_, '_, '_> {
             }),
             "%state" => self.states(end),
             "%include" => self.include(end),
-            "%shared" => match server_code::shared(self.r, start, end) {
+            "%shared" | "%timer" | "%worker" => match server_code::parse(self.r, start, end) {
                 Some(decl) => self.all.decls.push(Raw::Done(decl)),
                 None => self.skip_line(true),
             },

@@ -1,10 +1,11 @@
-//! Parses declarations that contain C code of the server in braces: `%shared SIZE { … } { … }`.
+//! Parses declarations that contain C code of the server in braces: `%shared SIZE { … } { … }`,
+//! `%timer 5s { … }`, `%worker { … }`.
 //!
 //! The C is only delimited. Must not know what it means, or whether the words before it are valid.
 
 use nest_diag::Code;
 
-use crate::ast::{CText, Decl, SharedDecl};
+use crate::ast::{CText, CodeDecl, Decl, SharedDecl};
 use crate::csource;
 use crate::reader::{Reader, is_blank};
 use crate::rules;
@@ -12,8 +13,39 @@ use crate::rules;
 const SHARED: &str = "write `%shared SIZE { declarations } { initialisation }`, as in `%shared 64K { long \
                       visits; } { visits = 0; }`";
 
+const TIMER: &str = "write `%timer TIME { code }`, as in `%timer 5s { refresh(); }`";
+const WORKER: &str = "write `%worker { code }`";
+
+/// The word stands from `start` to `from`. Nothing after an error.
+pub(crate) fn parse(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Decl> {
+    match r.text(start, from) {
+        "%shared" => shared(r, start, from),
+        "%timer" => code(r, start, from, TIMER),
+        _ => code(r, start, from, WORKER),
+    }
+}
+
+/// `%timer 5s { … }`, `%worker { … }`.
+fn code(r: &mut Reader<'_>, start: usize, from: usize, help: &str) -> Option<Decl> {
+    let begin = r.after_blanks(from).min(r.line_end(from));
+    let end = word_end(r, begin);
+    let word = r.name(start, from);
+    let argument = (begin < end).then(|| r.name(begin, end));
+    r.at = end;
+    let code = block(r, "the code");
+    if code.is_none() && r.at == end {
+        let what = format!("`{}` without its code", word.text);
+        r.report(Code::E0101, start, end.max(from), what, help);
+    }
+    Some(Decl::Code(CodeDecl {
+        word,
+        argument,
+        code: code?,
+    }))
+}
+
 /// `%shared` stands from `start` to `from`. Nothing after an error.
-pub(crate) fn shared(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Decl> {
+fn shared(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Decl> {
     let begin = r.after_blanks(from).min(r.line_end(from));
     let end = word_end(r, begin);
     if begin == end {

@@ -153,8 +153,8 @@ unsigned nest__region_mind(void) {
             kill(pid, SIGKILL);
         }
     }
-    if (nest__children_live() > 0) {
-        return 0; /* each end wakes the supervisor */
+    if (!nest__supervises_none()) {
+        return 0; /* each end wakes the supervisor, which ends the service process as well */
     }
     nest__region_fresh();
     nest__children_hurry();

@@ -413,7 +413,7 @@ pub const STEPS: &[Step] = &[
         Program(&["python3", "tests/shared/run.py"]),
     )
     .draws()
-    .takes(80),
+    .takes(150),
     Step::new(
         "user",
         "processes that serve clients leave root for good, and lack nothing then",

@@ -92,6 +92,10 @@ pub fn dump(spec: &Spec) -> String {
                     s.size.text, s.declarations.text
                 )
             }
+            Decl::Code(c) => {
+                let argument = c.argument.as_ref().map(|argument| &argument.text);
+                writeln!(out, "{} {argument:?} {:?}", c.word.text, c.code.text)
+            }
             Decl::State(names) => {
                 let names: Vec<&str> = names.iter().map(|n| n.text.as_str()).collect();
                 writeln!(out, "state {}", names.join(" "))

@@ -1,0 +1,68 @@
+//! Generates the functions of `%timer` and `%worker`.
+
+use crate::replace::{Context, replace};
+use crate::writer::{Writer, string};
+use nest_machine::{Action, Machine};
+
+/// The functions, and what the runtime needs to know of them.
+pub fn emit(m: &Machine, w: &mut Writer) {
+    if !m.periodic.is_empty() {
+        let actions = m.periodic.iter().map(|timer| &timer.action);
+        let names = functions(m, "timer", actions, w);
+        w.line("struct nest__periodic {");
+        w.line("    uint32_t every;");
+        w.line("    void (*run)(void);");
+        w.line("    const char *file;");
+        w.line("    uint32_t line;");
+        w.line("};");
+        w.line("extern const struct nest__periodic nest__spec_periodic[];");
+        w.line("extern const unsigned nest__spec_periodic_count;");
+        w.line("const struct nest__periodic nest__spec_periodic[] = {");
+        for (timer, name) in m.periodic.iter().zip(&names) {
+            let code = &timer.action.code;
+            w.line(&format!(
+                "    {{{}, {name}, {}, {}}},",
+                timer.every,
+                string(&code.file),
+                code.line
+            ));
+        }
+        w.line("};");
+        let count = names.len();
+        w.line(&format!(
+            "const unsigned nest__spec_periodic_count = {count};"
+        ));
+        w.end("timer");
+    }
+    if !m.beginning.is_empty() {
+        let names = functions(m, "worker", m.beginning.iter(), w);
+        w.line("void nest__spec_beginning(void);");
+        w.line("void nest__spec_beginning(void) {");
+        for name in &names {
+            w.line(&format!("    {name}();"));
+        }
+        w.line("}");
+        w.end("worker");
+    }
+}
+
+/// A function for each piece of code; their names.
+fn functions<'m>(
+    m: &Machine,
+    kind: &str,
+    actions: impl Iterator<Item = &'m Action>,
+    w: &mut Writer,
+) -> Vec<String> {
+    w.begin(kind);
+    let mut names = Vec::new();
+    for (i, action) in actions.enumerate() {
+        let name = format!("{}_{kind}_{i}", m.name);
+        w.line(&format!("static void {name}(void) {{"));
+        let code = &action.code;
+        let text = replace(m, &code.text, &action.uses, Context::Evaluated(None));
+        w.user(code, &text);
+        w.line("}");
+        names.push(name);
+    }
+    names
+}
