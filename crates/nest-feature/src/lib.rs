@@ -115,12 +115,14 @@ impl Feature {
 
 /// A set of features. It contains all that its members imply.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Features(u32);
+pub struct Features(u64);
+
+const _: () = assert!(Feature::ALL.len() <= u64::BITS as usize);
 
 impl Features {
     /// Adds a feature and what it implies.
     pub fn insert(&mut self, feature: Feature) {
-        self.0 |= 1 << feature as u32;
+        self.0 |= 1 << feature as u64;
         for implied in feature.implied() {
             self.insert(*implied);
         }
@@ -129,7 +131,7 @@ impl Features {
     /// Whether the feature is selected.
     #[must_use]
     pub fn contains(self, feature: Feature) -> bool {
-        self.0 & (1 << feature as u32) != 0
+        self.0 & (1 << feature as u64) != 0
     }
 
     /// The selected ones, in the order of the list.
