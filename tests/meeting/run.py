@@ -210,14 +210,19 @@ def behind(server, drops):
         assert person.ask('join all') == '0'
     busy.send(b'sleep 2000\n')
     text = 'x' * 2000
+    # The loop of the two may lag behind that of the sender, but not if it serves the reader, too.
+    results = ('0', str(errno.EAGAIN)) if reader.pid == sender.pid != deaf.pid else ('0',)
+    results = ('0', str(errno.EAGAIN)) if reader.pid == sender.pid != busy.pid else results
     for number in range(3000):       # more than buffers of the kernel hold
-        assert sender.ask(f'say all {number} {text}') == '0'
+        result = sender.ask(f'say all {number} {text}')
+        if result not in results:
+            raise Failed(f'message {number}: error {result}')
         reader.hears(number + 1)
     heard = [int(line.split()[0]) for line in reader.heard]
     assert heard == list(range(3000)), 'the reader missed something'
     for person in (busy, deaf):
         if drops:
-            assert sender.ask(f'tell {person.number} last') == '0'
+            until('the loop takes messages', lambda who=person: sender.ask(f'tell {who.number} last') == '0')
             person.wait(lambda who=person: b'last' in who.heard, 'the last message')
             numbers = [int(line.split()[0]) for line in person.heard[:-1]]
             assert numbers == sorted(set(numbers)) and len(numbers) < 3000, numbers
