@@ -188,10 +188,13 @@ services! {
         "loop.c" Both(&Workers("loops"), &MAILED);
         "blocking.c" Both(&Not(&Workers("loops")), &MAILED);
     }
-    send With(Feature::Send), [Start, Open, Mail, End, Reaped] {
+    alive With(Feature::Alive), [Start, Reaped, Open, End] {
+        "alive.h" With(Feature::Alive);
+        "alive.c" Both(&Sockets, &With(Feature::Alive));
+        "alone.c" Both(&Not(&Sockets), &With(Feature::Alive));
+    }
+    send With(Feature::Send), [Mail] {
         "send.h" With(Feature::Send);
-        "ids.c" Both(&Sockets, &With(Feature::Send));
-        "ids_script.c" Both(&Not(&Sockets), &With(Feature::Send));
         "loop.c" Both(&Workers("loops"), &With(Feature::Send));
         "blocking.c" Both(&Not(&Workers("loops")), &With(Feature::Send));
         "send.c" With(Feature::Send);
@@ -254,11 +257,6 @@ services! {
         "beginning.h" With(Feature::Beginning);
         "workers.c" Both(&Sockets, &With(Feature::Beginning));
         "alone.c" Both(&Not(&Sockets), &With(Feature::Beginning));
-    }
-    alive With(Feature::Alive), [Start, Reaped, Open, End] {
-        "alive.h" With(Feature::Alive);
-        "alive.c" Both(&Sockets, &With(Feature::Alive));
-        "alone.c" Both(&Not(&Sockets), &With(Feature::Alive));
     }
     branches With(Feature::Branches), [Start] {
         "branches.h" With(Feature::Branches);

@@ -68,7 +68,7 @@ features! {
     /// Workers send each other messages, which their sessions get.
     Mailbox "mailbox" [];
     /// Connections send each other messages (`$send`).
-    Send "send" [Mailbox];
+    Send "send" [Mailbox Alive];
     /// Connections join groups and send to their members (`$join`, `$broadcast`).
     Groups "groups" [Send];
     /// A connection that does not keep up with messages loses the oldest (`messageOverflow`).

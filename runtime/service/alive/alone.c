@@ -1,6 +1,7 @@
-/* alone.c: $alive in a server without sockets.
+/* alone.c: which connections exist, in a server without sockets.
  *
- * Called by actions and at join points. State: the id of the connection in each slot. */
+ * Called by actions, by the service `send` and at join points. State: the id of the connection in
+ * each slot. */
 #include "../../platform/platform.h"
 #include "alive.h"
 
@@ -34,8 +35,16 @@ void nest__alive_end(nest_session *s) {
     alive_note(s, 0);
 }
 
-bool nest_alive(uint64_t id) {
-    uint64_t here = (id & ((UINT64_C(1) << NEST__ID_SERIAL) - 1)) - 1;
-    uint64_t *own = id == 0 ? NULL : alive_own((uint32_t)(here % nest__config.max_clients));
+bool nest__alive_find(uint64_t id, uint16_t *serial, nest__ref *to) {
+    *serial = nest__serial;
+    to->slot = (uint32_t)((id - 1) % nest__config.max_clients);
+    to->gen = (uint32_t)((id - 1) / nest__config.max_clients);
+    uint64_t *own = id == 0 ? NULL : alive_own(to->slot);
     return own != NULL && *own == id;
+}
+
+bool nest_alive(uint64_t id) {
+    uint16_t serial;
+    nest__ref to;
+    return nest__alive_find(id, &serial, &to);
 }

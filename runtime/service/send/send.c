@@ -4,6 +4,7 @@
  * Must not know how a message gets to another worker. */
 #include "send.h"
 #include "../../engine/engine.h"
+#include "../alive/alive.h"
 #include "../mail/mail.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static int send_to(uint64_t id, const struct nest__send_text *text) {
     uint16_t serial;
     nest__ref to;
     int error = 0;
-    if (!nest__send_find(id, &serial, &to)) {
+    if (!nest__alive_find(id, &serial, &to)) {
         error = -ESRCH;
     } else if (text->n > 0) {
         error = nest__send_pass(serial, to, text);

@@ -1,7 +1,7 @@
 /* send.h: $send: messages from one connection to another.
  *
- * loop.c and blocking.c pass them on; ids.c knows which connections exist. Other services send by
- * the same functions, so that messages of one sender stay in order. */
+ * loop.c and blocking.c pass them on. Other services send by the same functions, so that messages
+ * of one sender stay in order. */
 #ifndef NEST_SERVICE_SEND_H
 #define NEST_SERVICE_SEND_H
 
@@ -31,15 +31,7 @@ void nest__send_deliver(nest_session *, const uint8_t *bytes, uint32_t n);
 /* -- loop.c, blocking.c: passes text to a session of the worker `serial`. 0 or -errno. */
 int nest__send_pass(uint16_t serial, nest__ref, const struct nest__send_text *);
 
-/* -- ids.c */
-/* Finds the connection with this number. False: it has ended, or there was none. */
-bool nest__send_find(uint64_t id, uint16_t *serial, nest__ref *);
-
 /* -- join points */
-int nest__send_start(void);
-void nest__send_open(nest_session *);
-void nest__send_end(nest_session *);
 void nest__send_mail(nest_session *, uint32_t kind, const uint8_t *bytes, uint32_t n);
-void nest__send_reaped(uint32_t worker);
 
 #endif
