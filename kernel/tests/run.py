@@ -389,7 +389,16 @@ def conversations(folder):
     return f'{CONVERSATIONS} connections, seed {sample.SEED}'
 
 
-TESTS = [kept, changed, versions, left, replaced, stopped, killed, blocking, refused, told, conversations]
+def segments(folder):
+    """Segments that no socket sends on demand give each answer once and in order."""
+    ran = subprocess.run([sys.executable, os.path.join(ROOT, 'kernel', 'tests', 'segments.py')], text=True,
+                         capture_output=True, timeout=600, check=False)
+    if ran.returncode:
+        raise Failed(ran.stdout + ran.stderr)
+    return ran.stdout.strip().splitlines()[-1]
+
+
+TESTS = [kept, changed, versions, left, replaced, stopped, killed, blocking, refused, told, segments, conversations]
 
 
 def main():

@@ -31,10 +31,10 @@ http {{
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
     server {{
-        listen 127.0.0.1:{port}; listen 127.0.0.1:{alone}; root {folder}/www;
+        listen 127.0.0.1:{port}; listen 127.0.0.1:{alone}; {own} root {folder}/www;
         location /made {{ return 200 "made\\n"; }}
         location /chunks {{ ssi on; ssi_types text/plain; }}
-        location /slow {{ limit_rate 200k; }}
+        location /slow {{ limit_rate 50k; }}
     }}
     {more}
 }}
@@ -74,9 +74,10 @@ def lacks():
 
 
 class Site:
-    """A folder with files, and nginx with nest accelerate in front. `other`: the folder of the host "other"."""
+    """A folder with files, and nginx with nest accelerate in front. `other`: the folder of the host
+    "other"; `listen`: an address besides that of the loopback."""
 
-    def __init__(self, folder, options=(), other=None, command=None):
+    def __init__(self, folder, options=(), other=None, command=None, listen='127.0.0.1'):
         self.folder, self.www = folder, os.path.join(folder, 'www')
         os.makedirs(self.www, exist_ok=True)
         os.chmod(folder, 0o755)         # nginx's workers are not root
@@ -84,8 +85,9 @@ class Site:
         self.state = os.path.join(folder, 'state')
         config = os.path.join(folder, 'nginx.conf')
         more = f'server {{ listen 127.0.0.1:{self.port}; server_name other; root {other}; }}' if other else ''
+        own = '' if listen == '127.0.0.1' else f'listen {listen}:{self.port};'
         with open(config, 'w', encoding='ascii') as file:
-            file.write(NGINX.format(folder=folder, port=self.port, alone=self.alone, more=more))
+            file.write(NGINX.format(folder=folder, port=self.port, alone=self.alone, more=more, own=own))
         self.options = list(options)
         self.command = command or ['/usr/sbin/nginx', '-c', config]
         self.process, self.told = None, os.path.join(folder, 'told')
