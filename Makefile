@@ -10,7 +10,7 @@
 #   make experiments-conditioning [EXPERIMENTS='--quick --only …']   the paper's experiments again
 #   make layers                     what each part of the runtime may import
 #   make fuzz [SECONDS=60]          front end, work, matchers under libFuzzer (nightly, cargo-fuzz)
-#   make fuzz-kernel [CONNECTIONS=100000]   nginx behind `nest accelerate`, random conversations (root)
+#   make fuzz-kernel [CONNECTIONS=100000] [SERVER=nginx]   random conversations behind `nest accelerate` (root)
 #   make clean
 
 MODEL = event
@@ -18,6 +18,7 @@ PREFIX = /usr/local
 DESTDIR =
 SECONDS = 60
 CONNECTIONS = 100000
+SERVER = nginx
 BENCH =
 EXPERIMENTS =
 # The system's own: its packages, such as the one for plots, are not those of another Python.
@@ -64,7 +65,7 @@ fuzz:
 
 fuzz-kernel:
 	@$(CARGO) build --quiet -p nest-cli
-	@CHECK_SEED=$${SEED:-$$(date +%Y%m%d000000)} python3 kernel/tests/fuzz.py --threads 32 --connections '$(CONNECTIONS)'
+	@CHECK_SEED=$${SEED:-$$(date +%Y%m%d000000)} python3 kernel/tests/fuzz.py --threads 32 --connections '$(CONNECTIONS)' --server '$(SERVER)'
 
 clean:
 	@$(CARGO) clean

@@ -11,6 +11,9 @@ use std::time::{Duration, SystemTime};
 /// older.
 const YOUNG: Duration = Duration::from_millis(100);
 
+/// Answers for files that were modified within this time may change by themselves.
+const RECENT: Duration = Duration::from_secs(3);
+
 /// What a directory's own path stands for.
 const INDEX: &str = "index.html";
 
@@ -42,15 +45,23 @@ impl Identity {
 
     /// Whether the last change is so recent that another one could have the same date.
     fn young(&self) -> bool {
-        let seconds = u64::try_from(self.changed.0).unwrap_or(0);
-        let part = u32::try_from(self.changed.1).unwrap_or(0);
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, part);
-        // A date in the future is not old either.
-        SystemTime::now()
-            .duration_since(changed)
-            .is_ok_and(|age| age > YOUNG)
-            .eq(&false)
+        within(self.changed, YOUNG)
     }
+
+    /// Whether the file was modified so recently that a server may say so in its answer, as Apache does
+    /// with a weak `ETag`.
+    pub fn recent(&self) -> bool {
+        within(self.modified, RECENT)
+    }
+}
+
+/// Whether a time is at most so long ago. A time in the future is.
+fn within((seconds, part): (i64, i64), limit: Duration) -> bool {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(part).unwrap_or(0));
+    SystemTime::now()
+        .duration_since(time)
+        .map_or(true, |age| age <= limit)
 }
 
 /// Why no file is taken.

@@ -31,6 +31,8 @@ pub struct Prepared {
     pub head: usize,
     /// Where the date is; 0: nowhere.
     pub date: usize,
+    /// It has a weak `ETag`.
+    pub weak: bool,
 }
 
 /// Asks the server for a file of which the bytes are known. Returns the answer that may be repeated.
@@ -49,11 +51,28 @@ pub fn prepare(
     if first.body != file || second.body != file {
         return Err("the server's answer is not the file".to_owned());
     }
-    let lines = lasting(&first)?;
-    if lasting(&second)? != lines || lasting(&third)? != lines {
-        return Err("the server's answers differ".to_owned());
+    let lines = agreed(&[lasting(&first)?, lasting(&second)?, lasting(&third)?]);
+    compose(&lines.ok_or("the server's answers differ")?, file)
+}
+
+/// The lines in which all answers agree; nothing if they differ in more than what is said of the
+/// connection, which HTTP/1.1 keeps open by itself.
+fn agreed(answers: &[Vec<String>]) -> Option<Vec<String>> {
+    let same = |answers: &[Vec<String>]| answers.windows(2).all(|pair| pair[0] == pair[1]);
+    if same(answers) {
+        return answers.first().cloned();
     }
-    compose(&lines, file)
+    let lasting = |line: &&String| {
+        let line = line.to_ascii_lowercase();
+        !line.starts_with("connection:") && !line.starts_with("keep-alive:")
+    };
+    let rest = |lines: &Vec<String>| lines.iter().filter(lasting).cloned().collect();
+    let rests: Vec<Vec<String>> = answers.iter().map(rest).collect();
+    if same(&rests) {
+        rests.into_iter().next()
+    } else {
+        None
+    }
 }
 
 /// The lines of an answer that every client gets, without those of one connection. The value of `Date` is
@@ -85,7 +104,7 @@ fn lasting(answer: &Answer) -> Result<Vec<String>, String> {
         let name = line.split(':').next().unwrap_or("").to_ascii_lowercase();
         match name.as_str() {
             // Says how many requests this connection may still send.
-            "keep-alive" => {}
+            "keep-alive" if line.contains("max=") => {}
             // Says the same as max-age, which HTTP/1.1 prefers, but ages.
             "expires" if timed => {}
             "expires" => return Err("the answer has expires without max-age".to_owned()),
@@ -119,12 +138,13 @@ fn compose(lines: &[String], file: &[u8]) -> Result<Prepared, String> {
         bytes,
         head: length,
         date,
+        weak: lines.iter().any(|line| line.starts_with("ETag: W/")),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{compose, lasting};
+    use super::{agreed, compose, lasting};
     use crate::origin::Answer;
 
     fn answer(fields: &str) -> Answer {
@@ -149,6 +169,16 @@ mod tests {
         );
         assert!(text[made.date..].starts_with("Thu, 01 Jan"));
         assert_eq!(&text[made.head..], "body");
+    }
+
+    #[test]
+    fn answers_may_differ_in_what_they_say_of_the_connection() {
+        let of = |fields| lasting(&answer(fields)).unwrap();
+        let plain = of("Server: x");
+        let told = of("Server: x\r\nKeep-Alive: timeout=5\r\nConnection: Keep-Alive");
+        assert_eq!(agreed(&[plain.clone(), told.clone()]), Some(plain.clone()));
+        assert_eq!(agreed(&[told.clone(), told.clone()]), Some(told));
+        assert_eq!(agreed(&[plain, of("Server: y")]), None);
     }
 
     #[test]

@@ -101,6 +101,9 @@ fn fill(shared: &Shared, name: &Name) -> Result<(), String> {
     followed.map_err(|e| format!("its folder cannot be followed: {e}"))?;
     let mut origin = Origin::connect(shared.port)?;
     let prepared = prepare(&mut origin, host, path, &found.bytes)?;
+    if prepared.weak && found.identity.recent() {
+        return Err("its ETag is weak for the moment".to_owned());
+    }
     let mut cache = lock();
     cache.put(*name, &prepared, found.path.clone(), found.identity.clone())?;
     // A change between the first look and now may have had no event.

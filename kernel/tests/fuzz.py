@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Random conversations with nginx behind the kernel: every answer must be, byte for byte apart from its
-date, what nginx alone gives, in order, and none may be lost.
+"""Random conversations with a server behind the kernel: every answer must be, byte for byte apart from its
+date, what the server alone gives, in order, and none may be lost.
 
-    fuzz.py [--connections N] [--threads N]     the seed: CHECK_SEED
+    fuzz.py [--connections N] [--threads N] [--server nginx|apache|event|…]     the seed: CHECK_SEED
 
 Requests for kept and other files, conditional ones, ranges, POSTs whose bodies look like requests, made,
 chunked and slow answers; pipelined, one by one, cut at random bytes; clients that half-close, reset, read
@@ -12,6 +12,7 @@ Must not know: how the kernel decides.
 """
 
 import argparse
+import os
 import random
 import socket
 import struct
@@ -20,10 +21,14 @@ import tempfile
 import threading
 import time
 
-from site_nginx import WAIT, Failed, Report, Site, lacks, sample, undated
+import servers
+from accelerated import NEST, ROOT, WAIT, Failed, Report, Site, lacks, sample, undated
 
 SMALL = {'a.txt': 10, 'b.txt': 192, 'c.txt': 2000, 'd.txt': 10000, 'e.html': 1023, 'f.html': 1024, 'g.txt': 28000}
 LARGE = {'large.txt': 100_000}
+MODELS = ('event', 'uring', 'thread', 'process', 'prefork')
+SERVERS = {'nginx': servers.nginx, 'apache': servers.apache,
+           **{model: servers.web(model, NEST, ROOT) for model in MODELS}}
 FILES = [*SMALL, 'index.html']
 
 
@@ -31,7 +36,12 @@ def request(path, method='GET', fields='', body=b'', host='test', version='1.1')
     return f'{method} {path} HTTP/{version}\r\nHost: {host}\r\n{fields}\r\n'.encode() + body
 
 
-def drawn(draw, long):
+# Apache tells clients that ask for it that the connection stays open. The prepared answer does not.
+PLAIN = ('', 'User-Agent: x\r\nAccept: */*\r\n', 'Accept-Encoding: gzip\r\nReferer: http://test/\r\n')
+KEEPING = ('Connection: keep-alive\r\n',)
+
+
+def drawn(draw, long, keeping=True):
     """One request that keeps the connection open. `long`: also such whose answer takes a while."""
     if long and draw.random() < 0.15:
         return request(draw.choice(['/large.txt', '/slow/s.txt']))
@@ -39,8 +49,7 @@ def drawn(draw, long):
     kind = draw.randrange(24)
     inner = request(f'/{name}') * draw.randrange(1, 3)
     if kind < 10:
-        return request(f'/{name}', fields=draw.choice(['', 'User-Agent: x\r\nAccept: */*\r\n',
-                                                       'Connection: keep-alive\r\n']))
+        return request(f'/{name}', fields=draw.choice(PLAIN + KEEPING if keeping else PLAIN))
     return [
         lambda: request(f'/{name}', 'HEAD'),
         lambda: request('/'),
@@ -74,10 +83,11 @@ def last(draw):
 class Alone:
     """What the server alone answers, learnt once for each request."""
 
-    def __init__(self, site):
-        self.site, self.known, self.lock = site, {}, threading.Lock()
-        self.end = request('/made', fields='Connection: close\r\n')
-        self.ended = self.talk(self.end)
+    def __init__(self, site, keeping=True):
+        self.site, self.known, self.lock, self.keeping = site, {}, threading.Lock(), keeping
+        # No other request has this answer.
+        self.end = request('/end.txt', fields='Connection: close\r\n')
+        self.ended = undated(self.talk(self.end))
 
     def talk(self, data):
         with socket.create_connection(('127.0.0.1', self.site.alone), WAIT) as client:
@@ -85,10 +95,12 @@ class Alone:
             return rest(client)
 
     def __call__(self, data, ends=False):
+        """The answer, and whether the connection ends with it."""
         with self.lock:
             if data not in self.known:
-                got = self.talk(data if ends else data + self.end)
-                self.known[data] = undated(got if ends else got[:-len(self.ended)])
+                got = undated(self.talk(data if ends else data + self.end))
+                ends = ends or not got.endswith(self.ended)
+                self.known[data] = got if ends else got[:-len(self.ended)], ends
             return self.known[data]
 
 
@@ -136,15 +148,21 @@ def converse(site, alone, seed):
     draw = random.Random(seed)
     manner = draw.choice(['one', 'one', 'pipelined', 'cut', 'cut', 'half', 'half', 'reset', 'slow'])
     # nginx gives up an answer that it could not send whole when its client half-closes.
-    requests = [drawn(draw, manner != 'half') for _ in range(draw.choice([1, 1, 2, 3, 5, 8]))]
+    requests = [drawn(draw, manner != 'half', alone.keeping) for _ in range(draw.choice([1, 1, 2, 3, 5, 8]))]
     if draw.random() < 0.3:
         # Mostly hits, one after the other.
         requests = [request(f'/{draw.choice(FILES)}') for _ in range(draw.randrange(1, 20))]
-    answers = [alone(data) for data in requests]
-    end = manner in ('one', 'pipelined', 'cut') and draw.random() < 0.3
-    if end:
+    answers, end = [], False
+    for data in requests:
+        wanted, end = alone(data)
+        answers.append(wanted)
+        if end:
+            break
+    requests = requests[:len(answers)]
+    if not end and manner in ('one', 'pipelined', 'cut') and draw.random() < 0.3:
         requests.append(last(draw))
-        answers.append(alone(requests[-1], ends=True))
+        answers.append(alone(requests[-1], ends=True)[0])
+        end = True
     with socket.socket() as client:
         client.settimeout(WAIT)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -200,9 +218,9 @@ def work(site, alone, seeds, wrong, stop):
                 stop.set()
 
 
-def fuzz(site, count, threads, first):
+def fuzz(site, count, threads, first, keeping=True):
     """`count` conversations, of seeds from `first`. Returns what was wrong."""
-    alone, wrong, stop = Alone(site), [], threading.Event()
+    alone, wrong, stop = Alone(site, keeping), [], threading.Event()
     running = [threading.Thread(target=work, args=(site, alone, range(first + i, first + count, threads), wrong, stop))
                for i in range(threads)]
     for thread in running:
@@ -215,36 +233,44 @@ def fuzz(site, count, threads, first):
 def fill(site):
     for name, size in {**SMALL, **LARGE}.items():
         site.write(name, (name.encode() * size)[:size])
+    site.write('end.txt', b'the end')
+    site.write('made', b'made\n')          # nginx makes this itself
     site.write('index.html', b'<h1>index</h1>\n')
     site.write('chunks/c.txt', b'<!--#echo var="uri" -->' + b'c' * 3000)
     site.write('slow/s.txt', b's' * 55_000)
+    # Apache says of a file that changed a moment ago that its ETag is weak.
+    for folder, _, names in os.walk(site.www):
+        for name in names:
+            os.utime(os.path.join(folder, name), (1_700_000_000, 1_700_000_000))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--connections', type=int, default=3000)
     parser.add_argument('--threads', type=int, default=8)
+    parser.add_argument('--server', choices=SERVERS, default='nginx')
     parser.add_argument('--seed', type=int, default=sample.SEED)
     options = parser.parse_args()
     report = Report('conversations through the kernel')
     missing = lacks()
     if missing:
-        report.skip('nginx', 'random conversations', missing)
+        report.skip(options.server, 'random conversations', missing)
         return report.close()
     print(f'seed {options.seed}')
     with tempfile.TemporaryDirectory(prefix='nest-kernel-') as folder:
-        site = Site(folder)
+        site = Site(folder, server=SERVERS[options.server])
         fill(site)
         with site:
             site.keep(*SMALL)
-            wrong = fuzz(site, options.connections, options.threads, options.seed)
+            wrong = fuzz(site, options.connections, options.threads, options.seed,
+                         options.server != 'apache')
             counts = site.counts()
     text = '\n'.join(f'seed {seed}: {error!r}' if not isinstance(error, Failed) else f'seed {seed}: {error}'
                      for seed, error in wrong)
-    report.line(not wrong, 'nginx', 'random conversations give what nginx alone gives',
+    report.line(not wrong, options.server, 'random conversations give what the server alone gives',
                 f'{options.connections} connections', text)
     enough = counts['answers'] > options.connections and counts['broken'] == 0
-    report.line(enough, 'nginx', 'the kernel answered, and broke no connection',
+    report.line(enough, options.server, 'the kernel answered, and broke no connection',
                 f'{counts["answers"]} answers, {counts["held"]} ends held', str(counts))
     return report.close()
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from site_nginx import NEST, ROOT, WAIT, lacks
+from accelerated import NEST, ROOT, WAIT, lacks
 
 SIZES = (192, 2000, 10_000, 28_000)
 PORT = 8080

@@ -20,9 +20,9 @@ import threading
 import time
 
 import fuzz
-from site_nginx import NEST, ROOT, WAIT, Failed, Report, Site, answer, lacks, sample, same, undated, until
+from accelerated import NEST, ROOT, WAIT, Failed, Report, Site, answer, lacks, sample, same, undated, until
 
-CONVERSATIONS = 1500
+CONVERSATIONS, OTHERS = 1200, 400
 
 
 def hits(site, work):
@@ -373,20 +373,30 @@ def told(folder):
     return f'{answers} lines'
 
 
-def conversations(folder):
-    """Random conversations give what nginx alone gives."""
-    site = Site(folder)
+def converse(folder, name, count):
+    """Random conversations with a server; all must be right, and enough of them answered by the kernel."""
+    site = Site(folder, server=fuzz.SERVERS[name])
     fuzz.fill(site)
     with site:
         site.keep(*fuzz.SMALL)
-        wrong = fuzz.fuzz(site, CONVERSATIONS, 16, sample.SEED)
+        wrong = fuzz.fuzz(site, count, 24, sample.SEED, name != 'apache')
         counts = site.counts()
     if wrong:
         raise Failed('\n'.join(f'seed {seed}: {error}' for seed, error in wrong))
     same('broken', counts['broken'], 0)
-    if counts['answers'] < CONVERSATIONS // 2:
+    if counts['answers'] < count // 2:
         raise Failed(f'the kernel answered only {counts["answers"]} requests')
-    return f'{CONVERSATIONS} connections, seed {sample.SEED}'
+    return f'{name}, {count} connections, seed {sample.SEED}'
+
+
+def conversations(folder):
+    """Random conversations give what nginx alone gives."""
+    return converse(folder, 'nginx', CONVERSATIONS)
+
+
+def others(folder):
+    """So do random conversations with one of Apache and generated servers."""
+    return converse(folder, sample.one('kernel', ('apache', 'event', 'uring')), OTHERS)
 
 
 def segments(folder):
@@ -398,7 +408,7 @@ def segments(folder):
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, changed, versions, left, replaced, stopped, killed, blocking, refused, told, segments, conversations]
+TESTS = [kept, changed, versions, left, replaced, stopped, killed, blocking, refused, told, segments, conversations, others]
 
 
 def main():

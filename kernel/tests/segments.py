@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from site_nginx import WAIT, Failed, Report, Site, lacks, same, undated, until
+from accelerated import WAIT, Failed, Report, Site, lacks, same, undated, until
 
 HERE, THERE = '10.99.0.2', '10.99.0.1'      # we; the server
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16

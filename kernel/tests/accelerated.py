@@ -1,4 +1,4 @@
-"""What the kernel's tests share: nginx behind nest accelerate and, on a second port, the same nginx alone.
+"""What the kernel's tests share: a server behind nest accelerate and, on a second port, the same server alone.
 
 Must not know: what is tested.
 """
@@ -16,30 +16,13 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, 'tests'))
+import servers                          # noqa: E402
 from support.report import Report       # noqa: E402,F401  the tests take it from here
 from support import kernel, sample              # noqa: E402,F401
 
 NEST = os.environ.get('NEST') or os.path.join(ROOT, 'target', 'debug', 'nest')
 WAIT = 30           # seconds for what must happen
 DATE = re.compile(rb'\r\nDate: [^\r]{29}\r\n')
-
-NGINX = '''daemon off; error_log {folder}/error.log; pid {folder}/nginx.pid; worker_processes 1;
-events {{ worker_connections 4096; }}
-http {{
-    access_log {folder}/access.log; sendfile on; keepalive_requests 1000000;
-    types {{ text/html html; text/plain txt; }} default_type application/octet-stream;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-    server {{
-        listen 127.0.0.1:{port}; listen 127.0.0.1:{alone}; {own} root {folder}/www;
-        location /made {{ return 200 "made\\n"; }}
-        location /chunks {{ ssi on; ssi_types text/plain; }}
-        location /slow {{ limit_rate 50k; }}
-    }}
-    {more}
-}}
-'''
-
 
 class Failed(Exception):
     """A test's expectation does not hold."""
@@ -74,23 +57,21 @@ def lacks():
 
 
 class Site:
-    """A folder with files, and nginx with nest accelerate in front. `other`: the folder of the host
-    "other"; `listen`: an address besides that of the loopback."""
+    """A folder with files, and a server with nest accelerate in front. `other`: the folder of the host
+    "other"; `listen`: an address besides that of the loopback; `command`: in place of the server's own."""
 
-    def __init__(self, folder, options=(), other=None, command=None, listen='127.0.0.1'):
+    def __init__(self, folder, options=(), other=None, command=None, listen='127.0.0.1', server=servers.nginx):
         self.folder, self.www = folder, os.path.join(folder, 'www')
         os.makedirs(self.www, exist_ok=True)
         os.chmod(folder, 0o755)         # nginx's workers are not root
         self.port, self.alone = free_port(), free_port()
+        self.other, self.listen = other, listen
         self.state = os.path.join(folder, 'state')
-        config = os.path.join(folder, 'nginx.conf')
-        more = f'server {{ listen 127.0.0.1:{self.port}; server_name other; root {other}; }}' if other else ''
-        own = '' if listen == '127.0.0.1' else f'listen {listen}:{self.port};'
-        with open(config, 'w', encoding='ascii') as file:
-            file.write(NGINX.format(folder=folder, port=self.port, alone=self.alone, more=more, own=own))
         self.options = list(options)
-        self.command = command or ['/usr/sbin/nginx', '-c', config]
+        made, self.second = server(self)
+        self.command = command or made
         self.process, self.told = None, os.path.join(folder, 'told')
+        self.beside = None      # the process of a server that has one for each port
 
     def __enter__(self):
         self.start()
@@ -105,6 +86,8 @@ class Site:
             self.process = subprocess.Popen(
                 [NEST, 'accelerate', '--port', str(self.port), '--root', self.www, '--state', self.state,
                  *self.options, '--', *self.command], stdout=told, stderr=told)
+        if self.second and not self.beside:
+            self.beside = subprocess.Popen(self.second, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(f'"{ready}" is said', lambda: ready in self.said() or self.process.poll() is not None)
         if ready not in self.said():
             raise Failed(f'nest ended: {self.said()}')
@@ -121,6 +104,9 @@ class Site:
                 self.process.wait(WAIT)
             self.process.kill()
             self.process.wait()
+        if self.beside:
+            self.beside.terminate()
+            self.beside.wait(WAIT)
         self.end_nginx()
 
     def end_nginx(self):
@@ -157,7 +143,11 @@ class Site:
         for name in names:
             def answered(name=name):
                 before = self.counts()['answers']
-                self.get(name)
+                # The first request of a connection goes to a server that defers its accepts, such as Apache.
+                with socket.create_connection(('127.0.0.1', self.port), WAIT) as client:
+                    for _ in range(2):
+                        client.sendall(f'GET /{name} HTTP/1.1\r\nHost: test\r\n\r\n'.encode())
+                        answer(client)
                 return self.counts()['answers'] > before
             until(f'the kernel answers {name}', answered)
 
