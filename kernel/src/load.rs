@@ -19,15 +19,12 @@ pub struct Choice {
     pub blocks: u32,
     pub logs: bool,
     pub magic: u64,
-    /// The map of sockets of a loader that was killed: it keeps its programs until they are taken from it.
-    pub left: Option<u32>,
 }
 
 /// The loaded programs. They see no new connection after this is dropped; connections that are open keep
 /// them until they end.
 pub struct Loaded {
     ebpf: Ebpf,
-    sockets: u32,
 }
 
 /// The answers.
@@ -62,13 +59,6 @@ fn refused(what: &str, error: &dyn std::error::Error) -> Failure {
     Failure::Missing(vec![format!("the kernel refuses {what}: {line}")])
 }
 
-/// The map of sockets with this number, if it is one of ours.
-fn left(number: u32) -> Option<SockHash<MapData, u64>> {
-    let mut maps = aya::maps::loaded_maps().flatten();
-    maps.find(|m| m.id() == number && m.name_as_str() == Some("sockets"))?;
-    SockHash::try_from(Map::SockHash(MapData::from_id(number).ok()?)).ok()
-}
-
 impl Loaded {
     /// Loads the programs and joins them to the map of sockets, which is empty as yet.
     pub fn load(choice: &Choice) -> Result<Self, Failure> {
@@ -96,36 +86,20 @@ impl Loaded {
             };
             loaded.map_err(|e| refused(&format!("the program {name}"), &e))?;
         }
-        let mut loaded = Loaded { ebpf, sockets: 0 };
-        if let Some(map) = choice.left.and_then(left) {
-            // Ours take the place of the old programs, and leave.
-            loaded.join(&map, false)?;
-        }
-        let sockets: SockHash<MapData, u64> = loaded.map("sockets")?;
-        loaded.join(&sockets, true)?;
-        let info = aya::maps::loaded_maps().flatten();
-        let named = info.filter(|m| m.name_as_str() == Some("sockets"));
-        loaded.sockets = named.map(|m| m.id()).max().unwrap_or(0);
+        let mut loaded = Loaded { ebpf };
+        loaded.join()?;
         Ok(loaded)
     }
 
-    /// The number of the map of sockets.
-    pub fn sockets(&self) -> u32 {
-        self.sockets
-    }
-
-    fn join(&mut self, sockets: &SockHash<MapData, u64>, stay: bool) -> Result<(), Failure> {
+    /// Joins two programs to the map of sockets. The kernel takes them from the map when no process has it
+    /// open any more; connections that are open keep them.
+    fn join(&mut self) -> Result<(), Failure> {
+        let sockets: SockHash<MapData, u64> = self.map("sockets")?;
         let map = sockets.fd();
         for name in ["nest_verdict", "nest_output"] {
             let joined = match self.ebpf.program_mut(name) {
-                Some(Program::SkSkb(program)) => match program.attach(map) {
-                    Ok(link) if !stay => program.detach(link),
-                    other => other.map(|_| ()),
-                },
-                Some(Program::SkMsg(program)) => match program.attach(map) {
-                    Ok(link) if !stay => program.detach(link),
-                    other => other.map(|_| ()),
-                },
+                Some(Program::SkSkb(program)) => program.attach(map).map(|_| ()),
+                Some(Program::SkMsg(program)) => program.attach(map).map(|_| ()),
                 _ => Err(ProgramError::UnexpectedProgramType),
             };
             joined.map_err(|e| refused(&format!("{name} at a map of sockets"), &e))?;

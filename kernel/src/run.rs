@@ -57,20 +57,13 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     let control = Control::listen(&options.state)?;
     let log = options.log.as_deref().map(Log::new).transpose()?;
     let signals = signals()?;
-    let note = options.state.with_extension("map");
     let blocks = options.size / u32::try_from(BLOCK).unwrap_or(u32::MAX);
     let mut loaded = Loaded::load(&Choice {
         port: options.port,
         blocks,
         logs: log.is_some(),
         magic: random()?,
-        left: fs::read_to_string(&note)
-            .ok()
-            .and_then(|text| text.trim().parse().ok()),
     })?;
-    // For the next start, in case this one is killed.
-    let written = fs::write(&note, loaded.sockets().to_string());
-    written.map_err(|e| Failure::io(format!("cannot write {}", note.display()), &e))?;
     let group = Group::create(options.port)?;
     let opened = group.open();
     loaded.attach(&opened.map_err(|e| Failure::io("cannot open the control group", &e))?)?;
@@ -100,7 +93,6 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         ended
     });
     keeper.release();
-    let _ = fs::remove_file(&note);
     ended
 }
 
