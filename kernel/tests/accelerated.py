@@ -74,7 +74,11 @@ class Site:
         self.beside = None      # the process of a server that has one for each port
 
     def __enter__(self):
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.end()
+            raise
         return self
 
     def __exit__(self, *unused):
