@@ -10,12 +10,15 @@
 #   make experiments-conditioning [EXPERIMENTS='--quick --only …']   the paper's experiments again
 #   make layers                     what each part of the runtime may import
 #   make fuzz [SECONDS=60]          front end, work, matchers under libFuzzer (nightly, cargo-fuzz)
+#   make fuzz-kernel [CONNECTIONS=100000] [SERVER=nginx]   random conversations behind `nest accelerate` (root)
 #   make clean
 
 MODEL = event
 PREFIX = /usr/local
 DESTDIR =
 SECONDS = 60
+CONNECTIONS = 100000
+SERVER = nginx
 BENCH =
 EXPERIMENTS =
 # The system's own: its packages, such as the one for plots, are not those of another Python.
@@ -25,7 +28,7 @@ CARGO = cargo
 # What `make check` passes on from its command line.
 SAMPLE = $(if $(SEED),--seed '$(SEED)') $(if $(SHARD),--shard '$(SHARD)')
 
-.PHONY: demo check check-all install bench bench-matching experiments-conditioning layers fuzz clean
+.PHONY: demo check check-all install bench bench-matching experiments-conditioning layers fuzz fuzz-kernel clean
 
 demo:
 	@scripts/setup demo
@@ -59,6 +62,10 @@ layers:
 
 fuzz:
 	@$(CARGO) xtask fuzz --seconds '$(SECONDS)'
+
+fuzz-kernel:
+	@$(CARGO) build --quiet -p nest-cli
+	@CHECK_SEED=$${SEED:-$$(date +%Y%m%d000000)} python3 kernel/tests/fuzz.py --threads 32 --connections '$(CONNECTIONS)' --server '$(SERVER)'
 
 clean:
 	@$(CARGO) clean

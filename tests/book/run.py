@@ -37,10 +37,12 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import messages                                                     # noqa: E402
 from page import FILES, Wrong, blocks, commands, differs            # noqa: E402
+from support.kernel import lacks                                    # noqa: E402
 from support.nest import ROOT, program                              # noqa: E402
 from support.report import Report                                   # noqa: E402
 from world import World                                             # noqa: E402
 
+KERNEL = 'docs/howto/accelerate.md'     # needs root and what the kernel part needs
 GENERATED = ('docs/mistakes.md',)   # pages whose outputs --write renews
 
 
@@ -150,6 +152,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix='nest-book-cache-') as cache:
         for path in pages():
             if args.words and not any(word in path for word in args.words):
+                continue
+            missing = lacks(nest) if path == KERNEL else None
+            if missing:
+                report.skip('book', path, missing)
                 continue
             try:
                 done = carry_out(path, nest, cache, args.write and path in GENERATED)

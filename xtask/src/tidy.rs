@@ -61,6 +61,7 @@ pub fn tidy() -> Outcome {
 pub fn c_format() -> Outcome {
     let mut files = tool::files("runtime")?;
     files.extend(tool::files("conditioning")?);
+    files.extend(tool::files("kernel/bpf")?);
     files.retain(|path| has_extension(path, &["c", "h"]));
     let mut unformatted = Vec::new();
     for file in &files {

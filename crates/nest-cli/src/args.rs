@@ -3,6 +3,7 @@
 //!
 //! Must not know: how the commands work.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -134,6 +135,15 @@ pub enum Command {
         Exit status: that of the server; 2 wrong usage, 69 this system or this server cannot do it"
     )]
     Condition(Condition),
+    /// Answer small static files from inside the kernel, in front of a server
+    ///
+    /// Starts the server, which need not know. Programs in the kernel answer GET and HEAD of small plain
+    /// files with the server's own answers; the server gets everything else on the same connection.
+    #[command(after_help = "Example:\n  \
+        nest accelerate --port 80 --root /srv/www -- nginx -g 'daemon off;'\n  \
+        nest accelerate --port 80 --status\n\n\
+        Exit status: that of the server; 2 wrong usage, 69 this system cannot do it")]
+    Accelerate(Accelerate),
     /// Show what a running server does
     ///
     /// The server must tell its counts: `%option metrics ADDRESS`.
@@ -460,6 +470,46 @@ pub struct Condition {
     /// The server and its arguments
     #[arg(last = true, required_unless_present = "status", value_name = "SERVER")]
     pub server: Vec<std::ffi::OsString>,
+}
+
+/// `nest accelerate`.
+#[derive(Debug, Args)]
+pub struct Accelerate {
+    /// The server's port
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+    /// The folder with the files of all hosts that have no folder of their own
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["hosts", "status", "metrics", "stop"])]
+    pub root: Option<PathBuf>,
+    /// The folder with the files of one host. Give the option once for each host
+    #[arg(long = "host", value_name = "NAME=DIR")]
+    pub hosts: Vec<String>,
+    /// Kilobytes for answers
+    #[arg(long, value_name = "KB", default_value_t = 8192,
+          value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    pub size: u32,
+    /// An answer is compared with the server's again after SECONDS
+    #[arg(long, value_name = "SECONDS", default_value_t = 60,
+          value_parser = clap::value_parser!(u32).range(1..=86400))]
+    pub age: u32,
+    /// Write an access log of what the kernel answered
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// The Unix socket that answers --status, --metrics and --stop [default: /run/nest-accelerate-PORT.sock]
+    #[arg(long, value_name = "SOCKET")]
+    pub state: Option<PathBuf>,
+    /// Print what a running one does
+    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server", "metrics", "stop"])]
+    pub status: bool,
+    /// Print it as OpenMetrics text
+    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server", "stop"])]
+    pub metrics: bool,
+    /// Let the server answer everything from now on; no connection ends
+    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server"])]
+    pub stop: bool,
+    /// The server and its arguments, after --
+    #[arg(last = true, value_name = "SERVER", required_unless_present_any = ["status", "metrics", "stop"])]
+    pub server: Vec<OsString>,
 }
 
 /// `nest top`.

@@ -3,6 +3,7 @@
 //! Only this crate does I/O for the compiler's crates. Exit status: 0 success, 1 findings or
 //! failure, 2 wrong usage. `nest run` passes on the status of the server.
 
+mod accelerate;
 mod advice;
 mod args;
 mod bounds;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::test(args),
         Command::Condition(args) => condition::condition(args),
+        Command::Accelerate(args) => accelerate::accelerate(args),
         Command::Top(args) => top::top(args),
         Command::Explain(args) => explain::explain(args),
         Command::Completions(args) => pages::completions(args),

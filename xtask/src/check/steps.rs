@@ -429,6 +429,14 @@ pub const STEPS: &[Step] = &[
     )
     .takes(80),
     Step::new(
+        "kernel",
+        "answers from inside the kernel are those of the server alone, under every cut, change and kill",
+        Paths(&["kernel", "examples", "tests/support", NEST]),
+        Program(&["python3", "kernel/tests/run.py"]),
+    )
+    .draws()
+    .takes(120),
+    Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
         Paths(&[

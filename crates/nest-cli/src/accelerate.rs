@@ -1,0 +1,62 @@
+//! `nest accelerate`: answers static files from inside the kernel, in front of a server.
+//!
+//! Must not know: how the kernel does it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use nest_kernel::{Options, Question};
+
+use crate::args::Accelerate;
+use crate::term::{self, ERROR, Failure};
+
+/// The exit status for a system that cannot do it, as in sysexits.h.
+const UNAVAILABLE: u8 = 69;
+
+/// Runs the server behind the kernel, or asks one that runs.
+pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
+    let default = || PathBuf::from(format!("/run/nest-accelerate-{}.sock", args.port));
+    let state = args.state.clone().unwrap_or_else(default);
+    let questions = [
+        (args.status, Question::Status),
+        (args.metrics, Question::Metrics),
+        (args.stop, Question::Stop),
+    ];
+    if let Some((_, question)) = questions.iter().find(|(asked, _)| *asked) {
+        let text = nest_kernel::ask(&state, *question).map_err(|e| Failure::new(e.to_string()))?;
+        term::print(text);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let hosts = args.hosts.iter().map(|text| host(text));
+    let options = Options {
+        port: args.port,
+        root: args.root.clone(),
+        hosts: hosts.collect::<Result<_, _>>()?,
+        size: args.size * 1024,
+        age: Duration::from_secs(args.age.into()),
+        state,
+        log: args.log.clone(),
+        server: args.server.clone(),
+    };
+    match nest_kernel::accelerate(&options, &|line| term::note(line)) {
+        Ok(ended) => Ok(ExitCode::from(nest_kernel::exit_status(ended))),
+        Err(failure @ nest_kernel::Failure::Missing(_)) => {
+            term::say(format_args!("{ERROR}error:{ERROR:#} {failure}\n"));
+            Ok(ExitCode::from(UNAVAILABLE))
+        }
+        Err(failure) => Err(Failure::new(failure.to_string())),
+    }
+}
+
+/// Reads `NAME=DIR`.
+fn host(text: &str) -> Result<(String, PathBuf), Failure> {
+    match text.split_once('=') {
+        Some((name, folder)) if !name.is_empty() && !folder.is_empty() => {
+            Ok((name.to_ascii_lowercase(), PathBuf::from(folder)))
+        }
+        _ => Err(Failure::Usage(format!(
+            "--host {text}: write it as NAME=DIR, such as www.example.org=/srv/www"
+        ))),
+    }
+}

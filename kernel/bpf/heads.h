@@ -1,0 +1,211 @@
+/* Heads of HTTP: walks over the lines of a request or an answer that was copied into the scratch
+ * buffer, eight bytes at a time.
+ *
+ * Must not know: sockets, and what is done with the result. */
+#ifndef NEST_KERNEL_HEADS_H
+#define NEST_KERNEL_HEADS_H
+
+#include "types.h"
+
+#define ONES 0x0101010101010101ULL
+#define HIGH 0x8080808080808080ULL
+#define FOLD 0x2020202020202020ULL
+
+enum line {
+    LINE_PLAIN,   /* does not change the answer */
+    LINE_CHANGES, /* may change the answer */
+    LINE_UNSURE,  /* something may follow the head, or the connection may end */
+    LINE_HOST
+};
+
+struct walk {
+    __u32 size;   /* bytes in the buffer */
+    __u32 end;    /* behind the empty line; 0: not found yet */
+    __u32 answer; /* walks over an answer of the server */
+    __u32 worst;  /* enum line */
+    __u32 hosts;
+    __u32 host; /* where the value of Host begins */
+    __u32 sized;
+    __u32 length; /* Content-Length of an answer */
+};
+
+/* Kept apart from the walk: the verifier forgets pointers in what is passed to a function by
+ * address. */
+struct walker {
+    struct walk *walk;
+    struct scratch *scratch;
+};
+
+INLINE __u64 word(const unsigned char *at) {
+    return *(const __u64 *)at;
+}
+
+/* `text` as the eight bytes of a word in memory. */
+#define WORD(a, b, c, d, e, f, g, h)                                                               \
+    ((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 |       \
+     (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
+#define FIRST(n) (~0ULL >> (64 - 8 * (n)))
+
+/* Judges the line of a request that begins at `at`. Only names that are known to leave the answer
+ * of a static file alone are LINE_PLAIN. */
+NOINLINE int request_line(struct scratch *scratch, __u32 at) {
+    unsigned char *text;
+    __u64 a, b;
+    if (!scratch || at >= HEAD_BYTES)
+        return LINE_UNSURE;
+    text = scratch->bytes + at;
+    a = word(text) | FOLD;
+    b = word(text + 8) | FOLD;
+    if ((a & FIRST(6)) == (WORD('h', 'o', 's', 't', ':', ' ', 0, 0)))
+        return LINE_HOST;
+    if (a == WORD('u', 's', 'e', 'r', '-', 'a', 'g', 'e') &&
+        (b & FIRST(3)) == WORD('n', 't', ':', 0, 0, 0, 0, 0))
+        return LINE_PLAIN;
+    if ((a & FIRST(7)) == WORD('a', 'c', 'c', 'e', 'p', 't', ':', 0))
+        return LINE_PLAIN;
+    if (a == WORD('a', 'c', 'c', 'e', 'p', 't', '-', 'e') &&
+        b == WORD('n', 'c', 'o', 'd', 'i', 'n', 'g', ':'))
+        return LINE_PLAIN;
+    if (a == WORD('a', 'c', 'c', 'e', 'p', 't', '-', 'l') &&
+        b == WORD('a', 'n', 'g', 'u', 'a', 'g', 'e', ':'))
+        return LINE_PLAIN;
+    if (a == WORD('r', 'e', 'f', 'e', 'r', 'e', 'r', ':'))
+        return LINE_PLAIN;
+    if ((a & FIRST(4)) == WORD('d', 'n', 't', ':', 0, 0, 0, 0))
+        return LINE_PLAIN;
+    if (a == WORD('s', 'e', 'c', '-', 'f', 'e', 't', 'c') &&
+        (b & FIRST(2)) == WORD('h', '-', 0, 0, 0, 0, 0, 0))
+        return LINE_PLAIN;
+    if (a == WORD('c', 'o', 'n', 'n', 'e', 'c', 't', 'i')) {
+        if (b == WORD('o', 'n', ':', ' ', 'k', 'e', 'e', 'p') &&
+            (word(text + 16) | FOLD) == WORD('-', 'a', 'l', 'i', 'v', 'e', '\r' | 32, '\n' | 32) &&
+            text[22] == '\r')
+            return LINE_PLAIN;
+        return LINE_UNSURE;
+    }
+    if ((a & FIRST(4)) == WORD('c', 'o', 'n', 't', 0, 0, 0, 0) || (a & 255) == 't' ||
+        (a & FIRST(2)) == WORD('e', 'x', 0, 0, 0, 0, 0, 0) ||
+        (a & FIRST(2)) == WORD('u', 'p', 0, 0, 0, 0, 0, 0) ||
+        (a & FIRST(5)) == WORD('p', 'r', 'o', 'x', 'y', 0, 0, 0) ||
+        (a & FIRST(4)) == WORD('k', 'e', 'e', 'p', 0, 0, 0, 0) || (a & 255) == 'h' || text[0] < '0')
+        return LINE_UNSURE;
+    return LINE_CHANGES;
+}
+
+/* Reads the decimal number of at most nine digits at `at`; a greater one, or none, is ~0. */
+NOINLINE __u32 decimal(struct scratch *scratch, __u32 at) {
+    __u32 value = 0, i;
+    if (!scratch || at >= HEAD_BYTES)
+        return ~0U;
+    for (i = 0; i < 10; i++) {
+        unsigned char digit = scratch->bytes[at + i];
+        if (digit == '\r')
+            return i ? value : ~0U;
+        if (digit < '0' || digit > '9')
+            return ~0U;
+        value = value * 10 + (digit - '0');
+    }
+    return ~0U;
+}
+
+/* Judges the line of an answer that begins at `at`; LINE_HOST stands for Content-Length. */
+NOINLINE int answer_line(struct scratch *scratch, __u32 at) {
+    unsigned char *text;
+    __u64 a, b;
+    if (!scratch || at >= HEAD_BYTES)
+        return LINE_UNSURE;
+    text = scratch->bytes + at;
+    a = word(text) | FOLD;
+    b = word(text + 8) | FOLD;
+    if (a == WORD('c', 'o', 'n', 't', 'e', 'n', 't', '-') &&
+        b == WORD('l', 'e', 'n', 'g', 't', 'h', ':', ' '))
+        return LINE_HOST;
+    if (a == WORD('c', 'o', 'n', 't', 'e', 'n', 't', '-') &&
+        (b & FIRST(6)) == WORD('l', 'e', 'n', 'g', 't', 'h', 0, 0))
+        return LINE_UNSURE;
+    if (a == WORD('c', 'o', 'n', 'n', 'e', 'c', 't', 'i'))
+        return b == WORD('o', 'n', ':', ' ', 'k', 'e', 'e', 'p') ? LINE_PLAIN : LINE_UNSURE;
+    if (a == WORD('t', 'r', 'a', 'n', 's', 'f', 'e', 'r') ||
+        (a & FIRST(7)) == WORD('u', 'p', 'g', 'r', 'a', 'd', 'e', 0))
+        return LINE_UNSURE;
+    return LINE_PLAIN;
+}
+
+/* Notes what the line that begins at `at` says. */
+NOINLINE int walk_line(struct walk *walk, struct scratch *scratch, __u32 at) {
+    int line;
+    if (!walk || !scratch || at > HEAD_BYTES)
+        return 0;
+    line = walk->answer ? answer_line(scratch, at) : request_line(scratch, at);
+    if (line == LINE_HOST) {
+        if (walk->answer) {
+            walk->sized++;
+            walk->length = decimal(scratch, at + 16);
+        } else {
+            walk->hosts++;
+            walk->host = at + 6;
+        }
+    } else if ((__u32)line > walk->worst) {
+        walk->worst = line;
+    }
+    return 0;
+}
+
+/* Looks at a control character, or a byte that is not ASCII, at `at`; 1 ends the walk. */
+NOINLINE int walk_odd(struct walk *walk, struct scratch *scratch, __u64 at) {
+    unsigned char *byte;
+    if (!walk || !scratch || at > HEAD_BYTES)
+        return 1;
+    byte = scratch->bytes + at;
+    if (byte[0] == '\r' && byte[1] == '\n')
+        return 0;
+    if (byte[0] != '\n' || byte[-1] != '\r') {
+        if (!walk->answer)
+            walk->worst = LINE_UNSURE;
+        return 0;
+    }
+    if (byte[1] == '\r' && byte[2] == '\n') {
+        if (at + 2 < walk->size)
+            walk->end = at + 3;
+        return 1;
+    }
+    walk_line(walk, scratch, at + 1);
+    return 0;
+}
+
+/* Looks at eight bytes one by one; 1 ends the walk. */
+NOINLINE int walk_word(struct walk *walk, struct scratch *scratch, __u64 at) {
+    __u64 i;
+    if (!walk || !scratch || at > HEAD_BYTES - 8)
+        return 1;
+    for (i = 0; i < 8; i++) {
+        unsigned char c = scratch->bytes[at + i];
+        if (at + i >= walk->size)
+            return 1;
+        if ((c < 32 || c > 126) && walk_odd(walk, scratch, at + i))
+            return 1;
+    }
+    return 0;
+}
+
+/* One step over eight bytes; 1 ends the walk. Words without a control character need no closer
+ * look. */
+static long walk_step(__u32 index, struct walker *walker) {
+    struct walk *walk = walker->walk;
+    struct scratch *scratch = walker->scratch;
+    __u64 at = (__u64)index * 8, v;
+    if (at >= walk->size || at > HEAD_BYTES - 8)
+        return 1;
+    v = word(scratch->bytes + at);
+    if (!(((v - FOLD) | v | (v + ONES)) & HIGH))
+        return 0;
+    return walk_word(walk, scratch, at) != 0;
+}
+
+/* Walks over the head in the scratch buffer. */
+INLINE void walk_head(struct walk *walk, struct scratch *scratch) {
+    struct walker walker = {walk, scratch};
+    repeat(HEAD_BYTES / 8, walk_step, &walker, 0);
+}
+
+#endif

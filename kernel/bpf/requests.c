@@ -1,0 +1,229 @@
+/* Requests: reads what the client sends, and decides whether the kernel answers it. Everything that
+ * is not certain goes to the server.
+ *
+ * Must not know: how an answer is copied, and how the server's answer is followed. */
+#include "heads.h"
+#include "types.h"
+
+/* After this time the server gets a request although its answer is known, so that its idle timers
+ * see that the connection is used. */
+#define RENEW_NS 2000000000ULL
+/* How long the loader is not asked again for the same name. */
+#define ASK_NS 500000000ULL
+
+struct request {
+    __u32 head; /* HEAD */
+    enum line line;
+};
+
+/* Copies the path into the name. Returns where the path ends, or 0 if no file has such a name. */
+INLINE __u32 read_path(struct scratch *scratch, __u32 start) {
+    __u32 i;
+    for (i = 0; i < PATH_BYTES; i++) {
+        unsigned char c = scratch->bytes[start + i];
+        if (c == ' ')
+            return i ? start + i : 0;
+        if (c == '?' || c == '%' || c == '#' || (i == 0 && c != '/'))
+            return 0;
+        scratch->name.path[i] = c;
+    }
+    return 0;
+}
+
+/* Copies the value of Host into the name, in lower case; 0: it is empty or too long. */
+INLINE int read_host(struct scratch *scratch, __u32 start) {
+    __u32 i;
+    for (i = 0; i < HOST_BYTES; i++) {
+        unsigned char c = scratch->bytes[(start + i) & (HEAD_BYTES - 1)];
+        if (c == '\r')
+            return i != 0;
+        if (c >= 'A' && c <= 'Z')
+            c |= 32;
+        scratch->name.host[i] = c;
+    }
+    return 0;
+}
+
+/* Reads the request that fills the skb. Its name is in the scratch buffer afterwards. */
+INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratch) {
+    struct request request = {0, LINE_UNSURE};
+    struct walk walk = {0};
+    __u32 size = skb->len, start, end;
+    unsigned char *bytes = scratch->bytes;
+    if (size < sizeof(struct tag) || size > HEAD_BYTES || skb_read(skb, 0, bytes, size))
+        return request;
+    if ((word(bytes) & FIRST(4)) == WORD('G', 'E', 'T', ' ', 0, 0, 0, 0))
+        start = 4;
+    else if ((word(bytes) & FIRST(5)) == WORD('H', 'E', 'A', 'D', ' ', 0, 0, 0))
+        start = 5;
+    else
+        return request;
+    request.head = start == 5;
+    __builtin_memset(&scratch->name, 0, sizeof scratch->name);
+    end = request.head ? read_path(scratch, 5) : read_path(scratch, 4);
+    walk.size = size;
+    walk_head(&walk, scratch);
+    if (walk.end != size || walk.worst == LINE_UNSURE)
+        return request;
+    request.line = LINE_CHANGES;
+    if (!end || end > HEAD_BYTES - 16 || walk.worst != LINE_PLAIN || walk.hosts != 1)
+        return request;
+    if (word(bytes + end) != WORD(' ', 'H', 'T', 'T', 'P', '/', '1', '.') ||
+        bytes[end + 8] != '1' || bytes[end + 9] != '\r')
+        request.line = LINE_UNSURE;
+    else if (read_host(scratch, walk.host))
+        request.line = LINE_PLAIN;
+    return request;
+}
+
+/* Asks the loader for a name that is not kept, unless it was asked a moment ago. */
+INLINE void ask(struct name *name, __u64 now) {
+    __u64 *last = map_lookup(&asked, name);
+    count_add(COUNT_MISSES, 1);
+    if (last && now - *last < ASK_NS)
+        return;
+    map_update(&asked, name, &now, BPF_ANY);
+    ring_put(&misses, name, sizeof *name, 0);
+}
+
+/* Whether the send buffer has room for an answer. One that does not fit whole would be sent in
+ * part. */
+INLINE int fits(struct connection *connection, struct tcp_sock *socket, __u32 size) {
+    struct sock *sk = (struct sock *)socket;
+    return sk->sk_wmem_queued + (int)(connection->queued + size) + 4096 <= sk->sk_sndbuf >> 1;
+}
+
+/* Promises the answer and sends the request, marked, to the socket's own output. 0: it was not. */
+INLINE int promise(struct __sk_buff *skb, struct connection *connection, struct tag mark,
+                   __u32 size, __u64 key) {
+    struct tag *tag;
+    if (skb_pull(skb, skb->len))
+        return 0;
+    tag = (void *)(long)skb->data;
+    if ((void *)(tag + 1) > (void *)(long)skb->data_end)
+        return 0;
+    __sync_fetch_and_add(&connection->owed, 1);
+    if (__sync_fetch_and_add(&connection->fin, 0) ||
+        skb_redirect(skb, &sockets, &key, 0) != SK_PASS) {
+        __sync_fetch_and_add(&connection->owed, -1);
+        return 0;
+    }
+    connection->queued += size;
+    connection->promised++;
+    mark.number = connection->promised;
+    *tag = mark;
+    return 1;
+}
+
+/* Tries to answer a plain request here; 0: the server must. */
+INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
+                       struct tcp_sock *socket, struct scratch *scratch, __u32 head, __u64 key) {
+    __u64 now = now_coarse();
+    __u32 zero = 0, *index, which, size;
+    struct clock *clock = map_lookup(&clocks, &zero);
+    struct tag mark = {.magic = nest_magic};
+    struct entry *entry;
+    if (!clock || now > clock->until)
+        return 0;
+    index = map_lookup(&names, &scratch->name);
+    if (!index) {
+        ask(&scratch->name, now);
+        return 0;
+    }
+    which = *index;
+    entry = map_lookup(&entries, &which);
+    if (!entry)
+        return 0;
+    if (now - connection->passed > RENEW_NS) {
+        count_add(COUNT_RENEWED, 1);
+        return 0;
+    }
+    size = head ? entry->head : entry->size;
+    if (!fits(connection, socket, size)) {
+        count_add(COUNT_FULL, 1);
+        return 0;
+    }
+    /* Without the guard a FIN could come unseen. */
+    if (!at_or_after(connection->seen, skb->cb[0] + skb->len))
+        return 0;
+    mark.index = which;
+    mark.generation = entry->generation;
+    mark.head = head;
+    if (!promise(skb, connection, mark, size, key))
+        return 0;
+    entry->used = now;
+    return 1;
+}
+
+/* Removes bytes that came before: a segment can repeat some, and the kernel does not remove them
+ * for a socket in a map. */
+INLINE int trim(struct __sk_buff *skb, struct connection *connection) {
+    __u32 repeated = connection->next - skb->cb[0];
+    if (!skb->len || !repeated)
+        return 0;
+    if (repeated >= skb->len || skb_trim(skb, -(int)repeated, 0, 0))
+        return -1;
+    count_add(COUNT_TRIMMED, 1);
+    return 1;
+}
+
+/* Passes the bytes on. Where answers of ours may be queued, notes how far the server must read to
+ * have them: relative to what it has read, because copied_seq lacks what the kernel took before an
+ * accept. */
+INLINE int pass(struct __sk_buff *skb, struct connection *connection) {
+    struct tcp_sock *socket;
+    __u32 read;
+    if (!connection->promised || !skb->sk)
+        return SK_PASS;
+    socket = tcp_socket(skb->sk);
+    if (!socket)
+        return SK_PASS;
+    read = socket->copied_seq;
+    connection->unread =
+        (at_or_after(read, connection->unread) ? read : connection->unread) + skb->len;
+    return SK_PASS;
+}
+
+SECTION("sk_skb/stream_verdict")
+int nest_verdict(struct __sk_buff *skb) {
+    __u32 zero = 0;
+    struct scratch *scratch;
+    struct connection *connection;
+    struct tcp_sock *socket;
+    struct request request;
+    __u64 key = socket_cookie(skb);
+    int trimmed;
+    connection = map_lookup(&connections, &key);
+    if (!connection || !skb->len)
+        return SK_PASS;
+    trimmed = trim(skb, connection);
+    connection->next += skb->len;
+    if (connection->mode == MODE_USER)
+        return pass(skb, connection);
+    scratch = map_lookup(&scratches, &zero);
+    if (!skb->sk || !scratch || trimmed)
+        goto user;
+    socket = tcp_socket(skb->sk);
+    if (!socket)
+        goto user;
+    request = read_request(skb, scratch);
+    if (request.line == LINE_UNSURE)
+        goto user;
+    if (connection->mode == MODE_WAITS) {
+        if (!connection->known || !at_or_after(socket->write_seq, connection->end))
+            goto user;
+        connection->mode = MODE_KERNEL;
+    }
+    if (request.line == LINE_PLAIN &&
+        answer_here(skb, connection, socket, scratch, request.head, key))
+        return SK_PASS;
+    connection->mode = MODE_WAITS;
+    connection->known = 0;
+    connection->bodyless = request.head;
+    connection->passed = now_coarse();
+    count_add(COUNT_PASSED, 1);
+    return pass(skb, connection);
+user:
+    leave_to_server(connection);
+    return pass(skb, connection);
+}

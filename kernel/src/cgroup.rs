@@ -1,0 +1,83 @@
+//! The control group that the server runs in: the programs see the sockets of its processes alone.
+//!
+//! Must not know: which programs are attached to it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// A control group of ours. Removed when dropped, if no process is in it.
+pub struct Group {
+    own: PathBuf,
+    before: PathBuf,
+}
+
+/// Where cgroup2 is mounted.
+pub fn mounted() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    mounts.lines().find_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        let folder = fields.next()?;
+        (fields.next()? == "cgroup2").then(|| PathBuf::from(folder))
+    })
+}
+
+impl Group {
+    /// Makes the group below the one in which nest runs. Removes groups that earlier runs left empty.
+    pub fn create(port: u16) -> Result<Self, Failure> {
+        let missing = || Failure::Missing(vec!["cgroup2 is not mounted".to_owned()]);
+        let mount = mounted().ok_or_else(missing)?;
+        let groups = fs::read_to_string("/proc/self/cgroup")
+            .map_err(|e| Failure::io("cannot read /proc/self/cgroup", &e))?;
+        let path = groups.lines().find_map(|line| line.strip_prefix("0::/"));
+        let before = mount.join(path.ok_or_else(missing)?);
+        let prefix = format!("nest-accelerate-{port}-");
+        for old in fs::read_dir(&before).into_iter().flatten().flatten() {
+            if old.file_name().to_string_lossy().starts_with(&prefix) {
+                // Fails while a process is in it, and then it stays.
+                let _ = fs::remove_dir(old.path());
+            }
+        }
+        let own = before.join(format!("{prefix}{}", std::process::id()));
+        match fs::create_dir(&own) {
+            Ok(()) => Ok(Group { own, before }),
+            Err(error) => Err(Failure::Missing(vec![format!(
+                "no control group can be made in {}: {}",
+                before.display(),
+                crate::failure::reason(&error)
+            )])),
+        }
+    }
+
+    /// The folder, open, to attach programs to.
+    pub fn open(&self) -> io::Result<File> {
+        File::open(&self.own)
+    }
+
+    /// Runs `work` as a process of the group, so that what it starts is in the group.
+    pub fn inside<T>(&self, work: impl FnOnce() -> T) -> Result<T, Failure> {
+        let id = std::process::id().to_string();
+        let enter = |group: &Path| {
+            fs::write(group.join("cgroup.procs"), &id)
+                .map_err(|e| Failure::io(format!("cannot enter {}", group.display()), &e))
+        };
+        enter(&self.own)?;
+        let result = work();
+        enter(&self.before)?;
+        Ok(result)
+    }
+
+    /// The processes in the group.
+    pub fn processes(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.own.join("cgroup.procs")).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.own);
+    }
+}

@@ -1,0 +1,107 @@
+//! The Unix socket on which a running accelerator answers questions: one word in, a text out.
+//!
+//! Must not know: what the text says.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+/// A client that does not ask, or does not read, in this time is left.
+const LIMIT: Duration = Duration::from_millis(100);
+/// A running accelerator answers within this time.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// What can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// What it does, for people.
+    Status,
+    /// The same as OpenMetrics.
+    Metrics,
+    /// To leave everything to the server from now on.
+    Stop,
+}
+
+const WORDS: [(&str, Question); 3] = [
+    ("status", Question::Status),
+    ("metrics", Question::Metrics),
+    ("stop", Question::Stop),
+];
+
+/// Asks the accelerator that has this socket.
+pub fn ask(state: &Path, question: Question) -> Result<String, Failure> {
+    let word = WORDS.iter().find(|(_, q)| *q == question);
+    let word = word.map_or("", |(word, _)| word);
+    let failed =
+        |e: std::io::Error| Failure::io(format!("nothing answers at {}", state.display()), &e);
+    let mut stream = UnixStream::connect(state).map_err(failed)?;
+    stream.set_read_timeout(Some(WAIT)).map_err(failed)?;
+    stream
+        .write_all(format!("{word}\n").as_bytes())
+        .map_err(failed)?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
+}
+
+/// The listening socket. Its file is removed when it is dropped.
+pub struct Control {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Control {
+    /// Listens. A socket that a killed accelerator left is replaced.
+    pub fn listen(path: &Path) -> Result<Self, Failure> {
+        if UnixStream::connect(path).is_ok() {
+            let message = format!("another nest accelerate runs: it has {}", path.display());
+            return Err(Failure::Failed(message));
+        }
+        let failed = |e: std::io::Error| Failure::io(format!("cannot make {}", path.display()), &e);
+        let _ = fs::remove_file(path);
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Control {
+            listener,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Answers one client, if one waits.
+    pub fn serve(&self, answer: impl FnOnce(Question) -> String) {
+        let Ok((mut stream, _)) = self.listener.accept() else {
+            return;
+        };
+        let bounded = stream
+            .set_nonblocking(false)
+            .and_then(|()| stream.set_read_timeout(Some(LIMIT)))
+            .and_then(|()| stream.set_write_timeout(Some(LIMIT)));
+        let mut buffer = [0; 16];
+        let Ok(count) = bounded.and_then(|()| stream.read(&mut buffer)) else {
+            return;
+        };
+        let word = String::from_utf8_lossy(&buffer[..count]);
+        let known = WORDS.iter().find(|(name, _)| *name == word.trim());
+        let text = known.map_or_else(|| "unknown\n".to_owned(), |(_, question)| answer(*question));
+        let _ = stream.write_all(text.as_bytes());
+    }
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,187 @@
+//! Which file a request's path names, and whether it is still the same.
+//!
+//! Must not know: what the server answers.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Changes of a file within this time have the same date, so a file is taken only when its last change is
+/// older.
+const YOUNG: Duration = Duration::from_millis(100);
+
+/// Answers for files that were modified within this time may change by themselves.
+const RECENT: Duration = Duration::from_secs(3);
+
+/// What a directory's own path stands for.
+const INDEX: &str = "index.html";
+
+/// What tells that a file changed or was replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(data: &Metadata) -> Self {
+        Identity {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        }
+    }
+
+    /// The identity of the file that the path names now.
+    pub fn now(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|data| Identity::of(&data))
+    }
+
+    /// Whether the last change is so recent that another one could have the same date.
+    fn young(&self) -> bool {
+        within(self.changed, YOUNG)
+    }
+
+    /// Whether the file was modified so recently that a server may say so in its answer, as Apache does
+    /// with a weak `ETag`.
+    pub fn recent(&self) -> bool {
+        within(self.modified, RECENT)
+    }
+}
+
+/// Whether a time is at most so long ago. A time in the future is.
+fn within((seconds, part): (i64, i64), limit: Duration) -> bool {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(part).unwrap_or(0));
+    SystemTime::now()
+        .duration_since(time)
+        .map_or(true, |age| age <= limit)
+}
+
+/// Why no file is taken.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// The path has no plain file in the folder.
+    NoFile,
+    /// It leads out of the folder.
+    Outside,
+    /// It is too large for an answer.
+    Large,
+    /// It changed a moment ago.
+    Young,
+}
+
+/// A file and its bytes.
+#[derive(Debug)]
+pub struct Found {
+    pub path: PathBuf,
+    pub identity: Identity,
+    pub bytes: Vec<u8>,
+}
+
+/// Whether the path of a request names a file in the plain way, without anything that servers interpret.
+fn plain(path: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"/._-~+,@=".contains(&b);
+    let Some(rest) = path.strip_prefix('/') else {
+        return false;
+    };
+    let parts: Vec<&str> = rest.split('/').collect();
+    let last = parts.len() - 1;
+    path.bytes().all(allowed)
+        && parts
+            .iter()
+            .enumerate()
+            .all(|(i, part)| !part.starts_with('.') && (!part.is_empty() || i == last))
+}
+
+/// The file that a request's path names in a folder, with at most `limit` bytes.
+pub fn find(folder: &Path, path: &str, limit: u64) -> Result<Found, Unfit> {
+    if !plain(path) {
+        return Err(Unfit::NoFile);
+    }
+    let mut file = folder.join(path.trim_start_matches('/'));
+    if path.ends_with('/') {
+        file = file.join(INDEX);
+    }
+    let inside = |p: &Path| {
+        let (folder, file) = (fs::canonicalize(folder).ok()?, fs::canonicalize(p).ok()?);
+        Some(file.starts_with(folder))
+    };
+    let data = fs::metadata(&file).map_err(|_| Unfit::NoFile)?;
+    if !data.is_file() {
+        return Err(Unfit::NoFile);
+    }
+    if inside(&file) != Some(true) {
+        return Err(Unfit::Outside);
+    }
+    let identity = Identity::of(&data);
+    if identity.size > limit {
+        return Err(Unfit::Large);
+    }
+    if identity.young() {
+        return Err(Unfit::Young);
+    }
+    let bytes = fs::read(&file).map_err(|_| Unfit::NoFile)?;
+    if bytes.len() as u64 != identity.size || Identity::now(&file).as_ref() != Some(&identity) {
+        return Err(Unfit::Young);
+    }
+    Ok(Found {
+        path: file,
+        identity,
+        bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Unfit, find, plain};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn only_plain_paths_name_files() {
+        for good in ["/", "/a", "/a/b.txt", "/a/"] {
+            assert!(plain(good), "{good}");
+        }
+        for bad in [
+            "", "a", "//", "/a//b", "/../a", "/.git/x", "/a/..", "/a%20", "/a?b", "/a b",
+        ] {
+            assert!(!plain(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn links_that_lead_out_large_and_changing_files_are_left_to_the_server() {
+        let top = std::env::temp_dir().join(format!("nest-kernel-files-{}", std::process::id()));
+        let root = top.join("root");
+        fs::create_dir_all(&root).unwrap();
+        fs::write(top.join("secret"), "s").unwrap();
+        fs::write(root.join("in"), "inside").unwrap();
+        fs::write(root.join("index.html"), "index").unwrap();
+        symlink("../secret", root.join("out")).unwrap();
+        symlink("in", root.join("link")).unwrap();
+        assert_eq!(find(&root, "/in", 100).unwrap_err(), Unfit::Young);
+        let limit = Instant::now() + Duration::from_secs(10);
+        let found = loop {
+            match find(&root, "/in", 100) {
+                Err(Unfit::Young) => assert!(Instant::now() < limit),
+                other => break other.unwrap(),
+            }
+        };
+        assert_eq!(found.bytes, b"inside");
+        assert_eq!(find(&root, "/link", 100).unwrap().bytes, b"inside");
+        assert_eq!(find(&root, "/", 100).unwrap().bytes, b"index");
+        assert_eq!(find(&root, "/out", 100).unwrap_err(), Unfit::Outside);
+        assert_eq!(find(&root, "/in", 5).unwrap_err(), Unfit::Large);
+        assert_eq!(find(&root, "/none", 5).unwrap_err(), Unfit::NoFile);
+        assert_eq!(find(&top, "/root", 5).unwrap_err(), Unfit::NoFile);
+        fs::remove_dir_all(top).unwrap();
+    }
+}

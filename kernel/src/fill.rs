@@ -1,0 +1,197 @@
+//! Makes the answer for a file: it is the server's own, compared with the file.
+//!
+//! Must not know: where answers are kept, and how the kernel finds them.
+
+use crate::date;
+use crate::origin::{Answer, Origin};
+use crate::shape::HEAD;
+
+/// A browser's fields: a server that answers them in another way is not imitated.
+const BROWSER: &str = "User-Agent: Mozilla/5.0 (nest-accelerate)\r\nAccept: text/html,*/*;q=0.8\r\n\
+    Accept-Language: en\r\nAccept-Encoding: gzip, deflate, br\r\nConnection: keep-alive\r\n";
+const PLAIN: &str = "User-Agent: nest-accelerate\r\n";
+
+/// Fields that say that another client, or the same one later, may get another answer.
+const VARYING: [&str; 8] = [
+    "set-cookie",
+    "vary",
+    "content-encoding",
+    "transfer-encoding",
+    "upgrade",
+    "trailer",
+    "age",
+    "www-authenticate",
+];
+
+/// A prepared answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Prepared {
+    pub bytes: Vec<u8>,
+    /// The length of the head, with the empty line.
+    pub head: usize,
+    /// Where the date is; 0: nowhere.
+    pub date: usize,
+    /// It has a weak `ETag`.
+    pub weak: bool,
+}
+
+/// Asks the server for a file of which the bytes are known. Returns the answer that may be repeated.
+pub fn prepare(
+    origin: &mut Origin,
+    host: &str,
+    path: &str,
+    file: &[u8],
+) -> Result<Prepared, String> {
+    let mut get = |method, fields| origin.request(method, host, path, fields, file.len());
+    let (first, second, third) = (
+        get("GET", PLAIN)?,
+        get("GET", BROWSER)?,
+        get("HEAD", PLAIN)?,
+    );
+    if first.body != file || second.body != file {
+        return Err("the server's answer is not the file".to_owned());
+    }
+    let lines = agreed(&[lasting(&first)?, lasting(&second)?, lasting(&third)?]);
+    compose(&lines.ok_or("the server's answers differ")?, file)
+}
+
+/// The lines in which all answers agree; nothing if they differ in more than what is said of the
+/// connection, which HTTP/1.1 keeps open by itself.
+fn agreed(answers: &[Vec<String>]) -> Option<Vec<String>> {
+    let same = |answers: &[Vec<String>]| answers.windows(2).all(|pair| pair[0] == pair[1]);
+    if same(answers) {
+        return answers.first().cloned();
+    }
+    let lasting = |line: &&String| {
+        let line = line.to_ascii_lowercase();
+        !line.starts_with("connection:") && !line.starts_with("keep-alive:")
+    };
+    let rest = |lines: &Vec<String>| lines.iter().filter(lasting).cloned().collect();
+    let rests: Vec<Vec<String>> = answers.iter().map(rest).collect();
+    if same(&rests) {
+        rests.into_iter().next()
+    } else {
+        None
+    }
+}
+
+/// The lines of an answer that every client gets, without those of one connection. The value of `Date` is
+/// left out.
+fn lasting(answer: &Answer) -> Result<Vec<String>, String> {
+    let status = answer.lines.first().map_or("", String::as_str);
+    if status != "HTTP/1.1 200 OK" {
+        return Err(format!("the server answers {status}"));
+    }
+    for name in VARYING {
+        if answer.field(name).is_some() {
+            return Err(format!("the answer has {name}"));
+        }
+    }
+    let kept = answer.field("cache-control").unwrap_or("");
+    if ["no-store", "private", "no-cache"]
+        .iter()
+        .any(|w| kept.contains(w))
+    {
+        return Err(format!("the answer has cache-control: {kept}"));
+    }
+    let connection = answer.field("connection").unwrap_or("keep-alive");
+    if !connection.eq_ignore_ascii_case("keep-alive") {
+        return Err(format!("the answer has connection: {connection}"));
+    }
+    let timed = kept.contains("max-age");
+    let mut lines = Vec::new();
+    for line in &answer.lines {
+        let name = line.split(':').next().unwrap_or("").to_ascii_lowercase();
+        match name.as_str() {
+            // Says how many requests this connection may still send.
+            "keep-alive" if line.contains("max=") => {}
+            // Says the same as max-age, which HTTP/1.1 prefers, but ages.
+            "expires" if timed => {}
+            "expires" => return Err("the answer has expires without max-age".to_owned()),
+            "date" => lines.push("Date".to_owned()),
+            _ => lines.push(line.clone()),
+        }
+    }
+    Ok(lines)
+}
+
+fn compose(lines: &[String], file: &[u8]) -> Result<Prepared, String> {
+    let (mut head, mut date) = (String::new(), 0);
+    for line in lines {
+        if line == "Date" {
+            date = head.len() + "Date: ".len();
+            head.push_str("Date: ");
+            head.push_str(&date::http(0));
+        } else {
+            head.push_str(line);
+        }
+        head.push_str("\r\n");
+    }
+    head.push_str("\r\n");
+    if head.len() > HEAD {
+        return Err("the head of the answer is too long".to_owned());
+    }
+    let mut bytes = head.into_bytes();
+    let length = bytes.len();
+    bytes.extend_from_slice(file);
+    Ok(Prepared {
+        bytes,
+        head: length,
+        date,
+        weak: lines.iter().any(|line| line.starts_with("ETag: W/")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{agreed, compose, lasting};
+    use crate::origin::Answer;
+
+    fn answer(fields: &str) -> Answer {
+        let head = format!("HTTP/1.1 200 OK\r\n{fields}");
+        Answer {
+            lines: head.split("\r\n").map(str::to_owned).collect(),
+            body: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_answer_keeps_the_servers_fields_in_order() {
+        let given = "Server: x\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nKeep-Alive: max=3\r\n\
+            Cache-Control: max-age=60\r\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\r\nETag: \"a\"";
+        let lines = lasting(&answer(given)).unwrap();
+        let made = compose(&lines, b"body").unwrap();
+        let text = String::from_utf8(made.bytes.clone()).unwrap();
+        assert_eq!(
+            text,
+            "HTTP/1.1 200 OK\r\nServer: x\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
+             Cache-Control: max-age=60\r\nETag: \"a\"\r\n\r\nbody"
+        );
+        assert!(text[made.date..].starts_with("Thu, 01 Jan"));
+        assert_eq!(&text[made.head..], "body");
+    }
+
+    #[test]
+    fn answers_may_differ_in_what_they_say_of_the_connection() {
+        let of = |fields| lasting(&answer(fields)).unwrap();
+        let plain = of("Server: x");
+        let told = of("Server: x\r\nKeep-Alive: timeout=5\r\nConnection: Keep-Alive");
+        assert_eq!(agreed(&[plain.clone(), told.clone()]), Some(plain.clone()));
+        assert_eq!(agreed(&[told.clone(), told.clone()]), Some(told));
+        assert_eq!(agreed(&[plain, of("Server: y")]), None);
+    }
+
+    #[test]
+    fn what_depends_on_the_client_or_the_time_is_not_repeated() {
+        for field in [
+            "Vary: Accept-Encoding",
+            "Set-Cookie: a=b",
+            "Cache-Control: private",
+            "Connection: close",
+            "Expires: Sun, 06 Nov 1994 08:50:37 GMT",
+        ] {
+            assert!(lasting(&answer(field)).is_err(), "{field}");
+        }
+        assert!(lasting(&answer("Content-Length: 1")).is_ok());
+    }
+}

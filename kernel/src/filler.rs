@@ -1,0 +1,114 @@
+//! The thread that fills the cache: takes the names that clients asked for, and puts their answers in.
+//!
+//! Must not know: signals, the clock, and the questions of users.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use aya::maps::{MapData, RingBuf};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::cgroup::Group;
+use crate::files::{Identity, Unfit, find};
+use crate::fill::prepare;
+use crate::origin::Origin;
+
+use crate::server;
+use crate::shape::{BLOCK, BLOCKS, HEAD, NAME, Name, parts};
+use crate::shared::{Phase, Shared, locked};
+
+/// So long a name is left alone after its file or its answer did not fit.
+const PAUSE: Duration = Duration::from_secs(5);
+/// The most names that are left alone.
+const PAUSED: usize = 4096;
+
+/// Examines the server, and fills the cache until everything ends.
+pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
+    let ended = || shared.ended.load(Ordering::SeqCst);
+    match server::examine(shared.port, group, &ended) {
+        Ok(()) => shared.enter(Phase::On),
+        Err(reason) => return shared.enter(Phase::Off(reason)),
+    }
+    let mut paused: BTreeMap<Name, Instant> = BTreeMap::new();
+    while !ended() {
+        let second = Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        // Woken by a signal or not: the ring is looked at.
+        let _ = poll(
+            &mut [PollFd::new(&RingFd(&ring), PollFlags::IN)],
+            Some(&second),
+        );
+        paused.retain(|_, until| *until > Instant::now());
+        while let Some(item) = ring.next() {
+            let Ok(name) = <Name>::try_from(&item[..item.len().min(NAME)]) else {
+                continue;
+            };
+            drop(item);
+            if ended() {
+                return;
+            }
+            if paused.contains_key(&name) {
+                continue;
+            }
+            if let Err(reason) = fill(shared, &name) {
+                shared.refuse(reason);
+                if paused.len() < PAUSED {
+                    paused.insert(name, Instant::now() + PAUSE);
+                }
+            }
+        }
+    }
+}
+
+/// The ring's descriptor, to wait for.
+struct RingFd<'a>(&'a RingBuf<MapData>);
+
+impl AsFd for RingFd<'_> {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Puts the answer of a name in, if its file can be one.
+fn fill(shared: &Shared, name: &Name) -> Result<(), String> {
+    let Some((host, path)) = parts(name) else {
+        return Ok(());
+    };
+    let Some(folder) = shared.folder(host) else {
+        return Err("its host has no folder".to_owned());
+    };
+    let lock = || locked(&shared.cache);
+    if lock().has(name) {
+        return Ok(());
+    }
+    let limit = BLOCK * BLOCKS - HEAD;
+    let found = match find(folder, path, limit as u64) {
+        Ok(found) => found,
+        // It is asked for again, and taken then.
+        Err(Unfit::Young) => return Ok(()),
+        Err(Unfit::NoFile) => return Err("its path names no plain file".to_owned()),
+        Err(Unfit::Outside) => return Err("its file is outside of the folder".to_owned()),
+        Err(Unfit::Large) => return Err("its file is too large".to_owned()),
+    };
+    let mut follow = locked(&shared.follow);
+    let followed = follow.add(folder, &found.path);
+    drop(follow);
+    followed.map_err(|e| format!("its folder cannot be followed: {e}"))?;
+    let mut origin = Origin::connect(shared.port)?;
+    let prepared = prepare(&mut origin, host, path, &found.bytes)?;
+    if prepared.weak && found.identity.recent() {
+        return Err("its ETag is weak for the moment".to_owned());
+    }
+    let mut cache = lock();
+    cache.put(*name, &prepared, found.path.clone(), found.identity.clone())?;
+    // A change between the first look and now may have had no event.
+    if Identity::now(&found.path).as_ref() != Some(&found.identity) {
+        cache.remove(name)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Asks the server itself: one connection, requests one after the other, whole answers.
+//!
+//! Must not know: files, and which answers are kept.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// A server that does not answer in this time is not asked further.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// An answer, as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The status line and the fields, without the empty line.
+    pub lines: Vec<String>,
+    pub body: Vec<u8>,
+}
+
+/// A connection to the server.
+pub struct Origin {
+    stream: TcpStream,
+    rest: Vec<u8>,
+}
+
+impl Origin {
+    /// Connects to the port at this machine's own address.
+    pub fn connect(port: u16) -> Result<Self, String> {
+        let addresses = [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
+        ];
+        let connect = |address| TcpStream::connect_timeout(address, LIMIT);
+        let stream = connect(&addresses[0]).or_else(|_| connect(&addresses[1]));
+        let stream =
+            stream.map_err(|e| format!("cannot connect: {}", crate::failure::reason(&e)))?;
+        let bounded = stream
+            .set_read_timeout(Some(LIMIT))
+            .and_then(|()| stream.set_write_timeout(Some(LIMIT)));
+        bounded.map_err(|e| crate::failure::reason(&e))?;
+        Ok(Origin {
+            stream,
+            rest: Vec::new(),
+        })
+    }
+
+    /// The two ends: ours, the server's.
+    pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        Some((
+            self.stream.local_addr().ok()?,
+            self.stream.peer_addr().ok()?,
+        ))
+    }
+
+    /// Sends a request and reads the head of the answer. `fields` end with CRLF each. The programs of the
+    /// kernel leave a request with `Cache-Control` to the server.
+    pub fn head(
+        &mut self,
+        method: &str,
+        host: &str,
+        path: &str,
+        fields: &str,
+    ) -> Result<Answer, String> {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nCache-Control: no-cache\r\n{fields}\r\n"
+        );
+        let sent = self.stream.write_all(request.as_bytes());
+        sent.map_err(|e| crate::failure::reason(&e))?;
+        let until = Instant::now() + LIMIT;
+        let end = loop {
+            if let Some(at) = self.rest.windows(4).position(|w| w == b"\r\n\r\n") {
+                break at;
+            }
+            if self.rest.len() > 65_536 {
+                return Err("the head of the answer is too long".to_owned());
+            }
+            self.more(until)?;
+        };
+        let head = String::from_utf8(self.rest[..end].to_vec());
+        let head = head.map_err(|_| "the head of the answer is no text".to_owned())?;
+        self.rest.drain(..end + 4);
+        Ok(Answer {
+            lines: head.split("\r\n").map(str::to_owned).collect(),
+            body: Vec::new(),
+        })
+    }
+
+    /// Sends a request and reads the whole answer, whose body has at most `limit` bytes.
+    pub fn request(
+        &mut self,
+        method: &str,
+        host: &str,
+        path: &str,
+        fields: &str,
+        limit: usize,
+    ) -> Result<Answer, String> {
+        let mut answer = self.head(method, host, path, fields)?;
+        let until = Instant::now() + LIMIT;
+        let length = answer.field("content-length").map(str::parse::<usize>);
+        let Some(Ok(length)) = length else {
+            return Err("the answer does not say its length".to_owned());
+        };
+        if method == "HEAD" {
+            return Ok(answer);
+        }
+        if length > limit {
+            return Err("the answer is longer than the file".to_owned());
+        }
+        while self.rest.len() < length {
+            self.more(until)?;
+        }
+        answer.body = self.rest.drain(..length).collect();
+        Ok(answer)
+    }
+
+    fn more(&mut self, until: Instant) -> Result<(), String> {
+        let mut buffer = [0; 16_384];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => Err("the server closed the connection".to_owned()),
+            Ok(_) if Instant::now() > until => Err("the server is too slow".to_owned()),
+            Ok(count) => {
+                self.rest.extend_from_slice(&buffer[..count]);
+                Ok(())
+            }
+            Err(error) => Err(crate::failure::reason(&error)),
+        }
+    }
+}
+
+impl Answer {
+    /// The value of a field, given by its name in lower case.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.lines.iter().skip(1).find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+}

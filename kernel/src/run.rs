@@ -1,0 +1,285 @@
+//! Runs the accelerator: starts the server, renews the programs' clock, follows files, forwards signals,
+//! answers questions.
+//!
+//! Must not know: how a request is answered in the kernel.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use aya::maps::{MapData, RingBuf};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+
+use crate::cache::Cache;
+use crate::cgroup::Group;
+use crate::control::{Control, Question};
+use crate::failure::Failure;
+use crate::follow::Follow;
+use crate::load::{Choice, Clock, Loaded, Watch};
+use crate::log::Log;
+use crate::options::Options;
+use crate::shape::{BLOCK, Record};
+use crate::shared::{Phase, Shared, locked};
+use crate::status::Status;
+use crate::{filler, probe, server};
+
+/// So long the programs answer after the last renewal: the time in which a killed loader can leave old
+/// answers.
+const LEASE: u64 = 500_000_000;
+/// How long one turn waits for events.
+const TURN: Duration = Duration::from_millis(50);
+/// How often all files are looked at, because not every change has an event.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often space is tended.
+const TEND: Duration = Duration::from_secs(1);
+/// How long promised answers may take to leave.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// Runs the server with the kernel in front of it. Returns how the server ended. `say` prints a line.
+pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, Failure> {
+    let missing = probe::missing();
+    if !missing.is_empty() {
+        return Err(Failure::Missing(missing));
+    }
+    for folder in options.hosts.iter().map(|(_, f)| f).chain(&options.root) {
+        let listed = fs::read_dir(folder);
+        listed.map_err(|e| Failure::io(format!("cannot read {}", folder.display()), &e))?;
+    }
+    let control = Control::listen(&options.state)?;
+    let log = options.log.as_deref().map(Log::new).transpose()?;
+    let signals = signals()?;
+    let blocks = options.size / u32::try_from(BLOCK).unwrap_or(u32::MAX);
+    let mut loaded = Loaded::load(&Choice {
+        port: options.port,
+        blocks,
+        logs: log.is_some(),
+        magic: random()?,
+    })?;
+    let group = Group::create(options.port)?;
+    let opened = group.open();
+    loaded.attach(&opened.map_err(|e| Failure::io("cannot open the control group", &e))?)?;
+    let follow = Follow::new();
+    let follow = follow.map_err(|e| Failure::io("cannot follow files", &e.into()))?;
+    let cache = Cache::new(loaded.answers()?, blocks);
+    let shared = Arc::new(Shared::new(options, cache, follow));
+    let ring = loaded.misses()?;
+    let mut keeper = Keeper {
+        shared: Arc::clone(&shared),
+        clock: loaded.clock()?,
+        watch: loaded.watch()?,
+        records: loaded.records()?,
+        loaded: Some(loaded),
+        log,
+        age: options.age,
+        looked: Instant::now(),
+        tended: Instant::now(),
+        told: Phase::Waits,
+        say,
+    };
+    let mut child = server::start(&options.server, &group)?;
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| filler::work(&shared, &group, ring));
+        let ended = keeper.keep(&mut child, &control, &signals);
+        shared.ended.store(true, Ordering::SeqCst);
+        ended
+    });
+    keeper.release();
+    ended
+}
+
+/// Random bits that mark requests inside the kernel.
+fn random() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    let read = fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes));
+    read.map_err(|e| Failure::io("cannot read /dev/urandom", &e))?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// The signals that arrive.
+fn signals() -> Result<Receiver<i32>, Failure> {
+    let caught = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD];
+    let caught = Signals::new(caught).map_err(|e| Failure::io("cannot catch signals", &e));
+    let mut caught = caught?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for signal in caught.forever() {
+            if sender.send(signal).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(receiver)
+}
+
+/// What the main thread holds.
+struct Keeper<'a> {
+    shared: Arc<Shared>,
+    loaded: Option<Loaded>,
+    clock: Clock,
+    watch: Watch,
+    records: RingBuf<MapData>,
+    log: Option<Log>,
+    age: Duration,
+    looked: Instant,
+    tended: Instant,
+    told: Phase,
+    say: &'a dyn Fn(&str),
+}
+
+impl Keeper<'_> {
+    /// Serves until the server ends.
+    fn keep(
+        &mut self,
+        child: &mut Child,
+        control: &Control,
+        signals: &Receiver<i32>,
+    ) -> Result<ExitStatus, Failure> {
+        let changes = locked(&self.shared.follow).events();
+        loop {
+            let ended = child.try_wait();
+            if let Some(status) = ended.map_err(|e| Failure::io("cannot wait", &e))? {
+                return Ok(status);
+            }
+            self.tell();
+            if let Err(reason) = self.turn() {
+                self.shared.enter(Phase::Off(reason));
+                self.release();
+            }
+            if let Some(signal) = signals.try_iter().find(|signal| *signal != SIGCHLD) {
+                self.forward(signal, child)?;
+            }
+            control.serve(|question| self.answer(question));
+            let timeout = Timespec::try_from(TURN).ok();
+            let mut waits = [
+                PollFd::new(control, PollFlags::IN),
+                PollFd::new(&*changes, PollFlags::IN),
+            ];
+            // Interrupted or not, the next turn looks at everything.
+            let _ = poll(&mut waits, timeout.as_ref());
+        }
+    }
+
+    /// Says once what became of the server's examination.
+    fn tell(&mut self) {
+        let phase = self.shared.phase();
+        if phase == self.told {
+            return;
+        }
+        match &phase {
+            Phase::Off(reason) => {
+                (self.say)(&format!("the server answers everything itself: {reason}"));
+                self.release();
+            }
+            _ => (self.say)(&format!("the kernel answers for port {}", self.shared.port)),
+        }
+        self.told = phase;
+    }
+
+    /// One turn: the clock, the files, the space, the log.
+    fn turn(&mut self) -> Result<(), String> {
+        if self.shared.phase() == Phase::On {
+            self.clock.renew(LEASE)?;
+        }
+        let changed = locked(&self.shared.follow).changed();
+        let mut cache = locked(&self.shared.cache);
+        for folder in &changed {
+            cache.validate(folder)?;
+        }
+        if self.looked.elapsed() >= LOOK {
+            cache.validate(Path::new(""))?;
+            self.looked = Instant::now();
+        }
+        if self.tended.elapsed() >= TEND {
+            cache.tend(self.age)?;
+            self.tended = Instant::now();
+        }
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        let mut any = false;
+        while let Some(item) = self.records.next() {
+            if let Some(record) = Record::read(&item) {
+                log.add(&record, cache.name(record.index, record.generation));
+                any = true;
+            }
+        }
+        if any {
+            log.flush().map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Passes a signal on to the server. After SIGHUP everything may be different.
+    fn forward(&mut self, signal: i32, child: &Child) -> Result<(), Failure> {
+        if signal == SIGHUP {
+            locked(&self.shared.cache)
+                .clear()
+                .map_err(Failure::Failed)?;
+            if let Some(log) = &mut self.log {
+                log.reopen()?;
+            }
+        }
+        let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
+            // It may have ended meanwhile.
+            let _ = kill_process(process, signal);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, question: Question) -> String {
+        if question == Question::Stop {
+            self.shared.enter(Phase::Off("it was stopped".to_owned()));
+            self.tell();
+            return "stopped\n".to_owned();
+        }
+        let status = Status {
+            port: self.shared.port,
+            phase: match self.shared.phase() {
+                Phase::Waits => "waits for the server".to_owned(),
+                Phase::On => "on".to_owned(),
+                Phase::Off(reason) => format!("off: {reason}"),
+            },
+            holds: locked(&self.shared.cache).holds(),
+            counts: self.watch.counts(),
+            refused: self.shared.refused(),
+        };
+        match question {
+            Question::Metrics => status.metrics(),
+            _ => status.text(),
+        }
+    }
+
+    /// Lets the kernel answer nothing more, waits until it owes nothing, and takes the programs away from
+    /// new connections. Those that are open keep them, which now pass everything on.
+    fn release(&mut self) {
+        let Some(loaded) = self.loaded.take() else {
+            return;
+        };
+        // Fails only if the kernel lacks memory; then the time runs out by itself.
+        let _ = self.clock.renew(0);
+        let until = Instant::now() + SETTLE;
+        loop {
+            std::thread::sleep(Duration::from_millis(20));
+            if self.watch.settled() || Instant::now() > until {
+                break;
+            }
+        }
+        drop(loaded);
+    }
+}
+
+/// The exit status that a shell would give.
+pub fn status(ended: ExitStatus) -> u8 {
+    let code = ended.code().or(ended.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

@@ -1,0 +1,99 @@
+//! The server as a process: started in its group, asked whether it reads without blocking.
+//!
+//! Must not know: what is answered for it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::cgroup::Group;
+use crate::failure::Failure;
+use crate::origin::Origin;
+
+/// So long the server may take to listen.
+const START: Duration = Duration::from_secs(60);
+
+/// The bit of a file's flags that says that reads do not block.
+const NONBLOCK: u32 = 0o4000;
+
+/// Starts the server as a process of the group.
+pub fn start(command: &[OsString], group: &Group) -> Result<Child, Failure> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Failure::Failed("the server's command is empty".to_owned()));
+    };
+    let spawned = group.inside(|| Command::new(program).args(arguments).spawn())?;
+    spawned.map_err(|e| Failure::io(format!("cannot run {}", program.to_string_lossy()), &e))
+}
+
+/// Waits until the server answers, and finds out whether the kernel may answer in its place. After a
+/// request that the kernel takes, a read that blocks returns EAGAIN, which a blocking server takes for an
+/// error.
+pub fn examine(port: u16, group: &Group, ended: &dyn Fn() -> bool) -> Result<(), String> {
+    let until = Instant::now() + START;
+    let mut origin = loop {
+        match Origin::connect(port) {
+            Ok(origin) => break origin,
+            Err(error) if ended() || Instant::now() > until => return Err(error),
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let answer = origin.head("HEAD", "localhost", "/", "")?;
+    let first = answer.lines.first().map_or("", String::as_str);
+    if !first.starts_with("HTTP/1.1 ") {
+        return Err(format!("the server does not answer as HTTP/1.1: {first}"));
+    }
+    if answer
+        .field("connection")
+        .is_some_and(|c| c.eq_ignore_ascii_case("close"))
+    {
+        return Err("the server ends each connection after one answer".to_owned());
+    }
+    let ends = origin.ends().ok_or("the connection ended")?;
+    let flags = inode(ends).and_then(|inode| flags(inode, group));
+    match flags {
+        Some(flags) if flags & NONBLOCK != 0 => Ok(()),
+        Some(_) => Err("the server reads from blocking sockets".to_owned()),
+        None => Err(
+            "no process of the server has the connection, so nest cannot see whether it \
+            reads from blocking sockets"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The inode of the server's socket of a connection.
+fn inode((client, server): (SocketAddr, SocketAddr)) -> Option<u64> {
+    ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+        .iter()
+        .find_map(|table| {
+            let text = fs::read_to_string(table).ok()?;
+            text.lines().skip(1).find_map(|line| {
+                let fields: Vec<&str> = line.split_whitespace().collect();
+                let port = |i: usize| {
+                    let (_, port) = fields.get(i)?.rsplit_once(':')?;
+                    u16::from_str_radix(port, 16).ok()
+                };
+                let same = port(1)? == server.port() && port(2)? == client.port();
+                let inode = fields.get(9)?.parse().ok()?;
+                (same && inode != 0).then_some(inode)
+            })
+        })
+}
+
+/// The flags with which a process of the group has the socket open.
+fn flags(inode: u64, group: &Group) -> Option<u32> {
+    let wanted = format!("socket:[{inode}]");
+    group.processes().iter().find_map(|process| {
+        let files = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+        let socket = files.flatten().find(|file| {
+            fs::read_link(file.path()).is_ok_and(|link| link.to_string_lossy() == wanted)
+        })?;
+        let number = socket.file_name();
+        let number = number.to_string_lossy();
+        let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        u32::from_str_radix(flags.trim(), 8).ok()
+    })
+}

@@ -1,0 +1,201 @@
+//! The values that the loader and the BPF programs exchange, as bytes: the layout of `bpf/types.h`.
+//!
+//! Must not know: what is done with them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Bytes of `Host` in a name, and of the path.
+pub const HOST: usize = 40;
+const PATH: usize = 88;
+/// A name.
+pub const NAME: usize = HOST + PATH;
+/// A block of an answer, and the most blocks of one.
+pub const BLOCK: usize = 1024;
+/// See `BLOCK`.
+pub const BLOCKS: usize = 32;
+/// An entry.
+pub const ENTRY: usize = 24 + 4 * BLOCKS;
+/// A record of the access log.
+const RECORD: usize = 48;
+/// The head of an answer is at most so long: the date is written into its first bytes.
+pub const HEAD: usize = 1024;
+
+/// A name as the programs look for it.
+pub type Name = [u8; NAME];
+
+/// `Host` and path of a name; nothing if they are no text.
+pub fn parts(name: &[u8]) -> Option<(&str, &str)> {
+    let trim = |bytes: &'_ [u8]| bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    let (host, path) = (name.get(..HOST)?, name.get(HOST..NAME)?);
+    let host = std::str::from_utf8(&host[..trim(host)]).ok()?;
+    let path = std::str::from_utf8(&path[..trim(path)]).ok()?;
+    Some((host, path))
+}
+
+/// A prepared answer, apart from its bytes.
+#[derive(Debug)]
+pub struct Entry {
+    /// Differs each time that the index is used again.
+    pub generation: u32,
+    /// Bytes of head and body.
+    pub size: u32,
+    /// Bytes of the head.
+    pub head: u32,
+    /// Where the date is in it; 0: nowhere.
+    pub date: u32,
+    /// Where the bytes are.
+    pub blocks: Vec<u32>,
+}
+
+impl Entry {
+    /// The bytes in the map.
+    pub fn bytes(&self) -> [u8; ENTRY] {
+        let mut out = [0; ENTRY];
+        let mut put = |at: usize, value: u32| out[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        put(0, self.generation);
+        put(4, self.size);
+        put(8, self.head);
+        put(12, self.date);
+        for (i, block) in self.blocks.iter().take(BLOCKS).enumerate() {
+            put(24 + 4 * i, *block);
+        }
+        out
+    }
+}
+
+/// When an entry was last sent, by the clock of the programs.
+pub fn used(entry: &[u8; ENTRY]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&entry[16..24]);
+    u64::from_ne_bytes(bytes)
+}
+
+/// `owed` of a connection: how many promised answers are not sent.
+pub fn owed(connection: &[u8; CONNECTION]) -> u32 {
+    number(connection, 16).unwrap_or(0)
+}
+
+/// A connection.
+pub const CONNECTION: usize = 72;
+
+/// One answer in the access log.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The client.
+    pub address: IpAddr,
+    /// Which entry was sent.
+    pub index: u32,
+    /// Its generation.
+    pub generation: u32,
+    /// The request was HEAD.
+    pub head: bool,
+    /// How many bytes were sent.
+    pub bytes: u32,
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at + 4)?.try_into().ok()?;
+    Some(u32::from_ne_bytes(four))
+}
+
+impl Record {
+    /// Reads a record; nothing if it is none.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < RECORD {
+            return None;
+        }
+        let address: [u8; 16] = bytes[8..24].try_into().ok()?;
+        let four: [u8; 4] = bytes[8..12].try_into().ok()?;
+        let address = if number(bytes, 24)? == 2 {
+            IpAddr::V4(Ipv4Addr::from(four))
+        } else {
+            IpAddr::V6(Ipv6Addr::from(address)).to_canonical()
+        };
+        Some(Record {
+            address,
+            index: number(bytes, 32)?,
+            generation: number(bytes, 36)?,
+            head: number(bytes, 40)? != 0,
+            bytes: number(bytes, 44)?,
+        })
+    }
+}
+
+/// What the programs count, in their order: the name in metrics, what it is.
+pub const COUNTS: [(&str, &str); 12] = [
+    ("connections", "Connections of the port"),
+    ("answers", "Requests that the kernel answered"),
+    ("answer_bytes", "Bytes of these answers"),
+    (
+        "passed",
+        "Requests that the server got and whose answer was followed",
+    ),
+    ("missed", "Requests among them for names that are not kept"),
+    (
+        "renewed",
+        "Requests among them that only renew the server's idle timer",
+    ),
+    (
+        "full",
+        "Requests among them for which the send buffer had no space",
+    ),
+    (
+        "handed_over",
+        "Connections that were handed over to the server for good",
+    ),
+    (
+        "held",
+        "Ends of streams that waited until an answer was sent",
+    ),
+    ("trimmed", "Segments whose repeated bytes were removed"),
+    (
+        "broken",
+        "Connections that ended because an answer could not be sent whole",
+    ),
+    ("unlogged", "Records of the access log that were lost"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{ENTRY, Entry, NAME, Record, parts, used};
+
+    #[test]
+    fn an_entry_has_the_layout_of_the_programs() {
+        let entry = Entry {
+            generation: 1,
+            size: 2,
+            head: 3,
+            date: 4,
+            blocks: vec![5, 6],
+        };
+        let bytes = entry.bytes();
+        assert_eq!(bytes.len(), ENTRY);
+        let words: Vec<u32> = bytes
+            .chunks(4)
+            .map(|c| u32::from_ne_bytes(c.try_into().unwrap()))
+            .collect();
+        assert_eq!(words[..8], [1, 2, 3, 4, 0, 0, 5, 6]);
+        assert_eq!(used(&bytes), 0);
+    }
+
+    #[test]
+    fn a_record_is_read() {
+        let mut bytes = [0u8; 48];
+        bytes[8..12].copy_from_slice(&[10, 0, 0, 1]);
+        bytes[24..28].copy_from_slice(&2u32.to_ne_bytes());
+        bytes[32..36].copy_from_slice(&7u32.to_ne_bytes());
+        bytes[44..48].copy_from_slice(&500u32.to_ne_bytes());
+        let record = Record::read(&bytes).unwrap();
+        assert_eq!(record.address.to_string(), "10.0.0.1");
+        assert_eq!((record.index, record.bytes, record.head), (7, 500, false));
+        assert_eq!(Record::read(&bytes[..40]), None);
+    }
+
+    #[test]
+    fn a_name_has_two_parts() {
+        let mut name = [0u8; NAME];
+        name[..4].copy_from_slice(b"host");
+        name[40..42].copy_from_slice(b"/a");
+        assert_eq!(parts(&name), Some(("host", "/a")));
+    }
+}
