@@ -114,7 +114,7 @@ codes! {
     E0408 Error "a time without a unit";
     E0409 Error "a directive inside $block";
     E0410 Error "a $block that is left early";
-    E0420 Error "a session stored beyond its action";
+    E0411 Error "a session stored beyond its action";
     E0501 Error "a declaration that cannot be per connection";
     E0502 Error "C code that cannot be parsed";
     E0503 Error "main in the start-up section";
@@ -124,7 +124,7 @@ codes! {
     E0603 Error "two models";
     E0604 Error "options that exclude each other";
     E0605 Error "an option given twice";
-    E0620 Error "other connections in a server of inetd";
+    E0606 Error "other connections in a server of inetd";
     E0701 Error "a filter without a first message";
     E0702 Error "a first message that a filter cannot follow";
     E0703 Error "persist before a server that keeps state";
@@ -158,5 +158,5 @@ codes! {
     W0404 Warning "client input as a path";
     W0405 Warning "a part that may be too long for its array";
     W0501 Warning "a C global that connections do not share";
-    W0520 Warning "a group without members, or without messages";
+    W0502 Warning "a group without members, or without messages";
 }

@@ -60,7 +60,7 @@ pub const WARNINGS: [Diag; 6] = [
     Diag::W0103,
     Diag::W0201,
     Diag::W0301,
-    Diag::W0520,
+    Diag::W0502,
 ];
 
 /// Compiles the specification `file` with text `text`.

@@ -1,5 +1,5 @@
-//! Directives that reach other connections: where there are none (E0620), and groups to which nothing is
-//! sent or that nobody joins (W0520). Must not know: how messages move.
+//! Directives that reach other connections: where there are none (E0606), and groups to which nothing is
+//! sent or that nobody joins (W0502). Must not know: how messages move.
 
 use crate::model::{Action, Machine, What};
 use nest_c::directives::{self, Others, States};
@@ -17,13 +17,13 @@ struct Site {
     group: Option<String>,
 }
 
-/// E0620 and W0520. `c`: all C of the specification outside actions.
+/// E0606 and W0502. `c`: all C of the specification outside actions.
 pub fn check(m: &Machine, c: &[&str], out: &mut Vec<Diagnostic>) {
     let sites = sites(m);
     if m.features.contains(Feature::Inetd) {
         for site in &sites {
             let what = format!("{} in a server that inetd starts", site.word);
-            out.push(Diagnostic::new(Code::E0620, site.span, what).help(
+            out.push(Diagnostic::new(Code::E0606, site.span, what).help(
                 "inetd may start a server for each connection, which reaches no other one: \
                  remove `%option inetd`, and let the server listen",
             ));
@@ -111,6 +111,6 @@ fn groups(sites: &[Site], out: &mut Vec<Diagnostic>) {
         } else {
             continue;
         };
-        out.push(Diagnostic::new(Code::W0520, site.span, what).help(help));
+        out.push(Diagnostic::new(Code::W0502, site.span, what).help(help));
     }
 }

@@ -1,4 +1,4 @@
-//! E0420: the session stored where it outlives its action: in a variable of the connection, a global, or a
+//! E0411: the session stored where it outlives its action: in a variable of the connection, a global, or a
 //! static variable. Must not know: what actions do with it otherwise.
 //!
 //! Seen are assignments of the bare word to something that is not a local variable. A pointer that a
@@ -47,7 +47,7 @@ pub fn check(cx: &mut Context<'_>, text: &CText, uses: &[Use], plain: &str) {
             let word = &text.text[u.at.clone()];
             let what = format!("`{word}` is stored in `{name}`, which outlives the action");
             cx.out.push(
-                Diagnostic::new(Code::E0420, inner(text.span, &u.at), what).help(
+                Diagnostic::new(Code::E0411, inner(text.span, &u.at), what).help(
                     "a session may be used only by the action that was given it: store $id(), and \
                      reach the connection by $send",
                 ),
