@@ -43,6 +43,7 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         &["lock"],
         "a word in the names of functions that lock",
     ),
+    ("nest-cli/src/args.rs", &["log"], "an option of a command"),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
     ("return", &["return"], "C's statement"),
     (

@@ -210,7 +210,7 @@ void nest__spec_act(nest_session *s, void *memory, int rule, const struct nest_m
         nest_seen(s, STATE_HUSH);
         break;
     default:
-        tick(s, vars, -3 - rule);
+        tick(s, vars, -4 - rule);
         break;
     }
 }
