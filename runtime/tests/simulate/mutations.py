@@ -7,7 +7,8 @@ longer there exactly once is a failure: then the bug has to be planted elsewhere
 MUTATIONS = [
     # -- a session's life
     ("mark-left", "engine/session.c", "    s->flags &= (uint8_t)~NEST__CUT;\n", ""),
-    ("counted-twice", "engine/session.c", "nest__count(reason, 1)", "nest__count(reason, 2)"),
+    ("counted-twice", "engine/session.c", "nest__count((enum nest_reason)s->reason, 1)",
+     "nest__count((enum nest_reason)s->reason, 2)"),
     ("rest-left-at-end", "engine/session.c", "        s->work->rest_n = 0;\n", ""),
     ("timeout-forgotten", "engine/session.c", "        return NEST_TIMEOUT;\n", "        return NEST_GONE;\n"),
     ("stop-cuts-a-message", "engine/session.c",
@@ -212,7 +213,7 @@ MUTATIONS = [
     ("rests-too-short", "loop/accept.c", "ACCEPT_PAUSE_MS = 1000,", "ACCEPT_PAUSE_MS = 100,"),
     ("rests-open", "loop/accept.c",
      "    nest__accept_open(false);\n    nest__due_after", "    nest__due_after"),
-    ("release-is-memory", "loop/accept.c", "(accept->scarce || accept->done)", "accept->done"),
+    ("release-is-memory", "loop/accept.c", "(on && (accept->scarce || accept->done ||", "(on && (accept->done ||"),
     ("memory-for-ever", "loop/accept.c", "    nest__accept.scarce = false;\n", ""),
     ("armed-by-half", "loop/accept.c", "    } else if (error < 0) { /* all or none", "    } else if (error < -ENOMEM) { /* all or none"),
     ("slot-lost", "loop/accept.c", "    nest__share_give();\n    nest__slot_give(s, false);\n", "    nest__share_give();\n"),
