@@ -169,14 +169,16 @@ services! {
         "peer.c" With(Feature::Peer);
         "none.c" Without(Feature::Peer);
     }
+    overload OVERLOADED, [Start, Load, Due, Tick, Admit, Release] {
+        "overload.h" OVERLOADED;
+        "told.c" Both(&Sockets, &OVERLOADED);
+        "told_script.c" Both(&Not(&Sockets), &OVERLOADED);
+        "overload.c" OVERLOADED;
+    }
     per_address With(Feature::PerAddress), [Start, Serve, Admit, Release, Need] {
         "per_address.h" With(Feature::PerAddress);
         "networks.c" With(Feature::PerAddress);
         "per_address.c" With(Feature::PerAddress);
-    }
-    overload OVERLOADED, [Load, Due, Tick, Admit] {
-        "overload.h" OVERLOADED;
-        "overload.c" OVERLOADED;
     }
     timeout With(Feature::Timeout), [Need, Open] {
         "timeout.h" With(Feature::Timeout);
@@ -188,7 +190,7 @@ services! {
         "loop.c" Both(&Workers("loops"), &MAILED);
         "blocking.c" Both(&Not(&Workers("loops")), &MAILED);
     }
-    alive With(Feature::Alive), [Start, Reaped, Open, End] {
+    alive With(Feature::Alive), [Start, Reaped, Open, End, Release] {
         "alive.h" With(Feature::Alive);
         "alive.c" Both(&Sockets, &With(Feature::Alive));
         "alone.c" Both(&Not(&Sockets), &With(Feature::Alive));
@@ -199,7 +201,7 @@ services! {
         "blocking.c" Both(&Not(&Workers("loops")), &With(Feature::Send));
         "send.c" With(Feature::Send);
     }
-    groups With(Feature::Groups), [Start, Need, Open, Mail, Spread, End, Reaped] {
+    groups With(Feature::Groups), [Start, Need, Open, Mail, Spread, End, Reaped, Release] {
         "groups.h" With(Feature::Groups);
         "published.h" LOOP_GROUPS;
         "published.c" Both(&Sockets, &LOOP_GROUPS);

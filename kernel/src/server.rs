@@ -29,7 +29,8 @@ pub fn start(command: &[OsString], group: &Group) -> Result<Child, Failure> {
 
 /// Waits until the server answers, and finds out whether the kernel may answer in its place. After a
 /// request that the kernel takes, a read that blocks returns EAGAIN, which a blocking server takes for an
-/// error.
+/// error. Of a server that reads by io_uring, some conversations come to a stop behind the kernel (about
+/// one of a thousand in `kernel/tests/fuzz.py`); why is not known.
 pub fn examine(port: u16, group: &Group, ended: &dyn Fn() -> bool) -> Result<(), String> {
     let until = Instant::now() + START;
     let mut origin = loop {
@@ -51,9 +52,10 @@ pub fn examine(port: u16, group: &Group, ended: &dyn Fn() -> bool) -> Result<(),
         return Err("the server ends each connection after one answer".to_owned());
     }
     let ends = origin.ends().ok_or("the connection ended")?;
-    let flags = inode(ends).and_then(|inode| flags(inode, group));
-    match flags {
-        Some(flags) if flags & NONBLOCK != 0 => Ok(()),
+    let found = inode(ends).and_then(|inode| holder(inode, group));
+    match found {
+        Some(Holder { rings: true, .. }) => Err("the server reads by io_uring".to_owned()),
+        Some(holder) if holder.flags & NONBLOCK != 0 => Ok(()),
         Some(_) => Err("the server reads from blocking sockets".to_owned()),
         None => Err(
             "no process of the server has the connection, so nest cannot see whether it \
@@ -82,18 +84,34 @@ fn inode((client, server): (SocketAddr, SocketAddr)) -> Option<u64> {
         })
 }
 
-/// The flags with which a process of the group has the socket open.
-fn flags(inode: u64, group: &Group) -> Option<u32> {
+/// How a process has a connection.
+struct Holder {
+    /// Of its open file.
+    flags: u32,
+    /// The process has a ring of io_uring.
+    rings: bool,
+}
+
+/// How a process of the group has the socket open.
+fn holder(inode: u64, group: &Group) -> Option<Holder> {
     let wanted = format!("socket:[{inode}]");
     group.processes().iter().find_map(|process| {
         let files = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
-        let socket = files.flatten().find(|file| {
-            fs::read_link(file.path()).is_ok_and(|link| link.to_string_lossy() == wanted)
-        })?;
-        let number = socket.file_name();
+        let links: Vec<(OsString, String)> = files
+            .flatten()
+            .filter_map(|file| {
+                let link = fs::read_link(file.path()).ok()?;
+                Some((file.file_name(), link.to_string_lossy().into_owned()))
+            })
+            .collect();
+        let (number, _) = links.iter().find(|(_, link)| *link == wanted)?;
         let number = number.to_string_lossy();
+        let rings = links
+            .iter()
+            .any(|(_, link)| link == "anon_inode:[io_uring]");
         let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-        u32::from_str_radix(flags.trim(), 8).ok()
+        let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
+        Some(Holder { flags, rings })
     })
 }

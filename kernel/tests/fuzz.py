@@ -2,7 +2,7 @@
 """Random conversations with a server behind the kernel: every answer must be, byte for byte apart from its
 date, what the server alone gives, in order, and none may be lost.
 
-    fuzz.py [--connections N] [--threads N] [--server nginx|apache|event|uring]     the seed: CHECK_SEED
+    fuzz.py [--connections N] [--threads N] [--server nginx|apache|event]     the seed: CHECK_SEED
 
 Requests for kept and other files, conditional ones, ranges, POSTs whose bodies look like requests, made,
 chunked and slow answers; pipelined, one by one, cut at random bytes; clients that half-close, reset, read
@@ -26,7 +26,7 @@ from accelerated import NEST, ROOT, WAIT, Failed, Report, Site, lacks, sample, u
 
 SMALL = {'a.txt': 10, 'b.txt': 192, 'c.txt': 2000, 'd.txt': 10000, 'e.html': 1023, 'f.html': 1024, 'g.txt': 28000}
 LARGE = {'large.txt': 100_000}
-MODELS = ('event', 'uring')       # the others read from blocking sockets, and are refused
+MODELS = ('event',)       # the others are refused
 SERVERS = {'nginx': servers.nginx, 'apache': servers.apache,
            **{model: servers.web(model, NEST, ROOT) for model in MODELS}}
 FILES = [*SMALL, 'index.html']

@@ -164,8 +164,8 @@ nest_session *nest__loop_step(void) {
     if (loop->expired) {
         return nest__timers_expire();
     }
+    nest__accept_load(nest__ready_count()); /* first: overload has a time of its own */
     nest__timers_sleep();
-    nest__accept_load(nest__ready_count());
     nest__poller_sleep(nest__ready_count() > 0 || loop->mailed);
     nest__accept_load(nest__ready_count() + nest__poller_completed());
     loop->turns = nest__ready_count();

@@ -42,8 +42,13 @@ static uint32_t timers_next(void) {
 }
 
 void nest__timers_sleep(void) {
-    if (nest__loop.due[NEST__DUE_SERVICES] == 0) {
-        nest__due_after(NEST__DUE_SERVICES, nest__on_due());
+    uint32_t due = nest__loop.due[NEST__DUE_SERVICES];
+    if (due != 0 && !nest__accept.over) {
+        return;
+    }
+    uint32_t ms = nest__on_due(); /* a loop that is overloaded looks sooner than it had planned */
+    if (ms != 0 && (due == 0 || (int32_t)(nest__after(nest__now(), ms) - due) < 0)) {
+        nest__due_after(NEST__DUE_SERVICES, ms);
     }
 }
 

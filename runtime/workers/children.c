@@ -94,6 +94,8 @@ static int children_fork(void) {
     struct nest__child *child = &children.all[worker];
     nest__report_clear(worker);
     nest__policy_fork(worker);
+    children.seen = worker < children.seen ? children.seen : worker + 1;
+    atomic_store(&((struct nest__orders *)nest__orders_page)->seen, children.seen);
     pid_t pid = fork();
     if (pid == 0) {
         nest__child_main(worker, child->life);
@@ -104,7 +106,6 @@ static int children_fork(void) {
         return -error;
     }
     children.live++;
-    children.seen = worker < children.seen ? children.seen : worker + 1;
     child->pid = pid;
     child->begun = nest__clock_ms();
     child->killed = false;

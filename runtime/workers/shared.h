@@ -18,6 +18,7 @@ struct nest__orders {
     _Atomic uint32_t stops;   /* how many stops, */
     _Atomic uint32_t reloads; /* and how many reloads were passed on to workers: counted before the
                                  signal is sent, which may also come from elsewhere */
+    _Atomic uint32_t seen;    /* numbers of workers below this one have been used */
 };
 
 /* A worker model may use a larger structure that begins with this one. */

@@ -20,7 +20,7 @@ TRIALS = '40000'
 FEW = 1                 # bugs of a sample
 TEST = ('cargo', 'test', '--quiet', '--package', 'nest-machine', '--test', 'reach_random')
 SOURCES = 'crates'
-PARTS = ('Cargo.toml', 'Cargo.lock', 'conditioning', 'conformance', 'crates', 'xtask', 'runtime', 'tests/support')
+PARTS = ('Cargo.toml', 'Cargo.lock', 'conditioning', 'conformance', 'crates', 'kernel', 'xtask', 'runtime', 'tests/support')
 # What is wrong, where, what stands there, what is put in its place.
 BUGS = (
     ('DEFAULT is forgotten', 'nest-machine/src/reach/sets.rs',

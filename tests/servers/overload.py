@@ -40,6 +40,7 @@ NL "\n"
 START { $reply("hello\n"); }
 OVERLOAD { $reply("too much\n"); }
 work = "work" NL { usleep(20000); $reply("done\n"); }
+long = "long" NL { usleep(300000); $reply("done\n"); }
 '''
 BUSY_CLIENTS = 20
 MOST, CROWD, ROUNDS, TIMEOUT = 4, 40, 3, 20
@@ -190,29 +191,30 @@ def wrong(nest, folder, model):
                 raise
 
 
-def worked(server, links, told):
+def worked(server, links, wanted, pause=0):
     """All of them at work in every round, until a new client is told this; what it was told."""
     end = time.monotonic() + TIMEOUT
     while True:
         for link in links:
             link.sendall(b'work\n')
+        time.sleep(pause)
         new, first = connect(server)
         new.close()
         for link in links:
             if link.recv(64) != b'done\n':
                 raise Failed('an established client is not served')
-        if first == told or time.monotonic() > end:
+        if first == wanted or time.monotonic() > end:
             return first
 
 
-def busy(server, told):
+def busy(server, wanted, pause=0):
     """overload: new clients are turned away while the loop has too much to do, and served when it has not"""
     with contextlib.ExitStack() as stack:
         links = [connect(server)[0] for _ in range(BUSY_CLIENTS)]
         for link in links:
             stack.callback(link.close)
-        first = worked(server, links, told)
-        if first != told:
+        first = worked(server, links, wanted, pause)
+        if first != wanted:
             raise Failed(f'a new client of a busy server is told {first!r}')
         end = time.monotonic() + TIMEOUT
         while (answer := connect(server))[1] != 'hello\n':
@@ -242,14 +244,38 @@ def waiting(server):
 def accepted(server):
     """overload accepted: from HIGH clients on others are turned away, until LOW are left"""
     links = admitted(server, 5)
-    if (told := connect(server)[1]) != 'too much\n':
-        raise Failed(f'client 6 is told {told!r}')
+    if (first := connect(server)[1]) != 'too much\n':
+        raise Failed(f'client 6 is told {first!r}')
     links.pop().close()
     time.sleep(0.1)             # 4 are left, more than LOW: nothing to wait for
-    if (told := connect(server)[1]) != 'too much\n':
-        raise Failed(f'client 5, when LOW are not reached, is told {told!r}')
+    if (first := connect(server)[1]) != 'too much\n':
+        raise Failed(f'client 5, when LOW are not reached, is told {first!r}')
     close(links[1:])
     close(admitted(server, 1) + links[:1])
+
+
+def told(server):
+    """overload accepted: clients that are told that they are turned away are none that are served"""
+    links = admitted(server, 5)
+    away = [connect(server) for _ in range(6)]
+    close(links)
+    close(admitted(server, 3) + [link for link, _ in away])
+    if {text for _, text in away} != {'too much\n'}:
+        raise Failed(f'clients too many are told {away}')
+
+
+def afterwards(server):
+    """overload by time: it is over when the loop has slept, and the next client is served at once"""
+    for _ in range(ROUNDS):
+        with Client(server) as client:
+            client.expect(b'hello\n')
+            client.send(b'long\n')
+            client.expect(b'done\n')
+        time.sleep(0.05)        # the loop sleeps; it needs no more than a moment for that
+        link, first = connect(server)
+        link.close()
+        if first != 'hello\n':
+            raise Failed(f'the next client is told {first!r}')
 
 
 def nonsense(nest, folder, model):
@@ -266,14 +292,17 @@ def nonsense(nest, folder, model):
 
 def loops(report, nest, folder, model):
     """The cases of servers with loops."""
-    told = built(nest, model, BUSY, os.path.join(folder, f'busy-{model}'))
+    busier = built(nest, model, BUSY, os.path.join(folder, f'busy-{model}'))
     rest = built(nest, model, re.sub('OVERLOAD.*', '', BUSY), os.path.join(folder, f'waiting-{model}'))
     for case, base, options in (
-            (lambda server: busy(server, 'too much\n'), told, ()),
-            (lambda server: busy(server, 'too much\n'), told, ('overload=100ms',)),
+            (lambda server: busy(server, 'too much\n'), busier, ()),
+            # The client comes while a turn lasts that is too long.
+            (lambda server: busy(server, 'too much\n', 0.05), busier, ('overload=100ms',)),
             (waiting, rest, ()), (waiting, rest, ('overload=100ms',)),
-            (accepted, told, ('overload=5 2',)),
-            (accepted, told, ('overload=accepted 5 2 files 10 5',))):
+            (afterwards, busier, ('overload=5ms',)), (afterwards, rest, ('overload=5ms',)),
+            (told, busier, ('overload=5 3', 'lingerTimeout=1m')),
+            (accepted, busier, ('overload=5 2',)),
+            (accepted, busier, ('overload=accepted 5 2 files 10 5',))):
         def check(case=case, base=base, options=options):
             with Server([base], options=options) as server:
                 case(server)

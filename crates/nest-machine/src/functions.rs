@@ -47,6 +47,8 @@ pub fn needing_lock(
             let name = item.child_by_field_name("declarator").and_then(declared);
             let function = item.kind() == "function_definition";
             let found = called(&text.text, item);
+            let asking = found.iter().filter(|at| asks(&text.text[(*at).clone()]));
+            out.extend(asking.map(|at| hidden(text, at)));
             match name.filter(|_| function) {
                 Some(name) => calls
                     .entry(text.text[name.byte_range()].to_string())
@@ -76,6 +78,21 @@ pub fn needing_lock(
         }
     }
     inside
+}
+
+/// Whether this function of nest.h asks whether a holder of the lock has died.
+pub fn asks(name: &str) -> bool {
+    directives::does(name).in_lock == InLock::Recovers
+}
+
+/// E0805 at a call that the lock does not know of: only a lock whose text asks goes on after a death.
+pub fn hidden(text: &CText, at: &Range<usize>) -> Diagnostic {
+    let word = &text.text[at.clone()];
+    let name = directives::becoming(word).map_or(word, |d| d.usage);
+    let what = format!("`{word}` is called as a function of C");
+    Diagnostic::new(Code::E0805, nest_c::inner(text.span, at), what).help(format!(
+        "write {name} in $lock {{ … }}, and pass the answer to C functions"
+    ))
 }
 
 /// E0805 at a call.

@@ -103,7 +103,9 @@ fn only_inside(cx: &mut Context<'_>, text: &CText, locks: &Blocks, tokens: &[Tok
     for pair in tokens.windows(2) {
         let word = &text.text[pair[0].at.clone()];
         let call = pair[0].kind == Kind::Name && pair[1].kind == Kind::Punct(b'(');
-        if call
+        if call && functions::asks(word) {
+            cx.out.push(functions::hidden(text, &pair[0].at));
+        } else if call
             && (cx.inside.contains(word) || functions::needs_lock(word))
             && locks.around(pair[0].at.start).is_none()
         {

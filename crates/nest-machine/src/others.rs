@@ -36,7 +36,8 @@ pub fn check(m: &Machine, c: &[&str], out: &mut Vec<Diagnostic>) {
 fn actions(m: &Machine) -> impl Iterator<Item = &Action> {
     let rules = m.rules.iter().map(|r| &r.action);
     let timers = m.timers.iter().map(|t| &t.action);
-    rules.chain(timers).chain(&m.start).chain(&m.end)
+    let special = m.start.iter().chain(&m.end).chain(&m.overload);
+    rules.chain(timers).chain(special)
 }
 
 fn sites(m: &Machine) -> Vec<Site> {

@@ -38,6 +38,11 @@ void nest__alive_end(nest_session *s) {
     alive_note(s, 0);
 }
 
+/* Also of a session that has no end, because an action has ended its thread. */
+void nest__alive_release(nest_session *s) {
+    alive_note(s, 0);
+}
+
 /* The worker has died, perhaps before its connections ended; no successor has cleared its report
  * yet. */
 void nest__alive_reaped(uint32_t worker) {

@@ -14,5 +14,6 @@ int nest__alive_start(void);
 void nest__alive_reaped(uint32_t worker);
 void nest__alive_open(nest_session *);
 void nest__alive_end(nest_session *);
+void nest__alive_release(nest_session *);
 
 #endif

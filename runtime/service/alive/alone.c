@@ -35,6 +35,10 @@ void nest__alive_end(nest_session *s) {
     alive_note(s, 0);
 }
 
+void nest__alive_release(nest_session *s) {
+    (void)s;
+}
+
 bool nest__alive_find(uint64_t id, uint16_t *serial, nest__ref *to) {
     *serial = nest__serial;
     to->slot = (uint32_t)((id - 1) % nest__config.max_clients);

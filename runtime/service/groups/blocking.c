@@ -65,7 +65,7 @@ static bool groups_ever(uint32_t slot) {
     if (nest__policy_many) {
         return slot < atomic_load(&groups_seen);
     }
-    return ((const struct nest__report *)nest__report_page(slot))->guard != 0;
+    return slot < atomic_load(&((const struct nest__orders *)nest__orders_page)->seen);
 }
 
 static uint32_t groups_used(struct groups_own *own) {
@@ -129,8 +129,14 @@ void nest__groups_open(nest_session *s) {
     while (seen <= s->self.slot &&
            !atomic_compare_exchange_weak(&groups_seen, &seen, s->self.slot + 1)) {
     }
+    groups_clear_all(groups_of(s->self.slot)); /* of one whose thread an action has ended */
     atomic_store(&groups_of(s->self.slot)->gen, s->self.gen);
     nest__groups_store_open(s->self.slot);
+}
+
+/* Also of a session that has no end, because an action has ended its thread. */
+void nest__groups_release(nest_session *s) {
+    groups_clear_all(groups_of(s->self.slot));
 }
 
 void nest__groups_end(nest_session *s) {

@@ -56,6 +56,7 @@ int nest__groups_start(void);
 struct nest__need nest__groups_need(void);
 void nest__groups_open(nest_session *);
 void nest__groups_end(nest_session *);
+void nest__groups_release(nest_session *);
 void nest__groups_mail(nest_session *, uint32_t kind, const uint8_t *bytes, uint32_t n);
 void nest__groups_spread(uint32_t kind, const uint8_t *bytes, uint32_t n);
 void nest__groups_reaped(uint32_t worker);

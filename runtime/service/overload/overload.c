@@ -20,7 +20,8 @@ enum {
     OVERLOAD_REASON = 256,
     OVERLOAD_LASTS_MS = 100, /* so long turns must be too long before overload begins */
     OVERLOAD_LOOK_MS = 50,   /* other loops' clients leave without a word to this one */
-    OVERLOAD_SAY_MS = 60000
+    OVERLOAD_SAY_MS = 60000,
+    OVERLOAD_TOLD = 64 /* at a time in a loop: those that do not leave have a place meanwhile */
 };
 
 enum overload_queue { OVERLOAD_ACCEPTED, OVERLOAD_ACTIONS, OVERLOAD_FILES, OVERLOAD_QUEUES };
@@ -44,10 +45,42 @@ static struct {       /* scope: process, its loop's */
     struct overload_value value;
     bool over;
     bool asleep;       /* the loop has been asked before its sleep, and not yet behind it */
+    uint64_t slept;    /* us; when it was asked before its sleep */
     uint64_t woke;     /* us; 0: it has not slept since the option was read */
     uint64_t too_long; /* us: the start of the first of the turns that all took too long; 0: none */
     uint64_t said;     /* ms */
 } overload;
+
+/* scope: process; set once. Whether the session of a slot is one that was turned away. */
+static _Atomic(void *) overload_slab;
+
+/* -- clients that are turned away: they are told so, and are none that are served */
+
+static uint32_t overload_served(void) {
+    uint32_t clients = nest__share_clients(), told = nest__overload_told_all();
+    return told < clients ? clients - told : 0;
+}
+
+int nest__overload_admit(nest_session *s) {
+    bool *slab = nest__slab(&overload_slab, sizeof *slab);
+    if (slab == NULL || !overload.over || !nest__has_overload) {
+        return NEST__ADMITTED;
+    }
+    if (nest__overload_told_own() >= OVERLOAD_TOLD) {
+        return NEST__REFUSED;
+    }
+    slab[s->self.slot] = true;
+    nest__overload_told_add(1);
+    return NEST__TURNED_AWAY;
+}
+
+void nest__overload_release(nest_session *s) {
+    bool *slab = atomic_load(&overload_slab);
+    if (slab != NULL && slab[s->self.slot]) {
+        slab[s->self.slot] = false;
+        nest__overload_told_add(-1);
+    }
+}
 
 /* -- the option */
 
@@ -166,7 +199,7 @@ static bool overload_is_late(uint64_t now) {
 }
 
 static void overload_look(uint32_t actions, bool late) {
-    const uint32_t lengths[OVERLOAD_QUEUES] = {[OVERLOAD_ACCEPTED] = nest__share_clients(),
+    const uint32_t lengths[OVERLOAD_QUEUES] = {[OVERLOAD_ACCEPTED] = overload_served(),
                                                [OVERLOAD_ACTIONS] = actions,
                                                [OVERLOAD_FILES] = nest__helpers_queued()};
     bool over = late;
@@ -196,17 +229,17 @@ bool nest__overload_load(uint32_t actions) {
     bool late = false;
     if (overload.value.turn != 0) {
         uint64_t now = nest__clock_us();
-        late = overload.asleep ? overload.over : overload_is_late(now);
-        overload.woke = overload.asleep ? now : overload.woke;
+        if (!overload.asleep) {
+            late = overload_is_late(now);
+            overload.slept = now;
+        } else { /* after a sleep nothing has waited */
+            late = overload.over && now - overload.slept <= (uint64_t)overload.value.turn * 1000;
+            overload.woke = now;
+        }
     }
     overload.asleep = !overload.asleep;
     overload_look(actions, late);
     return overload.over && !nest__has_overload;
-}
-
-int nest__overload_admit(nest_session *s) {
-    (void)s;
-    return overload.over && nest__has_overload ? NEST__TURNED_AWAY : NEST__ADMITTED;
 }
 
 uint32_t nest__overload_due(void) {

@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { LOCK_WELL_MS = 10 * 1000 }; /* a death after this has another cause */
+
 enum lock_state {
     LOCK_SOUND,
     LOCK_DIRTY,    /* a holder has died, and nobody has been told */
@@ -34,6 +36,7 @@ struct lock_page {
 static struct lock_page *lock; /* scope: server */
 static pid_t lock_process;     /* scope: process */
 static bool lock_said;         /* scope: process. The supervisor's: that all workers end */
+static uint64_t lock_fresh;    /* scope: process. The supervisor's: ms, made anew last; 0: never */
 
 static _Thread_local bool lock_held;  /* scope: thread */
 static _Thread_local bool lock_asked; /* scope: thread. The holder has been told */
@@ -157,7 +160,11 @@ unsigned nest__region_mind(void) {
         return 0; /* each end wakes the supervisor, which ends the service process as well */
     }
     nest__region_fresh();
-    nest__children_hurry();
+    uint64_t now = nest__clock_ms();
+    if (lock_fresh == 0 || now - lock_fresh >= LOCK_WELL_MS) { /* else it fails again and again */
+        nest__children_hurry();
+    }
+    lock_fresh = now;
     lock_said = false;
     return 1; /* workers are forked with the next look */
 }

@@ -5,6 +5,8 @@ use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::OptionDecl;
 
 const COUNTS: &str = "counts are of a server that runs by itself; remove one of the two";
+const PLACES: &str = "inetd takes the clients, and may start a process for each; limit them in its \
+                      configuration, and remove the option here";
 const LINES: &str = "such a server logs to standard error or to syslog; remove one of the two";
 
 /// E0604. `seen`: the options that are given.
@@ -30,6 +32,8 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
         ("metrics", COUNTS),
         ("accessLog", LINES),
         ("errorLog", LINES),
+        ("perAddress", PLACES),
+        ("overload", PLACES),
     ] {
         let (Some(inetd), Some(other)) = (given("inetd"), given(name)) else {
             continue;
