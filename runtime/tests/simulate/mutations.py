@@ -112,7 +112,7 @@ MUTATIONS = [
      "        if (entry->users == 0) {\n            cache.closing", "        {\n            cache.closing"),
     ("never-closed", "service/cache/cache.c", "    entry->users--;\n", ""),
     ("files-for-ever", "loop/timers.c",
-     "        nest__due_after(NEST__DUE_SERVICES, nest__on_due());\n", ""),
+     "        nest__due_after(NEST__DUE_SERVICES, ms);\n", ""),
     ("never-free", "service/cache/cache.c", "    cache.orphans += entry->users > 0;\n", "    cache.orphans++;\n"),
     ("upload-left", "file/upload.c", "    if (u->beside[0] != '\\0') {\n        unlinkat", "    if (u->fd == -2) {\n        unlinkat"),
     ("short-upload", "service/files/files.c",
