@@ -51,7 +51,8 @@ class Storm:
     def goes_on(self, requests=20):
         """Waits until so many more requests were answered."""
         before = self.good()
-        until(lambda: self.good() >= before + requests, f'no more answers; failed: {self.failed()[:3]}')
+        # Filters that died often are started after pauses of up to 5 s, one after the other.
+        until(lambda: self.good() >= before + requests, f'no more answers; failed: {self.failed()[:3]}', 60)
 
     def failed(self):
         """The requests that were not answered."""
