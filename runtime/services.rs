@@ -169,7 +169,7 @@ services! {
         "peer.c" With(Feature::Peer);
         "none.c" Without(Feature::Peer);
     }
-    overload OVERLOADED, [Start, Load, Due, Tick, Admit, Release] {
+    overload OVERLOADED, [Start, Load, Due, Admit, Release] {
         "overload.h" OVERLOADED;
         "told.c" Both(&Sockets, &OVERLOADED);
         "told_script.c" Both(&Not(&Sockets), &OVERLOADED);

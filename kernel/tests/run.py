@@ -289,12 +289,10 @@ while True:
 '''
 
 
-def blocking(folder):
-    """A server that reads from blocking sockets is left alone, with the reason."""
-    site = Site(folder)
-    site.command = [sys.executable, '-c', BLOCKING, str(site.port)]
+def left_alone(site, why):
+    """The server answers everything itself, and nest says why."""
     site.write('a.txt', b'body')
-    site.start('the server answers everything itself: the server reads from blocking sockets')
+    site.start(f'the server answers everything itself: {why}')
     try:
         for _ in range(20):
             same('an answer', site.get('a.txt')[1], b'body')
@@ -304,17 +302,16 @@ def blocking(folder):
     return ''
 
 
+def blocking(folder):
+    """A server that reads from blocking sockets is left alone, with the reason."""
+    site = Site(folder)
+    site.command = [sys.executable, '-c', BLOCKING, str(site.port)]
+    return left_alone(site, 'the server reads from blocking sockets')
+
+
 def rings(folder):
     """A server that reads by io_uring is left alone, with the reason."""
-    site = Site(folder, server=servers.web('uring', NEST, ROOT))
-    site.write('a.txt', b'body')
-    site.start('the server answers everything itself: the server reads by io_uring')
-    try:
-        same('an answer', site.get('a.txt')[1], b'body')
-        same('answers of the kernel', site.counts()['answers'], 0)
-    finally:
-        site.end()
-    return ''
+    return left_alone(Site(folder, server=servers.web('uring', NEST, ROOT)), 'the server reads by io_uring')
 
 
 def refused(folder):

@@ -242,10 +242,7 @@ bool nest__overload_load(uint32_t actions) {
     return overload.over && !nest__has_overload;
 }
 
+/* The loop wakes for this, and looks before it sleeps again. */
 uint32_t nest__overload_due(void) {
     return overload.over && !nest__has_overload ? OVERLOAD_LOOK_MS : 0;
-}
-
-void nest__overload_tick(void) {
-    /* The loop looks before it sleeps again. */
 }

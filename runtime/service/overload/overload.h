@@ -9,7 +9,6 @@ bool nest__overload_load(uint32_t actions);
 int nest__overload_admit(nest_session *); /* an enum nest__admission */
 void nest__overload_release(nest_session *);
 uint32_t nest__overload_due(void);
-void nest__overload_tick(void);
 /* Whether a text is a value of the option; else -EINVAL, and the reason, of at most 256 bytes. */
 int nest__overload_valid(const char *text, char *reason);
 
