@@ -82,6 +82,8 @@ pub enum Point {
     Timer,
     /// A directive queues an item for the client. Called once for each item, before any wait.
     Reply,
+    /// A directive replies with so many items, `n` bytes in all. Called once, before any wait.
+    Replied,
     /// Bytes of a file were sent without being queued.
     File,
     /// All output of a session's channel 0 has been sent.
@@ -317,6 +319,13 @@ pub const POINTS: &[Row] = &[
         Joined::Nothing,
         "nest_session *s, const void *bytes, size_t n",
         "s, bytes, n",
+    ),
+    row(
+        Point::Replied,
+        "replied",
+        Joined::Nothing,
+        "nest_session *s, size_t items, uint64_t n",
+        "s, items, n",
     ),
     Row {
         called: With(Feature::Files),

@@ -10,8 +10,8 @@ use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
     self, Act, Acted, Admit, Begin, Check, Close, Common, Descriptors, Drained, Drop, Due, End,
     File as Sent, Holds, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Pause,
-    Post, Prepare, Reaped, Release, Reloaded, Reply, Resume, Serve, Spare, Spread, Start, States,
-    Take, Tick, Timer, Wait,
+    Post, Prepare, Reaped, Release, Reloaded, Replied, Reply, Resume, Serve, Spare, Spread, Start,
+    States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
@@ -212,7 +212,7 @@ services! {
         "blocking.c" BLOCKING_GROUPS;
         "groups.c" With(Feature::Groups);
     }
-    log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Reply, Sent, Acted, End] {
+    log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Replied, Sent, Acted, End] {
         "log.h" With(Feature::Log);
         "record.h" With(Feature::Log);
         "format.c" With(Feature::Log);
@@ -224,7 +224,7 @@ services! {
         "none.c" Both(&With(Feature::Log), &Without(Feature::Fields));
     }
     metrics METERED, [
-        Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Reply, Sent, Wait, Resume,
+        Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Replied, Sent, Wait, Resume,
         Acted, End
     ] + task {
         "metrics.h" METERED;

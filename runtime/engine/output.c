@@ -108,12 +108,25 @@ void nest__out_added(nest_session *s, size_t n) {
 
 /* -- directives */
 
+static void out_tell(nest_session *s, size_t count, const nest_bytes items[]) {
+    size_t filled = 0;
+    uint64_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        n += items[i].p == NULL ? 0 : items[i].n;
+        filled += items[i].p != NULL && items[i].n > 0;
+    }
+    if (n > 0) {
+        nest__on_replied(s, filled, n);
+    }
+}
+
 int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
     struct nest__action *action = nest__acting(s);
     const uint8_t *message = action == NULL ? NULL : action->message.p;
     if (nest__fails(s, action)) {
         return nest__refuse(s);
     }
+    out_tell(s, count, items);
     for (size_t i = 0; i < count; i++) {
         size_t n = items[i].p == NULL ? 0 : items[i].n;
         if (n == 0) {
@@ -163,6 +176,7 @@ static int out_format(nest_session *s, struct nest__work *work, size_t n, const 
     int length = vsnprintf(to, (size_t)room + 1, format, arguments);
     if (length > 0 && length <= room) {
         nest__on_reply(s, to, (size_t)length);
+        nest__on_replied(s, 1, (uint64_t)length);
         nest__queue_added(&work->out.queue, (size_t)length);
     }
     return length;

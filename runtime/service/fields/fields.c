@@ -29,30 +29,42 @@ static struct nest__fields_state *fields_state(const nest_session *s) {
     return s->work == NULL ? NULL : &s->work->services.fields;
 }
 
-bool nest__fields_next(const nest_session *s, uint32_t *at, struct nest__field *field) {
-    const struct nest__fields_state *fields = fields_state(s);
-    if (fields == NULL || *at >= fields->n) {
-        return false;
-    }
-    const uint8_t *p = fields->bytes + *at;
+/* The field at `p`; returns the next one. */
+static const uint8_t *fields_read(const uint8_t *p, struct nest__field *field) {
     field->number = p[0] == FIELDS_NUMBER;
     field->name_n = p[1];
     field->n = (uint32_t)p[2] | (uint32_t)p[3] << 8;
     field->name = (const char *)p + FIELDS_HEAD;
     field->value = field->name + field->name_n;
-    *at += FIELDS_HEAD + field->name_n + field->n;
+    return p + FIELDS_HEAD + field->name_n + field->n;
+}
+
+bool nest__fields_next(const nest_session *s, uint32_t *at, struct nest__field *field) {
+    const struct nest__fields_state *fields = fields_state(s);
+    if (fields == NULL || *at >= fields->n) {
+        return false;
+    }
+    *at = (uint32_t)(fields_read(fields->bytes + *at, field) - fields->bytes);
     return true;
 }
 
-bool nest__fields_find(const nest_session *s, const char *name, struct nest__field *field) {
-    uint32_t at = 0;
-    while (nest__fields_next(s, &at, field)) {
-        if (field->name[0] == name[0] && strncmp(field->name, name, field->name_n) == 0 &&
-            name[field->name_n] == '\0') {
+static bool fields_look(const struct nest__fields_state *fields, const char *name, size_t n,
+                        struct nest__field *field) {
+    const uint8_t *p = fields->bytes, *end = p + fields->n;
+    while (p < end) {
+        if (p[1] == n && p[FIELDS_HEAD] == (uint8_t)name[0] &&
+            memcmp(p + FIELDS_HEAD, name, n) == 0) {
+            fields_read(p, field);
             return true;
         }
+        p += FIELDS_HEAD + p[1] + ((size_t)p[2] | (size_t)p[3] << 8);
     }
     return false;
+}
+
+bool nest__fields_find(const nest_session *s, const char *name, struct nest__field *field) {
+    const struct nest__fields_state *fields = fields_state(s);
+    return fields != NULL && fields_look(fields, name, strlen(name), field);
 }
 
 bool nest__fields_cut(const nest_session *s) {
@@ -104,7 +116,7 @@ static void fields_add(nest_session *s, const char *name, uint8_t kind, const ch
         clean[i] = fields_letter(name[i]);
     }
     clean[name_n] = '\0';
-    if (nest__fields_find(s, clean, &before)) {
+    if (fields_look(fields, clean, name_n, &before)) {
         fields_remove(fields, &before);
     }
     if (FIELDS_HEAD + name_n + n > (size_t)(NEST__FIELDS - fields->n)) {

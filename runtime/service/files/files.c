@@ -207,6 +207,7 @@ static int files_reply_piece(nest_session *s, struct files_reply *reply, size_t 
             (uint64_t)room < n ? -EAGAIN : nest__file_read(reply->fd, p, n, reply->at, true);
         if (got == (int64_t)n) {
             nest__on_reply(s, p, n);
+            nest__on_replied(s, 1, n);
             nest__out_added(s, n);
             return 0;
         }

@@ -94,9 +94,9 @@ void nest__log_timer(nest_session *s, const struct nest__timer *timer) {
     logging_message(s, timer->name, 0);
 }
 
-void nest__log_reply(nest_session *s, const void *bytes, size_t n) {
+void nest__log_replied(nest_session *s, size_t items, uint64_t n) {
     struct logging_entry *entry = logging_entry(s);
-    (void)bytes;
+    (void)items;
     if (entry != NULL) {
         entry->out += n;
     }
@@ -104,7 +104,7 @@ void nest__log_reply(nest_session *s, const void *bytes, size_t n) {
 
 void nest__log_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
     (void)fd, (void)at;
-    nest__log_reply(s, NULL, (size_t)n);
+    nest__log_replied(s, 1, n);
 }
 
 static void logging_write(const nest_session *s, struct logging_entry *entry,

@@ -13,7 +13,7 @@ void nest__log_open(nest_session *);
 void nest__log_take(nest_session *, const struct nest__rule *, const void *, size_t);
 void nest__log_timer(nest_session *, const struct nest__timer *);
 void nest__log_acted(nest_session *, uint64_t taken);
-void nest__log_reply(nest_session *, const void *, size_t);
+void nest__log_replied(nest_session *, size_t items, uint64_t n);
 void nest__log_file(nest_session *, int fd, uint64_t at, uint64_t n);
 void nest__log_end(nest_session *);
 

@@ -108,18 +108,17 @@ void nest__metrics_timer(nest_session *s, const struct nest__timer *timer) {
     counts_begin(s, NEST__RULES + (uint32_t)(timer - nest__timers), 0);
 }
 
-void nest__metrics_reply(nest_session *s, const void *bytes, size_t n) {
+void nest__metrics_replied(nest_session *s, size_t items, uint64_t n) {
     struct counts_session *session = counts_session(s);
-    (void)bytes;
     if (session != NULL) {
         session->replied += n;
-        session->replies++;
+        session->replies += (uint32_t)items;
     }
 }
 
 void nest__metrics_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
     (void)fd, (void)at;
-    nest__metrics_reply(s, NULL, (size_t)n);
+    nest__metrics_replied(s, 1, n);
 }
 
 void nest__metrics_wait(nest_session *s) {

@@ -22,7 +22,7 @@ struct nest__need nest__metrics_need(void);
 void nest__metrics_open(nest_session *);
 void nest__metrics_take(nest_session *, const struct nest__rule *, const uint8_t *, uint32_t n);
 void nest__metrics_timer(nest_session *, const struct nest__timer *);
-void nest__metrics_reply(nest_session *, const void *, size_t n);
+void nest__metrics_replied(nest_session *, size_t items, uint64_t n);
 void nest__metrics_file(nest_session *, int fd, uint64_t at, uint64_t n);
 void nest__metrics_wait(nest_session *);
 void nest__metrics_resume(nest_session *);

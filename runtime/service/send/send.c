@@ -49,6 +49,7 @@ void nest__send_deliver(nest_session *s, const uint8_t *bytes, uint32_t n) {
     if (work != NULL && nest__queue_room(&work->out.queue, n) == 0) {
         memcpy(nest__queue_end(&work->out.queue), bytes, n);
         nest__on_reply(s, nest__queue_end(&work->out.queue), n);
+        nest__on_replied(s, 1, n);
         nest__queue_added(&work->out.queue, n);
     } else if (!NEST__LOSSY) { /* no memory: the message is lost */
         nest__mail_behind(s);
