@@ -274,7 +274,7 @@ static void lines_pause(struct sim_talk *talk, struct sim_line *line) {
     lines_ask(talk, line, ms, false);
     if (lines_told(talk, line, "a pause",
                    nest__channel_pause(talk->session, line->number, ms) < 0) &&
-        nest__now() - from != ms) {
+        nest__after(nest__now(), 0) != nest__after(from, ms)) { /* no deadline is at time 0 */
         sim_broken(talk, "a pause of %u ms on a line took %u", (unsigned)ms,
                    (unsigned)(nest__now() - from));
     }
