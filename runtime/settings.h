@@ -31,12 +31,14 @@ struct nest__config {
     _Atomic uint32_t clients_per_worker;   /* after which it is replaced; 0: never */
     _Atomic uint32_t dispatchers;          /* loops, each in a process; 0: one for each processor */
     uint32_t helpers;                      /* maximum number of helper threads of a loop, >= 1 */
+    _Atomic uint32_t completion;           /* enum nest__completing */
     const char *file_root;                 /* "": the working directory */
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
     const char *_Atomic overload;    /* "QUEUE HIGH LOW …", a duration, or "none" */
     const char *_Atomic per_address; /* "N /A /B": clients of a network at once; or "none" */
 };
+enum nest__completing { NEST__COMPLETION_ASYNC, NEST__COMPLETION_SYNC }; /* in the words' order */
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */
 enum { NEST__CLIENTS_MOST = 1000000 }; /* the largest max_clients; as in the table of options */
 extern struct nest__config nest__config;

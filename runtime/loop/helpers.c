@@ -2,8 +2,8 @@
  *
  * Called by workers/loops.c and the files of loop/. State: one pool for the process's one loop:
  * jobs that wait, jobs that are done, threads. A thread is created when a job finds no idle one, up
- * to `helpers` threads, and never ends by itself; an idle thread sleeps. Must not know what the
- * work is. */
+ * to `helpers` threads, and never ends by itself; an idle thread sleeps. With `completion sync`
+ * they are given nothing, and the loop does the work itself. Must not know what the work is. */
 #include "helpers.h"
 #include "../platform/platform.h"
 #include "../workers/context.h"
@@ -139,6 +139,9 @@ static void helpers_make(void) {
 
 int nest__help(struct nest__job *job) {
     int error = 0;
+    if (nest__config.completion == NEST__COMPLETION_SYNC) {
+        return -EAGAIN;
+    }
     pthread_mutex_lock(&helpers.lock);
     if (helpers.threads != NULL && *helpers_queued >= helpers.idle) {
         helpers_make();

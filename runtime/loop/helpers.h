@@ -19,7 +19,8 @@ struct nest__job { /* owned by the caller; must not move until nest__helped retu
 int nest__helpers_prepare(void);
 /* Readable while nest__helped has a finished job to return; -1 before nest__helpers_prepare. */
 int nest__helpers_fd(void);
-/* Submits a job. Returns 0; -EAGAIN: no thread can be created, so the caller must run it. */
+/* Submits a job. Returns 0; -EAGAIN: no thread can be created, or `completion` is sync, so the
+ * caller must run it. */
 int nest__help(struct nest__job *);
 /* Returns the next finished job, in the order of completion; NULL: none. */
 struct nest__job *nest__helped(void);

@@ -39,7 +39,8 @@ int nest__helpers_fd(void) {
 }
 
 int nest__help(struct nest__job *job) {
-    if (jobs_ms == NEST__NO_HELPERS || jobs_count == sizeof jobs / sizeof jobs[0]) {
+    if (jobs_ms == NEST__NO_HELPERS || nest__config.completion == NEST__COMPLETION_SYNC ||
+        jobs_count == sizeof jobs / sizeof jobs[0]) {
         return -EAGAIN;
     }
     jobs[jobs_count++] = (struct jobs_entry){job, 0};

@@ -358,6 +358,12 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "maximum number of threads of an event server for files and $block",
     ),
+    live(
+        "completion",
+        Value::Word(&["async", "sync"]),
+        "async",
+        "how an event server does what may block, files and $block: by threads, or itself",
+    ),
     o(
         "fileRoot",
         Value::Text,
@@ -455,7 +461,6 @@ pub const OPTIONS: &[OptionInfo] = &[
         )
     },
     o("processors", Value::Later, "", true, ""),
-    o("completion", Value::Later, "", false, ""),
     o("fileCache", Value::Later, "", true, ""),
     o("priorities", Value::Later, "", false, ""),
     o("quota", Value::Later, "", true, ""),
