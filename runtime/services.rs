@@ -9,9 +9,9 @@
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
     self, Act, Acted, Admit, Begin, Check, Close, Common, Descriptors, Drained, Drop, Due, End,
-    File as Sent, Holds, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Pause,
-    Post, Prepare, Reaped, Release, Reloaded, Reply, Resume, Serve, Spare, Spread, Start, States,
-    Take, Tick, Timer, Wait,
+    File as Sent, Holds, Input, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open,
+    Output, Pause, Post, Prepare, Reaped, Release, Reloaded, Reply, Resume, Serve, Spare, Spread,
+    Start, States, Take, Tick, Timer, Wait,
 };
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
@@ -23,6 +23,9 @@ const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 
 /// What the server does is counted.
 const METERED: For = Both(&Sockets, &With(Feature::Metrics));
+
+/// Every event is recorded.
+const DEBUGGED: For = Both(&Sockets, &With(Feature::Debug));
 
 /// Log lines go where the configuration says.
 const LOGGED: For = Both(&Sockets, &With(Feature::Log));
@@ -238,6 +241,17 @@ services! {
         "helpers.c" Both(&Workers("loops"), &METERED);
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "http.c" METERED;
+    }
+    debug DEBUGGED, [
+        Start, Serve, Mind, Reaped, Lost, Reloaded, Close, Open, Input, Act, Take, Timer, Wait,
+        Resume, Acted, States, Mail, Reply, Sent, Output, End, Release
+    ] {
+        "debug.h" DEBUGGED;
+        "recorder.h" DEBUGGED;
+        "recorder.c" DEBUGGED;
+        "loops.c" Both(&Workers("loops"), &DEBUGGED);
+        "each.c" Both(&Not(&Workers("loops")), &DEBUGGED);
+        "debug.c" DEBUGGED;
     }
     region With(Feature::Shared), [Start, Serve, Reaped, Pause, Mind, Common, Wait] {
         "heap.h" With(Feature::Shared);
