@@ -76,6 +76,8 @@ pub enum Point {
     Wait,
     /// The running action goes on after a wait.
     Resume,
+    /// So many bytes of the client have been received.
+    Input,
     /// A pattern rule was selected for a message; its action has not run.
     Take,
     /// A TIMEOUT rule's action is about to run.
@@ -86,6 +88,8 @@ pub enum Point {
     Replied,
     /// Bytes of a file were sent without being queued.
     File,
+    /// So many bytes of the queue of a session's channel 0 have been sent.
+    Output,
     /// All output of a session's channel 0 has been sent.
     Drained,
     /// An action has returned. It is still the running action, so the service may wait.
@@ -300,6 +304,13 @@ pub const POINTS: &[Row] = &[
         "s",
     ),
     row(
+        Point::Input,
+        "input",
+        Joined::Nothing,
+        "nest_session *s, uint64_t n",
+        "s, n",
+    ),
+    row(
         Point::Take,
         "take",
         Joined::Nothing,
@@ -337,6 +348,13 @@ pub const POINTS: &[Row] = &[
             "s, fd, at, n",
         )
     },
+    row(
+        Point::Output,
+        "output",
+        Joined::Nothing,
+        "nest_session *s, uint64_t n",
+        "s, n",
+    ),
     row(
         Point::Drained,
         "drained",

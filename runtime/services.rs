@@ -7,12 +7,7 @@
 //! servers without the service.
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
-use crate::points::Point::{
-    self, Act, Acted, Admit, Begin, Check, Close, Common, Descriptors, Drained, Drop, Due, End,
-    File as Sent, Holds, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Pause,
-    Post, Prepare, Reaped, Release, Reloaded, Replied, Reply, Resume, Serve, Spare, Spread, Start,
-    States, Take, Tick, Timer, Wait,
-};
+use crate::points::Point;
 use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
 
 /// The server ends actions that do not come back.
@@ -23,6 +18,9 @@ const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 
 /// What the server does is counted.
 const METERED: For = Both(&Sockets, &With(Feature::Metrics));
+
+/// Every event is recorded.
+const DEBUGGED: For = Both(&Sockets, &With(Feature::Debug));
 
 /// Log lines go where the configuration says.
 const LOGGED: For = Both(&Sockets, &With(Feature::Log));
@@ -76,14 +74,14 @@ impl Service {
 }
 
 macro_rules! services {
-    ($($name:ident $needed:expr, [$($point:expr),*] $(+ $more:ident)? {
+    ($($name:ident $needed:expr, [$($point:ident),*] $(+ $more:ident)? {
         $($file:literal $file_needed:expr;)*
     })*) => {
         /// All services, in the order in which join points call them.
         pub const SERVICES: &[Service] = &[$(Service {
             name: stringify!($name),
             needed: $needed,
-            points: &[$($point),*],
+            points: &[$(Point::$point),*],
             state: services!(@state $($more)?),
             task: services!(@task $($more)?),
             part: concat!("service/", stringify!($name)),
@@ -212,7 +210,7 @@ services! {
         "blocking.c" BLOCKING_GROUPS;
         "groups.c" With(Feature::Groups);
     }
-    log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Replied, Sent, Acted, End] {
+    log With(Feature::Log), [Prepare, Need, Open, Take, Timer, Replied, File, Acted, End] {
         "log.h" With(Feature::Log);
         "record.h" With(Feature::Log);
         "format.c" With(Feature::Log);
@@ -224,7 +222,7 @@ services! {
         "none.c" Both(&With(Feature::Log), &Without(Feature::Fields));
     }
     metrics METERED, [
-        Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Replied, Sent, Wait, Resume,
+        Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Replied, File, Wait, Resume,
         Acted, End
     ] + task {
         "metrics.h" METERED;
@@ -238,6 +236,17 @@ services! {
         "helpers.c" Both(&Workers("loops"), &METERED);
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "http.c" METERED;
+    }
+    debug DEBUGGED, [
+        Start, Serve, Mind, Reaped, Lost, Reloaded, Close, Open, Input, Act, Take, Timer, Wait,
+        Resume, Acted, States, Mail, Reply, File, Output, End, Release
+    ] {
+        "debug.h" DEBUGGED;
+        "recorder.h" DEBUGGED;
+        "recorder.c" DEBUGGED;
+        "loops.c" Both(&Workers("loops"), &DEBUGGED);
+        "each.c" Both(&Not(&Workers("loops")), &DEBUGGED);
+        "debug.c" DEBUGGED;
     }
     region With(Feature::Shared), [Start, Serve, Reaped, Pause, Mind, Common, Wait] {
         "heap.h" With(Feature::Shared);
@@ -264,7 +273,7 @@ services! {
         "branches.h" With(Feature::Branches);
         "branches.c" With(Feature::Branches);
     }
-    trace With(Feature::Trace), [Open, Take, Timer, Reply, Sent, States, End] {
+    trace With(Feature::Trace), [Open, Take, Timer, Reply, File, States, End] {
         "trace.h" With(Feature::Trace);
         "trace.c" With(Feature::Trace);
     }

@@ -23,6 +23,9 @@ struct nest__config {
     _Atomic uint32_t logging, log_format; /* numbers of words, from 0 */
     const char *listen;  /* addresses separated by blanks; NULL: all interfaces, server_port */
     const char *metrics; /* an address, or NULL */
+    /* Of mode debug: NULL or "" is SERVER.trace in the working directory; bytes of the file. */
+    const char *trace_file;
+    uint32_t trace_size;
     /* Durations in ms, at most NEST__LONGEST; 0: no limit. */
     _Atomic uint32_t read_timeout, write_timeout, idle_timeout, linger_timeout, drain_timeout;
     _Atomic uint32_t action_timeout;       /* the same, of an action that does not wait */

@@ -33,6 +33,9 @@ void nest__out_sent(nest_session *s, struct nest__chan *chan, uint64_t n) {
     struct nest__output *out = out_of(s, chan);
     nest__queue_sent(&out->queue, n);
     out->sent += n;
+    if (n > 0 && nest__further_of(s, chan) == NULL) {
+        nest__on_output(s, n);
+    }
     if (out->waits && n > 0) {
         out->moved = nest__now();
         out->moves = true;

@@ -377,6 +377,7 @@ unsigned nest__pump(nest_session *s, struct nest__chan *chan, struct nest__windo
     (void)chan;
     if (s->phase == NEST__READING) {
         if (window->n > 0) {
+            nest__on_input(s, window->n);
             nest__clock_bytes(s);
         }
         if (!window->lent && window->n > 0) { /* received behind the rest */

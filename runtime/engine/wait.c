@@ -64,7 +64,13 @@ int64_t nest__await_input(nest_session *s, uint8_t *into, uint32_t room, uint32_
     struct nest__wait wait = {
         .what = NEST__INPUT, .chan = &s->c0, .into = into, .room = room, .deadline = deadline};
     int result = nest__wait_in_fiber(s, &wait);
-    return result < 0 ? nest__cut_short(s, result) : result;
+    if (result < 0) {
+        return nest__cut_short(s, result);
+    }
+    if (result > 0) {
+        nest__on_input(s, (uint64_t)result);
+    }
+    return result;
 }
 
 int nest__await_work(nest_session *s, int (*work)(void *), void *arg) {

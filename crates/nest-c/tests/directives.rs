@@ -24,6 +24,26 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "names and labels of OpenMetrics",
     ),
     (
+        "nest-trace/src/event.rs",
+        &["close", "read", "reply", "timeout"],
+        "kinds of events",
+    ),
+    (
+        "nest-trace/src/file.rs",
+        &["reason"],
+        "a word of the format of traces",
+    ),
+    (
+        "nest-trace/src/perfetto.rs",
+        &["id"],
+        "a field of the Trace Event Format",
+    ),
+    (
+        "nest-trace/src/text.rs",
+        &["draining"],
+        "a phase of the stop",
+    ),
+    (
         "nest-feature/src/lib.rs",
         &["alive", "alloc", "keep", "log", "peer", "send", "timeout"],
         "names of features",

@@ -11,6 +11,12 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValue, PossibleValuesParser, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod trace;
+mod values;
+
+pub use trace::{Trace, TraceFormat};
+use values::{size, time};
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -150,6 +156,16 @@ pub enum Command {
     #[command(after_help = "Example:\n  nest top 127.0.0.1:9100\n  \
         nest top unix:/run/login.metrics --once")]
     Top(Top),
+    /// Show the events that a server in debug mode recorded
+    ///
+    /// The server must be generated with `%option mode debug`. It may still run, or have been killed.
+    #[command(after_help = "Example:\n  nest trace login.trace --last 2s\n  \
+        nest trace login.trace --connection 3\n  \
+        nest trace login.trace --worker 0 --event begin,end,wait,resume\n  \
+        nest trace login.trace --format perfetto -o login.json   for https://ui.perfetto.dev\n\n\
+        Exit status: 0; 1 a file is no trace, or is damaged, or --check found something; \
+        2 wrong usage")]
+    Trace(Trace),
     /// Explain a diagnostic code
     #[command(
         after_help = "Example:\n  nest explain E0301\n  nest explain            lists all codes"
@@ -219,19 +235,6 @@ pub struct Bounds {
     /// Fail if a client can keep its connection for ever by doing nothing
     #[arg(long, conflicts_with = "replay")]
     pub require_deadlines: bool,
-}
-
-/// Parses a duration in the notation of options.
-fn time(text: &str) -> Result<Duration, String> {
-    let found = nest_machine::options::duration(text).filter(|ms| *ms > 0);
-    let found = found.map(|ms| Duration::from_millis(ms.into()));
-    found.ok_or_else(|| "write a time of at most 24h, as in 500ms, 10s, 2m".to_owned())
-}
-
-/// Parses a size in the notation of options.
-fn size(text: &str) -> Result<u64, String> {
-    let found = nest_machine::options::size(text).filter(|n| *n > 0);
-    found.ok_or_else(|| "write bytes, as in 512, 8K, 1M".to_owned())
 }
 
 /// `nest graph`.

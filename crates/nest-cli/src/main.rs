@@ -16,6 +16,7 @@ mod check;
 mod compile;
 mod condition;
 mod create;
+mod events;
 mod explain;
 mod findings;
 mod generate;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Condition(args) => condition::condition(args),
         Command::Accelerate(args) => accelerate::accelerate(args),
         Command::Top(args) => top::top(args),
+        Command::Trace(args) => events::trace(args),
         Command::Explain(args) => explain::explain(args),
         Command::Completions(args) => pages::completions(args),
         Command::Man(args) => pages::man(args),

@@ -79,6 +79,8 @@ features! {
     Channels "channels" [];
     /// What the server does is counted, and told at an address (`profiling`, `metrics`).
     Metrics "metrics" [Tasks];
+    /// Every event is recorded in a file of rings (`mode debug`).
+    Debug "debug" [];
     /// Actions that run for too long are ended (`actionTimeout`).
     Overrun "overrun" [];
     /// Loops that have too much to do take no clients (`overload`).

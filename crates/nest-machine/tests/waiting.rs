@@ -324,6 +324,11 @@ fn options_of_time_and_place() {
         ("inetd\n%option serverPort 80", Code::E0604),
         ("inetd\n%option listen *:80", Code::E0604),
         ("inetd\n%option standAlone", Code::E0604),
+        ("inetd\n%option mode debug", Code::E0604),
+        ("traceFile x", Code::E0604),
+        ("mode production\n%option traceSize 1M", Code::E0604),
+        ("mode loud", Code::E0602),
+        ("mode debug\n%option traceSize 1K", Code::E0602),
     ] {
         let (codes, _) = compiled(&format!("%option {option}\n%%\n\"a\" {{ }}\n"));
         assert_eq!(codes, [code], "{option}");

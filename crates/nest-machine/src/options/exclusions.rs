@@ -48,6 +48,22 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
             .help(help),
         );
     }
+    let debug = given("mode").filter(|decl| decl.values[0].text == "debug");
+    for name in ["traceFile", "traceSize"] {
+        if let Some(other) = given(name).filter(|_| debug.is_none()) {
+            let what = format!("`{name}` is about a file that this server does not write");
+            let help = format!("add `%option mode debug`, or remove `{name}`");
+            out.push(Diagnostic::new(Code::E0604, other.name.span, what).help(help));
+        }
+    }
+    if let (Some(inetd), Some(debug)) = (given("inetd"), debug) {
+        let what = "`mode debug` and `inetd` exclude each other";
+        out.push(
+            Diagnostic::new(Code::E0604, debug.name.span, what)
+                .label(inetd.name.span, "inetd starts a server for each connection")
+                .help("let the server listen itself while you look for a mistake in it"),
+        );
+    }
     let allowed = given("backtracking").is_some_and(|d| d.values[0].text == "yes");
     if let Some(limit) = given("backtrackingLimit").filter(|_| !allowed) {
         let what = "`backtrackingLimit` is the limit of a matcher that this server does not have";

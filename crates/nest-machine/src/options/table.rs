@@ -441,6 +441,36 @@ pub const OPTIONS: &[OptionInfo] = &[
             "the address of the counts, by HTTP: 127.0.0.1:9100, unix:/path; \"\": none",
         )
     },
+    selecting(
+        "mode",
+        Value::Word(&["production", "debug"]),
+        "production",
+        &[("debug", Feature::Debug)],
+        "debug: every event is recorded in traceFile, which `nest trace` shows",
+    ),
+    OptionInfo {
+        selects: &[("", Feature::Debug)],
+        ..o(
+            "traceFile",
+            Value::Text,
+            "",
+            true,
+            "the file of `mode debug`; \"\": SERVER.trace in the working directory",
+        )
+    },
+    OptionInfo {
+        selects: &[("", Feature::Debug)],
+        ..o(
+            "traceSize",
+            Value::Size {
+                least: 64 * 1024,
+                most: 1024 * M,
+            },
+            "16M",
+            true,
+            "size of traceFile; each thread that runs actions has an equal part, a ring",
+        )
+    },
     OptionInfo {
         selects: &[("", Feature::PerAddress)],
         ..live(
@@ -464,7 +494,6 @@ pub const OPTIONS: &[OptionInfo] = &[
     o("fileCache", Value::Later, "", true, ""),
     o("priorities", Value::Later, "", false, ""),
     o("quota", Value::Later, "", true, ""),
-    o("mode", Value::Later, "", false, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("tls", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
