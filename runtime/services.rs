@@ -10,10 +10,10 @@ use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point::{
     self, Act, Acted, Admit, Begin, Check, Close, Common, Descriptors, Drained, Drop, Due, End,
     File as Sent, Holds, Leave, Letter, Load, Lost, Mail, Mailbox, Mind, Need, Nudge, Open, Pause,
-    Post, Prepare, Reaped, Release, Reloaded, Reply, Resume, Serve, Spare, Spread, Start, States,
-    Take, Tick, Timer, Wait,
+    Post, Prepare, Reaped, Release, Reloaded, Renewed, Reply, Resume, Serve, Spare, Spread, Start,
+    States, Take, Tick, Timer, Wait,
 };
-use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
+use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server, TLS};
 
 /// The server ends actions that do not come back.
 const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
@@ -113,6 +113,11 @@ services! {
     user Sockets, [Check, Prepare, Serve] {
         "user.h" Sockets;
         "user.c" Sockets;
+    }
+    tls TLS, [Check, Start, Serve, Renewed, Need] {
+        "tls.h" With(Feature::Tls);
+        "words.c" With(Feature::Tls);
+        "tls.c" TLS;
     }
     filters FILTERED, [Check, Serve, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;
