@@ -93,6 +93,13 @@ const BLOCKING_CHANNELS: For = Both(&Poller("blocking"), &With(Feature::Channels
 /// Connections may come from inetd.
 pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
 
+/// Connections are encrypted.
+pub(crate) const TLS: For = Both(&Sockets, &With(Feature::Tls));
+/// OpenSSL runs on a stack that the loop has for it.
+const DEEP: For = Both(&Workers("loops"), &TLS);
+/// OpenSSL runs on the stack of a thread.
+const NOT_DEEP: For = Both(&Poller("blocking"), &TLS);
+
 /// Filters accept clients in front of the server.
 pub(crate) const FILTERED: For = Both(&Sockets, &With(Feature::Filters));
 
@@ -213,6 +220,7 @@ parts! {
     }
     @services
     "channel" {
+        "channel/tls.h" All;
         "channel/channel.h" All;
         "channel/socket.h" Sockets;
         "channel/socket.c" Sockets;
@@ -220,11 +228,19 @@ parts! {
         "channel/pipe.c" INETD;
         "channel/channel.c" Sockets;
     }
+    "encrypted" {
+        "channel/deep.h" TLS;
+        "channel/deep_none.c" NOT_DEEP;
+        "channel/tls.c" TLS;
+    }
     "fiber" {
         "platform/context.h" Workers("loops");
         "fiber/fiber.h" Workers("loops");
         "fiber/stacks.c" Workers("loops");
         "fiber/fiber.c" Workers("loops");
+    }
+    "deep" {
+        "fiber/deep.c" DEEP;
     }
     "loop" {
         "loop/slots.h" Workers("loops");
@@ -234,12 +250,14 @@ parts! {
         "loop/channels.h" Workers("loops");
         "loop/accept.h" Workers("loops");
         "loop/share.h" Workers("loops");
+        "loop/shake.h" Workers("loops");
         "loop/slots.c" Workers("loops");
         "loop/wheel.c" Workers("loops");
         "loop/channels.c" LOOP_CHANNELS;
         "loop/channels_none.c" Both(&Workers("loops"), &Not(&LOOP_CHANNELS));
         "loop/timers.c" Workers("loops");
         "loop/accept.c" Workers("loops");
+        "loop/shake.c" DEEP;
         "loop/visit.c" Workers("loops");
         "loop/wait.c" Workers("loops");
         "loop/end.c" Workers("loops");

@@ -33,6 +33,8 @@ pub enum Point {
     Reaped,
     /// The supervisor has read the configuration again.
     Reloaded,
+    /// This process has read the configuration again, whether or not it has changed.
+    Renewed,
     /// Whether no worker may be forked now. Asked by the supervisor.
     Pause,
     /// Milliseconds after which the supervisor is to call this again, as it does whenever it wakes;
@@ -193,6 +195,7 @@ pub const POINTS: &[Row] = &[
         called: Sockets,
         ..row(Point::Reloaded, "reloaded", Joined::Nothing, "void", "")
     },
+    row(Point::Renewed, "renewed", Joined::Nothing, "void", ""),
     Row {
         called: Sockets,
         ..row(Point::Pause, "pause", Joined::Any, "void", "")

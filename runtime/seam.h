@@ -50,6 +50,7 @@
  * NEST__NFA_STATES   largest number of NFA states of a rule (>= 1)
  * NEST__TIMERS       number of TIMEOUT rules
  * NEST__PIPES        1 with option inetd, where a connection may be a pair of pipes; otherwise 0
+ * NEST__TLS          1 with option tls, where channels may be encrypted; otherwise 0
  * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
  * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream
  * NEST__LOG_REQUESTS 1 if messages can have log lines; otherwise 0
@@ -238,6 +239,7 @@ enum nest__phase {
     NEST__ACTING,  /* an action runs or waits */
     NEST__ENDED,   /* END has run and the reason is counted; output may still be queued */
     NEST__LEAVING, /* the channel is being closed; released when its last operation completes */
+    NEST__SHAKING, /* a handshake comes first: the session has not been opened */
 };
 /* The flags of a session. */
 enum {
@@ -309,6 +311,7 @@ struct nest__arrival { /* a connection to be served; nest__open reads it before 
     int fd;
     uint8_t kind;
     uint8_t listener;
+    uint8_t io;           /* of its channel, if the poller has it already */
     const uint8_t *bytes; /* n bytes of input, at most nest__lease(), that were received already;
                              they are read first */
     uint32_t n;

@@ -8,7 +8,7 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point;
-use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server};
+use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server, TLS};
 
 /// The server ends actions that do not come back.
 const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
@@ -111,6 +111,11 @@ services! {
     user Sockets, [Check, Prepare, Serve] {
         "user.h" Sockets;
         "user.c" Sockets;
+    }
+    tls TLS, [Check, Start, Serve, Renewed, Need] {
+        "tls.h" With(Feature::Tls);
+        "words.c" With(Feature::Tls);
+        "tls.c" TLS;
     }
     filters FILTERED, [Check, Serve, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;

@@ -7,6 +7,7 @@
 #include "blocking.h"
 #include "../channel/channel.h"
 #include "../platform/platform.h"
+#include "../service/tls/tls.h"
 #include "channels.h"
 #include "watch.h"
 
@@ -157,8 +158,14 @@ enum blocking_mode { BLOCKING_WAIT, BLOCKING_LOOK };
 static int64_t blocking_minded(const struct nest__chan *chan, uint8_t *p, uint32_t room,
                                uint32_t deadline, enum blocking_mode mode) {
     uint32_t now = nest__after(nest__now(), 0);
+    if (nest__chan_eager(chan)) {
+        return nest__chan_receive(chan, p, room, NEST__CHAN_NOW);
+    }
     int ready = blocking_poll(chan->fd, POLLIN, mode == BLOCKING_LOOK ? now : deadline);
-    return ready <= 0 ? -EAGAIN : nest__chan_receive(chan, p, room, NEST__CHAN_PLAIN);
+    /* of what is encrypted, a part may be missing */
+    return ready <= 0
+               ? -EAGAIN
+               : nest__chan_receive(chan, p, room, NEST__TLS ? NEST__CHAN_NOW : NEST__CHAN_PLAIN);
 }
 
 /* How many bytes; 0: end of file; -EAGAIN: none yet, woken or late; -ECONNRESET. */
@@ -338,6 +345,32 @@ static void blocking_linger(const struct nest__chan *chan, uint8_t *buffer) {
     }
 }
 
+/* Tells the client that no output follows. */
+static void blocking_bye(const struct nest__chan *chan) {
+    uint32_t deadline = nest__after(nest__now(), nest__config.linger_timeout);
+    int ready = 1;
+    while (!nest__chan_bye(chan) && ready != 0 && !blocking_cut()) {
+        ready = blocking_poll(chan->fd, POLLOUT, deadline);
+    }
+}
+
+/* The handshake that comes before START. False: it has failed, or took too long. */
+static bool blocking_shake(const struct nest__chan *chan) {
+    uint32_t deadline = nest__after(nest__now(), nest__tls_limit());
+    int error = nest__tls_begin(chan), ready = 1;
+    while (error == 0 || error == -EAGAIN) {
+        error = nest__tls_shake(chan);
+        if (error != -EAGAIN) {
+            break;
+        }
+        ready = blocking_poll(chan->fd, nest__chan_eager(chan) ? POLLOUT : POLLIN, deadline);
+        if (ready == 0 || (ready < 0 && nest__stopping())) {
+            return false;
+        }
+    }
+    return error == 0;
+}
+
 /* Delivers, and leaves the socket so that close does what is right. */
 static void blocking_finish(nest_session *s, uint8_t *buffer) {
     const struct nest__chan *chan = &s->c0;
@@ -345,10 +378,26 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
     while ((error = blocking_drain(s, &s->c0, 0, NULL)) != 0) {
         (void)blocking_told(s, error);
     }
+    if (NEST__TLS && (chan->state & NEST__CHAN_CUT) == 0) {
+        blocking_bye(chan);
+    }
+    if (NEST__TLS) {
+        nest__tls_end(chan);
+    }
     if ((chan->state & NEST__CHAN_CUT) != 0) {
         nest__chan_reset(chan);
     } else if (nest__unread(s) || nest__chan_unread(chan) ||
                (nest__stopping() && nest__chan_pending(chan))) {
+        blocking_linger(chan, buffer);
+    }
+}
+
+/* After a handshake that has failed. What the client is told about it must not be lost by closing.
+ */
+static void blocking_refuse(const struct nest__chan *chan, uint8_t *buffer) {
+    bool said = nest__chan_bye(chan);
+    nest__tls_end(chan);
+    if (said && !nest__stopping()) {
         blocking_linger(chan, buffer);
     }
 }
@@ -373,7 +422,7 @@ static bool blocking_mail(nest_session *s, unsigned *want) {
     struct pollfd ready[] = {{.fd = nest__on_mailbox(), .events = POLLIN},
                              {.fd = s->c0.fd, .events = POLLIN},
                              {.fd = nest__wake_fd, .events = POLLIN}}; /* -1 is ignored */
-    (void)poll(ready, 3, nest__blocking_left(s->until.deadline));
+    (void)poll(ready, 3, nest__chan_eager(&s->c0) ? 0 : nest__blocking_left(s->until.deadline));
     if (ready[0].revents == 0 || !nest__on_letter(&to)) {
         return false;
     }
@@ -386,6 +435,14 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
     struct nest__stop_session stop = {0};
     uint32_t letters = 0; /* handed over since the last look at the connection */
     blocking_was_cut = false;
+    if (NEST__TLS && nest__tls_wanted()) {
+        s->work = NULL;
+        s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
+        if (!blocking_shake(&s->c0)) {
+            blocking_refuse(&s->c0, buffer);
+            return false;
+        }
+    }
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
         stop.owes = nest__out_queued(s, &s->c0) > 0;

@@ -1,7 +1,8 @@
 /* channel.c: dispatches each operation to the kind of the channel.
  *
  * Called by pollers, loop/, blocking/, and the engine. No state. Every server has sockets;
- * NEST__PIPES is 1 if a channel may be a pair of descriptors instead. */
+ * NEST__TLS is 1 if they may be encrypted, and NEST__PIPES is 1 if a channel may be a pair of
+ * descriptors instead. */
 #include "pipe.h"
 #include "socket.h"
 
@@ -12,25 +13,33 @@
 /* A macro, so that even unoptimized code contains no call to a kind that the server does not have.
  */
 #define CHANNEL_IS_PIPE(chan) (NEST__PIPES && (chan)->kind == NEST__PIPE)
+#define CHANNEL_IS_TLS(chan) (NEST__TLS && nest__tls_is(chan))
 
 int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t n,
                            enum nest__chan_how how) {
-    return CHANNEL_IS_PIPE(chan) ? nest__pipe_receive(chan, to, n, how)
-                                 : nest__socket_receive(chan, to, n, how);
+    return CHANNEL_IS_TLS(chan)    ? nest__tls_receive(chan, to, n, how == NEST__CHAN_NOW)
+           : CHANNEL_IS_PIPE(chan) ? nest__pipe_receive(chan, to, n, how)
+                                   : nest__socket_receive(chan, to, n, how);
 }
 
 int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out out[], int n,
                         enum nest__chan_how how) {
-    return CHANNEL_IS_PIPE(chan) ? nest__pipe_send(chan, out, n, how)
-                                 : nest__socket_send(chan, out, n, how);
+    return CHANNEL_IS_TLS(chan)    ? nest__tls_send(chan, out, n)
+           : CHANNEL_IS_PIPE(chan) ? nest__pipe_send(chan, out, n, how)
+                                   : nest__socket_send(chan, out, n, how);
 }
 
 int64_t nest__chan_send_file(const struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
-    return CHANNEL_IS_PIPE(chan) ? -EAGAIN : nest__socket_send_file(chan, fd, at, n);
+    return CHANNEL_IS_TLS(chan)    ? nest__tls_send_file(chan, fd, at, n)
+           : CHANNEL_IS_PIPE(chan) ? -EAGAIN
+                                   : nest__socket_send_file(chan, fd, at, n);
 }
 
 static bool channel_has_input(const struct nest__chan *chan) {
     int n = 0;
+    if (CHANNEL_IS_TLS(chan) && nest__tls_holds_input(chan)) {
+        return true;
+    }
     return ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
 }
 
@@ -65,6 +74,9 @@ void nest__chan_reset(const struct nest__chan *chan) {
 void nest__chan_close(const struct nest__chan *chan) {
     if ((chan->state & NEST__CHAN_CUT) != 0) {
         nest__chan_reset(chan);
+    }
+    if (NEST__TLS) {
+        nest__tls_end(chan);
     }
     close(chan->fd);
 }

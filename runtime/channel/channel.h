@@ -7,6 +7,7 @@
 #define NEST_CHANNEL_H
 
 #include "../seam.h"
+#include "tls.h"
 
 #include <errno.h>
 
@@ -51,5 +52,20 @@ void nest__chan_close(const struct nest__chan *); /* by a reset if it was cut of
 int nest__chan_descriptor(const struct nest__chan *, bool output);
 /* Other processes may have it open: it is not closed where it should be, nor by closing it here. */
 bool nest__chan_shared(const struct nest__chan *);
+/* Its bytes move only by these operations. Who moves those of its descriptor (a ring) may only ask
+ * whether the descriptor is ready. */
+static inline bool nest__chan_apart(const struct nest__chan *chan) {
+    return nest__chan_shared(chan) || (NEST__TLS && nest__tls_is(chan));
+}
+/* A receive has something to do, although its descriptor need not become readable: it is due as
+ * soon as the descriptor is writable, too. */
+static inline bool nest__chan_eager(const struct nest__chan *chan) {
+    return NEST__TLS && (nest__tls_holds_input(chan) || nest__tls_holds_output(chan));
+}
+/* No output follows. True: it may be closed; else when it is writable, after this was called again.
+ */
+static inline bool nest__chan_bye(const struct nest__chan *chan) {
+    return !NEST__TLS || nest__tls_bye(chan);
+}
 
 #endif

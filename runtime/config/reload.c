@@ -77,6 +77,7 @@ void nest__config_follow(void) {
         nest__settings_free(read);
     }
     nest__muted = false;
+    nest__on_renewed();
 }
 
 static char reload_text[1000]; /* what is to be reported */
@@ -104,6 +105,7 @@ void nest__config_apply(void) {
         nest__settings_free(read);
     }
     reload_text[line.n] = '\0';
+    nest__on_renewed();
 }
 
 void nest__config_applied(bool all) {

@@ -342,7 +342,8 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     bool restored = arrival->restore != NULL;
     s->states = (uint64_t)1 << NEST__START_STATE;
     s->work = NULL;
-    s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
+    s->c0 = (struct nest__chan){
+        .fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE, .io = arrival->io};
     s->clock = NEST__CLOCK_NONE;
     s->channels = 0;
     s->last = NEST_NO_STATE;

@@ -5,6 +5,7 @@
  * know where connections come from, nor how listeners are armed. */
 #include "accept.h"
 #include "loop.h"
+#include "shake.h"
 #include "share.h"
 #include "wheel.h"
 
@@ -93,16 +94,22 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
     return NULL;
 }
 
-static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
+void nest__accept_session(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
-    nest__loop.due[NEST__DUE_IDLE_EXIT] = 0;
-    nest__wheel_new(&s->until);
     unsigned want = nest__open(s, arrival);
     if ((want & (NEST__WANT_END | NEST__WANT_AGAIN)) != 0) {
         nest__visit_settle(s, &s->c0, want, &none);
     } else {
         /* Tried at once: what was sent with the connection is often there. */
         nest__visit_receive(s, &s->c0);
+    }
+}
+
+static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
+    nest__loop.due[NEST__DUE_IDLE_EXIT] = 0;
+    nest__wheel_new(&s->until);
+    if (!NEST__TLS || !nest__shake_begin(s, arrival)) {
+        nest__accept_session(s, arrival);
     }
 }
 

@@ -22,6 +22,8 @@ void nest__accept_open(bool on);
 void nest__accept_load(uint32_t actions);
 /* -errno: something has run short; no client is accepted for a while. */
 void nest__accept_pause(int error);
+/* Opens the session of a connection that was taken. */
+void nest__accept_session(nest_session *, const struct nest__arrival *);
 void nest__accept_resume(void); /* that while, or that of a loop that yields, is over */
 /* HUP. A loop that is one too many takes no client any more, and ends with its last one. */
 void nest__accept_reload(void);

@@ -68,6 +68,20 @@ static void end_drop(nest_session *s, struct nest__chan *chan) {
 /* Closing over unread input would destroy what the client has not read. */
 void nest__end_finish(nest_session *s, struct nest__chan *chan) {
     uint32_t limit = nest__config.linger_timeout;
+    if (NEST__TLS && (chan->state & NEST__CHAN_CUT) == 0 && !nest__loop.cut &&
+        !nest__chan_bye(chan)) {
+        if (limit != 0 && nest__poller_await(s, chan, NEST__AWAIT_OUTPUT)) {
+            s->discarded = 0;
+            s->flags |= NEST__LINGERING;
+            nest__session_until(s, nest__after(nest__now(), limit));
+        } else {
+            nest__end_release(s, chan);
+        }
+        return;
+    }
+    if (NEST__TLS) {
+        nest__tls_end(chan); /* what still comes is not for the session, and is only dropped */
+    }
     if ((chan->state & NEST__CHAN_CUT) != 0 || nest__loop.cut ||
         !(nest__unread(s) || nest__chan_unread(chan)) || nest__chan_half_close(chan) < 0) {
         nest__end_release(s, chan);

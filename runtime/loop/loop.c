@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "accept.h"
 #include "channels.h"
+#include "shake.h"
 #include "share.h"
 
 #include "../platform/platform.h"
@@ -30,6 +31,10 @@ static nest_session *loop_of_session(const struct nest__completion *done) {
     }
     switch (nest__name_operation(done->name)) {
     case NEST__OP_RECEIVE:
+        if (NEST__TLS && s->phase == NEST__SHAKING) {
+            nest__shake_received(s, done->result);
+            return NULL;
+        }
         if (waits) {
             return nest__wait_received(s, done);
         }
@@ -43,7 +48,9 @@ static nest_session *loop_of_session(const struct nest__completion *done) {
         if (waits) {
             return done->result < 0 ? nest__wait_over(s, (int)done->result) : nest__wait_again(s);
         }
-        if (done->result < 0) {
+        if (NEST__TLS && (s->flags & NEST__LINGERING) != 0) {
+            nest__end_finish(s, chan);
+        } else if (done->result < 0) {
             nest__visit_tell(s, chan, NEST__EVENT_RESET);
         } else {
             nest__visit_move(s, chan);

@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "accept.h"
 #include "channels.h"
+#include "shake.h"
 
 bool nest__stopping(void) {
     return nest__loop.stopping;
@@ -65,6 +66,8 @@ static void stop_drain(nest_session *s) {
     struct nest__stop_session state = {.looked = s->c0.awaits != NEST__AWAIT_INPUT};
     if (s->phase == NEST__ACTING) {
         nest__event(s, NEST__EVENT_DRAIN);
+    } else if (NEST__TLS && s->phase == NEST__SHAKING) {
+        nest__shake_give_up(s);
     } else if (s->phase != NEST__READING) {
         return;
     } else if ((s->flags & NEST__READY) != 0) {
@@ -87,6 +90,10 @@ static nest_session *stop_cut(nest_session *s) {
         if (lingers) {
             nest__end_release(s, &s->c0);
         }
+        return NULL;
+    }
+    if (NEST__TLS && s->phase == NEST__SHAKING) {
+        nest__shake_give_up(s);
         return NULL;
     }
     nest__cut_add(1);

@@ -6,6 +6,7 @@
 #include "../platform/platform.h"
 #include "accept.h"
 #include "channels.h"
+#include "shake.h"
 #include "share.h"
 #include "wheel.h"
 
@@ -123,6 +124,8 @@ nest_session *nest__timers_expire(void) {
         nest__end_release(s, &s->c0);
     } else if ((s->flags & NEST__WAITING) != 0) {
         return nest__wait_again(s);
+    } else if (NEST__TLS && s->phase == NEST__SHAKING) {
+        nest__shake_give_up(s);
     } else if (nest__poller_pending(s, &s->c0)) { /* it came in time, and was not looked at yet */
         timers_move(s, now);
     } else {

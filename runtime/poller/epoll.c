@@ -4,8 +4,9 @@
  * does.
  *
  * Level-triggered: what is left is reported again, so nothing is remembered here. A channel is in
- * the set for input or for output, never both, and no call is made to cancel: a channel that awaits
- * nothing any more is changed only when something is reported for it. */
+ * the set for input or for output, both only if it is eager (channel.h), and no call is made to
+ * cancel: a channel that awaits nothing any more is changed only when something is reported for it.
+ */
 #include "../channel/channel.h"
 #include "direct.h"
 #include "system.h"
@@ -14,7 +15,10 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-enum { EPOLL_EVENTS = 256 };
+enum {
+    EPOLL_EVENTS = 256,
+    EPOLL_BOTH = (int)EPOLLIN | (int)EPOLLOUT /* input is awaited, of an eager channel */
+};
 /* nest__chan.io: EPOLLIN, EPOLLOUT, or one of: */
 enum {
     EPOLL_QUIET = 32,  /* in the set for errors alone, each of them told once */
@@ -78,6 +82,9 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
     chan->awaits = what;
     switch (what) {
     case NEST__AWAIT_INPUT:
+        if (nest__chan_eager(chan)) {
+            return chan->io == EPOLL_BOTH || epoll_arm(s, chan, EPOLL_BOTH);
+        }
         return chan->io == EPOLLIN || epoll_arm(s, chan, EPOLLIN);
     case NEST__AWAIT_OUTPUT:
         return chan->io == EPOLLOUT || epoll_arm(s, chan, EPOLLOUT);
@@ -147,6 +154,11 @@ void nest__poller_retire(unsigned listener) {
 
 /* -- completions */
 
+static bool epoll_lost(struct nest__completion *done) {
+    done->result = -ECONNRESET;
+    return true;
+}
+
 static bool epoll_ready(const struct epoll_event *event, struct nest__completion *done) {
     struct nest__chan *chan;
     nest_session *s = nest__named(event->data.u64, &chan);
@@ -157,6 +169,9 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
     switch ((enum nest__await)chan->awaits) {
     case NEST__AWAIT_INPUT:
         done->result = nest__direct_receive(s, chan, &done->window);
+        if (NEST__TLS && done->result == -EAGAIN) {
+            return !nest__poller_await(s, chan, NEST__AWAIT_INPUT) && epoll_lost(done);
+        }
         return done->result != -EAGAIN;
     case NEST__AWAIT_OUTPUT:
         done->name = nest__name_of(s, chan, NEST__OP_SEND);

@@ -119,8 +119,8 @@ static bool uring_receive(const nest_session *s, struct nest__chan *chan) {
     if ((chan->io & URING_RECEIVE) != 0) {
         return true;
     }
-    if (nest__chan_shared(chan)) {
-        return uring_ready(s, chan, URING_POLL_IN);
+    if (nest__chan_apart(chan)) {
+        return uring_ready(s, chan, nest__chan_eager(chan) ? URING_POLL_OUT : URING_POLL_IN);
     }
     struct nest__sqe *sqe =
         uring_submit(NEST__SQE_RECEIVE, chan->fd, nest__name_of(s, chan, NEST__OP_RECEIVE));
@@ -161,7 +161,7 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
     }
     bool direct = out[0].kind == NEST__OUT_FILE || (chan->state & NEST__CHAN_AHEAD) != 0 ||
                   nest__out_queued(s, chan) >= URING_DIRECT || s->phase == NEST__ENDED ||
-                  nest__chan_shared(chan);
+                  nest__chan_apart(chan);
     struct msghdr *message = direct || pieces == 1 ? NULL : nest__ring_message();
     if (direct || (pieces > 1 && message == NULL)) {
         return nest__direct_push(s, chan);
@@ -397,7 +397,8 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
     if (uring_turn(s, chan)) {
         return false;
     }
-    if (what == URING_POLL_IN && chan->awaits == NEST__AWAIT_INPUT) {
+    bool input = what == URING_POLL_IN || (NEST__TLS && what == URING_POLL_OUT);
+    if (input && chan->awaits == NEST__AWAIT_INPUT) {
         return uring_try(s, chan, done);
     }
     if (what == URING_POLL_OUT && chan->awaits == NEST__AWAIT_OUTPUT && cqe->result != -ECANCELED) {
@@ -475,7 +476,7 @@ bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
         chan->io |= URING_CLOSE;
     }
     bool cut = (chan->state & NEST__CHAN_CUT) != 0;
-    struct nest__sqe *sqe = nest__chan_shared(chan) || cut
+    struct nest__sqe *sqe = nest__chan_apart(chan) || cut
                                 ? NULL
                                 : uring_submit(NEST__SQE_CLOSE, chan->fd, uring_nobody());
     if (sqe != NULL) {

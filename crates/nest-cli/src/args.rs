@@ -370,6 +370,9 @@ pub struct Build {
     /// Compile the server with tracing: it prints every message, reply and change of states
     #[arg(long)]
     pub trace: bool,
+    /// Compile the server with option tls, so that its configuration can encrypt connections
+    #[arg(long)]
+    pub tls: bool,
     /// Build this filter for the server's protocol instead of the server; see cc-chain(8)
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["model", "trace", "more"])]
     pub filter: Option<Filter>,
@@ -391,6 +394,9 @@ pub struct Run {
     /// Rebuild and restart when a file of the server is saved
     #[arg(long)]
     pub watch: bool,
+    /// Encrypt connections
+    #[arg(long, value_name = "HOW")]
+    pub tls: Option<crate::certificate::Tls>,
     #[command(flatten)]
     pub cc: Cc,
     /// Arguments for the server

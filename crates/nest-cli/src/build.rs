@@ -15,7 +15,7 @@ use nest_machine::{Features, MODELS, Machine};
 use crate::args::{ALL_MODELS, Build, Cc, Spec};
 use crate::built;
 use crate::cc::{Compiler, Units};
-use crate::compile::{compile, compile_filter, traced};
+use crate::compile::{compile, compile_filter, selected};
 use crate::generate;
 use crate::signals::Hold;
 use crate::source;
@@ -79,7 +79,7 @@ fn build_one(
     let recipe = Recipe {
         spec: &spec,
         more: &args.more,
-        features: traced(args.trace),
+        features: selected(args.trace, args.tls),
         cc: &args.cc,
     };
     let prepared = recipe.prepare(&mut BTreeSet::new())?;

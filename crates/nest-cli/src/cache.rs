@@ -65,6 +65,11 @@ impl Cache {
         Ok(Cache { root })
     }
 
+    /// A file of another kind, which the cache does not look after.
+    pub fn other(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
     /// Returns the server with this key and name if its inputs are unchanged.
     pub fn find(&self, key: &Key, name: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
         let manifest = fs::read_to_string(self.root.join(&key.0).join("manifest")).ok()?;

@@ -54,9 +54,11 @@ impl Outcome {
     }
 }
 
-/// The features that `--trace` selects.
-pub fn traced(trace: bool) -> Features {
-    trace.then_some(Feature::Trace).into_iter().collect()
+/// The features that `--trace` and `--tls` select.
+pub fn selected(trace: bool, tls: bool) -> Features {
+    let trace = trace.then_some(Feature::Trace);
+    let tls = tls.then_some(Feature::Tls);
+    trace.into_iter().chain(tls).collect()
 }
 
 /// Compiles; findings go to standard error. `more`: C files that belong to the server. `features`:

@@ -14,7 +14,7 @@ use nest_emit::OutFile;
 use nest_emit::filter;
 
 use crate::args::{Gen, With};
-use crate::compile::{compile, compile_filter, traced};
+use crate::compile::{compile, compile_filter, selected};
 use crate::term::{self, Failure};
 
 /// What is written: the files, the first of which shows whose the directory is, and the paths of
@@ -61,7 +61,12 @@ pub fn generate(args: &Gen) -> Result<ExitCode, Failure> {
 
 /// The project of a server.
 fn server(args: &Gen) -> Result<Project, Failure> {
-    let machine = compile(&args.spec, &[], traced(args.trace), &mut BTreeSet::new())?;
+    let machine = compile(
+        &args.spec,
+        &[],
+        selected(args.trace, false),
+        &mut BTreeSet::new(),
+    )?;
     let mut files = nest_emit::emit(&machine);
     for with in &args.with {
         let (name, made) = match with {

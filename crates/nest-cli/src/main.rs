@@ -12,6 +12,7 @@ mod built;
 mod cache;
 mod cc;
 mod cc_messages;
+mod certificate;
 mod check;
 mod compile;
 mod condition;
@@ -45,7 +46,7 @@ use args::{Cli, Color, Command};
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     term::choose_colour(wanted_colour(&arguments));
-    let cli = match Cli::try_parse_from(&arguments) {
+    let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(mut error) => {
             advice::advise(&mut error, &arguments);
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
         }
     };
     term::choose_colour(cli.color);
-    let result = match &cli.command {
+    let result = match &mut cli.command {
         Command::New(args) => create::new(args),
         Command::Check(args) => check::check(args),
         Command::Graph(args) => graph::graph(args),

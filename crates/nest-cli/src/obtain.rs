@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::args::Run;
 use crate::build::{Prepared, Recipe};
 use crate::cache::{Cache, Key};
-use crate::compile::traced;
+use crate::compile::selected;
 use crate::term::Failure;
 
 /// The server as a command that is not started yet.
@@ -26,7 +26,7 @@ pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Fai
     let recipe = Recipe {
         spec: &args.spec,
         more: &args.more,
-        features: traced(args.trace),
+        features: selected(args.trace, args.tls.is_some()),
         cc: &args.cc,
     };
     let prepared = recipe.prepare(inputs)?;

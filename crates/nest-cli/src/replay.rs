@@ -15,7 +15,7 @@ use nest_machine::reach::Step;
 
 use crate::args::{Cc, Spec};
 use crate::build::Recipe;
-use crate::compile::traced;
+use crate::compile::selected;
 use crate::source;
 use crate::term::{self, FAINT, Failure};
 use crate::trace::Printer;
@@ -34,7 +34,7 @@ pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure
     let recipe = Recipe {
         spec: &spec,
         more: &[],
-        features: traced(true),
+        features: selected(true, false),
         cc: &Cc::default(),
     };
     let folder = tempfile::Builder::new()

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use crate::args::Run;
+use crate::certificate::{self, Tls};
 use crate::obtain::{command, obtain};
 use crate::signals::{self, Hold};
 use crate::source;
@@ -16,7 +17,12 @@ use crate::term::Failure;
 use crate::watch;
 
 /// `nest run`.
-pub fn run(args: &Run) -> Result<ExitCode, Failure> {
+pub fn run(args: &mut Run) -> Result<ExitCode, Failure> {
+    if args.tls == Some(Tls::Own) {
+        let file = certificate::own()?;
+        let value = format!("tls={file} {file}");
+        args.arguments.splice(0..0, ["--set".into(), value.into()]);
+    }
     if args.watch {
         if source::is_stdin(&args.spec.file) {
             return Err(Failure::Usage(

@@ -399,6 +399,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         stays = stays(m),
         libraries = crate::libraries(m)
             .iter()
+            .filter(|library| !library.alpine.is_empty())
             .map(|library| format!(" {}", library.alpine))
             .collect::<String>(),
     );

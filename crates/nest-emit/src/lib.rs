@@ -24,7 +24,7 @@ mod writer;
 
 pub use mark::{MARK, NOTE, Note};
 use nest_machine::matching::Matching;
-use nest_machine::{Feature, Machine};
+use nest_machine::{Feature, Machine, ModelKind};
 pub use places::{Origin, Places};
 use writer::string;
 
@@ -58,12 +58,35 @@ const PCRE2: Library = Library {
     alpine: "pcre2-dev pcre2-static",
 };
 
+/// What `%option tls` needs.
+const SSL: Library = Library {
+    name: "ssl",
+    header: "openssl/ssl.h",
+    include: "#include <openssl/ssl.h>\n",
+    option: "%option tls",
+    package: "libssl-dev",
+    alpine: "openssl-dev openssl-libs-static",
+};
+
+/// The other half of the same packages.
+const CRYPTO: Library = Library {
+    name: "crypto",
+    header: "openssl/crypto.h",
+    include: "#include <openssl/crypto.h>\n",
+    alpine: "",
+    ..SSL
+};
+
 /// The libraries that the server needs.
 #[must_use]
 pub fn libraries(machine: &Machine) -> &'static [Library] {
-    match machine.features.contains(Feature::Backtracking) {
-        true => &[PCRE2],
-        false => &[],
+    let script = machine.settings.model == ModelKind::Script;
+    let tls = machine.features.contains(Feature::Tls) && !script;
+    match (machine.features.contains(Feature::Backtracking), tls) {
+        (true, true) => &[PCRE2, SSL, CRYPTO],
+        (true, false) => &[PCRE2],
+        (false, true) => &[SSL, CRYPTO],
+        (false, false) => &[],
     }
 }
 

@@ -41,6 +41,8 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     let sockets = m.settings.model != ModelKind::Script;
     let pipes = u8::from(sockets && m.features.contains(Feature::Inetd));
     w.line(&format!("#define NEST__PIPES {pipes}"));
+    let tls = u8::from(sockets && m.features.contains(Feature::Tls));
+    w.line(&format!("#define NEST__TLS {tls}"));
     let fallback = u8::from(server(m).falls_back());
     w.line(&format!("#define NEST__FALLBACK {fallback}"));
     let requests = u8::from(m.features.contains(Feature::Requests));
@@ -269,6 +271,7 @@ fn option_row(m: &Machine, option: &RunOption) -> String {
 fn valid(value: Value) -> Option<&'static str> {
     match value {
         Value::PerAddress => Some("nest__per_address_valid"),
+        Value::Pairs => Some("nest__tls_valid"),
         Value::Overload => Some("nest__overload_valid"),
         _ => None,
     }
@@ -343,6 +346,7 @@ mod tests {
                         | Value::Address
                         | Value::Addresses
                         | Value::PerAddress
+                        | Value::Pairs
                         | Value::Overload
                 );
                 let kind = match (is_text, option.reload) {

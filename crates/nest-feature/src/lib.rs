@@ -87,6 +87,8 @@ features! {
     Overload "overload" [];
     /// At most so many clients of one network are served (`perAddress`).
     PerAddress "perAddress" [];
+    /// Connections are encrypted (`tls`).
+    Tls "tls" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).

@@ -119,6 +119,7 @@ pub fn settle(
             | Value::Text
             | Value::Log
             | Value::PerAddress
+            | Value::Pairs
             | Value::Overload
             | Value::Address
             | Value::Addresses => {

@@ -400,6 +400,14 @@ pub const STEPS: &[Step] = &[
     )
     .takes(110),
     Step::new(
+        "tls",
+        "encrypted connections serve real clients, and every way in which they fail is noticed",
+        Paths(&["tests/tls", "tests/support", GENERATED]),
+        Program(&["python3", "tests/tls/run.py"]),
+    )
+    .draws()
+    .takes(40),
+    Step::new(
         "dispatchers",
         "several loops share their clients, and one that dies or hangs affects no other",
         Paths(&["tests/dispatchers", "tests/support", GENERATED]),

@@ -7,6 +7,8 @@ use nest_syntax::ast::OptionDecl;
 const COUNTS: &str = "counts are of a server that runs by itself; remove one of the two";
 const PLACES: &str = "inetd takes the clients, and may start a process for each; limit them in its \
                       configuration, and remove the option here";
+const CLEAR: &str = "a connection of inetd may be a pair of pipes; let the server listen itself, or remove the \
+                     option";
 const LINES: &str = "such a server logs to standard error or to syslog; remove one of the two";
 
 /// E0604. `seen`: the options that are given.
@@ -32,6 +34,7 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
         ("metrics", COUNTS),
         ("accessLog", LINES),
         ("errorLog", LINES),
+        ("tls", CLEAR),
         ("perAddress", PLACES),
         ("overload", PLACES),
     ] {

@@ -49,6 +49,8 @@ pub enum Value {
     Word(&'static [&'static str]),
     /// A number of clients and the lengths of networks, as in `20 /24 /64`, or `none`.
     PerAddress,
+    /// Files of certificates and their keys, as in `cert.pem key.pem`, or `none`.
+    Pairs,
     /// Watermarks of queues, a duration, or `none`.
     Overload,
     /// Not in this version.

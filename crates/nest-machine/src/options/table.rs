@@ -157,6 +157,15 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd",
     ),
+    OptionInfo {
+        selects: &[("", Feature::Tls)],
+        ..live(
+            "tls",
+            Value::Pairs,
+            "none",
+            "connections are encrypted: the PEM files CERT KEY; more pairs may follow, which names select",
+        )
+    },
     o(
         "inputBuffer",
         Value::Size {
@@ -495,6 +504,5 @@ pub const OPTIONS: &[OptionInfo] = &[
     o("priorities", Value::Later, "", false, ""),
     o("quota", Value::Later, "", true, ""),
     o("kernelCache", Value::Later, "", false, ""),
-    o("tls", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
 ];

@@ -14,6 +14,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         Value::Flag => (0, 0),
         Value::Addresses => (1, 16),
         Value::PerAddress => (1, 3),
+        Value::Pairs => (1, 32),
         Value::Overload => (1, 9),
         Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
         Value::Model(_) if !info.selects.is_empty() => (1, 2),
@@ -187,6 +188,24 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                         .to_string(),
                 )
         }
+        Value::Pairs => {
+            let blank = decl
+                .values
+                .iter()
+                .find(|w| w.text.is_empty() || w.text.contains([' ', '\t']));
+            if let Some(word) = blank {
+                let what = format!("`{}` is not the name of a file of {}", word.text, info.name);
+                return bad(word.span, what, "a name without blanks".to_string());
+            }
+            pairs(&words(&decl.values))
+                || bad(
+                    decl.values[0].span,
+                    format!("`{}` is not a value of {}", words(&decl.values), info.name),
+                    "a file with a certificate and one with its key, as in cert.pem key.pem; more \
+                     such pairs may follow; or none"
+                        .to_string(),
+                )
+        }
         Value::Text | Value::Flag | Value::Later => true,
     }
 }
@@ -286,6 +305,11 @@ fn overload(text: &str) -> bool {
 fn number(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
+}
+
+/// Whether the text is a value of tls: `none`, or names of files in pairs.
+fn pairs(text: &str) -> bool {
+    text == "none" || text.split(' ').count().is_multiple_of(2)
 }
 
 /// Whether the text is a value of perAddress: `none`, `20`, `20 /24`, `20 /24 /64`.

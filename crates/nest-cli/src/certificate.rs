@@ -1,0 +1,101 @@
+//! The certificate of `nest run --tls self`: for trying, in the cache, made by the program openssl.
+//! Must not know: how a server uses it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+
+use crate::cache::Cache;
+use crate::generate::beside;
+use crate::term::{self, Failure};
+
+/// `nest run --tls`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tls {
+    /// With a new certificate for localhost, which no client trusts; for trying
+    #[value(name = "self")]
+    Own,
+    /// As option tls of the server's configuration says
+    Option,
+}
+
+/// How long a certificate is valid, in days, and for how many seconds one must still be to be used
+/// again.
+const DAYS: &str = "30";
+const LEFT: &str = "86400";
+
+/// The file that contains the certificate and its key.
+pub fn own() -> Result<String, Failure> {
+    let path = Cache::open()?.other("self.pem");
+    let name = path.to_string_lossy().into_owned();
+    if name.contains([' ', '\t']) {
+        return Err(Failure::new(format!(
+            "option tls takes no name with a blank, such as {name}; set XDG_CACHE_HOME"
+        )));
+    }
+    if !path.is_file() || !still(&path)? {
+        make(&path)?;
+    }
+    term::note(format!(
+        "the certificate is {name}, for localhost, 127.0.0.1 and ::1; a client that is to trust it \
+         must be told so, as by curl --cacert {name}"
+    ));
+    Ok(name)
+}
+
+fn openssl() -> Command {
+    let mut command = Command::new("openssl");
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+fn missing(error: &std::io::Error) -> Failure {
+    Failure::io(
+        "--tls self needs the program openssl, which cannot be run",
+        error,
+    )
+}
+
+/// Whether it is valid for some time.
+fn still(path: &Path) -> Result<bool, Failure> {
+    let mut command = openssl();
+    command
+        .args(["x509", "-noout", "-checkend", LEFT, "-in"])
+        .arg(path);
+    let status = command.stderr(Stdio::null()).status();
+    Ok(status.map_err(|e| missing(&e))?.success())
+}
+
+/// Both in one file, which another run of nest sees whole or not at all.
+fn make(path: &Path) -> Result<(), Failure> {
+    let (key, draft) = (beside(path), path.with_extension("new"));
+    let mut command = openssl();
+    command
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+        .args(["ec_paramgen_curve:prime256v1", "-nodes", "-days", DAYS])
+        .args(["-subj", "/CN=localhost", "-addext"])
+        .arg("subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1")
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&draft);
+    let done = command.output().map_err(|e| missing(&e))?;
+    if !done.status.success() {
+        let why = String::from_utf8_lossy(&done.stderr);
+        return Err(Failure::new(format!(
+            "openssl cannot make a certificate: {}",
+            why.trim()
+        )));
+    }
+    let failed = |e: &std::io::Error| Failure::io(format!("cannot write {}", path.display()), e);
+    let certificate = std::fs::read(&draft).map_err(|e| failed(&e))?;
+    let mut both = std::fs::OpenOptions::new();
+    std::io::Write::write_all(
+        &mut both.append(true).open(&key).map_err(|e| failed(&e))?,
+        &certificate,
+    )
+    .and_then(|()| std::fs::remove_file(&draft))
+    .and_then(|()| std::fs::rename(&key, path))
+    .map_err(|e| failed(&e))
+}

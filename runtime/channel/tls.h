@@ -1,0 +1,34 @@
+/* tls.h: channel.h's operations for encrypted sockets. Included by channel.h, in all servers; only
+ * those where NEST__TLS is 1 have the functions.
+ *
+ * A channel is encrypted from nest__tls_begin to nest__tls_end. The record is found by the number
+ * of the descriptor, so that the channels of a server need no room for it. */
+#ifndef NEST_CHANNEL_TLS_H
+#define NEST_CHANNEL_TLS_H
+
+#include "../seam.h"
+
+int nest__tls_prepare(void);                    /* before workers are forked. 0 or -errno */
+int nest__tls_begin(const struct nest__chan *); /* 0 or -ENOMEM; nothing is received or sent */
+void nest__tls_end(const struct nest__chan *);  /* frees what it has; sends nothing */
+/* Is encrypted: its bytes move only by the operations, not through its descriptor. */
+bool nest__tls_is(const struct nest__chan *);
+/* A step of the handshake. 0: it is done; -EAGAIN; -ECONNRESET: it has failed. */
+int nest__tls_shake(const struct nest__chan *);
+
+/* As the operations of channel.h, once the handshake is done. Before, a receive continues the
+ * handshake and returns -EISCONN when it is done. An end of input without the client's close_notify
+ * is -ECONNRESET, because it may be an attack. `now`: does not wait, although the descriptor may.
+ */
+int64_t nest__tls_receive(const struct nest__chan *, void *to, size_t n, bool now);
+int64_t nest__tls_send(const struct nest__chan *, const struct nest__out[], int n);
+int64_t nest__tls_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n);
+
+/* A receive would get bytes that were received from the socket already. */
+bool nest__tls_holds_input(const struct nest__chan *);
+/* Bytes of the protocol itself wait for room in the socket. The next operation sends them. */
+bool nest__tls_holds_output(const struct nest__chan *);
+/* Tells the client that no output follows. True: nothing of it waits for room in the socket. */
+bool nest__tls_bye(const struct nest__chan *);
+
+#endif

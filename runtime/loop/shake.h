@@ -1,0 +1,14 @@
+/* shake.h: connections whose handshake comes before START. Only where NEST__TLS is 1.
+ *
+ * Such a connection has a slot, in phase NEST__SHAKING; its session has not been opened. */
+#ifndef NEST_LOOP_SHAKE_H
+#define NEST_LOOP_SHAKE_H
+
+#include "loop.h"
+
+/* False: the session can be opened at once. */
+bool nest__shake_begin(nest_session *, const struct nest__arrival *);
+void nest__shake_received(nest_session *, int64_t result); /* of NEST__OP_RECEIVE */
+void nest__shake_give_up(nest_session *);                  /* too late, or the server stops */
+
+#endif

@@ -1,0 +1,285 @@
+/* tls.c: what connections are encrypted with: certificates, keys, protocols and ciphers.
+ *
+ * Called at join points and by channel/tls.c. State: the pairs in use, of this process. Workers
+ * inherit them, and with them the keys of session tickets. Protocols and ciphers are those of
+ * Mozilla's intermediate profile (version 5.7). Must not know connections, nor which model runs it.
+ *
+ * The first pair is for clients that name no host, or one that no certificate has. Its SSL_CTX owns
+ * the others: connections refer to it, so it is freed when the last of them has ended. */
+#include "tls.h"
+#include "../../channel/deep.h"
+#include "../../channel/tls.h"
+#include "../../platform/platform.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TLS_PAIRS = 16,
+    TLS_NAME = 4096,
+    TLS_LIMIT_MS = 60 * 1000,     /* of a handshake, if there is no readTimeout */
+    TLS_SECURE_HEAP = 256 * 1024, /* private keys; not in core files, and not swapped if allowed */
+    TLS_SECURE_LEAST = 16,
+    TLS_CONNECTION = 64 * 1024 /* of OpenSSL for a connection, at most; see tests/tls */
+};
+
+static const char tls_ciphers[] =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:"
+    "DHE-RSA-AES128-GCM-SHA256:DHE-RSA-AES256-GCM-SHA384:DHE-RSA-CHACHA20-POLY1305";
+static const char tls_suites[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+static const char tls_groups[] = "X25519:prime256v1:secp384r1";
+
+struct tls_pairs {
+    unsigned n;
+    SSL_CTX *all[TLS_PAIRS]; /* the first one owns this record and the others */
+};
+
+/* scope: process, shared by its threads */
+static struct {
+    pthread_mutex_t lock; /* threads begin connections, and one of them replaces the pairs */
+    SSL_CTX *first;       /* NULL: connections are not encrypted */
+    int index;            /* of the pairs in the first one */
+} tls_now = {.lock = PTHREAD_MUTEX_INITIALIZER, .index = -1};
+
+/* -- files */
+
+/* A key that is encrypted is refused: nobody is there to type. */
+static int tls_no_password(char *to, int size, int writes, void *asked) {
+    (void)to, (void)size, (void)writes;
+    *(bool *)asked = true;
+    return -1;
+}
+
+static FILE *tls_open(const char *name) {
+    FILE *file = fopen(name, "re");
+    if (file == NULL) {
+        nest__say("tls: cannot read %s: %s", name, strerror(errno));
+    }
+    return file;
+}
+
+static bool tls_read_certificate(SSL_CTX *context, const char *name) {
+    FILE *file = tls_open(name);
+    if (file == NULL) {
+        return false;
+    }
+    fclose(file);
+    if (SSL_CTX_use_certificate_chain_file(context, name) != 1) {
+        nest__say("tls: %s does not begin with a certificate in PEM format that can be used: %s",
+                  name, ERR_reason_error_string(ERR_peek_last_error()));
+        return false;
+    }
+    const X509 *own = SSL_CTX_get0_certificate(context);
+    char when[64] = "";
+    BIO *text = BIO_new(BIO_s_mem());
+    bool over = X509_cmp_current_time(X509_get0_notAfter(own)) < 0;
+    bool early = X509_cmp_current_time(X509_get0_notBefore(own)) > 0;
+    if (text != NULL && (over || early)) {
+        (void)ASN1_TIME_print(text, over ? X509_get0_notAfter(own) : X509_get0_notBefore(own));
+        (void)BIO_read(text, when, sizeof when - 1);
+        nest__say("tls: the certificate in %s %s %s; clients will refuse it", name,
+                  over ? "has expired on" : "is not valid before", when);
+    }
+    BIO_free(text);
+    return true;
+}
+
+static bool tls_read_key(SSL_CTX *context, const char *name, const char *certificate) {
+    bool asked = false;
+    FILE *file = tls_open(name);
+    if (file == NULL) {
+        return false;
+    }
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, tls_no_password, &asked);
+    fclose(file);
+    if (key == NULL) {
+        nest__say(asked ? "tls: the key in %s is encrypted; write it without a password, readable "
+                          "for the server alone"
+                        : "tls: %s contains no private key in PEM format",
+                  name);
+        return false;
+    }
+    bool fits =
+        SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
+    EVP_PKEY_free(key);
+    if (!fits) {
+        nest__say("tls: the key in %s does not belong to the certificate in %s", name, certificate);
+    }
+    return fits;
+}
+
+/* -- pairs */
+
+/* The client has named a host: its certificate. */
+static int tls_named(SSL *ssl, int *alert, void *arg) {
+    const struct tls_pairs *pairs = arg;
+    const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    (void)alert;
+    for (unsigned i = 0; name != NULL && i < pairs->n; i++) {
+        X509 *own = SSL_CTX_get0_certificate(pairs->all[i]);
+        if (X509_check_host(own, name, strlen(name), 0, NULL) == 1) {
+            (void)SSL_set_SSL_CTX(ssl, pairs->all[i]);
+            return SSL_TLSEXT_ERR_OK;
+        }
+    }
+    return SSL_TLSEXT_ERR_NOACK;
+}
+
+static void tls_pairs_free(struct tls_pairs *pairs) {
+    for (unsigned i = 1; i < pairs->n; i++) {
+        SSL_CTX_free(pairs->all[i]);
+    }
+    free(pairs);
+}
+
+/* The first SSL_CTX is freed. */
+static void tls_owner_freed(void *parent, void *pairs, CRYPTO_EX_DATA *data, int index, long number,
+                            void *pointer) {
+    (void)parent, (void)data, (void)index, (void)number, (void)pointer;
+    if (pairs != NULL) {
+        tls_pairs_free(pairs);
+    }
+}
+
+static SSL_CTX *tls_context(const char *certificate, const char *key) {
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_cipher_list(context, tls_ciphers) != 1 ||
+        SSL_CTX_set_ciphersuites(context, tls_suites) != 1 ||
+        SSL_CTX_set1_groups_list(context, tls_groups) != 1) {
+        nest__say("tls: this OpenSSL does not provide what is needed: %s",
+                  ERR_reason_error_string(ERR_peek_last_error()));
+        SSL_CTX_free(context);
+        return NULL;
+    }
+    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(context, 1);
+    (void)SSL_CTX_set_dh_auto(context, 1);
+    /* tickets alone: no worker keeps sessions that another would not know */
+    (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    if (!tls_read_certificate(context, certificate) || !tls_read_key(context, key, certificate)) {
+        SSL_CTX_free(context);
+        return NULL;
+    }
+    return context;
+}
+
+/* The next word of *text, which then is behind it. False: there is none, or it is too long. */
+static bool tls_word(const char **text, char to[TLS_NAME]) {
+    const char *p = *text + strspn(*text, " \t");
+    size_t n = strcspn(p, " \t");
+    if (n == 0 || n >= TLS_NAME) {
+        return false;
+    }
+    memcpy(to, p, n);
+    to[n] = '\0';
+    *text = p + n;
+    return true;
+}
+
+/* Reads all pairs of a value that is not none. NULL after a message. */
+static SSL_CTX *tls_read(const char *text) {
+    char certificate[TLS_NAME], key[TLS_NAME];
+    struct tls_pairs *pairs = calloc(1, sizeof *pairs);
+    bool fits = pairs != NULL;
+    ERR_clear_error();
+    while (fits && pairs->n < TLS_PAIRS && tls_word(&text, certificate) && tls_word(&text, key)) {
+        SSL_CTX *next = tls_context(certificate, key);
+        fits = next != NULL;
+        pairs->all[pairs->n] = next;
+        pairs->n += fits;
+    }
+    ERR_clear_error();
+    SSL_CTX *first = pairs != NULL && pairs->n > 0 ? pairs->all[0] : NULL;
+    if (!fits || first == NULL || SSL_CTX_set_ex_data(first, tls_now.index, pairs) != 1) {
+        if (pairs != NULL) {
+            tls_pairs_free(pairs);
+        }
+        SSL_CTX_free(first);
+        return NULL;
+    }
+    if (pairs->n > 1) {
+        (void)SSL_CTX_set_tlsext_servername_callback(first, tls_named);
+        (void)SSL_CTX_set_tlsext_servername_arg(first, pairs);
+    }
+    return first;
+}
+
+static const char *tls_text(void) {
+    const char *text = atomic_load_explicit(&nest__config.tls, memory_order_acquire);
+    return text == NULL || strcmp(text, "none") == 0 ? NULL : text;
+}
+
+/* Reads what the option names, and uses it from now on. False after a message: what was in use
+ * stays. */
+static bool tls_use(void) {
+    const char *text = tls_text();
+    SSL_CTX *fresh = text == NULL ? NULL : tls_read(text);
+    if (text != NULL && fresh == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&tls_now.lock);
+    SSL_CTX *before = tls_now.first;
+    tls_now.first = fresh;
+    pthread_mutex_unlock(&tls_now.lock);
+    SSL_CTX_free(before);
+    return true;
+}
+
+/* -- join points */
+
+int nest__tls_check(void) {
+    (void)CRYPTO_secure_malloc_init(TLS_SECURE_HEAP, TLS_SECURE_LEAST);
+    tls_now.index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, tls_owner_freed);
+    return tls_now.index != -1 && tls_use() ? 0 : -EINVAL;
+}
+
+int nest__tls_start(void) {
+    int error = nest__tls_prepare();
+    if (error < 0) {
+        nest__say("cannot start: tls: %s", strerror(-error));
+    }
+    return error;
+}
+
+int nest__tls_serve(void) {
+    return nest__deep_prepare();
+}
+
+void nest__tls_renewed(void) {
+    (void)tls_use();
+}
+
+struct nest__need nest__tls_need(void) {
+    return (struct nest__need){"encryption", NULL, TLS_CONNECTION, TLS_CONNECTION};
+}
+
+/* -- connections */
+
+bool nest__tls_wanted(void) {
+    return tls_text() != NULL;
+}
+
+uint32_t nest__tls_limit(void) {
+    uint32_t limit = nest__config.read_timeout;
+    return limit == 0 ? TLS_LIMIT_MS : limit;
+}
+
+SSL *nest__tls_new(void) {
+    pthread_mutex_lock(&tls_now.lock);
+    SSL *ssl = tls_now.first == NULL ? NULL : SSL_new(tls_now.first);
+    pthread_mutex_unlock(&tls_now.lock);
+    return ssl;
+}

@@ -1,0 +1,24 @@
+/* tls.h: option tls: certificates and keys, and what connections are encrypted with. */
+#ifndef NEST_SERVICE_TLS_H
+#define NEST_SERVICE_TLS_H
+
+#include "../../seam.h"
+
+/* Whether a text is a value of the option; else -EINVAL, and the reason, of at most 256 bytes. */
+int nest__tls_valid(const char *text, char *reason);
+
+/* -- join points */
+int nest__tls_check(void);
+int nest__tls_start(void);
+int nest__tls_serve(void);
+void nest__tls_renewed(void);
+struct nest__need nest__tls_need(void);
+
+/* Connections are encrypted from the beginning. False: the option is none. */
+bool nest__tls_wanted(void);
+struct ssl_st;
+struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the option is none */
+/* How long a handshake may take, in ms. */
+uint32_t nest__tls_limit(void);
+
+#endif

@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""Encrypted connections, in every model: real clients, cut records, truncated streams, half-done
+handshakes, resumption, several certificates, a reload, and what a server says of unusable files.
+
+usage: run.py [MODEL ...]
+
+Without a model: one that CHECK_SEED draws, or with CHECK_ALL=1 all.
+Must not know: how a server encrypts.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(HERE))
+from support import sample                                                  # noqa: E402
+from support.cases import attempt, built                                    # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, environment, program        # noqa: E402
+from support.report import Report                                           # noqa: E402
+from support.server import Server                                           # noqa: E402
+from links import LINE, Link, certificate, client, context, expired         # noqa: E402
+
+SPEC = r'''
+%option eventServer 200
+%option tls one.pem one.key
+%{
+#include <stdio.h>
+#include <unistd.h>
+%}
+NL "\r"?"\n"
+%%
+START       { $reply("Hello.\r\n"); }
+END         { fprintf(stderr, "end %s.\n", $reasonText()); }
+"QUIT" NL   { $reply("Goodbye.\r\n"); $close(); }
+"BIG" NL    { for (int i = 0; i < 50000; i++) $reply("0123456789012345678901234567890123456789\r\n"); }
+"FILE" NL   { if ($fileReply("large") < 0) $reply("no file\r\n"); }
+"READ" NL   { char *line = $readLine(100); $reply("read ", line == NULL ? "nothing" : line, "\r\n"); }
+"SLEEP" NL  { $reply("now\r\n"); $flush(); $sleep(100ms); $reply("then\r\n"); }
+"DEPTH" NL  { char *line;
+              $reply("deep\r\n"); line = $readLine(100);
+              for (int i = 0; i < 40; i++) $reply("0123456789012345678901234567890123456789\r\n");
+              $reply(line == NULL ? "" : line, "\r\n"); }
+[^\r\n]* NL { $reply($1, "\r\n"); }
+'''
+WAIT = 20           # seconds
+EOF, GONE = 'closed by the client', 'the client is gone'
+LARGE = bytes(i * 7 % 251 for i in range(700000))
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+
+
+def same(what, got, wanted):
+    """Fails unless they are equal."""
+    if got != wanted:
+        raise Failed(f'{what}\nexpected {str(wanted)[:300]}\nreceived {str(got)[:300]}')
+
+
+def until(what, true):
+    """Waits until it is true."""
+    end = time.monotonic() + WAIT
+    while not true():
+        if time.monotonic() > end:
+            raise Failed(f'not within {WAIT} s: {what}')
+        time.sleep(0.01)
+
+
+class Case:
+    """A server of a model, and the folder of its certificates."""
+
+    def __init__(self, exe, folder, note):
+        self.exe, self.folder, self.note = exe, folder, note
+        self.loops = exe.endswith(('event', 'uring'))
+
+    def tls(self, *names):
+        """The option's value."""
+        return 'tls=' + ' '.join(f'{self.folder}/{name}.pem {self.folder}/{name}.key' for name in names)
+
+    def server(self, *options, names=('one',)):
+        """A running one."""
+        return Server([self.exe], options=(self.tls(*names), f'fileRoot={self.folder}', *options))
+
+    def link(self, server, version=None, **more):
+        """A client after its handshake."""
+        return Link(server.port, context(self.folder, version, more.pop('name', 'one')), **more).shake()
+
+
+# -- conversations
+
+
+def conversation(case):
+    """Both versions: lines, many of them at once, long replies, files, waits."""
+    with case.server() as server:
+        for version in VERSIONS:
+            with case.link(server, version) as link:
+                link.expect(b'Hello.\r\n')
+                link.send(b'abc\n')
+                link.expect(b'abc\r\n')
+                link.send(b'x' * 5000 + b'\nREAD\nyes\nSLEEP\n' + b'y\n' * 2000)
+                link.expect(b'x' * 5000 + b'\r\nread yes\r\nnow\r\nthen\r\n' + b'y\r\n' * 2000)
+                link.send(b'BIG\nFILE\nQUIT\n')
+                same('what follows', link.rest(), LINE * 50000 + LARGE + b'Goodbye.\r\n')
+
+
+def cut(case):
+    """Each byte of the client comes alone: the handshake, and records."""
+    with case.server() as server:
+        for version in VERSIONS:
+            link = Link(server.port, context(case.folder, version))
+            link.singly = True
+            with link.shake():
+                link.expect(b'Hello.\r\n')
+                link.send(b'abc\nREAD\nyes\n')
+                link.expect(b'abc\r\nread yes\r\n')
+                link.send(b'QUIT\n')
+                same('the end', link.rest(), b'Goodbye.\r\n')
+
+
+def slow(case):
+    """A client that reads late, with a small buffer, loses nothing."""
+    with case.server() as server:
+        with case.link(server, receive=4096) as link:
+            link.send(b'BIG\nFILE\nQUIT\n')
+            time.sleep(0.2)         # the server's buffers are full by then, or the test is easier
+            same('all of it', link.rest(), b'Hello.\r\n' + LINE * 50000 + LARGE + b'Goodbye.\r\n')
+
+
+def half(case):
+    """A client that has said its close_notify still gets its answers, and the server's."""
+    with case.server() as server:
+        for version in VERSIONS:
+            with case.link(server, version) as link:
+                link.expect(b'Hello.\r\n')
+                link.send(b'SLEEP\nabc\n')
+                link.bye()
+                same('the answers', link.rest(), b'now\r\nthen\r\nabc\r\n')
+        until('the ends are told', lambda: server.said().count('end ') == 2)
+        same('the reasons', re.findall(r'end (.*)\.\n', server.said()), [EOF] * 2)
+
+
+def truncated(case):
+    """An end of the connection without close_notify is no end of the stream."""
+    with case.server() as server:
+        with case.link(server) as link:
+            link.expect(b'Hello.\r\n')
+            link.send(b'abc\nunfinished')
+            link.expect(b'abc\r\n')
+            link.socket.shutdown(socket.SHUT_WR)
+            while link.pull():
+                pass
+        until('the end is told', lambda: 'end ' in server.said())
+        same('the reason', re.findall(r'end (.*)\.\n', server.said()), [GONE])
+
+
+def stop(case):
+    """A stop tells clients that it is the end."""
+    with case.server() as server:
+        with case.link(server) as link:
+            link.expect(b'Hello.\r\n')
+            os.kill(server.process.pid, signal.SIGTERM)
+            same('what follows', link.rest(), b'')
+        same('its status', server.stop(), 0)
+
+
+# -- handshakes
+
+
+def refused(case):
+    """Old versions, text, and garbage are refused; others are served."""
+    with case.server('lingerTimeout=1s') as server:
+        for version in ('-tls1', '-tls1_1'):
+            said = client(server.port, case.folder, version, '-cipher', 'ALL:@SECLEVEL=0')
+            if 'alert protocol version' not in said:
+                raise Failed(f'{version}: {said[:500]}')
+        for data in (b'GET / HTTP/1.0\r\n\r\n', b'\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00', bytes(100)):
+            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
+                link.sendall(data)
+                link.shutdown(socket.SHUT_WR)
+                try:
+                    got = link.recv(1000)
+                except ConnectionResetError:
+                    got = b''
+                same('an alert at most', got[:1] in (b'', b'\x15'), True)
+        with case.link(server) as link:
+            link.expect(b'Hello.\r\n')
+        until('the end is told', lambda: 'end ' in server.said())
+        same('sessions', server.said().count('end '), 1)
+
+
+def unfinished(case):
+    """Half-done handshakes end in time, and others are served meanwhile."""
+    many = 2000 if case.loops else 60
+    with case.server('readTimeout=2s', f'maxClients={many + 10}') as server:
+        links = []
+        for n in range(many):
+            link = socket.create_connection(('127.0.0.1', server.port), WAIT)
+            link.sendall(b'\x16\x03\x01\x02'[:n % 5])
+            links.append(link)
+        with case.link(server) as link:
+            link.send(b'QUIT\n')
+            same('one that is served', link.rest(), b'Hello.\r\nGoodbye.\r\n')
+        for link in links:
+            link.settimeout(WAIT)
+            with link:
+                try:
+                    same('what it is told', link.recv(100), b'')
+                except ConnectionResetError:
+                    pass
+        same('sessions', server.said().count('end '), 1)
+
+
+def resumed(case):
+    """A session is resumed, by a ticket, whichever worker has given it."""
+    with case.server() as server:
+        for version in ('-tls1_2', '-tls1_3'):
+            kept = f'{case.folder}/session'
+            first = client(server.port, case.folder, version, '-sess_out', kept, '-ign_eof', said=b'QUIT\n')
+            if 'Verify return code: 0 (ok)' not in first or 'Goodbye.' not in first:
+                raise Failed(first[-1500:])
+            for _ in range(3):
+                again = client(server.port, case.folder, version, '-sess_in', kept, '-ign_eof',
+                               said=b'QUIT\n')
+                if 'Reused, TLSv1' not in again or 'Goodbye.' not in again:
+                    raise Failed(again[:1500])
+        if 'Compression: NONE' not in first or 'Secure Renegotiation IS NOT' in client(
+                server.port, case.folder, '-tls1_2', '-ign_eof', said=b'QUIT\n'):
+            raise Failed(first[:1500])
+        said = client(server.port, case.folder, '-tls1_2', said=b'R\nQUIT\n')
+        if 'no renegotiation' not in said and 'handshake failure' not in said:
+            raise Failed(f'renegotiation: {said[-800:]}')
+
+
+def named(case):
+    """The host that a client names selects the certificate; a key may be of another kind."""
+    with case.server(names=('one', 'two')) as server:
+        for name in ('one', 'two', 'one'):
+            with case.link(server, name=name, host=f'{name}.test') as link:
+                link.expect(b'Hello.\r\n')
+        said = client(server.port, case.folder, '-ign_eof', said=b'QUIT\n', host='other.test')
+        if 'CN = one.test' not in said:
+            raise Failed(f'without a known name: {said[:800]}')
+
+
+def renewed(case):
+    """HUP: new clients see the new certificate, and a connection goes on."""
+    shutil.copy(f'{case.folder}/one.pem', f'{case.folder}/now.pem')
+    shutil.copy(f'{case.folder}/one.key', f'{case.folder}/now.key')
+    with case.server(names=('now',)) as server:
+        with case.link(server) as link:
+            link.expect(b'Hello.\r\n')
+            shutil.copy(f'{case.folder}/two.pem', f'{case.folder}/now.pem')
+            os.kill(server.process.pid, signal.SIGHUP)      # the key does not fit: all stays
+            until('the refusal', lambda: 'does not belong to the certificate' in server.said())
+            until('the reload', lambda: 'the configuration was read again' in server.said())
+            with case.link(server) as other:
+                other.expect(b'Hello.\r\n')
+            shutil.copy(f'{case.folder}/two.key', f'{case.folder}/now.key')
+            before = server.said().count('the configuration was read again')
+            os.kill(server.process.pid, signal.SIGHUP)
+            until('the reload', lambda: server.said().count('the configuration was read again') > before)
+            until('the new certificate is shown', lambda: 'CN = two.test' in client(
+                server.port, case.folder, '-ign_eof', said=b'QUIT\n', host='two.test', name='two'))
+            link.send(b'abc\nQUIT\n')
+            same('the connection', link.rest(), b'abc\r\nGoodbye.\r\n')
+
+
+# -- memory
+
+
+def memory(case):
+    """What a connection takes whose action waits: no frame of a library stays on its stack."""
+    if not case.loops:
+        return              # each has a thread or a process of its own
+    many = 300
+    with case.server(f'maxClients={many + 10}') as server:
+        links = []
+
+        def used():
+            return sum(int(text.split()[1]) * os.sysconf('SC_PAGESIZE')
+                       for _, text in server.each('statm'))
+        for n in range(many):
+            links.append(case.link(server))
+            links[-1].expect(b'Hello.\r\n')
+            links[-1].send(b'DEPTH\n')
+            links[-1].expect(b'deep\r\n')       # an action waits, on a stack of its own
+            if n == 49:
+                before = used()
+        each = (used() - before) / (many - 50)
+        for link in links:
+            link.send(b'go on\nQUIT\n')
+            same('after the wait', link.rest(), LINE * 40 + b'go on\r\nGoodbye.\r\n')
+            link.socket.close()
+        if each > 48 * 1024:
+            raise Failed(f'a waiting encrypted connection takes {each:.0f} bytes')
+        case.note(f'a waiting encrypted connection takes {each:.0f} bytes')
+
+
+# -- files
+
+
+def files(case):
+    """What cannot be used is said before anything listens, with its name."""
+    folder = case.folder
+    with open(f'{folder}/text.pem', 'w', encoding='ascii') as out:
+        out.write('no certificate\n')
+    subprocess.run(['openssl', 'rsa', '-aes128', '-passout', 'pass:word', '-in', f'{folder}/one.key',
+                    '-out', f'{folder}/locked.key'], check=True, stderr=subprocess.DEVNULL, timeout=WAIT)
+    for value, wanted in (
+            ('missing.pem one.key', 'tls: cannot read missing.pem: No such file or directory'),
+            ('one.pem missing.key', 'tls: cannot read missing.key: No such file or directory'),
+            ('text.pem one.key', 'text.pem does not begin with a certificate in PEM format'),
+            ('one.pem text.pem', 'text.pem contains no private key in PEM format'),
+            ('one.pem two.key', 'the key in two.key does not belong to the certificate in one.pem'),
+            ('one.pem locked.key', 'the key in locked.key is encrypted'),
+            ('one.pem', "'one.pem' is not none, nor the file of a certificate"),
+            ('one.pem one.key one.pem', 'is not none, nor the file of a certificate')):
+        for more in ([], ['--check-config']):
+            done = subprocess.run([case.exe, '--set', 'listen=127.0.0.1:0', '--set', f'tls={value}', *more],
+                                  cwd=folder, env=environment(), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT, check=False)
+            said = done.stderr.decode(errors='replace')
+            if done.returncode == 0 or wanted not in said or b'listening' in done.stdout:
+                raise Failed(f'{value}: status {done.returncode}\n{said}')
+    with case.server(names=('old',)) as server:
+        if 'old.pem has expired on' not in server.said():
+            raise Failed(f'an old certificate: {server.said()}')
+    with case.server('tls=none') as server, socket.create_connection(('127.0.0.1', server.port)) as link:
+        link.settimeout(WAIT)
+        same('without encryption', link.recv(8), b'Hello.\r\n')
+
+
+CASES = (
+    ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
+    ('half-close', half), ('truncated stream', truncated), ('stop', stop),
+    ('refused clients', refused), ('unfinished handshakes', unfinished), ('resumption', resumed),
+    ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
+)
+
+
+def main():
+    """Runs all; the exit status."""
+    report, nest = Report('tls'), program()
+    models = sys.argv[1:] or sample.some(SOCKET_MODELS, 1)
+    report.note(sample.described())
+    with tempfile.TemporaryDirectory(prefix='nest-tls-') as folder:
+        certificate(folder, 'one')
+        certificate(folder, 'two', kind='prime256v1')
+        expired(folder, 'old')
+        with open(f'{folder}/large', 'wb') as out:
+            out.write(LARGE)
+        for model in models:
+            exe = built(nest, model, SPEC, os.path.join(folder, model))
+            for name, case in CASES:
+                attempt(report, model, 'tls', name, lambda c=case, e=exe: c(Case(e, folder, report.note)))
+    return report.close()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
