@@ -21,6 +21,7 @@ _BEHIND = {             # steps that a client cannot do after these
     'expect-close': ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume'),
     'expect-cut': ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume'),
 }
+_ELSEWHERE = re.compile(r'^%include "(\.\./[^"]+)"', re.M)
 _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
 
 
@@ -209,14 +210,16 @@ class Case:
         self.patterns.append((re.compile(path), re.compile(data, re.S)))
 
     def _beside(self, name):
-        """Takes a specification, and the other files of its folder, which it may include."""
+        """Takes a specification, and the other files of its folder, which it may include. A file that it
+        includes from elsewhere (../) is named by its whole path."""
         folder, self.spec = os.path.split(os.path.join(os.path.dirname(self.path), name))
         if not os.path.isfile(os.path.join(folder, self.spec)):
             raise CaseError(f'there is no specification {name}')
         for other in os.listdir(folder):
             if other.endswith('.nest'):
                 with open(os.path.join(folder, other), encoding='utf-8') as file:
-                    self.files.setdefault(other, file.read())
+                    self.files.setdefault(other, _ELSEWHERE.sub(
+                        lambda found: f'%include "{os.path.abspath(os.path.join(folder, found[1]))}"', file.read()))
 
     def _meta(self, kind, value):
         word, _, reason = value.partition(',')

@@ -92,12 +92,12 @@ def main():
     report = Report('coverage')
     with tempfile.TemporaryDirectory(prefix='nest-coverage-') as folder:
         suite = Suite(program(), folder, report)
+        shutil.copytree(os.path.join(ROOT, 'examples'), folder, dirs_exist_ok=True)  # some include files of others
         for name in sorted(os.listdir(os.path.join(ROOT, 'examples'))):
             pages = glob.glob(os.path.join(ROOT, 'examples', name, '*.md'))
             wanted = not sys.argv[1:] or name in sys.argv[1:]
             if not wanted or len(pages) < 2:        # a README is for people
                 continue
-            shutil.copytree(os.path.join(ROOT, 'examples', name), os.path.join(folder, name))
             suite.attempt(name, 'its conversations go as written', lambda: suite.as_written(name))
             if name not in MADE:
                 continue

@@ -3,7 +3,7 @@
 use crate::checker::Checker;
 use crate::witness::literal;
 use nest_c::effects::Named;
-use nest_diag::{Code, Diagnostic, Span};
+use nest_diag::{Code, Diagnostic, FileId, Span};
 use nest_machine::reach::Wins;
 use nest_machine::{Cond, Machine, Rule};
 use std::cell::LazyCell;
@@ -60,6 +60,23 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether a rule of an included file would match without the earlier rules of other files, in one of
+    /// these sets: rules of the including file replace those of a library on purpose.
+    fn replaced(&mut self, n: usize, sets: &[usize]) -> bool {
+        let file = |rule: usize| self.m.rules[rule].span.file;
+        if file(n) == FileId(0) || (0..n).all(|r| file(r) == file(n)) {
+            return false;
+        }
+        let own: Vec<bool> = (0..self.m.rules.len())
+            .map(|r| r >= n || file(r) == file(n))
+            .collect();
+        sets.iter().any(|set| {
+            let there = self.active(*set);
+            let kept: Vec<bool> = there.iter().zip(&own).map(|(a, b)| *a && *b).collect();
+            kept != there && matches!(self.winners.wins(n, &kept), Wins::With(_))
+        })
+    }
+
     /// W0203.
     pub(crate) fn never_wins(&mut self) {
         if !self.reach.is_complete() {
@@ -68,10 +85,13 @@ impl Checker<'_> {
         let m = self.m;
         let sets = &self.reach.sets;
         for (n, rule) in m.rules.iter().enumerate() {
-            let mut active = (0..sets.len()).filter(|s| sets[*s].holds(&rule.cond));
-            let Some(first) = active.next() else { continue };
-            let takes = |set: usize| sets[set].rules.contains(&n);
-            if takes(first) || active.any(takes) {
+            let active: Vec<usize> = (0..sets.len())
+                .filter(|s| sets[*s].holds(&rule.cond))
+                .collect();
+            let Some(&first) = active.first() else {
+                continue;
+            };
+            if active.iter().any(|set| sets[*set].rules.contains(&n)) || self.replaced(n, &active) {
                 continue;
             }
             // Alone it would take this; the first that takes it instead is told.

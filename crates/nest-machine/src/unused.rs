@@ -66,6 +66,9 @@ pub fn states(spec: &Spec, m: &Machine, mut tested: BTreeSet<u32>, out: &mut Vec
         let Some(&n) = numbers.get(name.text.as_str()) else {
             continue;
         };
+        if name.span.file != FileId(0) {
+            continue; // As with macros.
+        }
         let what = match (set.contains(&n), tested.contains(&n)) {
             (true, false) => "is set and never tested",
             (false, true) => "is tested and never set",
