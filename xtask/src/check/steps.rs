@@ -423,6 +423,19 @@ pub const STEPS: &[Step] = &[
     .draws()
     .takes(150),
     Step::new(
+        "memcached",
+        "a cache answers as memcached does, and is linearizable, also when workers are killed",
+        Paths(&[
+            "tests/memcached",
+            "tests/support",
+            "examples/memcached",
+            GENERATED,
+        ]),
+        Program(&["python3", "tests/memcached/run.py"]),
+    )
+    .draws()
+    .takes(60),
+    Step::new(
         "user",
         "processes that serve clients leave root for good, and lack nothing then",
         Paths(&["tests/user", "tests/support", GENERATED]),
