@@ -205,7 +205,9 @@ enum nest__await {
     NEST__AWAIT_NOTHING,
     NEST__AWAIT_INPUT,
     NEST__AWAIT_OUTPUT, /* until queued output can be sent */
-    NEST__AWAIT_ERRORS  /* only for a reset or another error */
+    NEST__AWAIT_ERRORS, /* only for a reset or another error */
+    NEST__AWAIT_BOTH,   /* input, and until queued output can be sent */
+    NEST__AWAIT_READY   /* until the descriptor has input, which the poller does not receive */
 };
 /* The state of a channel. */
 enum {
@@ -471,7 +473,10 @@ enum nest__what {
     NEST__TIME,
     /* Until work(arg) has run where it may block: in loops on a helper thread, elsewhere at once.
      * Never cut short. Result: that of work, >= 0 or -errno. */
-    NEST__WORK
+    NEST__WORK,
+    /* Until something has come for a member (channel/pool.h). `chan` is channel 0, which is looked
+     * after as in a pause if it is no member. Result: 0. */
+    NEST__ANY
 };
 struct nest__wait {
     enum nest__what what;
@@ -482,6 +487,8 @@ struct nest__wait {
     uint32_t deadline; /* 0: none */
     int (*work)(void *);
     void *arg;
+    struct nest__member *members; /* ANY */
+    unsigned count;
 };
 /* Waits. The engine calls this function from inside an action. It first sends queued output, as
  * much as the kernel accepts. In loops, if there is something to wait for, the action keeps its

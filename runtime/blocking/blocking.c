@@ -251,6 +251,8 @@ static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
     case NEST__WORK:
         (void)nest__push(s, wait->chan); /* its failure is found by the next directive */
         return wait->work(wait->arg);
+    case NEST__ANY: /* channels.c */
+        break;
     }
     return 0;
 }

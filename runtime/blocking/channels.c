@@ -5,6 +5,7 @@
 #include "channels.h"
 #include "../channel/channel.h"
 #include "../channel/pool.h"
+#include "any.h"
 #include "blocking.h"
 
 #include <errno.h>
@@ -144,7 +145,15 @@ static int several_wait(nest_session *s, const struct nest__wait *wait, bool min
     }
 }
 
+void nest__several_move(nest_session *s, uint32_t *due) {
+    (void)several_move(s, NULL, due);
+}
+
 bool nest__several_wait(nest_session *s, const struct nest__wait *wait, int *result) {
+    if (wait->what == NEST__ANY) {
+        *result = nest__any_wait_here(s, wait);
+        return true;
+    }
     bool several = nest__further_any(s) && wait->what != NEST__WORK;
     if (several) {
         *result = several_wait(s, wait, true);

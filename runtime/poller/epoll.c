@@ -4,7 +4,7 @@
  * does.
  *
  * Level-triggered: what is left is reported again, so nothing is remembered here. A channel is in
- * the set for input or for output, never both, and no call is made to cancel: a channel that awaits
+ * the set for what it awaits, and no call is made to cancel: a channel that awaits
  * nothing any more is changed only when something is reported for it. */
 #include "../channel/channel.h"
 #include "direct.h"
@@ -19,6 +19,7 @@ enum { EPOLL_EVENTS = 256 };
 enum {
     EPOLL_QUIET = 32,  /* in the set for errors alone, each of them told once */
     EPOLL_ALWAYS = 64, /* with one of the above: cannot be polled, and never blocks */
+    EPOLL_BOTH = (int)EPOLLIN | (int)EPOLLOUT
 };
 _Static_assert(((int)EPOLLIN | (int)EPOLLOUT) < (int)EPOLL_QUIET,
                "nest__chan.io holds what is armed");
@@ -81,6 +82,11 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
         return chan->io == EPOLLIN || epoll_arm(s, chan, EPOLLIN);
     case NEST__AWAIT_OUTPUT:
         return chan->io == EPOLLOUT || epoll_arm(s, chan, EPOLLOUT);
+    case NEST__AWAIT_BOTH: /* of a pair of descriptors, one is in the set */
+        return nest__chan_shared(chan) ? nest__poller_await(s, chan, NEST__AWAIT_OUTPUT)
+                                       : chan->io == EPOLL_BOTH || epoll_arm(s, chan, EPOLL_BOTH);
+    case NEST__AWAIT_READY:
+        return chan->io == EPOLLIN || epoll_arm(s, chan, EPOLLIN);
     case NEST__AWAIT_ERRORS: /* of one that is quiet already an error is told again */
         return (chan->io & (EPOLLIN | EPOLLOUT)) != 0 || epoll_arm(s, chan, EPOLL_QUIET);
     case NEST__AWAIT_NOTHING:
@@ -158,6 +164,20 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
     case NEST__AWAIT_INPUT:
         done->result = nest__direct_receive(s, chan, &done->window);
         return done->result != -EAGAIN;
+    case NEST__AWAIT_BOTH:
+        if ((event->events & ~(uint32_t)EPOLLOUT) != 0) {
+            done->result = nest__direct_receive(s, chan, &done->window);
+            if (done->result != -EAGAIN) {
+                return true;
+            }
+        }
+        if ((event->events & EPOLLOUT) == 0) {
+            return false;
+        }
+        done->name = nest__name_of(s, chan, NEST__OP_SEND);
+        done->result = 0;
+        return true;
+    case NEST__AWAIT_READY:
     case NEST__AWAIT_OUTPUT:
         done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = 0;

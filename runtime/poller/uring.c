@@ -7,8 +7,7 @@
  * A receive is one operation and takes a buffer only when bytes have come, so an idle connection
  * has none. It is not cancelled when its channel awaits something else: what it brings is kept.
  * Large output and files are sent at once, without the ring: it would copy no less, and an action
- * that sends much would wait for each piece. So are last answers: then the session ends without
- * another visit. */
+ * that sends much would wait for each piece. So are last answers: the session ends at once. */
 #include "../channel/channel.h"
 #include "../platform/platform.h"
 #include "direct.h"
@@ -56,9 +55,7 @@ static struct {
     uint32_t completed; /* by the last sleep */
 } uring;
 
-static uint64_t uring_nobody(void) {
-    return nest__name_of_loop((enum nest__operation)URING_NOBODY, 0);
-}
+#define URING_NAMELESS nest__name_of_loop((enum nest__operation)URING_NOBODY, 0)
 
 /* -- operations */
 
@@ -74,7 +71,7 @@ static struct nest__sqe *uring_submit(uint8_t opcode, int fd, uint64_t name) {
 
 /* If it has completed already, nothing happens. */
 static void uring_cancel(uint64_t name) {
-    struct nest__sqe *sqe = uring_submit(NEST__SQE_CANCEL, -1, uring_nobody());
+    struct nest__sqe *sqe = uring_submit(NEST__SQE_CANCEL, -1, URING_NAMELESS);
     if (sqe != NULL) {
         sqe->address = name;
         sqe->flags = NEST__SQE_SILENT;
@@ -133,6 +130,10 @@ static bool uring_receive(const nest_session *s, struct nest__chan *chan) {
     return true;
 }
 
+static bool uring_awaits(const struct nest__chan *chan, enum nest__await what) {
+    return chan->awaits == what || chan->awaits == NEST__AWAIT_BOTH;
+}
+
 bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
     chan->awaits = what;
     switch (what) {
@@ -140,6 +141,11 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
         return uring_receive(s, chan);
     case NEST__AWAIT_OUTPUT:
         return (chan->io & URING_SEND) != 0 || uring_ready(s, chan, URING_POLL_OUT);
+    case NEST__AWAIT_BOTH: /* of a pair of descriptors, one is polled */
+        return (nest__chan_shared(chan) || uring_receive(s, chan)) &&
+               ((chan->io & URING_SEND) != 0 || uring_ready(s, chan, URING_POLL_OUT));
+    case NEST__AWAIT_READY:
+        return uring_ready(s, chan, URING_POLL_IN);
     case NEST__AWAIT_ERRORS:
         return (chan->io & (URING_RECEIVE | URING_SEND)) != 0 || uring_ready(s, chan, 0);
     case NEST__AWAIT_NOTHING:
@@ -338,7 +344,7 @@ static bool uring_received(nest_session *s, struct nest__chan *chan, const struc
         uring_give_back(buffer);
         return uring_closed(s, chan, done);
     }
-    bool awaited = chan->awaits == NEST__AWAIT_INPUT && !uring_turn(s, chan);
+    bool awaited = uring_awaits(chan, NEST__AWAIT_INPUT) && !uring_turn(s, chan);
     if (n == -EAGAIN) { /* of a crowd: other input fills the buffers */
         return awaited ? uring_try(s, chan, done) : uring_again(s, chan, done);
     }
@@ -373,7 +379,7 @@ static bool uring_sent(nest_session *s, struct nest__chan *chan, const struct ne
     bool again = cqe->result >= 0 || cqe->result == -EINTR || cqe->result == -EAGAIN;
     int64_t result = again ? 0 : -ECONNRESET;
     if (!uring_turn(s, chan)) {
-        if (chan->awaits == NEST__AWAIT_OUTPUT) {
+        if (uring_awaits(chan, NEST__AWAIT_OUTPUT)) {
             return uring_done(done, s, chan, NEST__OP_SEND, result);
         }
         if (result < 0 && chan->awaits == NEST__AWAIT_ERRORS) {
@@ -400,7 +406,9 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
     if (what == URING_POLL_IN && chan->awaits == NEST__AWAIT_INPUT) {
         return uring_try(s, chan, done);
     }
-    if (what == URING_POLL_OUT && chan->awaits == NEST__AWAIT_OUTPUT && cqe->result != -ECANCELED) {
+    bool awaited = what == URING_POLL_OUT ? uring_awaits(chan, NEST__AWAIT_OUTPUT)
+                                          : what != 0 && chan->awaits == NEST__AWAIT_READY;
+    if (awaited && cqe->result != -ECANCELED) {
         return uring_done(done, s, chan, NEST__OP_SEND, 0);
     }
     if (error && chan->awaits == NEST__AWAIT_ERRORS) {
@@ -424,7 +432,7 @@ static bool uring_of_channel(const struct nest__cqe *cqe, struct nest__completio
         return uring_polled(s, chan, cqe, done);
     default: /* URING_GIVE */
         if ((chan->io & (URING_KEPT | URING_CLOSE)) != URING_KEPT || uring_turn(s, chan) ||
-            chan->awaits != NEST__AWAIT_INPUT) {
+            !uring_awaits(chan, NEST__AWAIT_INPUT)) {
             return false;
         }
         done->result = uring_give(s, chan, &done->window);
@@ -477,7 +485,7 @@ bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
     bool cut = (chan->state & NEST__CHAN_CUT) != 0;
     struct nest__sqe *sqe = nest__chan_shared(chan) || cut
                                 ? NULL
-                                : uring_submit(NEST__SQE_CLOSE, chan->fd, uring_nobody());
+                                : uring_submit(NEST__SQE_CLOSE, chan->fd, URING_NAMELESS);
     if (sqe != NULL) {
         sqe->flags = NEST__SQE_SILENT;
     } else {
