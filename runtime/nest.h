@@ -195,6 +195,10 @@ char *nest_read_line_from(nest_session *, int handle, size_t max);
 long nest_read_into_from(nest_session *, int handle, void *to, size_t n);
 /* The bytes that are there, at least 1 and at most n; waits for them. 0: end of file. */
 long nest_read_some_from(nest_session *, int handle, void *to, size_t n);
+/* From now on, a client that ends its output while an action waits for something else than its
+ * input is gone. Otherwise it is there until it closes, and can get answers. nest_relay is not
+ * ended so. */
+void nest_cancel_on_end(nest_session *);
 /* From now on, how long a read from this connection waits; 0: without a limit. */
 int nest_timeout_of(nest_session *, int handle, uint32_t ms);
 #define NEST_CUT 1u /* for nest_close_to: drop queued output, and reset the connection */

@@ -218,14 +218,15 @@ enum {
     NEST__CHAN_LATE = 16, /* more than one send since then: new input may have arrived meanwhile */
     NEST__CHAN_CUT = 32,  /* set by the engine: deliver nothing more; reset instead of closing */
     /* Set by the engine: a file follows what is pushed now, so it need not be sent at once. */
-    NEST__CHAN_AHEAD = 64
+    NEST__CHAN_AHEAD = 64,
+    NEST__CHAN_MINDS = 128 /* set by the engine: where errors are awaited, end of input is one */
 };
 
 extern int nest__pipe_out; /* channel/pipe.c: the descriptor for output of a NEST__PIPE channel */
 
 /* The I/O side calls this after a receive. `full`: the receive filled its buffer. */
 static inline void nest__chan_received(struct nest__chan *chan, bool full) {
-    chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE | NEST__CHAN_CUT;
+    chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE | NEST__CHAN_CUT | NEST__CHAN_MINDS;
     chan->state |= full ? NEST__CHAN_MORE : 0;
 }
 

@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { ANY_OVER = POLLERR | POLLHUP };
+enum { ANY_OVER = POLLERR | POLLHUP | POLLRDHUP };
 
 static bool any_over(struct nest__member *member, int32_t got) {
     member->got = got;
@@ -90,7 +90,8 @@ static bool any_poll(nest_session *s, const struct nest__wait *wait, uint32_t de
     }
     nfds_t client = n;
     ready[n++] = (struct pollfd){.fd = first ? -1 : nest__chan_descriptor(&s->c0, true),
-                                 .events = nest__out_queued(s, &s->c0) > 0 ? POLLOUT : 0};
+                                 .events = (short)((nest__out_queued(s, &s->c0) > 0 ? POLLOUT : 0) |
+                                                   nest__blocking_errors(&s->c0))};
     ready[n++] = (struct pollfd){.fd = nest__wake_fd, .events = POLLIN};
     for (struct nest__further *further = nest__further_next(s, 0); further != NULL;
          further = nest__further_next(s, further->number)) {

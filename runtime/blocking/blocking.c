@@ -220,15 +220,15 @@ static int blocking_sleep(nest_session *s, const struct nest__wait *wait) {
     struct nest__chan *chan = wait->chan;
     for (;;) {
         bool queued = nest__out_queued(s, chan) > 0;
-        int ready =
-            blocking_poll(nest__chan_descriptor(chan, true), queued ? POLLOUT : 0, wait->deadline);
+        short events = (short)((queued ? POLLOUT : 0) | nest__blocking_errors(chan));
+        int ready = blocking_poll(nest__chan_descriptor(chan, true), events, wait->deadline);
         if (blocking_cut()) {
             return -ECANCELED;
         }
         if (ready == 0) {
             return 0;
         }
-        if (ready > 0 && (ready & (POLLERR | POLLHUP)) != 0) {
+        if (ready > 0 && (ready & (POLLERR | POLLHUP | POLLRDHUP)) != 0) {
             return -ECONNRESET;
         }
         if (ready > 0 && nest__push(s, chan) != 0) {

@@ -145,15 +145,8 @@ static int relay_brought(nest_session *s, const struct nest__member *member,
     return 0;
 }
 
-int nest_relay(nest_session *s, int a, int b, uint32_t ms) {
-    struct relay_side sides[RELAY_SIDES];
-    if (relay_side(s, a, &sides[0]) < 0 || relay_side(s, b, &sides[1]) < 0) {
-        return -1;
-    }
-    if (sides[0].chan == sides[1].chan) {
-        return relay_fail(EINVAL);
-    }
-    uint32_t idle = ms != 0 ? ms : nest__idle_limit(s);
+/* Until both have ended. 0 or -1. */
+static int relay_run(nest_session *s, struct relay_side sides[RELAY_SIDES], uint32_t idle) {
     for (;;) {
         struct nest__member members[RELAY_SIDES];
         for (int i = 0; i < RELAY_SIDES; i++) {
@@ -176,6 +169,21 @@ int nest_relay(nest_session *s, int a, int b, uint32_t ms) {
             }
         }
     }
+}
+
+int nest_relay(nest_session *s, int a, int b, uint32_t ms) {
+    struct relay_side sides[RELAY_SIDES];
+    if (relay_side(s, a, &sides[0]) < 0 || relay_side(s, b, &sides[1]) < 0) {
+        return -1;
+    }
+    if (sides[0].chan == sides[1].chan) {
+        return relay_fail(EINVAL);
+    }
+    uint8_t minds = s->c0.state & NEST__CHAN_MINDS;
+    s->c0.state &= (uint8_t)~NEST__CHAN_MINDS; /* the end of a side is handed on */
+    int result = relay_run(s, sides, ms != 0 ? ms : nest__idle_limit(s));
+    s->c0.state |= minds;
+    return result;
 }
 
 /* -- $readAny */

@@ -215,6 +215,10 @@ int nest_close_to(nest_session *s, int handle, unsigned flags) {
                            : nest__channel_close(s, further->number, (flags & NEST_CUT) != 0);
 }
 
+void nest_cancel_on_end(nest_session *s) {
+    s->c0.state |= NEST__CHAN_MINDS;
+}
+
 int nest_timeout_of(nest_session *s, int handle, uint32_t ms) {
     struct nest__further *further = nest__second_use(s, handle);
     if (further != NULL) {

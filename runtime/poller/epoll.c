@@ -51,6 +51,11 @@ static void epoll_disarm(struct nest__chan *chan) {
     }
 }
 
+/* What is reported of a channel that awaits nothing, beside errors. */
+static uint32_t epoll_errors(const struct nest__chan *chan) {
+    return (uint32_t)EPOLLET | ((chan->state & NEST__CHAN_MINDS) != 0 ? (uint32_t)EPOLLRDHUP : 0u);
+}
+
 static bool epoll_arm(const nest_session *s, struct nest__chan *chan, uint8_t events) {
     uint64_t name = nest__name_of(s, chan, NEST__OP_RECEIVE);
     int fd = epoll_descriptor(chan, events);
@@ -62,7 +67,7 @@ static bool epoll_arm(const nest_session *s, struct nest__chan *chan, uint8_t ev
         chan->io = 0;
     }
     int error = epoll_set(chan->io == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd,
-                          events == EPOLL_QUIET ? (uint32_t)EPOLLET : events, name);
+                          events == EPOLL_QUIET ? epoll_errors(chan) : events, name);
     if (error < 0) {
         if (!NEST__PIPES || error != -EPERM) {
             return false;
@@ -183,7 +188,8 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
         done->result = 0;
         return true;
     case NEST__AWAIT_ERRORS:
-        if ((event->events & EPOLLERR) != 0) {
+        if ((event->events & EPOLLERR) != 0 ||
+            ((event->events & EPOLLRDHUP) != 0 && (chan->state & NEST__CHAN_MINDS) != 0)) {
             done->name = nest__name_of(s, chan, NEST__OP_WATCH);
             done->result = -ECONNRESET;
             return true;

@@ -38,12 +38,11 @@ enum {
 /* Operations that only this poller knows. */
 enum {
     URING_GIVE = NEST__OP_MAIL + 1, /* kept input is awaited */
-    URING_NOBODY = 15               /* of no interest */
+    URING_NOBODY = 15,              /* of no interest */
+    URING_NO_BUFFER = -1
 };
 _Static_assert((int)URING_GIVE < (int)URING_NOBODY, "operations have numbers of their own");
 _Static_assert((int)NEST__RING_VECTORS == (int)NEST__CHAN_VECTORS, "one send takes all pieces");
-
-enum { URING_NO_BUFFER = -1 };
 
 static struct {
     struct nest__source sources[NEST__SOURCES];
@@ -99,7 +98,8 @@ static bool uring_ready(const nest_session *s, struct nest__chan *chan, uint8_t 
         }
         return true;
     }
-    uint32_t events = what == URING_POLL_IN ? POLLIN : what == URING_POLL_OUT ? POLLOUT : 0;
+    uint32_t errors = nest__further_is(1) ? POLLRDHUP : 0;
+    uint32_t events = what == URING_POLL_IN ? POLLIN : what == URING_POLL_OUT ? POLLOUT : errors;
     int fd = nest__chan_descriptor(chan, what == URING_POLL_OUT);
     if (!uring_poll(fd, events, what == 0, name)) { /* errors: each of them is told once */
         return false;
@@ -359,8 +359,9 @@ static bool uring_received(nest_session *s, struct nest__chan *chan, const struc
     }
     uring_keep(s, chan, n > 0 ? nest__ring_buffer((uint32_t)buffer) : NULL, n);
     uring_give_back(buffer);
-    if (n < 0 && chan->awaits == NEST__AWAIT_ERRORS && !uring_turn(s, chan)) {
-        return uring_done(done, s, chan, NEST__OP_WATCH, n);
+    bool minds = n == 0 && (chan->state & NEST__CHAN_MINDS) != 0;
+    if ((n < 0 || minds) && chan->awaits == NEST__AWAIT_ERRORS && !uring_turn(s, chan)) {
+        return uring_done(done, s, chan, NEST__OP_WATCH, -ECONNRESET);
     }
     return chan->awaits == NEST__AWAIT_ERRORS && uring_again(s, chan, done);
 }
@@ -393,7 +394,8 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
                          struct nest__completion *done) {
     uint8_t what = chan->io & (URING_POLL_IN | URING_POLL_OUT);
     bool more = (cqe->flags & NEST__CQE_MORE) != 0;
-    bool error = cqe->result > 0 && ((uint32_t)cqe->result & POLLERR) != 0;
+    uint32_t errors = POLLERR | ((chan->state & NEST__CHAN_MINDS) != 0 ? (uint32_t)POLLRDHUP : 0);
+    bool error = cqe->result > 0 && ((uint32_t)cqe->result & errors) != 0;
     if (!more) {
         chan->io &= (uint8_t) ~(URING_POLL | URING_POLL_IN | URING_POLL_OUT | URING_CANCEL);
     }

@@ -304,6 +304,29 @@ def leaves(server, other, _):
         expect(all_of(connection) == b'last\n', 'output was lost at the end')
 
 
+def ends(server, other, _):
+    """A client that ends its output alone is waited for, unless $cancelOnEnd said otherwise"""
+    for command in ('LINE 100', 'WAIT 900 30000', 'RELAY 20000', 'SLEEP 20000', 'INTO 100'):
+        said = server.said().count('the client is gone')
+        with dialled(server, other) as (client, connection):
+            if command != 'RELAY 20000':
+                ask(client, 'MIND', 'minded')
+            client.send(f'SAY wait\n{command}\n'.encode())
+            expect(exactly(connection, 5) == b'wait\n' if command != 'SLEEP 20000' else True, 'no line')
+            client.half_close()
+            expect(all_of(connection) in (None, b'', b'wait\n'), 'it was not closed')
+            if command != 'RELAY 20000':
+                until(lambda: server.said().count('the client is gone') > said, 'END')
+    with dialled(server, other) as (client, connection):
+        client.send(b'SAY wait\nLINE 100\n')
+        client.half_close()
+        expect(exactly(connection, 5) == b'wait\n', 'no line')
+        ready, _, _ = select.select([connection, client.socket], [], [], 0.2)
+        expect(not ready, 'the wait has ended')
+        connection.sendall(b'answer\n')
+        expect(client.rest() == b'answer\n', 'no answer')
+
+
 def relays(server, other, _):
     """$relay: much both ways, slow receivers, each end in turn, nothing lost or changed"""
     data = os.urandom(1 << 16) * 60
@@ -485,5 +508,5 @@ def stops(server, other, _):
         server.process.wait(LIMIT)
 
 
-ALL = (talks, refuses, names, stalls, resets, halves, stale, presses, scarce, leaves, relays,
+ALL = (talks, refuses, names, stalls, resets, halves, stale, presses, scarce, leaves, ends, relays,
        relays_halves, relays_hold, relays_end, any_of, accepts, waits, never, stops)

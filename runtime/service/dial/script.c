@@ -83,6 +83,10 @@ long nest_read_some_from(nest_session *s, int handle, void *to, size_t n) {
     return script_none(EBADF);
 }
 
+void nest_cancel_on_end(nest_session *s) {
+    (void)s;
+}
+
 int nest_timeout_of(nest_session *s, int handle, uint32_t ms) {
     (void)s, (void)handle, (void)ms;
     return script_none(EBADF);

@@ -124,6 +124,15 @@ pub(super) const TIMEOUT_OF: Directive = d(
 )
 .needs(Feature::Dial);
 
+pub(super) const CANCEL_ON_END: Directive = d(
+    "cancelOnEnd",
+    Form::Call { least: 0, most: 0 },
+    "nest_cancel_on_end",
+    "$cancelOnEnd()",
+    "a client that ends its output ends the waits of actions",
+)
+.needs(Feature::Dial);
+
 pub(super) const CLOSE_TO: Directive = d(
     "closeTo",
     Form::Filled {

@@ -547,6 +547,7 @@ pub const DIRECTIVES: &[Directive] = &[
     second::READ_INTO_FROM,
     second::READ_SOME_FROM,
     second::TIMEOUT_OF,
+    second::CANCEL_ON_END,
     second::CLOSE_TO,
     second::RELAY,
     second::READ_ANY,
