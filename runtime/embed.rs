@@ -87,8 +87,15 @@ pub(crate) const MAILED: For = With(Feature::Mailbox);
 
 /// A loop's sessions have further channels.
 const LOOP_CHANNELS: For = Both(&Workers("loops"), &With(Feature::Channels));
+/// Actions open connections. Scripts have no network.
+pub(crate) const DIALS: For = Both(&Sockets, &With(Feature::Dial));
 /// A worker's one session has further channels.
 const BLOCKING_CHANNELS: For = Both(&Poller("blocking"), &With(Feature::Channels));
+
+/// A loop's actions open connections and wait for several of them.
+const LOOP_DIAL: For = Both(&Both(&Workers("loops"), &Sockets), &With(Feature::Dial));
+/// The actions of workers that block do.
+const BLOCKING_DIAL: For = Both(&Poller("blocking"), &With(Feature::Dial));
 
 /// Connections may come from inetd.
 pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
@@ -214,6 +221,10 @@ parts! {
         "engine/session.c" All;
         "engine/channels.h" With(Feature::Channels);
         "engine/channels.c" With(Feature::Channels);
+        "engine/second.h" With(Feature::Dial);
+        "engine/second.c" DIALS;
+        "engine/bytes.c" DIALS;
+        "engine/relay.c" DIALS;
     }
     "budget" {
         "engine/budget.c" All;
@@ -253,6 +264,9 @@ parts! {
         "loop/shake.h" Workers("loops");
         "loop/slots.c" Workers("loops");
         "loop/wheel.c" Workers("loops");
+        "loop/many.h" Workers("loops");
+        "loop/many.c" LOOP_DIAL;
+        "loop/many_none.c" Both(&Workers("loops"), &Not(&LOOP_DIAL));
         "loop/channels.c" LOOP_CHANNELS;
         "loop/channels_none.c" Both(&Workers("loops"), &Not(&LOOP_CHANNELS));
         "loop/timers.c" Workers("loops");
@@ -308,6 +322,9 @@ parts! {
         "blocking/watch.h" Poller("blocking");
         "blocking/watch.c" Poller("blocking");
         "blocking/channels.h" Poller("blocking");
+        "blocking/any.h" Poller("blocking");
+        "blocking/any.c" BLOCKING_DIAL;
+        "blocking/any_none.c" Both(&BLOCKING_CHANNELS, &Not(&BLOCKING_DIAL));
         "blocking/channels.c" BLOCKING_CHANNELS;
         "blocking/channels_none.c" Both(&Poller("blocking"), &Not(&BLOCKING_CHANNELS));
         "blocking/blocking.c" Poller("blocking");

@@ -159,6 +159,80 @@ long nest_read_into(nest_session *, void *to, size_t n);
 long nest_skip(nest_session *, size_t n); /* like nest_read_into, but drops the bytes */
 bool nest_pending(nest_session *);        /* whether there is unread input; never waits */
 
+/* -- second connections ---------------------------------------------------------------------------
+ * Connections that an action opens beside that of its client. Each has a handle, a number above 0
+ * that is valid until the connection is closed, also in later actions; END closes what is left. A
+ * session can have 15 at a time. These functions wait for the other side and, meanwhile, notice a
+ * client that is gone. They return -1 or NULL and set errno: ECONNRESET (the other side is gone; or
+ * the client is, and then every later directive of the action fails as well), ETIMEDOUT, EBADF (the
+ * handle is not valid), EPIPE (nest_end_to was called), ECANCELED, ENOMEM. */
+#define NEST_CLIENT                                                                                \
+    0x7fffffff /* as a handle, where it is allowed: the connection of the client                   \
+                */
+/* Opens a connection to "HOST:PORT", "[IPv6]:PORT" or "unix:/path". A name is looked up each time,
+ * and its addresses are tried as RFC 8305 says. Waits at most `ms` for the lookup and the
+ * connection; 0: readTimeout. Returns a handle; or -1 and errno: ENOENT (the name is not known),
+ * EAGAIN (the resolver does not answer), EINVAL (not such an address), EMFILE, ECONNREFUSED,
+ * ETIMEDOUT, … */
+int nest_dial(nest_session *, const char *address, uint32_t ms);
+/* Why the last nest_dial of this action failed, in words; "" if it did not. */
+const char *nest_dial_error(nest_session *);
+/* Queue output for a second connection, as nest_reply and the others do for the client. */
+int nest_reply_to(nest_session *, int handle, const char *text);
+int nest_replyf_to(nest_session *, int handle, const char *format, ...) NEST_FORMAT(3, 4);
+int nest_vreplyf_to(nest_session *, int handle, const char *format, va_list) NEST_FORMAT(3, 0);
+int nest_reply_bytes_to(nest_session *, int handle, const void *, size_t);
+int nest_reply_to_list(nest_session *, int handle, size_t count, const nest_bytes[]);
+int nest_flush_to(nest_session *, int handle);
+/* Sends what is queued, and says that no more follows (a half-close). Input may still come. */
+int nest_end_to(nest_session *, int handle);
+/* Read from a second connection, after queued output has been sent to it. Each call waits at most
+ * readTimeout, or the time of nest_timeout_of, and nest_read_into_from so long for the next bytes.
+ * The text is valid until the next read from this connection, or its end. At end of file the result
+ * is NULL, or fewer bytes, and errno is 0. EMSGSIZE as for the client; then nothing is consumed. */
+char *nest_read_from(nest_session *, int handle, size_t n);
+char *nest_read_line_from(nest_session *, int handle, size_t max);
+long nest_read_into_from(nest_session *, int handle, void *to, size_t n);
+/* The bytes that are there, at least 1 and at most n; waits for them. 0: end of file. */
+long nest_read_some_from(nest_session *, int handle, void *to, size_t n);
+/* From now on, a client that ends its output while an action waits for something else than its
+ * input is gone. Otherwise it is there until it closes, and can get answers. nest_relay is not
+ * ended so. */
+void nest_cancel_on_end(nest_session *);
+/* From now on, how long a read from this connection waits; 0: without a limit. */
+int nest_timeout_of(nest_session *, int handle, uint32_t ms);
+#define NEST_CUT 1u /* for nest_close_to: drop queued output, and reset the connection */
+/* Closes a second connection. Queued output is still sent. */
+int nest_close_to(nest_session *, int handle, unsigned flags);
+/* Hands on what each of two connections sends to the other, until both have ended. One of them may
+ * be NEST_CLIENT. The end of one direction is handed on as a half-close. At most outputBuffer is
+ * queued in a direction. Waits at most `ms`, or the idle limit of the client if it is 0, while
+ * nothing moves. Returns 0; or -1 and errno: ECONNRESET, ETIMEDOUT, … */
+int nest_relay(nest_session *, int a, int b, uint32_t ms);
+/* Waits, at most the idle limit of the client, until one of the connections has input, or has
+ * ended. Returns its handle, from which the next read does not wait; or -1 and errno. */
+int nest_read_any_list(nest_session *, size_t count, const int handles[]);
+#define nest_read_any(session, ...)                                                                \
+    nest_read_any_list(session, sizeof((const int[]){__VA_ARGS__}) / sizeof(int),                  \
+                       (const int[]){__VA_ARGS__})
+#define NEST_ANYONE 1u /* for nest_listen: connections do not have to come from the client */
+/* Listens on the address at which the client has connected, on a free port of a range: "PORT",
+ * "LOW-HIGH", or "0" for any port. Returns a handle; -1 and errno: EADDRINUSE, EAFNOSUPPORT (the
+ * client uses a Unix socket), … */
+int nest_listen(nest_session *, const char *range, unsigned flags);
+/* Takes a connection from there. Connections from other addresses than the client's are reset,
+ * unless NEST_ANYONE was given. Waits at most `ms`; 0: readTimeout. Returns its handle. */
+int nest_accept(nest_session *, int handle, uint32_t ms);
+int nest_port_of(nest_session *, int handle);            /* its own port; -1 and errno */
+const char *nest_address_of(nest_session *, int handle); /* its own address and port, valid until
+                                                            the action ends; NULL and errno */
+/* Waits for a descriptor, such as the socket of a database library, at most `ms`; 0: without a
+ * limit. Returns which of `events` it is ready for; an error or hang-up counts as all of them.
+ * -1 and errno: ETIMEDOUT, EBADF, … */
+#define NEST_READABLE 1u
+#define NEST_WRITABLE 2u
+int nest_wait_for(nest_session *, int fd, unsigned events, uint32_t ms);
+
 /* -- time ------------------------------------------------------------------------------------ */
 /* Pauses this connection only. Returns 0, or -1 and errno as for input. */
 int nest_sleep(nest_session *, uint32_t ms);

@@ -206,7 +206,9 @@ enum nest__await {
     NEST__AWAIT_NOTHING,
     NEST__AWAIT_INPUT,
     NEST__AWAIT_OUTPUT, /* until queued output can be sent */
-    NEST__AWAIT_ERRORS  /* only for a reset or another error */
+    NEST__AWAIT_ERRORS, /* only for a reset or another error */
+    NEST__AWAIT_BOTH,   /* input, and until queued output can be sent */
+    NEST__AWAIT_READY   /* until the descriptor has input, which the poller does not receive */
 };
 /* The state of a channel. */
 enum {
@@ -217,14 +219,15 @@ enum {
     NEST__CHAN_LATE = 16, /* more than one send since then: new input may have arrived meanwhile */
     NEST__CHAN_CUT = 32,  /* set by the engine: deliver nothing more; reset instead of closing */
     /* Set by the engine: a file follows what is pushed now, so it need not be sent at once. */
-    NEST__CHAN_AHEAD = 64
+    NEST__CHAN_AHEAD = 64,
+    NEST__CHAN_MINDS = 128 /* set by the engine: where errors are awaited, end of input is one */
 };
 
 extern int nest__pipe_out; /* channel/pipe.c: the descriptor for output of a NEST__PIPE channel */
 
 /* The I/O side calls this after a receive. `full`: the receive filled its buffer. */
 static inline void nest__chan_received(struct nest__chan *chan, bool full) {
-    chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE | NEST__CHAN_CUT;
+    chan->state &= NEST__CHAN_EOF | NEST__CHAN_GONE | NEST__CHAN_CUT | NEST__CHAN_MINDS;
     chan->state |= full ? NEST__CHAN_MORE : 0;
 }
 
@@ -474,7 +477,10 @@ enum nest__what {
     NEST__TIME,
     /* Until work(arg) has run where it may block: in loops on a helper thread, elsewhere at once.
      * Never cut short. Result: that of work, >= 0 or -errno. */
-    NEST__WORK
+    NEST__WORK,
+    /* Until something has come for a member (channel/pool.h). `chan` is channel 0, which is looked
+     * after as in a pause if it is no member. Result: 0. */
+    NEST__ANY
 };
 struct nest__wait {
     enum nest__what what;
@@ -485,6 +491,8 @@ struct nest__wait {
     uint32_t deadline; /* 0: none */
     int (*work)(void *);
     void *arg;
+    struct nest__member *members; /* ANY */
+    unsigned count;
 };
 /* Waits. The engine calls this function from inside an action. It first sends queued output, as
  * much as the kernel accepts. In loops, if there is something to wait for, the action keeps its

@@ -8,7 +8,9 @@
 
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point;
-use crate::{BLOCKS_MOVE, BLOCKS_STEP, FILTERED, Feature, File, INETD, MAILED, Part, Server, TLS};
+use crate::{
+    BLOCKS_MOVE, BLOCKS_STEP, DIALS, FILTERED, Feature, File, INETD, MAILED, Part, Server, TLS,
+};
 
 /// The server ends actions that do not come back.
 const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
@@ -156,6 +158,17 @@ services! {
     channels With(Feature::Channels), [Need, Descriptors] {
         "channels.h" With(Feature::Channels);
         "channels.c" With(Feature::Channels);
+    }
+    dial With(Feature::Dial), [Need] + state {
+        "dial.h" With(Feature::Dial);
+        "address.h" DIALS;
+        "address.c" DIALS;
+        "resolve.h" DIALS;
+        "resolve.c" DIALS;
+        "dial.c" DIALS;
+        "listen.c" DIALS;
+        "ready.c" DIALS;
+        "script.c" Both(&Not(&DIALS), &With(Feature::Dial));
     }
     cache CACHED, [Spare, Due, Tick] {
         "cache.h" With(Feature::Files);

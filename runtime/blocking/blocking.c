@@ -227,15 +227,15 @@ static int blocking_sleep(nest_session *s, const struct nest__wait *wait) {
     struct nest__chan *chan = wait->chan;
     for (;;) {
         bool queued = nest__out_queued(s, chan) > 0;
-        int ready =
-            blocking_poll(nest__chan_descriptor(chan, true), queued ? POLLOUT : 0, wait->deadline);
+        short events = (short)((queued ? POLLOUT : 0) | nest__blocking_errors(chan));
+        int ready = blocking_poll(nest__chan_descriptor(chan, true), events, wait->deadline);
         if (blocking_cut()) {
             return -ECANCELED;
         }
         if (ready == 0) {
             return 0;
         }
-        if (ready > 0 && (ready & (POLLERR | POLLHUP)) != 0) {
+        if (ready > 0 && (ready & (POLLERR | POLLHUP | POLLRDHUP)) != 0) {
             return -ECONNRESET;
         }
         if (ready > 0 && nest__push(s, chan) != 0) {
@@ -258,6 +258,8 @@ static int blocking_wait(nest_session *s, const struct nest__wait *wait) {
     case NEST__WORK:
         (void)nest__push(s, wait->chan); /* its failure is found by the next directive */
         return wait->work(wait->arg);
+    case NEST__ANY: /* channels.c */
+        break;
     }
     return 0;
 }

@@ -7,7 +7,10 @@
 #include "../seam.h"
 #include "../workers/stop.h"
 
+#include <poll.h>
 #include <stdatomic.h>
+
+enum { NEST__BLOCKING_ENDED = POLLRDHUP };
 
 /* The phase of the stop of every connection that is served: an enum nest__stop_phase. The worker
  * model raises it, never lowers it, and then wakes every worker that has a connection. */
@@ -17,6 +20,11 @@ extern _Atomic int nest__stop; /* lock-free: signal handlers set it, too */
  * is the caller's. `buffer` has nest__receive_capacity() bytes and may be used by others
  * afterwards. True: the stop has cut it. */
 bool nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
+
+/* What a poll of channel 0 looks for while its action waits for something else. */
+static inline short nest__blocking_errors(const struct nest__chan *chan) {
+    return (chan->state & NEST__CHAN_MINDS) != 0 ? NEST__BLOCKING_ENDED : 0;
+}
 
 /* The ms until a deadline, as poll takes them. */
 int nest__blocking_left(uint32_t deadline);

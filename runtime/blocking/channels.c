@@ -5,6 +5,7 @@
 #include "channels.h"
 #include "../channel/channel.h"
 #include "../channel/pool.h"
+#include "any.h"
 #include "blocking.h"
 
 #include <errno.h>
@@ -56,7 +57,8 @@ static int several_poll(nest_session *s, struct nest__chan *served, short events
     ready[1] = (struct pollfd){.fd = -1};
     if (served != &s->c0 && client != NULL) {
         ready[1].fd = nest__chan_descriptor(&s->c0, true);
-        ready[1].events = nest__out_queued(s, &s->c0) > 0 ? POLLOUT : 0;
+        ready[1].events = (short)((nest__out_queued(s, &s->c0) > 0 ? POLLOUT : 0) |
+                                  nest__blocking_errors(&s->c0));
     }
     for (struct nest__further *further = nest__further_next(s, 0); further != NULL;
          further = nest__further_next(s, further->number)) {
@@ -111,7 +113,7 @@ static int several_came(nest_session *s, const struct nest__wait *wait) {
 /* `minds`: its client's end ends the wait. */
 static int several_wait(nest_session *s, const struct nest__wait *wait, bool minds) {
     struct nest__chan *chan = wait->chan;
-    const int over = POLLERR | POLLHUP;
+    const int over = POLLERR | POLLHUP | POLLRDHUP;
     for (;;) {
         uint32_t due;
         int client = 0;
@@ -127,10 +129,11 @@ static int several_wait(nest_session *s, const struct nest__wait *wait, bool min
                 return result == -ECONNRESET && several_cut() ? -ECANCELED : result;
             }
             bool queued = nest__out_queued(s, chan) > 0;
-            short events = queued ? POLLOUT : wait->what == NEST__INPUT ? POLLIN : 0;
+            short errors = chan == &s->c0 ? nest__blocking_errors(chan) : 0;
+            short events = queued ? POLLOUT : wait->what == NEST__INPUT ? POLLIN : errors;
             int ready = several_poll(s, chan, events, nest__earlier(wait->deadline, due), -1,
                                      minds ? &client : NULL);
-            if (events == 0 && (ready & over) != 0) {
+            if (events == errors && (ready & over) != 0) {
                 return several_cut() ? -ECANCELED : -ECONNRESET;
             }
         }
@@ -144,7 +147,15 @@ static int several_wait(nest_session *s, const struct nest__wait *wait, bool min
     }
 }
 
+void nest__several_move(nest_session *s, uint32_t *due) {
+    (void)several_move(s, NULL, due);
+}
+
 bool nest__several_wait(nest_session *s, const struct nest__wait *wait, int *result) {
+    if (wait->what == NEST__ANY) {
+        *result = nest__any_wait_here(s, wait);
+        return true;
+    }
     bool several = nest__further_any(s) && wait->what != NEST__WORK;
     if (several) {
         *result = several_wait(s, wait, true);

@@ -9,6 +9,8 @@
 /* nest__wait that also sends the output of the other channels. False: there are no others, and it
  * did nothing. */
 bool nest__several_wait(nest_session *, const struct nest__wait *, int *result);
+/* Sends the output of the further channels. *due: the earliest of their deadlines; 0: none. */
+void nest__several_move(nest_session *, uint32_t *due);
 /* Called at a read point before a receive that waits. Sends the output of further channels until
  * they have none, the client has sent something, the deadline has come, or a stop has begun. */
 void nest__several_attend(nest_session *, uint32_t deadline);

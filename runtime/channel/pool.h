@@ -27,6 +27,29 @@ struct nest__further {
     struct nest__wheel_slot
         until; /* in loops: its output's deadline, while no action waits on it */
     struct nest__output out;
+    /* For engine/bytes.c: received bytes that the action has not read, in[in_at] and behind it. */
+    uint8_t *in;
+    uint32_t in_cap, in_at, in_n;
+    uint32_t limit; /* ms that a read waits; 0: readTimeout */
+    uint8_t held;   /* if `holds`: the first unread byte, in whose place is a NUL */
+    bool holds;
+    bool ended;   /* no output may follow */
+    bool listens; /* it accepts connections */
+    bool anyone;  /* also of others than the client */
+};
+
+/* A channel of a NEST__ANY. One of the columns below says what for. */
+struct nest__member {
+    struct nest__chan *chan;
+    uint8_t *into;             /* input, at most `room` bytes, is received here */
+    struct nest__output *onto; /* or is appended to this queue, within its first `room` bytes */
+    uint32_t room;             /* 0: no input is awaited */
+    bool drains;               /* until at most `mark` bytes of its output are queued */
+    bool writable;             /* until it can be written to: a connect has ended */
+    bool readable;             /* until it can be read: nothing is received */
+    uint64_t mark;
+    bool came;   /* result: something has come for this member */
+    int32_t got; /* how many bytes were received; 0: end of file if `room`; -ECONNRESET; -ENOMEM */
 };
 
 /* Makes an open descriptor the channel with the lowest free number. NULL: no number is free, or

@@ -7,6 +7,7 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* -- what loop/ and blocking/ tell */
@@ -37,6 +38,7 @@ void nest__chan_released(nest_session *s, struct nest__chan *chan) {
         worker->blocks_n++;
     }
     nest__queue_free(queue);
+    free(further->in);
     nest__further_give(s, further);
 }
 
@@ -60,8 +62,7 @@ static int channels_fail(int error) {
     return -1;
 }
 
-/* The channel, if the action may use it; NULL and errno. */
-static struct nest__further *channels_use(nest_session *s, unsigned number) {
+struct nest__further *nest__channel_use(nest_session *s, unsigned number) {
     if (nest__fails(s, nest__acting(s))) {
         (void)nest__refuse(s);
         return NULL;
@@ -90,9 +91,8 @@ static int channels_failed(nest_session *s, struct nest__further *further, int r
     return channels_fail(ECONNRESET);
 }
 
-/* nest__wait on a further channel. It ends early to see that output for the client is overdue,
- * which cuts the session. The result of nest__wait; -1 and errno. */
-static int channels_wait(nest_session *s, struct nest__further *further, struct nest__wait wait) {
+/* It ends early to see that output for the client is overdue. */
+int nest__channel_wait(nest_session *s, struct nest__further *further, struct nest__wait wait) {
     uint32_t end = wait.deadline;
     wait.chan = &further->chan;
     for (;;) {
@@ -110,12 +110,11 @@ static int channels_wait(nest_session *s, struct nest__further *further, struct 
     }
 }
 
-/* Until at most `mark` bytes are queued; a channel that makes no progress in time is lost. */
-static int channels_drain(nest_session *s, struct nest__further *further, uint64_t mark) {
+int nest__channel_drain(nest_session *s, struct nest__further *further, uint64_t mark) {
     for (;;) {
         uint32_t due = nest__output_deadline(&further->out);
         struct nest__wait wait = {.what = NEST__DRAINED, .mark = mark, .deadline = due};
-        int result = channels_wait(s, further, wait);
+        int result = nest__channel_wait(s, further, wait);
         if (result == 0 || errno != ETIMEDOUT || (s->flags & NEST__CUT) != 0) {
             return result;
         }
@@ -142,14 +141,14 @@ int nest__channel_attach(nest_session *s, int fd, uint8_t kind) {
 
 int nest__channel_write(nest_session *s, unsigned number, const void *p, size_t n) {
     const uint8_t *bytes = p;
-    struct nest__further *further = channels_use(s, number);
+    struct nest__further *further = nest__channel_use(s, number);
     while (further != NULL && n > 0) {
         struct nest__queue *queue = &further->out.queue;
         uint64_t limit = nest__config.output_buffer;
         size_t room = queue->n < limit ? (size_t)(limit - queue->n) : 0;
         room = room < n ? room : n;
         if (room == 0) {
-            if (channels_drain(s, further, limit / 2) < 0) {
+            if (nest__channel_drain(s, further, limit / 2) < 0) {
                 return -1;
             }
         } else if (nest__queue_room(queue, room) < 0) {
@@ -165,14 +164,14 @@ int nest__channel_write(nest_session *s, unsigned number, const void *p, size_t 
 }
 
 int nest__channel_flush(nest_session *s, unsigned number) {
-    struct nest__further *further = channels_use(s, number);
-    return further == NULL ? -1 : channels_drain(s, further, 0);
+    struct nest__further *further = nest__channel_use(s, number);
+    return further == NULL ? -1 : nest__channel_drain(s, further, 0);
 }
 
 int64_t nest__channel_read(nest_session *s, unsigned number, void *into, uint32_t room,
                            uint32_t ms) {
-    struct nest__further *further = channels_use(s, number);
-    if (further == NULL || channels_drain(s, further, 0) < 0) {
+    struct nest__further *further = nest__channel_use(s, number);
+    if (further == NULL || nest__channel_drain(s, further, 0) < 0) {
         return -1;
     }
     if ((further->chan.state & NEST__CHAN_EOF) != 0) {
@@ -180,19 +179,19 @@ int64_t nest__channel_read(nest_session *s, unsigned number, void *into, uint32_
     }
     struct nest__wait wait = {.what = NEST__INPUT, .into = into, .room = room};
     wait.deadline = ms == 0 ? 0 : nest__after(nest__clock(), ms);
-    return channels_wait(s, further, wait);
+    return nest__channel_wait(s, further, wait);
 }
 
 int nest__channel_pause(nest_session *s, unsigned number, uint32_t ms) {
-    struct nest__further *further = channels_use(s, number);
+    struct nest__further *further = nest__channel_use(s, number);
     if (further == NULL || ms == 0) {
         return further == NULL ? -1 : 0;
     }
     uint32_t until = nest__after(nest__clock(), ms < NEST__LONGEST ? ms : NEST__LONGEST);
     uint32_t due;
     while ((due = nest__output_deadline(&further->out)) != 0 && !nest__reached(until, due)) {
-        int result =
-            channels_wait(s, further, (struct nest__wait){.what = NEST__TIME, .deadline = due});
+        int result = nest__channel_wait(s, further,
+                                        (struct nest__wait){.what = NEST__TIME, .deadline = due});
         if (result < 0) {
             return -1;
         }
@@ -201,7 +200,8 @@ int nest__channel_pause(nest_session *s, unsigned number, uint32_t ms) {
             return channels_fail(ETIMEDOUT);
         }
     }
-    return channels_wait(s, further, (struct nest__wait){.what = NEST__TIME, .deadline = until});
+    return nest__channel_wait(s, further,
+                              (struct nest__wait){.what = NEST__TIME, .deadline = until});
 }
 
 int nest__channel_close(nest_session *s, unsigned number, bool cut) {

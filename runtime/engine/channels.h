@@ -13,7 +13,7 @@
 #ifndef NEST_ENGINE_CHANNELS_H
 #define NEST_ENGINE_CHANNELS_H
 
-#include "../seam.h"
+#include "../channel/pool.h"
 
 /* Makes an open descriptor a channel of the session, which then owns it. In a loop the descriptor
  * must be non-blocking. Returns the channel's number; -1: the caller still owns the descriptor, and
@@ -30,5 +30,15 @@ int64_t nest__channel_read(nest_session *, unsigned number, void *into, uint32_t
 int nest__channel_pause(nest_session *, unsigned number, uint32_t ms);
 /* Closes the channel. Queued output is still sent, unless `cut`. 0 or -1. */
 int nest__channel_close(nest_session *, unsigned number, bool cut);
+
+/* -- for the engine's other files */
+/* The channel, if the action may use it; NULL and errno. */
+struct nest__further *nest__channel_use(nest_session *, unsigned number);
+/* nest__wait on a further channel. Output for the client that is overdue cuts the session. The
+ * result of nest__wait; -1 and errno. */
+int nest__channel_wait(nest_session *, struct nest__further *, struct nest__wait);
+/* Until at most `mark` bytes are queued; a channel that makes no progress in time is lost. 0 or -1.
+ */
+int nest__channel_drain(nest_session *, struct nest__further *, uint64_t mark);
 
 #endif

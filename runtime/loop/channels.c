@@ -3,6 +3,7 @@
  * Called by the other files of loop/ and, to close a channel, by the engine. No state: it is in the
  * records. Must not know the language, nor how bytes move. */
 #include "channels.h"
+#include "many.h"
 #include "wheel.h"
 
 #include <errno.h>
@@ -75,8 +76,7 @@ void nest__chan_end(nest_session *s, struct nest__chan *chan, bool cut) {
     }
 }
 
-/* The session waits on a further channel: its client is looked after as in a pause. */
-static int channels_first(nest_session *s) {
+int nest__channels_first(nest_session *s) {
     struct nest__chan *chan = &s->c0;
     if (nest__push(s, chan) < 0) {
         nest__event(s, NEST__EVENT_RESET); /* an action runs: it is noted, and no more */
@@ -93,7 +93,7 @@ int nest__channels_settle(nest_session *s) {
     struct nest__further *further = nest__further_next(s, 0), *next;
     for (; further != NULL; further = next) {
         next = nest__further_next(s, further->number);
-        if (&further->chan == served) {
+        if (&further->chan == served || nest__member_of(s, &further->chan) != NULL) {
             channels_until(further, 0); /* the wait has its own time */
         } else if (ended && further->phase != NEST__FURTHER_CLOSING) {
             nest__chan_end(s, &further->chan, nest__loop.cut);
@@ -101,7 +101,7 @@ int nest__channels_settle(nest_session *s) {
             channels_move(s, further);
         }
     }
-    return served == &s->c0 ? 0 : channels_first(s);
+    return served == &s->c0 ? 0 : nest__channels_first(s);
 }
 
 /* -- completions */
@@ -114,7 +114,7 @@ nest_session *nest__channels_completed(nest_session *s, struct nest__chan *chan,
         if (error < 0) {
             nest__event(s, NEST__EVENT_RESET);
         } else {
-            error = channels_first(s);
+            error = nest__channels_first(s);
         }
         return error < 0 ? nest__wait_over(s, error) : NULL;
     }

@@ -11,6 +11,9 @@
 /* Called before a session waits on one channel: submits the operations of the others. Closes those
  * of a session that has ended. 0; -ECONNRESET or -ENOMEM: the session does not wait. */
 int nest__channels_settle(nest_session *);
+/* Looks after the client of a session that waits on a further channel, as in a pause. 0;
+ * -ECONNRESET or -ENOMEM. */
+int nest__channels_first(nest_session *);
 /* Handles the completion of an operation on a channel that its session does not wait on. */
 nest_session *nest__channels_completed(nest_session *, struct nest__chan *,
                                        const struct nest__completion *);

@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "accept.h"
 #include "channels.h"
+#include "many.h"
 #include "shake.h"
 #include "share.h"
 
@@ -26,6 +27,10 @@ static nest_session *loop_of_session(const struct nest__completion *done) {
     struct nest__chan *chan;
     nest_session *s = nest__named_now(done->name, &chan);
     bool waits = (s->flags & NEST__WAITING) != 0;
+    struct nest__member *member = nest__member_of(s, chan);
+    if (member != NULL) {
+        return nest__many_completed(s, member, done);
+    }
     if (chan != nest__served(s)) {
         return nest__channels_completed(s, chan, done);
     }

@@ -5,6 +5,7 @@
 #include "loop.h"
 #include "accept.h"
 #include "channels.h"
+#include "many.h"
 
 #include <errno.h>
 
@@ -12,6 +13,10 @@ uint32_t nest__receive_space(nest_session *s, struct nest__chan *chan, uint8_t *
     *p = NULL;
     if ((s->flags & NEST__WAITING) != 0) {
         const struct nest__wait *wait = ((const struct nest__waiter *)s->waiter)->wait;
+        struct nest__member *member = nest__member_of(s, chan);
+        if (member != NULL) {
+            return nest__many_space(member, p);
+        }
         *p = wait->into;
         return wait->room < NEST__VISIT_IN ? wait->room : NEST__VISIT_IN; /* the others wait */
     }

@@ -5,6 +5,7 @@
  * pauses its connection is watched for errors alone; while a helper works for it, for nothing. */
 #include "../fiber/fiber.h"
 #include "channels.h"
+#include "many.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,6 +64,11 @@ static bool wait_ended(nest_session *s, struct nest__waiter *waiter) {
     if (wait->what == NEST__TIME) {
         return reached;
     }
+    if (wait->what == NEST__ANY) {
+        bool ended = nest__many_ended(s, wait);
+        waiter->result = ended ? 0 : -ETIMEDOUT;
+        return ended || reached;
+    }
     if (wait->what == NEST__DRAINED ? queued <= wait->mark
                                     : queued == 0 && wait_input(s, wait, &waiter->result)) {
         return true;
@@ -78,6 +84,9 @@ static bool wait_await(nest_session *s, const struct nest__wait *wait) {
         return nest__poller_await(s, wait->chan, NEST__AWAIT_NOTHING);
     }
     nest__session_until(s, wait->deadline);
+    if (wait->what == NEST__ANY) {
+        return nest__many_await(s, wait);
+    }
     return nest__poller_await(s, wait->chan,
                               nest__out_queued(s, wait->chan) > 0 ? NEST__AWAIT_OUTPUT
                               : wait->what == NEST__INPUT         ? NEST__AWAIT_INPUT

@@ -4,9 +4,9 @@
  * does.
  *
  * Level-triggered: what is left is reported again, so nothing is remembered here. A channel is in
- * the set for input or for output, both only if it is eager (channel.h), and no call is made to
- * cancel: a channel that awaits nothing any more is changed only when something is reported for it.
- */
+ * the set for what it awaits, for input also until output is possible if it is eager (channel.h),
+ * and no call is made to cancel: a channel that awaits nothing any more is changed only when
+ * something is reported for it. */
 #include "../channel/channel.h"
 #include "direct.h"
 #include "system.h"
@@ -15,14 +15,12 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-enum {
-    EPOLL_EVENTS = 256,
-    EPOLL_BOTH = (int)EPOLLIN | (int)EPOLLOUT /* input is awaited, of an eager channel */
-};
+enum { EPOLL_EVENTS = 256 };
 /* nest__chan.io: EPOLLIN, EPOLLOUT, or one of: */
 enum {
     EPOLL_QUIET = 32,  /* in the set for errors alone, each of them told once */
     EPOLL_ALWAYS = 64, /* with one of the above: cannot be polled, and never blocks */
+    EPOLL_BOTH = (int)EPOLLIN | (int)EPOLLOUT
 };
 _Static_assert(((int)EPOLLIN | (int)EPOLLOUT) < (int)EPOLL_QUIET,
                "nest__chan.io holds what is armed");
@@ -54,6 +52,11 @@ static void epoll_disarm(struct nest__chan *chan) {
     }
 }
 
+/* What is reported of a channel that awaits nothing, beside errors. */
+static uint32_t epoll_errors(const struct nest__chan *chan) {
+    return (uint32_t)EPOLLET | ((chan->state & NEST__CHAN_MINDS) != 0 ? (uint32_t)EPOLLRDHUP : 0u);
+}
+
 static bool epoll_arm(const nest_session *s, struct nest__chan *chan, uint8_t events) {
     uint64_t name = nest__name_of(s, chan, NEST__OP_RECEIVE);
     int fd = epoll_descriptor(chan, events);
@@ -65,7 +68,7 @@ static bool epoll_arm(const nest_session *s, struct nest__chan *chan, uint8_t ev
         chan->io = 0;
     }
     int error = epoll_set(chan->io == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd,
-                          events == EPOLL_QUIET ? (uint32_t)EPOLLET : events, name);
+                          events == EPOLL_QUIET ? epoll_errors(chan) : events, name);
     if (error < 0) {
         if (!NEST__PIPES || error != -EPERM) {
             return false;
@@ -88,6 +91,11 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
         return chan->io == EPOLLIN || epoll_arm(s, chan, EPOLLIN);
     case NEST__AWAIT_OUTPUT:
         return chan->io == EPOLLOUT || epoll_arm(s, chan, EPOLLOUT);
+    case NEST__AWAIT_BOTH: /* of a pair of descriptors, one is in the set */
+        return nest__chan_shared(chan) ? nest__poller_await(s, chan, NEST__AWAIT_OUTPUT)
+                                       : chan->io == EPOLL_BOTH || epoll_arm(s, chan, EPOLL_BOTH);
+    case NEST__AWAIT_READY:
+        return chan->io == EPOLLIN || epoll_arm(s, chan, EPOLLIN);
     case NEST__AWAIT_ERRORS: /* of one that is quiet already an error is told again */
         return (chan->io & (EPOLLIN | EPOLLOUT)) != 0 || epoll_arm(s, chan, EPOLL_QUIET);
     case NEST__AWAIT_NOTHING:
@@ -173,12 +181,27 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
             return !nest__poller_await(s, chan, NEST__AWAIT_INPUT) && epoll_lost(done);
         }
         return done->result != -EAGAIN;
+    case NEST__AWAIT_BOTH:
+        if ((event->events & ~(uint32_t)EPOLLOUT) != 0 || nest__chan_eager(chan)) {
+            done->result = nest__direct_receive(s, chan, &done->window);
+            if (done->result != -EAGAIN) {
+                return true;
+            }
+        }
+        if ((event->events & EPOLLOUT) == 0) {
+            return false;
+        }
+        done->name = nest__name_of(s, chan, NEST__OP_SEND);
+        done->result = 0;
+        return true;
+    case NEST__AWAIT_READY:
     case NEST__AWAIT_OUTPUT:
         done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = 0;
         return true;
     case NEST__AWAIT_ERRORS:
-        if ((event->events & EPOLLERR) != 0) {
+        if ((event->events & EPOLLERR) != 0 ||
+            ((event->events & EPOLLRDHUP) != 0 && (chan->state & NEST__CHAN_MINDS) != 0)) {
             done->name = nest__name_of(s, chan, NEST__OP_WATCH);
             done->result = -ECONNRESET;
             return true;

@@ -5,13 +5,16 @@
  *   receive  nest__poller_await(INPUT)   completes upon bytes, the end of input or an error
  *   send     nest__push, then            completes when bytes were sent, or the client is gone
  *            nest__poller_await(OUTPUT)
+ *   both     nest__poller_await(BOTH)    a receive and a send at the same time; each completes
+ *   ready    nest__poller_await(READY)   completes as a send when there is input to be read
  *   watch    nest__poller_await(ERRORS)  completes upon an error only
  *   close    nest__poller_close          completes when no operation of the channel is left
  *   accept   nest__poller_arm(true)      completes once for each connection that can be taken
  *
- * A channel awaits one operation at a time. Awaiting another one cancels the first, which then
- * never completes; the poller keeps bytes that it has already received for the next receive. So the
- * loop gets only completions that it has asked for, and reads no input while output waits.
+ * A channel awaits one operation at a time, or a receive and a send (BOTH). Awaiting another one
+ * cancels the first, which then never completes; the poller keeps bytes that it has already
+ * received for the next receive. So the loop gets only completions that it has asked for, and reads
+ * no input while output waits.
  *
  * Received bytes are lent for the visit that handles their completion. They are in the memory that
  * nest__receive_space named, or in the poller's own.

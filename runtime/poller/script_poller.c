@@ -157,6 +157,8 @@ static bool poller_complete(struct script_client *client, struct nest__completio
         done->name = nest__name_of(s, chan, NEST__OP_WATCH);
         done->result = -ECONNRESET;
         return client->reset;
+    case NEST__AWAIT_BOTH: /* of $dial, which scripts do not have */
+    case NEST__AWAIT_READY:
     case NEST__AWAIT_NOTHING:
         break;
     }

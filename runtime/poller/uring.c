@@ -7,8 +7,7 @@
  * A receive is one operation and takes a buffer only when bytes have come, so an idle connection
  * has none. It is not cancelled when its channel awaits something else: what it brings is kept.
  * Large output and files are sent at once, without the ring: it would copy no less, and an action
- * that sends much would wait for each piece. So are last answers: then the session ends without
- * another visit. */
+ * that sends much would wait for each piece. So are last answers: the session ends at once. */
 #include "../channel/channel.h"
 #include "../platform/platform.h"
 #include "direct.h"
@@ -39,12 +38,11 @@ enum {
 /* Operations that only this poller knows. */
 enum {
     URING_GIVE = NEST__OP_MAIL + 1, /* kept input is awaited */
-    URING_NOBODY = 15               /* of no interest */
+    URING_NOBODY = 15,              /* of no interest */
+    URING_NO_BUFFER = -1
 };
 _Static_assert((int)URING_GIVE < (int)URING_NOBODY, "operations have numbers of their own");
 _Static_assert((int)NEST__RING_VECTORS == (int)NEST__CHAN_VECTORS, "one send takes all pieces");
-
-enum { URING_NO_BUFFER = -1 };
 
 static struct {
     struct nest__source sources[NEST__SOURCES];
@@ -56,9 +54,7 @@ static struct {
     uint32_t completed; /* by the last sleep */
 } uring;
 
-static uint64_t uring_nobody(void) {
-    return nest__name_of_loop((enum nest__operation)URING_NOBODY, 0);
-}
+#define URING_NAMELESS nest__name_of_loop((enum nest__operation)URING_NOBODY, 0)
 
 /* -- operations */
 
@@ -74,7 +70,7 @@ static struct nest__sqe *uring_submit(uint8_t opcode, int fd, uint64_t name) {
 
 /* If it has completed already, nothing happens. */
 static void uring_cancel(uint64_t name) {
-    struct nest__sqe *sqe = uring_submit(NEST__SQE_CANCEL, -1, uring_nobody());
+    struct nest__sqe *sqe = uring_submit(NEST__SQE_CANCEL, -1, URING_NAMELESS);
     if (sqe != NULL) {
         sqe->address = name;
         sqe->flags = NEST__SQE_SILENT;
@@ -102,7 +98,9 @@ static bool uring_ready(const nest_session *s, struct nest__chan *chan, uint8_t 
         }
         return true;
     }
-    uint32_t events = what == URING_POLL_IN ? POLLIN : what == URING_POLL_OUT ? POLLOUT : 0;
+    uint32_t errors = nest__further_is(1) ? POLLRDHUP : 0;
+    uint32_t events = ((what & URING_POLL_IN) != 0 ? POLLIN : 0u) |
+                      ((what & URING_POLL_OUT) != 0 ? POLLOUT : 0u) | (what == 0 ? errors : 0u);
     int fd = nest__chan_descriptor(chan, what == URING_POLL_OUT);
     if (!uring_poll(fd, events, what == 0, name)) { /* errors: each of them is told once */
         return false;
@@ -133,6 +131,10 @@ static bool uring_receive(const nest_session *s, struct nest__chan *chan) {
     return true;
 }
 
+static bool uring_awaits(const struct nest__chan *chan, enum nest__await what) {
+    return chan->awaits == what || chan->awaits == NEST__AWAIT_BOTH;
+}
+
 bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
     chan->awaits = what;
     switch (what) {
@@ -140,6 +142,14 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
         return uring_receive(s, chan);
     case NEST__AWAIT_OUTPUT:
         return (chan->io & URING_SEND) != 0 || uring_ready(s, chan, URING_POLL_OUT);
+    case NEST__AWAIT_BOTH: /* of a pair of descriptors, one is polled */
+        if (!nest__chan_shared(chan) && nest__chan_apart(chan)) {
+            return uring_ready(s, chan, URING_POLL_IN | URING_POLL_OUT);
+        }
+        return (nest__chan_shared(chan) || uring_receive(s, chan)) &&
+               ((chan->io & URING_SEND) != 0 || uring_ready(s, chan, URING_POLL_OUT));
+    case NEST__AWAIT_READY:
+        return uring_ready(s, chan, URING_POLL_IN);
     case NEST__AWAIT_ERRORS:
         return (chan->io & (URING_RECEIVE | URING_SEND)) != 0 || uring_ready(s, chan, 0);
     case NEST__AWAIT_NOTHING:
@@ -338,7 +348,7 @@ static bool uring_received(nest_session *s, struct nest__chan *chan, const struc
         uring_give_back(buffer);
         return uring_closed(s, chan, done);
     }
-    bool awaited = chan->awaits == NEST__AWAIT_INPUT && !uring_turn(s, chan);
+    bool awaited = uring_awaits(chan, NEST__AWAIT_INPUT) && !uring_turn(s, chan);
     if (n == -EAGAIN) { /* of a crowd: other input fills the buffers */
         return awaited ? uring_try(s, chan, done) : uring_again(s, chan, done);
     }
@@ -353,8 +363,9 @@ static bool uring_received(nest_session *s, struct nest__chan *chan, const struc
     }
     uring_keep(s, chan, n > 0 ? nest__ring_buffer((uint32_t)buffer) : NULL, n);
     uring_give_back(buffer);
-    if (n < 0 && chan->awaits == NEST__AWAIT_ERRORS && !uring_turn(s, chan)) {
-        return uring_done(done, s, chan, NEST__OP_WATCH, n);
+    bool minds = n == 0 && (chan->state & NEST__CHAN_MINDS) != 0;
+    if ((n < 0 || minds) && chan->awaits == NEST__AWAIT_ERRORS && !uring_turn(s, chan)) {
+        return uring_done(done, s, chan, NEST__OP_WATCH, -ECONNRESET);
     }
     return chan->awaits == NEST__AWAIT_ERRORS && uring_again(s, chan, done);
 }
@@ -373,7 +384,7 @@ static bool uring_sent(nest_session *s, struct nest__chan *chan, const struct ne
     bool again = cqe->result >= 0 || cqe->result == -EINTR || cqe->result == -EAGAIN;
     int64_t result = again ? 0 : -ECONNRESET;
     if (!uring_turn(s, chan)) {
-        if (chan->awaits == NEST__AWAIT_OUTPUT) {
+        if (uring_awaits(chan, NEST__AWAIT_OUTPUT)) {
             return uring_done(done, s, chan, NEST__OP_SEND, result);
         }
         if (result < 0 && chan->awaits == NEST__AWAIT_ERRORS) {
@@ -383,11 +394,25 @@ static bool uring_sent(nest_session *s, struct nest__chan *chan, const struct ne
     return chan->awaits == NEST__AWAIT_ERRORS && uring_again(s, chan, done);
 }
 
+/* Input and output were awaited of a descriptor that is polled for both. */
+static bool uring_polled_both(nest_session *s, struct nest__chan *chan, uint32_t events,
+                              struct nest__completion *done) {
+    if ((events & ~(uint32_t)POLLOUT) != 0 || nest__chan_eager(chan)) {
+        int64_t n = nest__direct_receive(s, chan, &done->window);
+        if (n != -EAGAIN) {
+            return uring_done(done, s, chan, NEST__OP_RECEIVE, n);
+        }
+    }
+    return (events & POLLOUT) != 0 ? uring_done(done, s, chan, NEST__OP_SEND, 0)
+                                   : uring_again(s, chan, done);
+}
+
 static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct nest__cqe *cqe,
                          struct nest__completion *done) {
     uint8_t what = chan->io & (URING_POLL_IN | URING_POLL_OUT);
     bool more = (cqe->flags & NEST__CQE_MORE) != 0;
-    bool error = cqe->result > 0 && ((uint32_t)cqe->result & POLLERR) != 0;
+    uint32_t errors = POLLERR | ((chan->state & NEST__CHAN_MINDS) != 0 ? (uint32_t)POLLRDHUP : 0);
+    bool error = cqe->result > 0 && ((uint32_t)cqe->result & errors) != 0;
     if (!more) {
         chan->io &= (uint8_t) ~(URING_POLL | URING_POLL_IN | URING_POLL_OUT | URING_CANCEL);
     }
@@ -397,11 +422,17 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
     if (uring_turn(s, chan)) {
         return false;
     }
-    bool input = what == URING_POLL_IN || (NEST__TLS && what == URING_POLL_OUT);
+    if (what == (URING_POLL_IN | URING_POLL_OUT) && chan->awaits == NEST__AWAIT_BOTH &&
+        cqe->result > 0) {
+        return uring_polled_both(s, chan, (uint32_t)cqe->result, done);
+    }
+    bool input = (what & URING_POLL_IN) != 0 || (NEST__TLS && what == URING_POLL_OUT);
     if (input && chan->awaits == NEST__AWAIT_INPUT) {
         return uring_try(s, chan, done);
     }
-    if (what == URING_POLL_OUT && chan->awaits == NEST__AWAIT_OUTPUT && cqe->result != -ECANCELED) {
+    bool awaited = (what & URING_POLL_OUT) != 0 ? uring_awaits(chan, NEST__AWAIT_OUTPUT)
+                                                : what != 0 && chan->awaits == NEST__AWAIT_READY;
+    if (awaited && cqe->result != -ECANCELED) {
         return uring_done(done, s, chan, NEST__OP_SEND, 0);
     }
     if (error && chan->awaits == NEST__AWAIT_ERRORS) {
@@ -425,7 +456,7 @@ static bool uring_of_channel(const struct nest__cqe *cqe, struct nest__completio
         return uring_polled(s, chan, cqe, done);
     default: /* URING_GIVE */
         if ((chan->io & (URING_KEPT | URING_CLOSE)) != URING_KEPT || uring_turn(s, chan) ||
-            chan->awaits != NEST__AWAIT_INPUT) {
+            !uring_awaits(chan, NEST__AWAIT_INPUT)) {
             return false;
         }
         done->result = uring_give(s, chan, &done->window);
@@ -478,7 +509,7 @@ bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
     bool cut = (chan->state & NEST__CHAN_CUT) != 0;
     struct nest__sqe *sqe = nest__chan_apart(chan) || cut
                                 ? NULL
-                                : uring_submit(NEST__SQE_CLOSE, chan->fd, uring_nobody());
+                                : uring_submit(NEST__SQE_CLOSE, chan->fd, URING_NAMELESS);
     if (sqe != NULL) {
         sqe->flags = NEST__SQE_SILENT;
     } else {

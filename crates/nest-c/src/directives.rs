@@ -7,6 +7,7 @@ mod build;
 mod functions;
 pub mod roles;
 mod rows;
+mod second;
 mod table;
 
 use nest_feature::Feature;

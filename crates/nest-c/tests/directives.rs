@@ -45,8 +45,15 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "nest-feature/src/lib.rs",
-        &["alive", "alloc", "keep", "log", "peer", "send", "timeout"],
+        &[
+            "alive", "alloc", "dial", "keep", "log", "peer", "send", "timeout",
+        ],
         "names of features",
+    ),
+    (
+        "listen",
+        &["listen"],
+        "an option, and the names of files of systemd",
     ),
     (
         "nest-c/src/taint/table.rs",

@@ -244,6 +244,11 @@ fn call(
                     edits.insert(args.close, &format!(", {value}"));
                 }
             }
+            if let Form::Timed { least } = directive.form
+                && args.args.len() == least
+            {
+                edits.insert(args.close, ", 0");
+            }
             for arg in &args.args {
                 if let ArgKind::Level(level) = arg.kind {
                     edits.put(arg.at.clone(), level.to_string());

@@ -75,8 +75,10 @@ features! {
     Lossy "lossy" [];
     /// A process of its own does a server's own work.
     Tasks "tasks" [];
-    /// Sessions have further channels. Nothing selects it yet but tests of the runtime.
+    /// Sessions have further channels: `$dial`, and tests of the runtime.
     Channels "channels" [];
+    /// Actions open connections of their own (`$dial`).
+    Dial "dial" [Channels];
     /// What the server does is counted, and told at an address (`profiling`, `metrics`).
     Metrics "metrics" [Tasks];
     /// Every event is recorded in a file of rings (`mode debug`).

@@ -348,6 +348,7 @@ impl Scan<'_, '_> {
         let (least, most) = match form {
             Form::Call { least, most } => (least, most),
             Form::Filled { least, rest } => (least, least + rest.len()),
+            Form::Timed { least } => (least, least + 1),
             Form::Global { arguments } => (arguments, arguments),
             Form::OfPart(part) => (part.arguments(), part.arguments()),
             Form::OneState | Form::Duration { .. } => (1, 1),
@@ -461,6 +462,9 @@ impl Scan<'_, '_> {
                 self.state(directive, &word, at).map(ArgKind::State)
             }
             Form::Duration { .. } => self.duration(directive, at).then_some(ArgKind::Expression),
+            Form::Timed { least } if index == least => {
+                self.duration(directive, at).then_some(ArgKind::Expression)
+            }
             Form::Log if index == 0 => {
                 let level = match word.as_str() {
                     "error" => "NEST_ERROR",

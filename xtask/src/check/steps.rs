@@ -443,6 +443,14 @@ pub const STEPS: &[Step] = &[
     )
     .takes(50),
     Step::new(
+        "dial",
+        "second connections: every way in which the other side can fail, in every model",
+        Paths(&["tests/dial", "tests/support", GENERATED]),
+        Program(&["python3", "tests/dial/run.py"]),
+    )
+    .draws()
+    .takes(60),
+    Step::new(
         "filters",
         "servers behind filters: answers, limits, the stop, kills under load",
         Paths(&["tests/filters", "tests/support", GENERATED]),

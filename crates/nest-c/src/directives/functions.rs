@@ -37,6 +37,20 @@ const SENDS_FORMATS: Does = Does {
     ..SENDS
 };
 
+/// It is about a second connection, and may wait for it.
+const SAYS: Does = Does {
+    waits: Some(Wait::Output),
+    in_lock: InLock::No,
+    needs: Some(Feature::Dial),
+    ..Does::NOTHING
+};
+
+/// The same with a format as the second argument behind the session.
+const SAYS_FORMATS: Does = Does {
+    text: &[Role::Other, Role::Format, Role::Other],
+    ..SAYS
+};
+
 /// It is about a group.
 const fn about(others: Others) -> Does {
     Does {
@@ -75,6 +89,11 @@ pub const FUNCTIONS: &[Function] = &[
     f("nest_reply_list", REPLIES),
     f("nest_replyf", FORMATS),
     f("nest_vreplyf", FORMATS),
+    f("nest_reply_to", SAYS),
+    f("nest_reply_to_list", SAYS),
+    f("nest_replyf_to", SAYS_FORMATS),
+    f("nest_vreplyf_to", SAYS_FORMATS),
+    f("nest_read_any_list", SAYS),
     f("nest_send", SENDS),
     f("nest_send_list", SENDS),
     f("nest_sendf", SENDS_FORMATS),

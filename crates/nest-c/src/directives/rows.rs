@@ -32,6 +32,12 @@ pub enum Form {
         /// Whether `none` is allowed.
         none: bool,
     },
+    /// A call of the C function with the session, `least` arguments and a duration, which may be
+    /// left out (0).
+    Timed {
+        /// The number of arguments before the duration.
+        least: usize,
+    },
     /// `$block { … }`.
     Block,
     /// `$lock { … }`.

@@ -3,6 +3,7 @@
 use super::build::d;
 use super::roles::Role;
 use super::rows::{Directive, Form, InLock, Others, PartAs, Reads, SELF, States, Wait};
+use super::second;
 use nest_feature::Feature;
 
 /// The part directive, `$0`, `$1`, ….
@@ -535,10 +536,26 @@ pub const DIRECTIVES: &[Directive] = &[
     )
     .in_block()
     .needs(Feature::Alive),
-    d("dial", Form::Later, "", "$dial(address)", ""),
-    d("listen", Form::Later, "", "$listen(…)", ""),
-    d("relay", Form::Later, "", "$relay(a, b)", ""),
-    d("readAny", Form::Later, "", "$readAny(…)", ""),
+    second::DIAL,
+    second::DIAL_ERROR,
+    second::REPLY_TO,
+    second::REPLY_BYTES_TO,
+    second::FLUSH_TO,
+    second::END_TO,
+    second::READ_FROM,
+    second::READ_LINE_FROM,
+    second::READ_INTO_FROM,
+    second::READ_SOME_FROM,
+    second::TIMEOUT_OF,
+    second::CANCEL_ON_END,
+    second::CLOSE_TO,
+    second::RELAY,
+    second::READ_ANY,
+    second::LISTEN,
+    second::ACCEPT,
+    second::PORT_OF,
+    second::ADDRESS_OF,
+    second::WAIT_FOR,
     d("startTLS", Form::Later, "", "$startTLS()", ""),
     d("priority", Form::Later, "", "$priority(n)", ""),
 ];

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Second connections ($dial, $relay, $listen, $waitFor) in every model, one of them with sanitizers.
+
+usage: run.py [MODEL[+asan|+tsan] ...]
+
+Must not know: how anything is checked.
+"""
+
+import glob
+import os
+import shutil
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(HERE))
+import checks                                                       # noqa: E402
+from support import sample                                          # noqa: E402
+from support.nest import QUICK, SOCKET_MODELS, Failed, program, run  # noqa: E402
+from support.report import Report                                   # noqa: E402
+from support.server import Server                                   # noqa: E402
+
+FLAGS = {'': QUICK, 'asan': '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
+         'tsan': '-O1 -g -fsanitize=thread'}
+
+
+def forms():
+    """Every model, one with several loops, and one that is drawn with sanitizers."""
+    loops = [model for model in SOCKET_MODELS if model in ('event', 'uring')]
+    return [*SOCKET_MODELS, *(f'{model}*2' for model in loops[-1:]),
+            f'{sample.some(SOCKET_MODELS, 1)[0]}+asan']
+
+
+def descriptors(server):
+    """The largest number of descriptors that a process of the server has."""
+    counts = [len(glob.glob(f'/proc/{pid}/fd/*')) for pid in server.family()]
+    return max(counts)
+
+
+def serve(report, form, folder, nest):
+    """All checks of a form, with one server."""
+    name, _, how = form.partition('+')
+    model, _, loops = name.partition('*')
+    exe = os.path.join(folder, f'{model}{how}')
+    if not os.path.exists(exe):
+        run([nest, 'build', '--model', model, os.path.join(HERE, 'server.nest'), '-o', exe], CFLAGS=FLAGS[how])
+    other = checks.Other()
+    more = {'PEER': other.name, 'ASAN_OPTIONS': 'detect_leaks=1', 'TSAN_OPTIONS': 'halt_on_error=1'}
+    if not how:
+        more['LD_PRELOAD'] = os.path.join(folder, 'never.so')
+    server = Server([exe], options=[f'dispatchers={loops}'] if loops else [], **more)
+    try:
+        checks.talks(server, other, folder)     # now all processes have begun
+        before = descriptors(server)
+        for check in checks.ALL:
+            about = ' '.join(check.__doc__.split())
+            if check is checks.never:   # which leaves threads that hold descriptors
+                checks.until(lambda: descriptors(server) <= before, 'descriptors are closed')
+            if how and check is checks.never:
+                report.skip(form, about, 'a sanitizer replaces getaddrinfo itself')
+                continue
+            try:
+                check(server, other, folder)
+                report.line(True, form, about)
+            except (Failed, OSError) as error:
+                report.line(False, form, about, '', f'{type(error).__name__}: {error}\n{server.said()[-2500:]}')
+        wrong = [line for line in server.said().splitlines() if 'Sanitizer' in line or 'runtime error' in line]
+        report.line(not wrong, form, 'no sanitizer reports anything, no worker died',
+                    '', server.said()) if how else None
+    finally:
+        server.close()
+        other.close()
+
+
+def main():
+    """The forms that are named, or all; the exit status."""
+    report, nest = Report('dial'), program()
+    report.note(sample.described())
+    with tempfile.TemporaryDirectory(prefix='nest-dial-') as folder:
+        run([shutil.which('cc') or 'cc', '-shared', '-fPIC', '-o', os.path.join(folder, 'never.so'),
+             os.path.join(HERE, 'never.c')])
+        for form in sys.argv[1:] or forms():
+            report.heading(form)
+            try:
+                serve(report, form, folder, nest)
+            except (Failed, OSError) as error:
+                report.line(False, form, 'it serves', '', error)
+    return report.close()
+
+
+sys.exit(main())
