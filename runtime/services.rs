@@ -115,7 +115,7 @@ services! {
         "user.c" Sockets;
     }
     tls TLS, [Check, Start, Serve, Renewed, Need] {
-        "tls.h" With(Feature::Tls);
+        "tls.h" Sockets;
         "words.c" With(Feature::Tls);
         "tls.c" TLS;
     }
