@@ -25,7 +25,9 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "nest-feature/src/lib.rs",
-        &["alive", "alloc", "keep", "log", "peer", "send", "timeout"],
+        &[
+            "alive", "alloc", "keep", "log", "peer", "send", "startTLS", "timeout", "tls",
+        ],
         "names of features",
     ),
     (
@@ -35,8 +37,18 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "nest-machine/src/options/table.rs",
-        &["close"],
-        "a value of an option",
+        &["close", "tls"],
+        "a value of an option, and an option",
+    ),
+    (
+        "nest-machine/src/options/exclusions.rs",
+        &["tls"],
+        "an option",
+    ),
+    (
+        "nest-cli/src/tls.rs",
+        &["self"],
+        "a value of an option of a command",
     ),
     (
         "nest-c/src/globals.rs",

@@ -147,6 +147,23 @@ pub const DIRECTIVES: &[Directive] = &[
     )
     .not_in_lock(),
     d(
+        "startTLS",
+        Form::Call { least: 0, most: 0 },
+        "nest_start_tls",
+        "$startTLS()",
+        "drops unread input, and encrypts the connection from here on; 0, or -1 and errno",
+    )
+    .reads(Reads::Dropped, Wait::Bytes)
+    .needs(Feature::StartTls),
+    d(
+        "tls",
+        Form::Call { least: 0, most: 0 },
+        "nest_tls",
+        "$tls()",
+        "NEST_TLS_ON: encrypted; NEST_TLS_READY: $startTLS can do so; or NEST_TLS_NONE",
+    )
+    .needs(Feature::Tls),
+    d(
         "close",
         Form::Filled {
             least: 0,
@@ -539,6 +556,5 @@ pub const DIRECTIVES: &[Directive] = &[
     d("listen", Form::Later, "", "$listen(…)", ""),
     d("relay", Form::Later, "", "$relay(a, b)", ""),
     d("readAny", Form::Later, "", "$readAny(…)", ""),
-    d("startTLS", Form::Later, "", "$startTLS()", ""),
     d("priority", Form::Later, "", "$priority(n)", ""),
 ];
