@@ -406,6 +406,13 @@ void nest_close(nest_session *); /* ends the connection after the action */
 /* The same. With NEST_MORE the server reads and drops what still comes, for at most lingerTimeout,
  * before it closes; otherwise that input would reset the connection and destroy the last reply. */
 void nest_close_flags(nest_session *, unsigned flags);
+/* Sends queued replies, drops all input that the client sent before (it was not encrypted, and
+ * might be somebody else's), and encrypts the connection from here on. Returns 0; -1 and errno:
+ * EALREADY: it is encrypted; ENOTSUP: option tls is none; in both cases nothing has happened.
+ * ECONNRESET: the handshake has failed; ETIMEDOUT: it took too long; then the connection ends. */
+int nest_start_tls(nest_session *);
+enum nest_tls { NEST_TLS_NONE, NEST_TLS_READY, NEST_TLS_ON };
+enum nest_tls nest_tls(nest_session *); /* READY: nest_start_tls can encrypt the connection */
 enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
 const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid

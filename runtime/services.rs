@@ -118,6 +118,9 @@ services! {
         "tls.h" Sockets;
         "words.c" With(Feature::Tls);
         "tls.c" TLS;
+        "always.c" Both(&TLS, &Without(Feature::StartTls));
+        "upgrade.c" Both(&TLS, &With(Feature::StartTls));
+        "script.c" Both(&Not(&Sockets), &With(Feature::Tls));
     }
     filters FILTERED, [Check, Serve, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;

@@ -110,15 +110,15 @@ static bool uring_ready(const nest_session *s, struct nest__chan *chan, uint8_t 
 }
 
 static bool uring_receive(const nest_session *s, struct nest__chan *chan) {
+    if (nest__chan_apart(chan)) { /* what was kept before it was apart is not for it */
+        return uring_ready(s, chan, nest__chan_eager(chan) ? URING_POLL_OUT : URING_POLL_IN);
+    }
     if ((chan->io & URING_KEPT) != 0) {
         uint64_t name = nest__name_of(s, chan, (enum nest__operation)URING_GIVE);
         return uring_submit(NEST__SQE_NOTHING, -1, name) != NULL;
     }
     if ((chan->io & URING_RECEIVE) != 0) {
         return true;
-    }
-    if (nest__chan_apart(chan)) {
-        return uring_ready(s, chan, nest__chan_eager(chan) ? URING_POLL_OUT : URING_POLL_IN);
     }
     struct nest__sqe *sqe =
         uring_submit(NEST__SQE_RECEIVE, chan->fd, nest__name_of(s, chan, NEST__OP_RECEIVE));
@@ -281,6 +281,9 @@ static int64_t uring_result(const struct nest__cqe *cqe) {
 int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
                              struct nest__window *window) {
     struct nest__cqe cqe;
+    if (nest__chan_apart(chan)) {
+        return nest__direct_receive(s, chan, window);
+    }
     if ((chan->io & URING_KEPT) != 0) {
         return uring_give(s, chan, window);
     }
@@ -341,8 +344,8 @@ static bool uring_try(nest_session *s, struct nest__chan *chan, struct nest__com
 
 static bool uring_received(nest_session *s, struct nest__chan *chan, const struct nest__cqe *cqe,
                            struct nest__completion *done) {
-    int64_t n = uring_result(cqe);
     int buffer = uring_buffer(cqe);
+    int64_t n = nest__chan_apart(chan) ? -ECONNRESET : uring_result(cqe); /* it has lost bytes */
     chan->io &= (uint8_t)~URING_RECEIVE;
     if ((chan->io & URING_CLOSE) != 0) {
         uring_give_back(buffer);
@@ -456,7 +459,7 @@ static bool uring_of_channel(const struct nest__cqe *cqe, struct nest__completio
         return uring_polled(s, chan, cqe, done);
     default: /* URING_GIVE */
         if ((chan->io & (URING_KEPT | URING_CLOSE)) != URING_KEPT || uring_turn(s, chan) ||
-            !uring_awaits(chan, NEST__AWAIT_INPUT)) {
+            !uring_awaits(chan, NEST__AWAIT_INPUT) || nest__chan_apart(chan)) {
             return false;
         }
         done->result = uring_give(s, chan, &done->window);

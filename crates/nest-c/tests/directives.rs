@@ -46,7 +46,7 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     (
         "nest-feature/src/lib.rs",
         &[
-            "alive", "alloc", "dial", "keep", "log", "peer", "send", "timeout",
+            "alive", "alloc", "dial", "keep", "log", "peer", "send", "startTLS", "timeout", "tls",
         ],
         "names of features",
     ),
@@ -62,8 +62,18 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "nest-machine/src/options/table.rs",
-        &["close"],
-        "a value of an option",
+        &["close", "tls"],
+        "a value of an option, and an option",
+    ),
+    (
+        "nest-machine/src/options/exclusions.rs",
+        &["tls"],
+        "an option",
+    ),
+    (
+        "nest-cli/src/tls.rs",
+        &["self"],
+        "a value of an option of a command",
     ),
     (
         "nest-c/src/globals.rs",

@@ -396,7 +396,7 @@ pub struct Run {
     pub watch: bool,
     /// Encrypt connections
     #[arg(long, value_name = "HOW")]
-    pub tls: Option<crate::certificate::Tls>,
+    pub tls: Option<crate::tls::Tls>,
     #[command(flatten)]
     pub cc: Cc,
     /// Arguments for the server

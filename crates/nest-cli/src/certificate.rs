@@ -4,21 +4,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use clap::ValueEnum;
-
 use crate::cache::Cache;
 use crate::generate::beside;
 use crate::term::{self, Failure};
-
-/// `nest run --tls`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Tls {
-    /// With a new certificate for localhost, which no client trusts; for trying
-    #[value(name = "self")]
-    Own,
-    /// As option tls of the server's configuration says
-    Option,
-}
 
 /// How long a certificate is valid, in days, and for how many seconds one must still be to be used
 /// again.

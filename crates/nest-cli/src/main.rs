@@ -32,6 +32,7 @@ mod source;
 mod supervise;
 mod term;
 mod test;
+mod tls;
 mod top;
 mod trace;
 mod watch;

@@ -8,12 +8,13 @@ use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use crate::args::Run;
-use crate::certificate::{self, Tls};
+use crate::certificate;
 use crate::obtain::{command, obtain};
 use crate::signals::{self, Hold};
 use crate::source;
 use crate::supervise::{self, Server};
 use crate::term::Failure;
+use crate::tls::Tls;
 use crate::watch;
 
 /// `nest run`.

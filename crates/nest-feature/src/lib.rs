@@ -91,6 +91,8 @@ features! {
     PerAddress "perAddress" [];
     /// Connections are encrypted (`tls`).
     Tls "tls" [];
+    /// They become encrypted when an action says so (`$startTLS`).
+    StartTls "startTLS" [Tls];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).

@@ -268,7 +268,7 @@ struct nest__need nest__tls_need(void) {
 
 /* -- connections */
 
-bool nest__tls_wanted(void) {
+bool nest__tls_offered(void) {
     return tls_text() != NULL;
 }
 

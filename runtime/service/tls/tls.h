@@ -14,7 +14,8 @@ int nest__tls_serve(void);
 void nest__tls_renewed(void);
 struct nest__need nest__tls_need(void);
 
-/* Connections are encrypted from the beginning. False: the option is none. */
+bool nest__tls_offered(void); /* false: the option is none */
+/* Connections are encrypted from their beginning. */
 bool nest__tls_wanted(void);
 struct ssl_st;
 struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the option is none */

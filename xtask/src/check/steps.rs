@@ -402,7 +402,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "tls",
         "encrypted connections serve real clients, and every way in which they fail is noticed",
-        Paths(&["tests/tls", "tests/support", GENERATED]),
+        Paths(&["tests/tls", "tests/support", "examples/mail", GENERATED]),
         Program(&["python3", "tests/tls/run.py"]),
     )
     .draws()

@@ -148,6 +148,23 @@ pub const DIRECTIVES: &[Directive] = &[
     )
     .not_in_lock(),
     d(
+        "startTLS",
+        Form::Call { least: 0, most: 0 },
+        "nest_start_tls",
+        "$startTLS()",
+        "drops unread input, and encrypts the connection from here on; 0, or -1 and errno",
+    )
+    .reads(Reads::Dropped, Wait::Bytes)
+    .needs(Feature::StartTls),
+    d(
+        "tls",
+        Form::Call { least: 0, most: 0 },
+        "nest_tls",
+        "$tls()",
+        "NEST_TLS_ON: encrypted; NEST_TLS_READY: $startTLS can do so; or NEST_TLS_NONE",
+    )
+    .needs(Feature::Tls),
+    d(
         "close",
         Form::Filled {
             least: 0,
@@ -556,6 +573,5 @@ pub const DIRECTIVES: &[Directive] = &[
     second::PORT_OF,
     second::ADDRESS_OF,
     second::WAIT_FOR,
-    d("startTLS", Form::Later, "", "$startTLS()", ""),
     d("priority", Form::Later, "", "$priority(n)", ""),
 ];

@@ -1,0 +1,58 @@
+/* upgrade.c: a connection becomes encrypted when an action says so.
+ *
+ * Called by actions. No state. What the client sent before is not its own for certain: somebody
+ * between it and the server can add to it. So it is dropped here, and never taken for what comes
+ * encrypted. Must not know how a handshake works. */
+#include "../../channel/tls.h"
+#include "../../engine/engine.h"
+#include "tls.h"
+
+#include <errno.h>
+
+bool nest__tls_wanted(void) {
+    return false;
+}
+
+enum nest_tls nest_tls(nest_session *s) {
+    return nest__tls_is(&s->c0)  ? NEST_TLS_ON
+           : nest__tls_offered() ? NEST_TLS_READY
+                                 : NEST_TLS_NONE;
+}
+
+static int upgrade_shake(nest_session *s) {
+    uint8_t none[1]; /* a handshake is a receive that brings no bytes */
+    struct nest__wait wait = {.what = NEST__INPUT,
+                              .chan = &s->c0,
+                              .into = none,
+                              .room = sizeof none,
+                              .deadline = nest__after(nest__clock(), nest__tls_limit())};
+    int result = nest__wait_in_fiber(s, &wait);
+    if (result == -EISCONN) {
+        return 0;
+    }
+    return nest__cut_short(s, result < 0 ? result : -ECONNRESET);
+}
+
+int nest_start_tls(nest_session *s) {
+    if (nest__input_fails(s)) {
+        return -1;
+    }
+    enum nest_tls now = nest_tls(s);
+    if (now != NEST_TLS_READY) {
+        errno = now == NEST_TLS_ON ? EALREADY : ENOTSUP;
+        return -1;
+    }
+    if (nest__out_queued(s, &s->c0) > 0 && nest__await_output(s, 0) < 0) {
+        return -1;
+    }
+    if (nest__own(s, NULL) < 0) {
+        return nest__cut_short(s, -ENOMEM);
+    }
+    uint32_t unread;
+    (void)nest__unread_bytes(s, nest__acting(s)->window, &unread);
+    nest__input_taken(s, unread);
+    if (nest__tls_begin(&s->c0) < 0) {
+        return nest__cut_short(s, -ENOMEM);
+    }
+    return upgrade_shake(s);
+}

@@ -1,0 +1,120 @@
+"""examples/mail over TLS, with smtplib and curl: STARTTLS, and AUTH after it.
+
+Must not know: how the server encrypts.
+"""
+
+import os
+import re
+import shutil
+import smtplib
+from support.nest import ROOT, Failed, run
+from support.server import Server
+from links import REPLY, context
+
+SPEC = os.path.join(ROOT, 'examples', 'mail', 'mail.nest')
+NAME, USER, PASSWORD = 'one.test', 'alice', 'so;secret'
+SENDER, RECIPIENT = f'alice@{NAME}', f'bob@{NAME}'
+TEXT = f'From: {SENDER}\r\nTo: {RECIPIENT}\r\nSubject: lunch\r\n\r\n.\r\nAt one?\r\n'
+
+
+def build(nest, model, folder):
+    """The server."""
+    exe = os.path.join(folder, f'mail-{model}')
+    run([nest, 'build', '--model', model, SPEC, '-o', exe])
+    return exe
+
+
+def serve(exe, folder, *arguments, tls=True):
+    """A running one, with an empty Maildir."""
+    root = os.path.join(folder, 'maildir')
+    shutil.rmtree(root, ignore_errors=True)
+    os.mkdir(root)
+    pair = f'tls={folder}/one.pem {folder}/one.key' if tls else 'tls=none'
+    return Server([exe], options=(f'serverName={NAME}', f'fileRoot={root}', pair), arguments=arguments)
+
+
+def stored(folder):
+    """The messages in the Maildir."""
+    place = os.path.join(folder, 'maildir', 'new')
+    texts = []
+    for name in os.listdir(place):
+        with open(os.path.join(place, name), encoding='utf-8') as file:
+            texts.append(file.read())
+    return texts
+
+
+def same(what, got, wanted):
+    """Fails unless they are equal."""
+    if got != wanted:
+        raise Failed(f'{what}\nexpected {str(wanted)[:300]}\nreceived {str(got)[:300]}')
+
+
+def encrypted(exe, folder):
+    """A message comes encrypted, from anybody."""
+    with serve(exe, folder) as server, smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
+        client._host = NAME         # the name in the certificate
+        client.ehlo()
+        same('STARTTLS is offered', client.has_extn('starttls'), True)
+        same('the answer', client.starttls(context=context(folder))[0], 220)
+        same('order after it', client.docmd('MAIL', f'FROM:<{SENDER}>')[0], 503)
+        client.ehlo()
+        same('offers after it', (client.has_extn('starttls'), client.has_extn('auth')), (False, False))
+        same('STARTTLS again', client.docmd('STARTTLS')[0], 503)
+        client.sendmail(SENDER, [RECIPIENT], TEXT)
+        found = stored(folder)
+        same('messages', len(found), 1)
+        same('the protocol', re.findall(r' with (\w+) id ', found[0]), ['ESMTPS'])
+        same('the text', found[0].partition('\nFrom: ')[2],
+             TEXT.replace('\r\n', '\n').partition('From: ')[2])
+
+
+def login(exe, folder):
+    """With users, mail is taken only from them, and their passwords only encrypted."""
+    with serve(exe, folder, '--user', f'{USER}:{PASSWORD}') as server:
+        with smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
+            client._host = NAME
+            client.ehlo()
+            same('AUTH in clear', client.has_extn('auth'), False)
+            same('it', client.docmd('AUTH', 'PLAIN AGFsaWNlAHNvO3NlY3JldA==')[0], 502)
+            same('mail', client.docmd('MAIL', f'FROM:<{SENDER}>')[0], 530)
+            client.starttls(context=context(folder))
+            client.ehlo()
+            for name, password in ((USER, 'wrong'), ('bob', PASSWORD), (USER, PASSWORD + 'x')):
+                try:
+                    client.login(name, password)
+                    raise Failed(f'{name} with {password} is let in')
+                except smtplib.SMTPAuthenticationError as error:
+                    same('the answer', error.smtp_code, 535)
+        with smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
+            client._host = NAME
+            client.starttls(context=context(folder))
+            client.ehlo()
+            for answer in ('=', '====', 'AA', 'AAAA', '!', '*', 'AGFsaWNl', 'A' * 600):
+                same(f'AUTH PLAIN {answer}', client.docmd('AUTH', f'PLAIN {answer}')[0] // 100, 5)
+        with smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
+            client._host = NAME
+            client.starttls(context=context(folder))
+            client.ehlo()
+            client.login(USER, PASSWORD)
+            client.sendmail(SENDER, [RECIPIENT], TEXT)
+        same('the protocol', re.findall(r' with (\w+) id ', stored(folder)[0]), ['ESMTPSA'])
+        with open(f'{folder}/letter', 'w', encoding='ascii') as out:
+            out.write(TEXT)
+        run(['curl', '--silent', '--show-error', '--ssl-reqd', '--cacert', f'{folder}/one.pem',
+             '--resolve', f'{NAME}:{server.port}:127.0.0.1', f'smtp://{NAME}:{server.port}/client.example',
+             '--mail-from', SENDER, '--mail-rcpt', RECIPIENT, '--user', f'{USER}:{PASSWORD}',
+             '--login-options', 'AUTH=PLAIN', '--upload-file', f'{folder}/letter'])
+        same('messages', len(stored(folder)), 2)
+
+
+def plain(exe, folder):
+    """Without a certificate, the server is what it was."""
+    with serve(exe, folder, tls=False) as server:
+        with smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
+            client.ehlo()
+            same('offers', (client.has_extn('starttls'), client.has_extn('auth')), (False, False))
+            client.sendmail(SENDER, [RECIPIENT], TEXT)
+        same('the protocol', re.findall(r' with (\w+) id ', stored(folder)[0]), ['ESMTP'])
+
+
+CASES = (('mail, encrypted', encrypted), ('mail, with a password', login), ('mail, in clear', plain))
