@@ -117,6 +117,7 @@ services! {
     tls TLS, [Check, Start, Serve, Renewed, Need] {
         "tls.h" Sockets;
         "words.c" With(Feature::Tls);
+        "tickets.c" TLS;
         "tls.c" TLS;
         "always.c" Both(&TLS, &Without(Feature::StartTls));
         "upgrade.c" Both(&TLS, &With(Feature::StartTls));

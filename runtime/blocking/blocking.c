@@ -358,6 +358,9 @@ static void blocking_bye(const struct nest__chan *chan) {
 
 /* The handshake that comes before START. False: it has failed, or took too long. */
 static bool blocking_shake(const struct nest__chan *chan) {
+    if (!NEST__TLS) {
+        return true;
+    }
     uint32_t deadline = nest__after(nest__now(), nest__tls_limit());
     int error = nest__tls_begin(chan), ready = 1;
     while (error == 0 || error == -EAGAIN) {
@@ -398,7 +401,9 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
  */
 static void blocking_refuse(const struct nest__chan *chan, uint8_t *buffer) {
     bool said = nest__chan_bye(chan);
-    nest__tls_end(chan);
+    if (NEST__TLS) {
+        nest__tls_end(chan);
+    }
     if (said && !nest__stopping()) {
         blocking_linger(chan, buffer);
     }

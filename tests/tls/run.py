@@ -25,7 +25,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 from support import sample                                                  # noqa: E402
 from support.cases import attempt, built                                    # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, environment, program        # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
 from support.report import Report                                           # noqa: E402
 from support.server import Server                                           # noqa: E402
 import mail                                                                 # noqa: E402
@@ -260,6 +260,59 @@ def resumed(case):
             raise Failed(f'renegotiation: {said[-800:]}')
 
 
+CLOCK = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *to) {
+    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(id, to);
+    FILE *file = id == CLOCK_BOOTTIME ? fopen(getenv("LATER"), "r") : NULL;
+    long hours = 0;
+    if (file != NULL) {
+        (void)!fscanf(file, "%ld", &hours);
+        fclose(file);
+    }
+    to->tv_sec += hours * 3600;
+    return result;
+}
+'''
+
+
+def rotated(case):
+    """All processes share the keys of tickets, after a reload as well, and old keys are forgotten."""
+    base = f'{case.folder}/clock'
+    with open(f'{base}.c', 'w', encoding='ascii') as out:
+        out.write(CLOCK)
+    run(['gcc', '-shared', '-fPIC', '-o', f'{base}.so', f'{base}.c', '-ldl'])
+    options = [case.tls('one'), *(['dispatchers=3'] if case.loops else [])]
+    with Server([case.exe], options=options, LD_PRELOAD=f'{base}.so', LATER=base) as server:
+        def reused():
+            said = client(server.port, case.folder, '-tls1_2', '-sess_in', f'{base}.session', '-ign_eof',
+                          said=b'QUIT\n')
+            same('the conversation', 'Goodbye.' in said, True)
+            return 'Reused, TLSv1.2' in said
+
+        def later(hours):
+            with open(base, 'w', encoding='ascii') as out:
+                out.write(str(hours))
+        later(0)
+        client(server.port, case.folder, '-tls1_2', '-sess_out', f'{base}.session', '-ign_eof', said=b'QUIT\n')
+        os.kill(server.process.pid, signal.SIGHUP)
+        until('the reload', lambda: 'the configuration was read again' in server.said())
+        same('resumed after a reload', [reused() for _ in range(6)], [True] * 6)
+        later(13)
+        same('resumed with the key before', [reused() for _ in range(6)], [True] * 6)
+        later(26)
+        same('resumed with a forgotten key', [reused() for _ in range(3)], [False] * 3)
+        client(server.port, case.folder, '-tls1_2', '-sess_out', f'{base}.session', '-ign_eof', said=b'QUIT\n')
+        same('resumed with a new key', reused(), True)
+        later(60)
+        same('resumed after a long time', reused(), False)
+
+
 def named(case):
     """The host that a client names selects the certificate; a key may be of another kind."""
     with case.server(names=('one', 'two')) as server:
@@ -428,7 +481,7 @@ CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
     ('refused clients', refused), ('unfinished handshakes', unfinished), ('resumption', resumed),
-    ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
+    ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))
 

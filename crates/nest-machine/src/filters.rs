@@ -62,6 +62,18 @@ pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
     if out.len() > before {
         return;
     }
+    let clear = !m.features.contains(Feature::Tls) || m.features.contains(Feature::StartTls);
+    if let Some(filter) = filters.iter().find(|f| f.program.protocol && !clear) {
+        let what = format!(
+            "`%filter {}` and `tls` exclude each other",
+            filter.program.name
+        );
+        out.push(
+            Diagnostic::new(Code::E0604, protocol(&filters), what)
+                .help("a filter cannot read messages that are encrypted; remove one of the two"),
+        );
+        return;
+    }
     if filters.iter().any(|filter| filter.program.protocol) {
         match first(m) {
             Ok(automaton) => m.first = Some(automaton),

@@ -177,6 +177,42 @@ fn inetd_accepts_instead() {
 }
 
 #[test]
+fn a_filter_cannot_read_what_is_encrypted() {
+    let said = said(&format!("%option tls a.pem a.key\n%filter request\n{RULE}"));
+    assert_eq!(
+        said,
+        [
+            "E0604 2 `request` `%filter request` and `tls` exclude each other; a filter cannot read messages that are encrypted; remove one of the two"
+        ]
+    );
+    machine(&format!("%option tls a.pem a.key\n%filter pass\n{RULE}"));
+}
+
+#[test]
+fn files_of_encryption_come_in_pairs() {
+    for (value, wanted) in [
+        ("a.pem", "`a.pem` is not a value of tls"),
+        ("a b c", "`a b c` is not a value of tls"),
+        ("a \"b c\"", "`b c` is not the name of a file of tls"),
+        ("a \"\"", "`` is not the name of a file of tls"),
+    ] {
+        let said = said(&format!("%option tls {value}\n{RULE}"));
+        assert!(
+            said[0].starts_with("E0602 1 ") && said[0].contains(wanted),
+            "{said:?}"
+        );
+    }
+    for value in ["none", "a b", "a b c d"] {
+        machine(&format!("%option tls {value}\n{RULE}"));
+    }
+    let said = said(&format!("%option tls a b\n%option inetd\n{RULE}"));
+    assert!(
+        said[0].contains("`tls` and `inetd` exclude each other"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn filters_that_need_the_library_are_named() {
     let persist = said(&format!("%filter request\n%filter persist\n{RULE}"));
     assert!(

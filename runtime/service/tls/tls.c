@@ -167,6 +167,7 @@ static SSL_CTX *tls_context(const char *certificate, const char *key) {
                                   SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(context, 1);
     (void)SSL_CTX_set_dh_auto(context, 1);
+    nest__tickets_of(context);
     /* tickets alone: no worker keeps sessions that another would not know */
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     if (!tls_read_certificate(context, certificate) || !tls_read_key(context, key, certificate)) {
@@ -248,6 +249,9 @@ int nest__tls_check(void) {
 
 int nest__tls_start(void) {
     int error = nest__tls_prepare();
+    if (error == 0) {
+        error = nest__tickets_make();
+    }
     if (error < 0) {
         nest__say("cannot start: tls: %s", strerror(-error));
     }

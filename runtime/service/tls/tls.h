@@ -19,6 +19,12 @@ bool nest__tls_offered(void); /* false: the option is none */
 bool nest__tls_wanted(void);
 struct ssl_st;
 struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the option is none */
+
+/* -- tickets.c */
+struct ssl_ctx_st;
+int nest__tickets_make(void); /* before workers exist; 0 or -errno */
+void nest__tickets_of(struct ssl_ctx_st *);
+
 /* How long a handshake may take, in ms. */
 uint32_t nest__tls_limit(void);
 
