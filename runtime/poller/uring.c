@@ -56,8 +56,6 @@ static struct {
 
 #define URING_NAMELESS nest__name_of_loop((enum nest__operation)URING_NOBODY, 0)
 
-/* -- operations */
-
 static struct nest__sqe *uring_submit(uint8_t opcode, int fd, uint64_t name) {
     struct nest__sqe *sqe = nest__ring_submit();
     if (sqe != NULL) {

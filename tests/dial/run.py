@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
+import proxy                                                        # noqa: E402
 from support import sample                                          # noqa: E402
 from support.nest import QUICK, SOCKET_MODELS, Failed, program, run  # noqa: E402
 from support.report import Report                                   # noqa: E402
@@ -27,10 +28,10 @@ FLAGS = {'': QUICK, 'asan': '-O1 -g -fsanitize=address,undefined -fno-sanitize-r
 
 
 def forms():
-    """Every model, one with several loops, and one that is drawn with sanitizers."""
+    """Every model, one with several loops, and one that is drawn with sanitizers, which has the proxy, too."""
     loops = [model for model in SOCKET_MODELS if model in ('event', 'uring')]
     return [*SOCKET_MODELS, *(f'{model}*2' for model in loops[-1:]),
-            f'{sample.some(SOCKET_MODELS, 1)[0]}+asan']
+            *(f'{model}+asan' for model in sample.some(SOCKET_MODELS, 1))]
 
 
 def descriptors(server):
@@ -74,6 +75,25 @@ def serve(report, form, folder, nest):
         other.close()
 
 
+def proxies(report, form, folder, nest):
+    """examples/proxy, in front of two servers."""
+    model, _, how = form.partition('+')
+    exe = os.path.join(folder, f'proxy-{model}{how}')
+    run([nest, 'build', '--model', model, proxy.SPEC, '-o', exe], CFLAGS=FLAGS[how])
+    backends = [proxy.Backend(b'one'), proxy.Backend(b'two')]
+    server = Server([exe], options=['readTimeout=2s'], arguments=[f'127.0.0.1:{b.port}' for b in backends])
+    try:
+        for check in proxy.ALL:
+            about = ' '.join(check.__doc__.split())
+            try:
+                check(server, *backends)
+                report.line(True, form, about)
+            except (Failed, OSError) as error:
+                report.line(False, form, about, '', f'{type(error).__name__}: {error}\n{server.said()[-2500:]}')
+    finally:
+        server.close()
+
+
 def main():
     """The forms that are named, or all; the exit status."""
     report, nest = Report('dial'), program()
@@ -85,6 +105,8 @@ def main():
             report.heading(form)
             try:
                 serve(report, form, folder, nest)
+                if '+' in form or (sys.argv[1:] and '*' not in form):
+                    proxies(report, form, folder, nest)
             except (Failed, OSError) as error:
                 report.line(False, form, 'it serves', '', error)
     return report.close()

@@ -89,6 +89,14 @@ impl Checker<'_> {
         (what, help)
     }
 
+    pub(crate) fn address(&self, flow: &Flow) -> (String, String) {
+        let (text, by) = (self.named(flow), Checker::by(flow));
+        let what = format!("{text} chooses where {by} connects to");
+        let help = "choose the address from a list of your own, or let the element match only names that \
+                    the pattern lists, as in `\"news\"|\"mail\"`";
+        (what, help.to_string())
+    }
+
     pub(crate) fn copy(
         &self,
         flow: &Flow,

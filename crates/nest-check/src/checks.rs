@@ -69,6 +69,7 @@ pub const CHECKS: &[Check] = &[
             Code::W0403,
             Code::W0404,
             Code::W0405,
+            Code::W0511,
         ],
         rests_on: &[],
         run: |c| c.taint(),

@@ -21,17 +21,18 @@ const LONGEST: u64 = 2000;
 const LARGEST: u16 = 2000;
 
 /// What a client sends to a `$readLine` whose line is used so.
-const LINES: [(Code, &[u8]); 3] = [
+const LINES: [(Code, &[u8]); 4] = [
     (Code::W0402, b"%n\n"),
     (Code::W0403, b";id\n"),
     (Code::W0404, b"../x\n"),
+    (Code::W0511, b"10.0.0.1:22\n"),
 ];
 
 /// What shows that a part is used as a string, by whose action it is.
 type Strings = BTreeMap<(Origin, Owner), Option<Option<Example>>>;
 
 impl Checker<'_> {
-    /// W0401 to W0405.
+    /// W0401 to W0405, W0511.
     pub(crate) fn taint(&mut self) {
         let mut reported: BTreeSet<(Code, u32, u32, u32)> = BTreeSet::new();
         let mut parts: BTreeMap<Origin, usize> = BTreeMap::new();
@@ -45,11 +46,12 @@ impl Checker<'_> {
                 Use::Format => Code::W0402,
                 Use::Command | Use::Program => Code::W0403,
                 Use::Path => Code::W0404,
+                Use::Address => Code::W0511,
                 Use::Buffer { .. } => Code::W0405,
             };
             let place = |code| (code, flow.span.file.0, flow.span.start, flow.span.end);
-            let path = reported.contains(&place(Code::W0404));
-            if reported.contains(&place(code)) || (code == Code::W0401 && path) {
+            let worse = [Code::W0404, Code::W0511].map(|code| reported.contains(&place(code)));
+            if reported.contains(&place(code)) || (code == Code::W0401 && worse.contains(&true)) {
                 continue;
             }
             let Some(example) = self.text(flow, code, &mut strings) else {
@@ -114,6 +116,7 @@ impl Checker<'_> {
             Use::Format => self.format(flow),
             Use::Command | Use::Program => self.command(flow),
             Use::Path => self.path(flow),
+            Use::Address => self.address(flow),
             Use::Buffer {
                 array,
                 capacity,
@@ -189,8 +192,10 @@ impl Checker<'_> {
                 Form::holding(&one_of(b"%")),
             ],
             // The specification's own words.
-            Use::Command | Use::Program | Use::Path if self.listed(flow.origin) => Vec::new(),
-            Use::Program => vec![Form::new(1, |_, _| 0, |_| true)],
+            Use::Command | Use::Program | Use::Path | Use::Address if self.listed(flow.origin) => {
+                Vec::new()
+            }
+            Use::Program | Use::Address => vec![Form::new(1, |_, _| 0, |_| true)],
             Use::Command => {
                 let (begins, quoted) = match flow.held {
                     Held::Part | Held::Within | Held::Copy => (true, false),

@@ -467,6 +467,19 @@ fn looks_elsewhere_count() {
     assert_eq!(found(&talk.replace("CHECK", "")), ["W0402 name: -"]);
 }
 
+#[test]
+fn addresses_to_connect_to() {
+    draws(WORD, "$dial($1);", "W0511 $1: \"a\\n\"");
+    draws(
+        WORD,
+        "char to[100]; snprintf(to, sizeof to, \"%s:80\", $1); $dial(to, 5s);",
+        "W0511 to: \"a\\n\"",
+    );
+    is_quiet(WORD, "if (strcmp($1, \"news:119\") == 0) $dial($1);");
+    is_quiet(WORD, "$dial(\"news:119\"); $replyTo(3, $1);");
+    is_quiet(r#"("news:119"|"mail:25") "\n""#, "$dial($1);");
+}
+
 /// Where no message has the form, nothing is said, though the element alone could have it.
 #[test]
 fn what_no_message_brings_is_not_said() {

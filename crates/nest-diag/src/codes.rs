@@ -159,4 +159,5 @@ codes! {
     W0405 Warning "a part that may be too long for its array";
     W0501 Warning "a C global that connections do not share";
     W0502 Warning "a group without members, or without messages";
+    W0511 Warning "client input as an address to connect to";
 }

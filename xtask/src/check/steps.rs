@@ -445,7 +445,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "dial",
         "second connections: every way in which the other side can fail, in every model",
-        Paths(&["tests/dial", "tests/support", GENERATED]),
+        Paths(&["tests/dial", "tests/support", "examples/proxy", GENERATED]),
         Program(&["python3", "tests/dial/run.py"]),
     )
     .draws()

@@ -18,6 +18,8 @@ pub enum Role {
     Command,
     /// A program that is run.
     Program,
+    /// An address to which the server connects.
+    Address,
     /// Its arguments, one by one or as a list: a shell's command may be among them.
     Arguments,
     /// A format; what it formats stands behind it.

@@ -2,6 +2,7 @@
 //! are looked up.
 
 use super::build::d;
+use super::roles::Role;
 use super::rows::{Directive, Form, Reads, Wait};
 use nest_feature::Feature;
 
@@ -13,6 +14,7 @@ pub(super) const DIAL: Directive = d(
     "opens a second connection",
 )
 .waits(Wait::Time)
+.text(&[Role::Address, Role::Other])
 .needs(Feature::Dial)
 .known_as(&["connect"]);
 

@@ -246,6 +246,7 @@ impl<'a> Walk<'a, '_> {
             Use::Format => looked(FORMATS),
             Use::Path => looked(PATHS),
             Use::Command | Use::Program => looked(SHELLS),
+            Use::Address => looked(0),
         };
         if known || self.env.dead {
             return;
@@ -338,6 +339,10 @@ impl<'a> Walk<'a, '_> {
                     self.argument(name, args, n, &Use::Name);
                 }
                 Role::Command => self.argument(name, args, n, &Use::Command),
+                Role::Address => {
+                    self.argument(name, args, n, &Use::Address);
+                    self.argument(name, args, n, &Use::Name);
+                }
                 Role::Program => self.argument(name, args, n, &Use::Program),
                 Role::Arguments => {
                     // One by one, or as a list, of which the command is what is kept.

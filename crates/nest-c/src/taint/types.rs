@@ -52,6 +52,8 @@ pub enum Use {
     Command,
     /// It is the name of a program that is run.
     Program,
+    /// The address of another server.
+    Address,
     /// It is a path that is not limited to fileRoot.
     Path,
     /// It is copied into an array.
