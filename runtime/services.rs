@@ -286,6 +286,10 @@ services! {
         "process.c" Both(&Sockets, &With(Feature::Periodic));
         "loop.c" Both(&Not(&Sockets), &With(Feature::Periodic));
     }
+    signals Both(&Sockets, &With(Feature::Signals)), [Start] + task {
+        "signals.h" Both(&Sockets, &With(Feature::Signals));
+        "signals.c" Both(&Sockets, &With(Feature::Signals));
+    }
     beginning With(Feature::Beginning), [Start, Serve] {
         "beginning.h" With(Feature::Beginning);
         "workers.c" Both(&Sockets, &With(Feature::Beginning));

@@ -11,7 +11,6 @@ Must not know: how messages move.
 import errno
 import os
 import random
-import re
 import select
 import signal
 import sys
@@ -23,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 from support import sample                                          # noqa: E402
 from support.cases import attempt                                   # noqa: E402
+from support.linear import in_order                                 # noqa: E402
 from support.nest import ONE_CLIENT, ROOT, SOCKET_MODELS, Failed, program, run   # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Client, Server                           # noqa: E402
@@ -172,21 +172,25 @@ def stale(server):
 
 
 def killed(server):
-    """Workers are killed at random while messages flow: the others go on in order, and members are exact."""
+    """Workers are killed at random while messages flow: the others go on in order, without gaps, and members are
+    exact."""
     draw = random.Random(SEED)
-    people = []
+    people, sent, dead = [], {}, set()
     for turn in range(12):
         while len(people) < 16:
             people.append(Person(server))
             assert people[-1].ask('join all') == '0'
         for person in people:
-            person.send(b'say all %d\n' % turn * 8)
+            said = [b'%d:%d:%d' % (person.number, turn, i) for i in range(8)]
+            sent.setdefault(b'%d' % person.number, []).extend(said)
+            person.send(b''.join(b'say all %s\n' % line for line in said))
         victim = draw.choice(people).pid
         os.kill(victim, signal.SIGKILL)
         for person in [person for person in people if person.pid == victim]:
             person.ended()
             person.socket.close()
             people.remove(person)
+            dead.add(b'%d' % person.number)
         for person in people:
             for _ in range(8):
                 assert person.answer() == '0'
@@ -194,12 +198,37 @@ def killed(server):
         assert asker.ask('join all') == '0'
         until(f'{len(people) + 1} members', lambda who=asker: who.ask('who all') == str(len(people) + 1))
         people.append(asker)
-        for person in people:
-            before = len(person.heard)
-            person.ask('who all')
-            assert all(re.fullmatch(rb'\d+', line) for line in person.heard[before:]), person.heard[before:]
+    for person in people:
+        person.ask('who all')
+        for sender in sorted({line.split(b':')[0] for line in person.heard}):
+            heard = [line for line in person.heard if line.split(b':')[0] == sender]
+            why = in_order(sent.get(sender, []), heard, sender not in dead)
+            if why is not None or sender == b'%d' % person.number:
+                raise Failed(f'{person.number} heard of {sender}: {why}')
     for person in people:
         person.socket.close()
+
+
+def exits(server):
+    """An action that ends its thread takes its client out of its groups, and no other."""
+    stays = Person(server)
+    assert stays.ask('join all') == '0'
+    for turn in range(10):
+        goes, other = Person(server), Person(server)
+        for person in goes, other:
+            assert person.ask('join all') == '0' and person.ask('join more') == '0'
+        assert stays.ask('who all') == '3'
+        goes.send(b'thread\n')
+        goes.ended()
+        until('the member is gone', lambda who=other: who.ask('who all') == '2' and who.ask('who more') == '1')
+        until('the number is unknown', lambda who=goes: stays.ask(f'tell {who.number} x') == str(errno.ESRCH))
+        assert stays.ask(f'say all {turn}') == '0'
+        other.hears(1)
+        assert other.heard == [b'%d' % turn], other.heard
+        goes.socket.close()
+        other.socket.close()
+        until('one is left', lambda: stays.ask('who all') == '1')
+    stays.socket.close()
 
 
 def behind(server, drops):
@@ -273,6 +302,13 @@ def thousand(nest, model, folder):
             raise Failed(server.said())
 
 
+def judges():
+    """The judge of the order finds what was sent never, twice, too early, and not at all."""
+    assert in_order(list('abcd'), list('bcd'), True) is None and in_order(list('abcd'), list('ad'), False) is None
+    for heard, whole in (('ax', False), ('abb', False), ('acb', False), ('acd', True)):
+        assert in_order(list('abcd'), list(heard), whole) is not None, heard
+
+
 def variants(models):
     """(what is printed, the model, options, whether a worker may be killed alone)"""
     for model in models:
@@ -284,6 +320,7 @@ def variants(models):
 def main():
     report = Report('meeting')
     report.note(sample.described())
+    attempt(report, 'oracle', 'order', judges.__doc__, judges)
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-meeting-') as folder:
         text = open(os.path.join(HERE, 'meeting.nest'), encoding='ascii').read()
@@ -302,6 +339,7 @@ def main():
                         cases = [('order', order), ('membership', membership), ('both', both),
                                  ('stale', stale), *cases]
                         cases += [('killed', killed)] if kills else []
+                        cases += [('exits', exits)] if model == 'thread' else []
                     for word, case in cases:
                         what = case.__doc__ or behind.__doc__
                         attempt(report, name, word, ' '.join(what.split())[:60], lambda c=case: c(server))

@@ -237,6 +237,38 @@ def timed(exe, options):
             raise Failed(server.said())
 
 
+def comes(server, word, wanted):
+    """Waits until the answer is this."""
+    end = time.monotonic() + LIMIT
+    while ask(server, word) != wanted:
+        if time.monotonic() > end:
+            raise Failed(f'{word}: not {wanted} within {LIMIT} s: {ask(server, word)}\n{server.said()}')
+        time.sleep(0.01)
+
+
+def signalled(exe, options):
+    """A signal runs its code once, in the service process, and stops no client; one to all processes counts once."""
+    with Server([exe], clients=16, options=options) as server:
+        equal('a worker', ask(server, 'begun'), 'here')
+        for turn in range(1, 4):
+            os.kill(server.process.pid, signal.SIGUSR1)
+            comes(server, 'signals', f'{turn} 0')
+        for pid in reversed(server.family()):   # the server's own process is the last
+            os.kill(pid, signal.SIGUSR1)
+        comes(server, 'signals', '4 0')
+        ask(server, 'slow')
+        os.kill(server.process.pid, signal.SIGUSR2)
+        comes(server, 'signals', '4 1')         # it runs, and clients are served
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            os.kill(server.process.pid, number)
+        equal('none meanwhile', ask(server, 'signals'), '4 1')
+        ask(server, 'quick')
+        comes(server, 'signals', '5 2')         # what came meanwhile is not lost
+        ticking(server)
+        equal('nothing more', ask(server, 'signals'), '5 2')
+        equal('status', server.stop(), 0)
+
+
 def timed_anew(exe, options):
     """A timer that dies inside the lock, where the next holder does not ask: all is as at the start."""
     with Server([exe], clients=16, options=options) as server:
@@ -256,9 +288,10 @@ def timed_anew(exe, options):
 PLAIN = (counts, anew, lambda exe, options: kills(exe, options, True))
 MENDED = (counts, mends, blind, lambda exe, options: kills(exe, options, False))
 HEAP = (counts, alive, lambda exe, options: kills(exe, options, False))
-CHECKS = {'plain': PLAIN, 'mended': MENDED, 'heap': HEAP, 'timed': (timed, timed_anew)}
+CHECKS = {'plain': PLAIN, 'mended': MENDED, 'heap': HEAP, 'timed': (timed, signalled, timed_anew)}
 NAMES = {'<lambda>': kills.__doc__} | {
-    check.__name__: check.__doc__ for check in (counts, anew, mends, blind, alive, timed, timed_anew)}
+    check.__name__: check.__doc__ for check in (counts, anew, mends, blind, alive, timed, signalled,
+                                    timed_anew)}
 
 
 def sanitized(nest, folder, model, spec):

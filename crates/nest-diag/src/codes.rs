@@ -136,6 +136,9 @@ codes! {
     E0804 Error "a $lock that is left early";
     E0805 Error "a directive that only $lock may contain";
     E0806 Error "a pointer in %shared that other processes cannot use";
+    E0807 Error "a signal that the server itself uses";
+    E0808 Error "a %signal without a signal that it can have";
+    E0809 Error "a second %signal for a signal";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";

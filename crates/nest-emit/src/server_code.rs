@@ -1,4 +1,4 @@
-//! Generates the functions of `%timer` and `%worker`.
+//! Generates the functions of `%timer`, `%signal` and `%worker`.
 
 use crate::replace::{Context, replace};
 use crate::writer::{Writer, string};
@@ -33,6 +33,34 @@ pub fn emit(m: &Machine, w: &mut Writer) {
             "const unsigned nest__spec_periodic_count = {count};"
         ));
         w.end("timer");
+    }
+    if !m.signals.is_empty() {
+        let actions = m.signals.iter().map(|signal| &signal.action);
+        let names = functions(m, "signal", actions, w);
+        w.line("#include <signal.h>");
+        w.line("struct nest__signal {");
+        w.line("    int number;");
+        w.line("    void (*run)(void);");
+        w.line("    const char *file;");
+        w.line("    uint32_t line;");
+        w.line("};");
+        w.line("extern const struct nest__signal nest__spec_signals[];");
+        w.line("extern const unsigned nest__spec_signals_count;");
+        w.line("const struct nest__signal nest__spec_signals[] = {");
+        for (signal, name) in m.signals.iter().zip(&names) {
+            let code = &signal.action.code;
+            let file = string(&code.file);
+            w.line(&format!(
+                "    {{{}, {name}, {file}, {}}},",
+                signal.number, code.line
+            ));
+        }
+        w.line("};");
+        let count = names.len();
+        w.line(&format!(
+            "const unsigned nest__spec_signals_count = {count};"
+        ));
+        w.end("signal");
     }
     if !m.beginning.is_empty() {
         let names = functions(m, "worker", m.beginning.iter(), w);

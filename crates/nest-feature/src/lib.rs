@@ -101,6 +101,8 @@ features! {
     Shared "shared" [];
     /// The server runs code periodically (`%timer`).
     Periodic "periodic" [Tasks];
+    /// The server runs code when it gets a signal (`%signal`).
+    Signals "signals" [Tasks];
     /// Workers run code when they begin (`%worker`).
     Beginning "beginning" [];
     /// They allocate memory there (`$alloc`).

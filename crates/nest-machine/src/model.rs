@@ -48,6 +48,8 @@ pub struct Machine {
     pub shared: Option<Shared>,
     /// Code that the server runs periodically.
     pub periodic: Vec<Periodic>,
+    /// Code that the server runs when it gets a signal.
+    pub signals: Vec<Signal>,
     /// Code that each worker runs when it begins.
     pub beginning: Vec<Action>,
     /// The start-up section.
@@ -233,6 +235,15 @@ pub struct Variable {
 pub struct Periodic {
     /// Milliseconds.
     pub every: u32,
+    /// The code.
+    pub action: Action,
+}
+
+/// `%signal`: code that the server runs when it gets a signal.
+#[derive(Clone, Debug)]
+pub struct Signal {
+    /// Its name in C, such as `SIGUSR1`.
+    pub number: String,
     /// The code.
     pub action: Action,
 }

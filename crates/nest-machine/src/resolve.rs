@@ -137,11 +137,17 @@ pub fn resolve(
         .chain(&end)
         .chain(&overload)
         .collect();
-    let (periodic, beginning) = server_code::settle(spec, settings.features, &mut cx);
+    let server_code::ServerCode {
+        periodic,
+        signals,
+        beginning,
+    } = server_code::settle(spec, settings.features, &mut cx);
     let periodic_code = periodic.iter().map(|timer| &timer.action);
+    let signal_code = signals.iter().map(|signal| &signal.action);
     let all: Vec<&Action> = all
         .into_iter()
         .chain(periodic_code)
+        .chain(signal_code)
         .chain(&beginning)
         .collect();
     let shared = declared.map(|declared| shared::settle(declared, &all, &mut cx));
@@ -161,6 +167,7 @@ pub fn resolve(
     features.extend(settings.features.iter());
     features.extend(shared.iter().map(|_| Feature::Shared));
     features.extend(periodic.iter().map(|_| Feature::Periodic));
+    features.extend(signals.iter().map(|_| Feature::Signals));
     features.extend(beginning.iter().map(|_| Feature::Beginning));
     features.extend(overrides.features.iter());
     let run = &mut settings.run;
@@ -200,6 +207,7 @@ pub fn resolve(
         locals,
         shared,
         periodic,
+        signals,
         beginning,
         startup,
         settings,

@@ -1,42 +1,131 @@
-//! `%timer` and `%worker`: code of the server, which belongs to no connection. Must not know: which process
-//! runs it.
+//! `%timer`, `%signal` and `%worker`: code of the server, which belongs to no connection. Must not know: which
+//! process runs it.
 
 use crate::actions::{self, Owner};
 use crate::context::Context;
-use crate::model::{Action, Periodic, What};
+use crate::model::{Action, Periodic, Signal, What};
 use crate::options;
-use nest_diag::{Code as Diag, Diagnostic};
+use nest_diag::{Code as Diag, Diagnostic, nearest};
 use nest_feature::{Feature, Features};
 use nest_syntax::ast::{CodeDecl, Decl, Spec};
 
-/// The code of all declarations: periodic, and that of workers.
-pub fn settle(
-    spec: &Spec,
-    features: Features,
-    cx: &mut Context<'_>,
-) -> (Vec<Periodic>, Vec<Action>) {
-    let (mut periodic, mut beginning) = (Vec::new(), Vec::new());
+/// Signals that code may have.
+const SIGNALS: [&str; 4] = ["USR1", "USR2", "QUIT", "WINCH"];
+/// Signals that the server itself uses, or that no program gets, and why.
+const TAKEN: [(&str, &str); 17] = [
+    ("HUP", "makes the server read its configuration again"),
+    ("TERM", "stops the server"),
+    ("INT", "stops the server"),
+    ("CHLD", "tells the server that a worker has ended"),
+    ("ALRM", "is used by workers"),
+    ("URG", "wakes workers"),
+    (
+        "PIPE",
+        "is ignored, because writing to a client that is gone is no error",
+    ),
+    (
+        "XFSZ",
+        "is ignored, because a file that is too large is an error of the action",
+    ),
+    (
+        "XCPU",
+        "ends an action that takes longer than `actionTimeout`",
+    ),
+    ("ABRT", "reports a crash"),
+    ("SEGV", "reports a crash"),
+    ("BUS", "reports a crash"),
+    ("FPE", "reports a crash"),
+    ("ILL", "reports a crash"),
+    ("TRAP", "is a debugger's"),
+    ("KILL", "cannot be caught"),
+    ("STOP", "cannot be caught"),
+];
+
+/// The code of all declarations.
+#[derive(Default)]
+pub struct ServerCode {
+    /// That of `%timer`.
+    pub periodic: Vec<Periodic>,
+    /// That of `%signal`.
+    pub signals: Vec<Signal>,
+    /// That of `%worker`.
+    pub beginning: Vec<Action>,
+}
+
+/// The code of all declarations.
+pub fn settle(spec: &Spec, features: Features, cx: &mut Context<'_>) -> ServerCode {
+    let mut all = ServerCode::default();
     for decl in &spec.decls {
         let Decl::Code(decl) = decl else { continue };
-        if decl.word.text == "%timer" {
-            if features.contains(Feature::Inetd) {
-                let what = "`%timer` and `inetd` exclude each other";
-                let help = "inetd starts a process for each connection: no server stays";
-                cx.out
-                    .push(Diagnostic::new(Diag::E0604, decl.word.span, what).help(help));
+        let word = decl.word.text.as_str();
+        if word != "%worker" && features.contains(Feature::Inetd) {
+            let what = format!("`{word}` and `inetd` exclude each other");
+            let help = "inetd starts a process for each connection: no server stays";
+            cx.out
+                .push(Diagnostic::new(Diag::E0604, decl.word.span, what).help(help));
+        }
+        match word {
+            "%timer" => all.periodic.extend(timer(decl, cx)),
+            "%signal" => {
+                let signal = signal(decl, features, &all.signals, cx);
+                all.signals.extend(signal);
             }
-            periodic.extend(timer(decl, cx));
-        } else {
-            if let Some(argument) = &decl.argument {
-                let what = format!("`%worker` takes no `{}`", argument.text);
-                let help = "write `%worker { code }`";
-                cx.out
-                    .push(Diagnostic::new(Diag::E0101, argument.span, what).help(help));
+            _ => {
+                if let Some(argument) = &decl.argument {
+                    let what = format!("`%worker` takes no `{}`", argument.text);
+                    let help = "write `%worker { code }`";
+                    cx.out
+                        .push(Diagnostic::new(Diag::E0101, argument.span, what).help(help));
+                }
+                all.beginning.push(action(decl, "%worker", cx));
             }
-            beginning.push(action(decl, "%worker", cx));
         }
     }
-    (periodic, beginning)
+    all
+}
+
+fn signal(
+    decl: &CodeDecl,
+    features: Features,
+    others: &[Signal],
+    cx: &mut Context<'_>,
+) -> Option<Signal> {
+    const HELP: &str = "write one of USR1, USR2, QUIT and WINCH, as in `%signal USR1 { code }`";
+    let action = action(decl, "%signal", cx);
+    let Some(argument) = &decl.argument else {
+        let what = "`%signal` names no signal";
+        cx.out
+            .push(Diagnostic::new(Diag::E0808, decl.word.span, what).help(HELP));
+        return None;
+    };
+    let text = argument.text.as_str();
+    let name = text.strip_prefix("SIG").unwrap_or(text);
+    let number = format!("SIG{name}");
+    let taken = TAKEN.iter().find(|(taken, _)| *taken == name);
+    let (code, what, help) = if let Some((_, why)) = taken {
+        (Diag::E0807, format!("`{text}` {why}"), HELP.to_string())
+    } else if !SIGNALS.contains(&name) {
+        let help = nearest(name, SIGNALS).map(|meant| format!("did you mean `{meant}`?"));
+        let what = format!("`{text}` is not a signal that code can have");
+        (Diag::E0808, what, help.unwrap_or_else(|| HELP.to_string()))
+    } else if name == "USR1" && features.contains(Feature::Log) {
+        let what = format!("`{text}` makes the server open its log anew");
+        let help = "the server does this because of `logging`, `logFormat`, `accessLog` or `errorLog`: \
+                    use USR2";
+        (Diag::E0807, what, help.to_string())
+    } else if others.iter().any(|other| other.number == number) {
+        let what = format!("a second `%signal {text}`");
+        (
+            Diag::E0809,
+            what,
+            "write all of its code in one".to_string(),
+        )
+    } else {
+        return Some(Signal { number, action });
+    };
+    cx.out
+        .push(Diagnostic::new(code, argument.span, what).help(help));
+    None
 }
 
 fn timer(decl: &CodeDecl, cx: &mut Context<'_>) -> Option<Periodic> {

@@ -19,11 +19,11 @@ use crate::{rules, server_code};
 /// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
-const KNOWN: [&str; 7] = [
-    "%option", "%state", "%include", "%filter", "%shared", "%timer", "%worker",
+const KNOWN: [&str; 8] = [
+    "%option", "%state", "%include", "%filter", "%shared", "%timer", "%signal", "%worker",
 ];
-/// Declarations that this version does not implement, and whether a block in braces follows.
-const LATER: [(&str, bool); 3] = [("%signal", true), ("%decode", false), ("%encode", false)];
+/// Declarations that this version does not implement.
+const LATER: [&str; 2] = ["%decode", "%encode"];
 
 const FILTER: &str = "write `%filter NAME KEY=VALUE`, as in `%filter request timeout=5s`";
 
@@ -195,10 +195,12 @@ impl Section<'_, '_, '_, '_> {
             }),
             "%state" => self.states(end),
             "%include" => self.include(end),
-            "%shared" | "%timer" | "%worker" => match server_code::parse(self.r, start, end) {
-                Some(decl) => self.all.decls.push(Raw::Done(decl)),
-                None => self.skip_line(true),
-            },
+            "%shared" | "%timer" | "%signal" | "%worker" => {
+                match server_code::parse(self.r, start, end) {
+                    Some(decl) => self.all.decls.push(Raw::Done(decl)),
+                    None => self.skip_line(true),
+                }
+            }
             "%s" | "%x" => {
                 self.r.report(
                     Code::E0210,
@@ -408,7 +410,7 @@ impl Section<'_, '_, '_, '_> {
     /// A `%word` that this version does not implement.
     fn other_directive(&mut self, start: usize, end: usize) {
         let word = self.r.text(start, end);
-        let later = LATER.iter().find(|(name, _)| *name == word);
+        let later = LATER.iter().find(|name| **name == word);
         match later {
             Some(_) => self.r.report(
                 Code::E0005,
@@ -418,7 +420,7 @@ impl Section<'_, '_, '_, '_> {
                 "take it out",
             ),
             None => {
-                let known = KNOWN.into_iter().chain(LATER.iter().map(|(name, _)| *name));
+                let known = KNOWN.into_iter().chain(LATER);
                 let meant = if word.len() > 16 {
                     None
                 } else {
@@ -442,7 +444,7 @@ impl Section<'_, '_, '_, '_> {
             }
         }
         self.r.at = end.max(start + 1);
-        self.skip_line(later.is_some_and(|(_, block)| *block));
+        self.skip_line(false);
     }
 
     /// Skips to the end of the line, and over a block in braces that starts in it. If a block is

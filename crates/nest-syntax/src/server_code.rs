@@ -1,5 +1,5 @@
 //! Parses declarations that contain C code of the server in braces: `%shared SIZE { … } { … }`,
-//! `%timer 5s { … }`, `%worker { … }`.
+//! `%timer 5s { … }`, `%signal USR1 { … }`, `%worker { … }`.
 //!
 //! The C is only delimited. Must not know what it means, or whether the words before it are valid.
 
@@ -14,6 +14,7 @@ const SHARED: &str = "write `%shared SIZE { declarations } { initialisation }`, 
                       visits; } { visits = 0; }`";
 
 const TIMER: &str = "write `%timer TIME { code }`, as in `%timer 5s { refresh(); }`";
+const SIGNAL: &str = "write `%signal NAME { code }`, as in `%signal USR1 { reopen(); }`";
 const WORKER: &str = "write `%worker { code }`";
 
 /// The word stands from `start` to `from`. Nothing after an error.
@@ -21,11 +22,12 @@ pub(crate) fn parse(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Dec
     match r.text(start, from) {
         "%shared" => shared(r, start, from),
         "%timer" => code(r, start, from, TIMER),
+        "%signal" => code(r, start, from, SIGNAL),
         _ => code(r, start, from, WORKER),
     }
 }
 
-/// `%timer 5s { … }`, `%worker { … }`.
+/// `%timer 5s { … }`, `%signal USR1 { … }`, `%worker { … }`.
 fn code(r: &mut Reader<'_>, start: usize, from: usize, help: &str) -> Option<Decl> {
     let begin = r.after_blanks(from).min(r.line_end(from));
     let end = word_end(r, begin);

@@ -106,29 +106,17 @@ A: "a" {
             &["E0004 2:1 `A: \"a\" {` there is no rules section"],
         ),
         (
-            r##"%signal { int x; }
-%signal USR1 {
- f();
-}
+            r##"%encode { int x; }
 %decode x(y)
 %%
 "a" { }
 x"##,
             &[
-                "E0005 1:1 `%signal` `%signal` is not in this version",
-                "E0005 2:1 `%signal` `%signal` is not in this version",
-                "E0005 5:1 `%decode` `%decode` is not in this version",
-                "E0301 8:1 `x` `x` is not a macro",
-                "E0205 8:1 `x` the rule has no action",
+                "E0005 1:1 `%encode` `%encode` is not in this version",
+                "E0005 2:1 `%decode` `%decode` is not in this version",
+                "E0301 5:1 `x` `x` is not a macro",
+                "E0205 5:1 `x` the rule has no action",
             ],
-        ),
-        (
-            r##"%signal
-{ f(); }
-%%
-"a" { }
-"##,
-            &["E0005 1:1 `%signal` `%signal` is not in this version"],
         ),
         (
             "%%\nTIMEOUT(5s { f(); }\nslow = TIMEOUT(5s) { }\nTIMEOUT(5s)\n\"a\" { }\n",

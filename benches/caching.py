@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What a command costs examples/memcached, beside Debian's memcached with one thread and with two: processor time of
+the server for a command, and commands a second.
+
+usage: caching.py [--rounds N] [--seconds N] [--clients N] [--sets PERCENT]
+
+The servers take turns in each round, and every figure is a ratio to memcached in the same round; printed are
+the median and the range of the rounds. Must not know: how the servers work.
+"""
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tests'))
+from support.nest import ROOT, SOCKET_MODELS, Failed, program, run  # noqa: E402
+from support.server import Client, Server, running                  # noqa: E402
+
+TICKS = os.sysconf('SC_CLK_TCK')
+
+
+def used(pids):
+    """Their processor time in seconds. A process that begins later counts from its start."""
+    ticks = 0
+    for pid in pids:
+        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
+            fields = file.read().rpartition(')')[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICKS
+
+
+class Reference:
+    """Debian's memcached."""
+
+    def __init__(self, threads):
+        with socket.socket() as free:
+            free.bind(('127.0.0.1', 0))
+            self.port = free.getsockname()[1]
+        self.words = ['memcached', '-l', '127.0.0.1', '-p', str(self.port), '-U', '0', '-t', str(threads),
+                      *(['-u', 'root'] if os.geteuid() == 0 else [])]
+
+    def load(self, gets):
+        """(commands a second, µs of processor time for one)."""
+        with running(self.words) as process:
+            for _ in range(500):
+                try:
+                    Client(self).socket.close()
+                    break
+                except OSError:
+                    time.sleep(0.01)
+            return gets(self.port, lambda: [process.pid])
+
+
+def ours(exe, loops):
+    """The same of the example."""
+    def load(gets):
+        with Server([exe], options=(f'dispatchers={loops}',) if loops > 1 else ()) as server:
+            return gets(server.port, server.family)
+    return load
+
+
+def main():
+    """Prints the figures."""
+    parser = argparse.ArgumentParser()
+    for name, value in (('rounds', 7), ('seconds', 2), ('clients', 64), ('sets', 10)):
+        parser.add_argument(f'--{name}', type=int, default=value)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix='nest-caching-') as folder:
+        client = f'{folder}/gets'
+        run(['cc', '-O2', '-std=c17', f'{HERE}/cache/gets.c', '-o', client])
+
+        def gets(port, pids):
+            before, begun = used(pids()), time.monotonic()
+            done = subprocess.run([client, str(port), str(args.clients), str(args.seconds), str(args.sets)],
+                                  capture_output=True, text=True, timeout=60, check=False)
+            if done.returncode != 0:
+                raise Failed(done.stderr)
+            count = int(done.stdout)
+            return count / (time.monotonic() - begun), (used(pids()) - before) / count * 1e6
+        servers = {'memcached -t 1': Reference(1).load, 'memcached -t 2': Reference(2).load}
+        for model in ('event', 'uring'):
+            if model in SOCKET_MODELS:
+                exe = f'{folder}/memcached-{model}'
+                run([program(), 'build', '--model', model, f'{ROOT}/examples/memcached/memcached.nest',
+                     '-o', exe], CFLAGS='-O2')
+                servers[model] = ours(exe, 1)
+                servers[f'{model} x2'] = ours(exe, 2)
+        rounds = [{name: load(gets) for name, load in servers.items()} for _ in range(args.rounds)]
+    print(f'{args.clients} clients, {args.sets} of 100 commands are set, {args.rounds} rounds')
+    print(f'{"":16} {"commands a second":>28} {"processor time for one":>30}')
+    for name in servers:
+        beside = 'memcached -t 2' if name.endswith('2') else 'memcached -t 1'
+        for at in (0, 1):
+            ratios = sorted(each[name][at] / each[beside][at] for each in rounds)
+            text = f'{statistics.median(ratios):.2f} ({ratios[0]:.2f}–{ratios[-1]:.2f})'
+            print(f'{name:16} {text:>28}' if at == 0 else f' {text:>30}', end='\n' if at else '')
+    print('each beside memcached with as many threads as it has loops')
+
+
+main()
