@@ -65,7 +65,7 @@ static void stop_drain(nest_session *s) {
     struct nest__stop_session state = {.looked = s->c0.awaits != NEST__AWAIT_INPUT};
     if (s->phase == NEST__ACTING) {
         nest__event(s, NEST__EVENT_DRAIN);
-    } else if (s->phase != NEST__READING) {
+    } else if (!nest__reads(s)) {
         return;
     } else if ((s->flags & NEST__READY) != 0) {
         s->flags |= NEST__STOPPING; /* seen at its turn */

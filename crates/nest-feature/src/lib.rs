@@ -85,6 +85,8 @@ features! {
     Overload "overload" [];
     /// At most so many clients of one network are served (`perAddress`).
     PerAddress "perAddress" [];
+    /// Listeners may be behind a proxy that says who its clients are (`listen ADDRESS proxy`).
+    Proxied "proxied" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).

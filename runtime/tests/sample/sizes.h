@@ -14,4 +14,5 @@
 #define NEST__FALLBACK 0
 #define NEST__MESSAGES 0
 #define NEST__LOSSY 1
+#define NEST__PROXIED 0
 #include "../../seam.h"
