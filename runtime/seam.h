@@ -243,6 +243,7 @@ enum nest__phase {
     NEST__ENDED,   /* END has run and the reason is counted; output may still be queued */
     NEST__LEAVING, /* the channel is being closed; released when its last operation completes */
     NEST__SHAKING, /* a handshake comes first: the session has not been opened */
+    NEST__HEADED   /* the header of a proxy comes first; no service knows of the session yet */
 };
 /* The flags of a session. */
 enum {
@@ -284,6 +285,11 @@ struct nest_session {        /* one cache line; user variables are in a parallel
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");
 
+/* It waits for input of its client, or for the header of a proxy, and no action runs. */
+static inline bool nest__reads(const nest_session *s) {
+    return s->phase == NEST__READING || (NEST__PROXIED && s->phase == NEST__HEADED);
+}
+
 /* Received bytes. The I/O side visits a session as follows:
  *     room = nest__in_space(s, c, &p)                    0: use a buffer of the I/O side, `lent`
  *     n = receive into p;   window = {p, n, lent};   nest__chan_received(c, n == room)
@@ -315,6 +321,7 @@ struct nest__arrival { /* a connection to be served; nest__open reads it before 
     uint8_t kind;
     uint8_t listener;
     uint8_t io;           /* of its channel, if the poller has it already */
+    bool proxied;         /* the header of a proxy comes first, and nothing is received yet */
     const uint8_t *bytes; /* n bytes of input, at most nest__lease(), that were received already;
                              they are read first */
     uint32_t n;
@@ -522,13 +529,14 @@ bool nest__chan_pending(const struct nest__chan *);
 uint64_t nest__chan_unsent(const struct nest__chan *);
 /* The address as one of IPv6, an address of IPv4 as ::ffff:a.b.c.d. False: it has none. */
 bool nest__peer_bytes(const struct nest__chan *, uint8_t to[16]);
-void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* the client's address */
+void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* of the other side */
 
 /* -- listener -------------------------------------------------------------------------------- */
 struct nest__listener {
     int fd;
     uint8_t kind;
-    bool given; /* by systemd or inetd: never shut down, its queue is left for the next server */
+    bool given;   /* by systemd or inetd: never shut down, its queue is left for the next server */
+    bool proxied; /* its connections begin with the header of a proxy */
     char name[112]; /* "127.0.0.1:8080", "[::]:8080", "unix:/path" */
 };
 extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];

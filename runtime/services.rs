@@ -18,6 +18,9 @@ const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
 /// Loops are watched for overload.
 const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 
+/// Listeners are behind a proxy.
+const PROXIED: For = Both(&Sockets, &With(Feature::Proxied));
+
 /// What the server does is counted.
 const METERED: For = Both(&Sockets, &With(Feature::Metrics));
 
@@ -188,6 +191,12 @@ services! {
         "peer.h" With(Feature::Peer);
         "peer.c" With(Feature::Peer);
         "none.c" Without(Feature::Peer);
+    }
+    proxied PROXIED, [Need] {
+        "proxied.h" All;
+        "header.h" PROXIED;
+        "header.c" PROXIED;
+        "proxied.c" PROXIED;
     }
     overload OVERLOADED, [Start, Load, Due, Admit, Release] {
         "overload.h" OVERLOADED;

@@ -10,6 +10,7 @@
  * sent for them: the system takes more only when much has become free. Bytes that leave are no
  * progress by themselves, because the system's buffer may have grown. The system is asked only when
  * a look is due. The first one is soon, because what it compares with is unknown before. */
+#include "../service/proxied/proxied.h"
 #include "engine.h"
 
 enum {
@@ -138,9 +139,23 @@ void nest__clock_bytes(nest_session *s) {
     s->clock = NEST__CLOCK_NONE;
 }
 
+/* The whole header has one limit, however its bytes arrive. */
+static uint32_t clock_header(nest_session *s) {
+    uint32_t limit = nest__config.read_timeout;
+    if (s->clock != NEST__CLOCK_NONE) {
+        return s->until.deadline;
+    }
+    s->clock = NEST__CLOCK_READ;
+    return nest__after(nest__clock(),
+                       limit == 0 || limit > NEST__HEADER_MS ? NEST__HEADER_MS : limit);
+}
+
 uint32_t nest__deadline(nest_session *s) {
     struct nest__work *work = s->work;
     bool matching = work != NULL && work->matching;
+    if (NEST__PROXIED && s->phase == NEST__HEADED) {
+        return clock_header(s);
+    }
     if (work != NULL && work->out.queue.n > 0) {
         if (s->clock != NEST__CLOCK_WRITE) {
             s->clock = NEST__CLOCK_WRITE;

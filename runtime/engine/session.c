@@ -2,6 +2,7 @@
  *
  * Called by io and worker models. State: the session's record. Makes no system call, and enters the
  * layer below nowhere but in a wait (wait.c). Must not know where bytes come from. */
+#include "../service/proxied/proxied.h"
 #include "engine.h"
 
 #include <errno.h>
@@ -337,8 +338,77 @@ static unsigned session_turn_away(nest_session *s, enum nest__admission admissio
     return session_ended(s);
 }
 
-unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
+/* From the point on at which the client's address is known. */
+static unsigned session_begin(nest_session *s, bool restored) {
     struct nest__window none = {NULL, 0, false};
+    if (!restored) {
+        int admission = nest__on_admit(s);
+        if (admission != NEST__ADMITTED) {
+            return session_turn_away(s, (enum nest__admission)admission);
+        }
+        session_start(s);
+    }
+    s->phase = NEST__READING;
+    nest__on_states(s);
+    return session_run(s, &none);
+}
+
+/* -- the header of a proxy, which comes before START */
+
+/* It does not come: the session ends before START. `what`: what is wrong with it; NULL: nothing. */
+static unsigned session_headless(nest_session *s, enum nest_reason reason, const char *what) {
+    if (NEST__PROXIED && what != NULL) {
+        nest__proxied_say(s, what);
+    }
+    nest__on_open(s);
+    s->reason = (uint8_t)reason;
+    s->flags |= NEST__CLOSING;
+    if (reason == NEST_GONE) {
+        s->c0.state |= NEST__CHAN_GONE;
+    }
+    return session_ended(s);
+}
+
+static unsigned session_header(nest_session *s, struct nest__window *window) {
+    int verdict = NEST__PROXIED ? nest__proxied_take(s, window) : NEST__HEADED_WRONG;
+    uint32_t n = window->n;
+    window->n = 0;
+    if (verdict == NEST__HEADED_MORE) {
+        return session_wants(s);
+    }
+    if (verdict == NEST__HEADED_WRONG) {
+        return session_headless(s, NEST_INPUT, "is malformed");
+    }
+    if (n > 0 && nest__rest_add(s, window->p, n) < 0) {
+        return session_headless(s, NEST_GONE, NULL);
+    }
+    s->clock = NEST__CLOCK_NONE;
+    nest__on_open(s);
+    return session_begin(s, false);
+}
+
+static unsigned session_header_event(nest_session *s, enum nest__event event) {
+    switch (event) {
+    case NEST__EVENT_EOF: /* health checks of proxies send nothing */
+        return session_headless(
+            s, NEST_EOF,
+            NEST__PROXIED && nest__proxied_begun(s) ? "ends before it is complete" : NULL);
+    case NEST__EVENT_RESET:
+        return session_headless(s, NEST_GONE, NULL);
+    case NEST__EVENT_DRAIN:
+    case NEST__EVENT_CUT:
+        return session_headless(s, NEST_SHUTDOWN, NULL);
+    case NEST__EVENT_EXPIRED:
+        return s->until.deadline != 0 && nest__reached(s->until.deadline, nest__now())
+                   ? session_headless(s, NEST_TIMEOUT, "has not arrived in time")
+                   : session_wants(s);
+    case NEST__EVENT_MAIL:
+        break;
+    }
+    return session_wants(s);
+}
+
+unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     bool restored = arrival->restore != NULL;
     s->states = (uint64_t)1 << NEST__START_STATE;
     s->work = NULL;
@@ -361,17 +431,15 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     if (arrival->n > 0 && nest__rest_add(s, arrival->bytes, arrival->n) < 0) {
         s->c0.state |= NEST__CHAN_GONE; /* what is missing cannot be had again */
     }
-    nest__on_open(s);
-    if (!restored) {
-        int admission = nest__on_admit(s);
-        if (admission != NEST__ADMITTED) {
-            return session_turn_away(s, (enum nest__admission)admission);
-        }
-        session_start(s);
+    if (NEST__PROXIED && nest__proxied_open(s, arrival->proxied) < 0) {
+        return session_headless(s, NEST_GONE, NULL);
     }
-    s->phase = NEST__READING;
-    nest__on_states(s);
-    return session_run(s, &none);
+    if (NEST__PROXIED && arrival->proxied) {
+        s->phase = NEST__HEADED;
+        return session_wants(s);
+    }
+    nest__on_open(s);
+    return session_begin(s, restored);
 }
 
 unsigned nest__pump(nest_session *s, struct nest__chan *chan, struct nest__window *window) {
@@ -390,6 +458,9 @@ unsigned nest__pump(nest_session *s, struct nest__chan *chan, struct nest__windo
             }
         }
         return session_run(s, window);
+    }
+    if (NEST__PROXIED && s->phase == NEST__HEADED) {
+        return window->n > 0 ? session_header(s, window) : session_wants(s);
     }
     return session_wants(s);
 }
@@ -413,6 +484,9 @@ unsigned nest__event(nest_session *s, enum nest__event event) {
     case NEST__EVENT_MAIL:
     case NEST__EVENT_EXPIRED:
         break;
+    }
+    if (NEST__PROXIED && s->phase == NEST__HEADED) {
+        return session_header_event(s, event);
     }
     if (s->phase == NEST__READING) {
         return event == NEST__EVENT_EXPIRED ? session_expired(s) : session_run(s, &none);

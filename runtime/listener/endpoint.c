@@ -90,6 +90,19 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     return 0;
 }
 
+/* "proxy" follows the address. Returns why it may not, or NULL. */
+static const char *endpoint_proxied(struct nest__endpoint *address) {
+    if (!NEST__PROXIED) {
+        return "needs a server that can read the header of a proxy: write the word behind an "
+               "address in its specification, as in %option listen *:8080 proxy";
+    }
+    if (address == NULL || address->proxied) {
+        return "must follow an address, once";
+    }
+    address->proxied = true;
+    return NULL;
+}
+
 int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NEST__LISTEN_MAX],
                     char reason[NEST__ENDPOINT_REASON]) {
     const char *text = list;
@@ -102,6 +115,14 @@ int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NE
     }
     for (text += strspn(text, " \t"); *text != '\0'; text += strspn(text, " \t")) {
         size_t n = strcspn(text, " \t");
+        if (n == 5 && memcmp(text, "proxy", n) == 0) {
+            const char *wrong = endpoint_proxied(count > 0 ? &to[count - 1] : NULL);
+            if (wrong != NULL) {
+                return endpoint_refuse(reason, "proxy", wrong);
+            }
+            text += n;
+            continue;
+        }
         if (count == NEST__LISTEN_MAX) {
             return endpoint_refuse(reason, text, "is one address too many: the maximum is 16");
         }

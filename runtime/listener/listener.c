@@ -33,10 +33,14 @@ static int listener_open_all(void) {
         return count;
     }
     for (int i = 0; i < count; i++) {
+        unsigned first = nest__listener_count;
         int error =
             addresses[i].systemd ? nest__systemd_listen() : listener_open_one(&addresses[i]);
         if (error != 0) {
             return error;
+        }
+        for (unsigned opened = first; opened < nest__listener_count; opened++) {
+            nest__listeners[opened].proxied = addresses[i].proxied;
         }
     }
     return 0;

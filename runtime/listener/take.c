@@ -123,8 +123,10 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
         }
         int fd = accept4(l->fd, NULL, NULL, flags);
         if (fd != -1) {
-            *arrival = (struct nest__arrival){
-                .fd = fd, .kind = l->kind, .listener = (uint8_t)(l - nest__listeners)};
+            *arrival = (struct nest__arrival){.fd = fd,
+                                              .kind = l->kind,
+                                              .listener = (uint8_t)(l - nest__listeners),
+                                              .proxied = l->proxied};
             return 0;
         }
         switch (errno) { /* an error of the waiting connection, not of the listener */

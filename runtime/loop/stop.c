@@ -68,7 +68,7 @@ static void stop_drain(nest_session *s) {
         nest__event(s, NEST__EVENT_DRAIN);
     } else if (NEST__TLS && s->phase == NEST__SHAKING) {
         nest__shake_give_up(s);
-    } else if (s->phase != NEST__READING) {
+    } else if (!nest__reads(s)) {
         return;
     } else if ((s->flags & NEST__READY) != 0) {
         s->flags |= NEST__STOPPING; /* seen at its turn */

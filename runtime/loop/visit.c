@@ -43,8 +43,7 @@ void nest__visit_settle(nest_session *s, struct nest__chan *chan, unsigned want,
             continue;
         }
         if (nest__own(s, window) == 0) {
-            if (nest__loop.stopping && s->phase == NEST__READING &&
-                (s->flags & NEST__STOPPING) == 0) {
+            if (nest__loop.stopping && nest__reads(s) && (s->flags & NEST__STOPPING) == 0) {
                 want = nest__event(s, NEST__EVENT_DRAIN);
                 continue;
             }

@@ -5,6 +5,7 @@
  * thread. The handler uses only async-signal-safe functions: no stdio, no malloc, no lock. It
  * repairs nothing; the default action of the signal follows. Must not know models. */
 #include "platform.h"
+#include "../service/proxied/proxied.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -76,7 +77,7 @@ void nest__crash_tell(const char *what, const char *detail) {
     nest__line_add(&line, detail);
     crash_place(&line);
     if (s != NULL) {
-        nest__peer_text(&s->c0, peer, sizeof peer);
+        nest__client_text(s, peer, sizeof peer);
         nest__line_add(&line, ", client ");
         nest__line_add(&line, peer);
     }

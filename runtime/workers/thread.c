@@ -7,6 +7,7 @@
  * many do. */
 #include "thread.h"
 #include "../platform/platform.h"
+#include "../service/proxied/proxied.h"
 #include "supervisor.h"
 
 #include <errno.h>
@@ -139,7 +140,7 @@ static void thread_lost(void *argument) {
     struct nest__thread_slot *slot = argument;
     char peer[NEST__ADDRESS_TEXT];
     int error = 0;
-    nest__peer_text(&slot->session.c0, peer, sizeof peer);
+    nest__client_text(&slot->session, peer, sizeof peer);
     /* Before the client can see its end: then the server may be stopped at once. */
     nest__say("an action ended its thread (pthread_exit), client %s; only this client is lost",
               peer);

@@ -152,6 +152,27 @@ fn an_image_has_the_specification_s_values() {
 }
 
 #[test]
+fn the_word_proxy_goes_along() {
+    let place = Place::new();
+    let spec = |listen: &str| format!("%option listen {listen}\n{}", rules());
+    let generate = ["gen", "a.nest", "-o", "out", "--with", "systemd,docker"];
+    place.write("a.nest", spec("127.0.0.1:81 proxy *:82 proxy"));
+    place.nest(&generate).with_status(0);
+    let (socket, service) = (place.read("out/a.socket"), place.read("out/a.service"));
+    let streams = ["ListenStream=127.0.0.1:81", "ListenStream=82"];
+    assert_eq!(lines(&socket, "ListenStream="), streams);
+    let start = ["ExecStart=/usr/local/bin/a --set 'listen=systemd proxy'"];
+    assert_eq!(lines(&service, "ExecStart="), start);
+    let dockerfile = place.read("out/Dockerfile");
+    assert!(dockerfile.contains(" --set 'listen=*:81 proxy *:82 proxy'\n"));
+    place.write("a.nest", spec("127.0.0.1:81 proxy *:82"));
+    place
+        .nest(&generate)
+        .with_status(1)
+        .err_has("a proxy is in front of some of its addresses only");
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let place = Place::new();
     place.write("a.nest", GOOD);

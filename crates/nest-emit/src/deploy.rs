@@ -3,6 +3,7 @@
 //! Every value in them comes from the machine. Must not know: files, the command line. The same
 //! machine gives the same bytes.
 
+use nest_machine::options::PROXY;
 use nest_machine::{Feature, Machine, ModelKind};
 
 use crate::OutFile;
@@ -41,7 +42,7 @@ fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     }
     let listen: Vec<String> = initial(m, "listen")
         .split_whitespace()
-        .filter(|address| *address != "systemd")
+        .filter(|address| *address != "systemd" && *address != PROXY)
         .map(str::to_owned)
         .collect();
     if !listen.is_empty() {
@@ -51,6 +52,20 @@ fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
         "0" => Err("the system chooses the port (serverPort 0), so nobody could name it here"),
         "" => Err("the specification names no address beside systemd; add serverPort"),
         port => Ok(vec![format!("*:{port}")]),
+    }
+}
+
+/// What follows each address: nothing, or ` proxy`.
+fn proxied(m: &Machine) -> Result<&'static str, Unfit> {
+    let words: Vec<&str> = initial(m, "listen").split_whitespace().collect();
+    let marks = words.iter().filter(|word| **word == PROXY).count();
+    match marks {
+        0 => Ok(""),
+        _ if marks * 2 == words.len() => Ok(" proxy"),
+        _ => Err(
+            "a proxy is in front of some of its addresses only; say `proxy` behind all of them, \
+                  or write the files by hand",
+        ),
     }
 }
 
@@ -98,7 +113,7 @@ pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         },
         OutFile {
             path: format!("{name}.service"),
-            text: banner + &service(m),
+            text: banner + &service(m, proxied(m)?),
         },
     ])
 }
@@ -133,7 +148,7 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
             WantedBy=sockets.target\n"
 }
 
-fn service(m: &Machine) -> String {
+fn service(m: &Machine, proxied: &str) -> String {
     let name = &m.name;
     let clients = u64::from(m.settings.max_clients);
     let (start, kind, input) = if m.features.contains(Feature::Inetd) {
@@ -145,7 +160,10 @@ fn service(m: &Machine) -> String {
         )
     } else {
         (
-            format!("/usr/local/bin/{name} --set listen=systemd"),
+            match proxied {
+                "" => format!("/usr/local/bin/{name} --set listen=systemd"),
+                _ => format!("/usr/local/bin/{name} --set 'listen=systemd{proxied}'"),
+            },
             "notify",
             "WatchdogSec=30\n",
         )
@@ -303,7 +321,7 @@ fn place(m: &Machine) -> String {
 
 /// An option that makes the server listen on all addresses of the container, if the specification
 /// names one: that address belongs to the host, or cannot be reached from outside of the container.
-fn everywhere(addresses: &[String]) -> String {
+fn everywhere(addresses: &[String], proxied: &str) -> String {
     let all = |address: &str| match port(address) {
         Some(port) => format!("*:{port}"),
         None => address.to_owned(),
@@ -313,6 +331,7 @@ fn everywhere(addresses: &[String]) -> String {
     if wider == addresses {
         return String::new();
     }
+    let wider: Vec<String> = wider.iter().map(|a| format!("{a}{proxied}")).collect();
     format!(" --set 'listen={}'", wider.join(" "))
 }
 
@@ -355,7 +374,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         .iter()
         .map(|port| format!(" -p {port}:{port}"))
         .collect();
-    let everywhere = everywhere(&addresses);
+    let everywhere = everywhere(&addresses, proxied(m)?);
     let dockerfile = format!(
         "# {mark} ({version}) from {file} for the {model} model.\n\
          #\n\

@@ -51,6 +51,8 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__LOG_MARKS {marks}"));
     let lossy = u8::from(m.features.contains(Feature::Lossy));
     w.line(&format!("#define NEST__LOSSY {lossy}"));
+    let proxied = u8::from(sockets && m.features.contains(Feature::Proxied));
+    w.line(&format!("#define NEST__PROXIED {proxied}"));
     let backtracking = m.rules.iter().filter(|r| r.backtracking.is_some()).count();
     w.line(&format!("#define NEST__BACKTRACKING {backtracking}"));
     w.end("sizes");

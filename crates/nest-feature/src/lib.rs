@@ -93,6 +93,8 @@ features! {
     Tls "tls" [];
     /// They become encrypted when an action says so (`$startTLS`).
     StartTls "startTLS" [Tls];
+    /// Listeners may be behind a proxy that says who its clients are (`listen ADDRESS proxy`).
+    Proxied "proxied" [];
     /// inetd hands over connections or its socket.
     Inetd "inetd" [];
     /// Filters accept clients in front of the server (`%filter`).

@@ -47,6 +47,13 @@ pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
                 .help("inetd accepts the clients: filters would have nobody to wait for"),
         );
     }
+    if m.features.contains(Feature::Proxied) {
+        let what = "`%filter` and the word `proxy` of `listen` exclude each other";
+        out.push(
+            Diagnostic::new(Code::E0604, first_decl.name.span, what)
+                .help("filters would take the header of the proxy for the client's message"),
+        );
+    }
     let before = out.len();
     let mut filters = Vec::new();
     for decl in decls {

@@ -213,6 +213,53 @@ fn files_of_encryption_come_in_pairs() {
 }
 
 #[test]
+fn a_header_of_a_proxy_is_not_for_filters() {
+    refused(
+        "%option listen *:80 proxy\n%filter pass",
+        &[
+            "E0604 2 `pass` `%filter` and the word `proxy` of `listen` exclude each other; filters would take the header of the proxy for the client's message",
+        ],
+    );
+}
+
+#[test]
+fn a_header_of_a_proxy_is_not_encrypted() {
+    let listen = "%option listen *:80 proxy\n%option tls a.pem a.key";
+    let said = said(&format!("{listen}\n{RULE}"));
+    assert!(
+        said[0].starts_with("E0604 1 `listen` `tls` and the word `proxy`"),
+        "{said:?}"
+    );
+    let later = "%option caseless\n%%\nx = \"x\" \\n { $startTLS(); }";
+    machine(&format!("{listen}\n{later}"));
+}
+
+#[test]
+fn proxy_follows_an_address_once() {
+    let addresses = "127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd";
+    for (value, wrong) in [
+        ("proxy", true),
+        ("*:80 proxy proxy", true),
+        ("*:80 proxy", false),
+        ("*:80 *:81 proxy systemd proxy", false),
+    ] {
+        let text = format!("%option listen {value}\n{RULE}");
+        if wrong {
+            let help = format!("as in {addresses}; the word proxy may follow each");
+            let expected = format!("E0602 1 `proxy` `proxy` is not an address; {help}");
+            assert_eq!(said(&text), [expected]);
+        } else {
+            assert!(machine(&text).features.contains(Feature::Proxied));
+        }
+    }
+    let m = machine(&format!("%option listen *:80\n{RULE}"));
+    assert!(!m.features.contains(Feature::Proxied));
+    let many = |more| format!("%option listen {}{more}\n{RULE}", "*:0 proxy ".repeat(15));
+    machine(&many("*:0"));
+    assert!(said(&many("*:0 *:0"))[0].contains("at most 16 addresses, not 17"));
+}
+
+#[test]
 fn filters_that_need_the_library_are_named() {
     let persist = said(&format!("%filter request\n%filter persist\n{RULE}"));
     assert!(

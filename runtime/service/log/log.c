@@ -5,6 +5,7 @@
 #include "log.h"
 #include "../../platform/platform.h"
 #include "../fields/fields.h"
+#include "../proxied/proxied.h"
 #include "record.h"
 
 enum { LOGGING_PEER = 64 };
@@ -57,7 +58,7 @@ void nest__log_open(nest_session *s) {
         entry->since = nest__clock_us();
         entry->peer[0] = '\0';
         if (logging_connections()) {
-            nest__peer_text(&s->c0, entry->peer, sizeof entry->peer);
+            nest__client_text(s, entry->peer, sizeof entry->peer);
         }
     }
 }
@@ -111,7 +112,7 @@ static void logging_write(const nest_session *s, struct logging_entry *entry,
                           struct nest__record *record) {
     char text[NEST__SINK_RECORD];
     if (entry->peer[0] == '\0') {
-        nest__peer_text(&s->c0, entry->peer, sizeof entry->peer);
+        nest__client_text(s, entry->peer, sizeof entry->peer);
     }
     record->session = s;
     record->peer = entry->peer;

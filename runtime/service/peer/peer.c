@@ -4,6 +4,7 @@
  * know what kind of channel has the address. */
 #include "peer.h"
 #include "../../platform/platform.h"
+#include "../proxied/proxied.h"
 
 #include <stdatomic.h>
 
@@ -21,7 +22,7 @@ static char *peer_text(const nest_session *s) {
 void nest__peer_open(nest_session *s) {
     char *text = peer_text(s);
     if (text != NULL) {
-        nest__peer_text(&s->c0, text, PEER_TEXT);
+        nest__client_text(s, text, PEER_TEXT);
     }
 }
 

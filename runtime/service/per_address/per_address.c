@@ -6,6 +6,7 @@
  * are, nor which model runs it. */
 #include "per_address.h"
 #include "../../platform/platform.h"
+#include "../proxied/proxied.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -109,7 +110,7 @@ static void per_address_mask(uint8_t network[NEST__NETWORK], uint32_t bits) {
 
 static void per_address_say(const nest_session *s, const struct per_address_value *value) {
     char peer[NEST__ADDRESS_TEXT];
-    nest__peer_text(&s->c0, peer, sizeof peer);
+    nest__client_text(s, peer, sizeof peer);
     nest__say("perAddress: %u clients of the network of %s are served, and others are turned away",
               (unsigned)value->most, peer);
 }
@@ -125,7 +126,7 @@ int nest__per_address_admit(nest_session *s) {
         return NEST__REFUSED;
     }
     slab[s->self.slot] = 0;
-    if (value.most == 0 || !nest__peer_bytes(&s->c0, network)) {
+    if (value.most == 0 || !nest__client_bytes(s, network)) {
         return NEST__ADMITTED;
     }
     bool is_four = memcmp(network, four, sizeof four) == 0;

@@ -15,4 +15,5 @@
 #define NEST__MESSAGES 0
 #define NEST__LOSSY 1
 #define NEST__TLS 0
+#define NEST__PROXIED 0
 #include "../../seam.h"

@@ -150,13 +150,17 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "the TCP port, on all interfaces; 0: the system chooses one",
     ),
-    o(
-        "listen",
-        Value::Addresses,
-        "",
-        true,
-        "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd",
-    ),
+    OptionInfo {
+        selects: &[("proxy", Feature::Proxied)],
+        ..o(
+            "listen",
+            Value::Addresses,
+            "",
+            true,
+            "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, \
+             systemd; proxy behind one: its connections begin with a PROXY header",
+        )
+    },
     OptionInfo {
         selects: &[("", Feature::Tls)],
         ..live(

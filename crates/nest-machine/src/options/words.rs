@@ -12,7 +12,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     };
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
-        Value::Addresses => (1, 16),
+        Value::Addresses => (1, 32),
         Value::PerAddress => (1, 3),
         Value::Pairs => (1, 32),
         Value::Overload => (1, 9),
@@ -37,6 +37,17 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 _ => format!("%option {} takes at most {most} values, not {n}", info.name),
             },
             superfluous(info, decl),
+        );
+    }
+    let addresses = decl.values.iter().filter(|w| w.text != PROXY).count();
+    if matches!(info.value, Value::Addresses) && addresses > 16 {
+        return bad(
+            decl.name.span,
+            format!(
+                "%option {} takes at most 16 addresses, not {addresses}",
+                info.name
+            ),
+            usage(info),
         );
     }
     match info.value {
@@ -148,12 +159,15 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                     ),
                 )
         }
-        Value::Addresses => decl.values.iter().all(|w| {
+        Value::Addresses => decl.values.iter().enumerate().all(|(i, w)| {
             is_address(&w.text)
+                || (w.text == PROXY && i > 0 && decl.values[i - 1].text != PROXY)
                 || bad(
                     w.span,
                     format!("`{}` is not an address", w.text),
-                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd".to_string(),
+                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the word proxy may \
+                     follow each"
+                        .to_string(),
                 )
         }),
         Value::Address => {
@@ -324,6 +338,9 @@ fn per_address(text: &str) -> bool {
         _ => false,
     }
 }
+
+/// Behind an address of `listen`: connections begin with a PROXY header.
+pub const PROXY: &str = "proxy";
 
 /// Whether the text has the form of an address (whether it can be bound shows at run time).
 #[must_use]

@@ -1,0 +1,42 @@
+/* proxied.h: listeners that say `proxy`: the header of the proxy, and who the client behind it is.
+ *
+ * Included by the engine, and by what shows or compares clients' addresses, in every server; the
+ * functions exist in servers with NEST__PROXIED. */
+#ifndef NEST_SERVICE_PROXIED_H
+#define NEST_SERVICE_PROXIED_H
+
+#include "../../seam.h"
+
+struct nest__need nest__proxied_need(void);
+
+/* -- the header */
+
+enum nest__headed { NEST__HEADED_MORE, NEST__HEADED_DONE, NEST__HEADED_WRONG };
+enum { NEST__HEADER_MS = 5000 }; /* in which it must arrive */
+/* A session begins; `proxied`: with a header. 0 or -ENOMEM. */
+int nest__proxied_open(const nest_session *, bool proxied);
+/* Takes bytes of the header out of the window. Returns an enum nest__headed. */
+int nest__proxied_take(const nest_session *, struct nest__window *);
+bool nest__proxied_begun(const nest_session *); /* a byte of the header has arrived */
+/* Says that the connection is closed, and what is wrong with its header; at most once a second. */
+void nest__proxied_say(const nest_session *, const char *what);
+/* The client's address as the header says. Text: false if it says none. Bytes: -ENOENT if it says
+ * none, else whether the address has any. */
+bool nest__proxied_text(const nest_session *, char *to, size_t size);
+int nest__proxied_bytes(const nest_session *, uint8_t to[16]);
+
+/* -- the address */
+
+/* The client's address: the one that a proxy has said, or else the one of channel 0. The text is
+ * async-signal-safe. */
+static inline void nest__client_text(const nest_session *s, char *to, size_t size) {
+    if (!NEST__PROXIED || !nest__proxied_text(s, to, size)) {
+        nest__peer_text(&s->c0, to, size);
+    }
+}
+static inline bool nest__client_bytes(const nest_session *s, uint8_t to[16]) {
+    int has = NEST__PROXIED ? nest__proxied_bytes(s, to) : -1;
+    return has < 0 ? nest__peer_bytes(&s->c0, to) : has > 0;
+}
+
+#endif
