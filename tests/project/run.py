@@ -15,6 +15,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import count                                                        # noqa: E402
 import crash                                                        # noqa: E402
 import places                                                       # noqa: E402
 import talks                                                        # noqa: E402
@@ -183,6 +184,10 @@ class Suite:
         crash.check(self.report, {model: self.server('crash', model, 'gcc' if model in optimised else 'clang O0')
                                   for model in MODELS}, self.specs['crash'])
 
+    def count(self):
+        """The tables of lines in the READMEs."""
+        self.attempt('all', 'the READMEs of examples count lines right', lambda: count.check(self.nest))
+
     def lines(self):
         """Where errors are shown, what gdb sees."""
         folder = os.path.join(self.folder, 'places')
@@ -193,7 +198,7 @@ class Suite:
 
 def main():
     """Runs all; the exit status."""
-    parts = ('builds', 'symbols', 'talk', 'memcheck', 'machines', 'crashes', 'lines')
+    parts = ('count', 'builds', 'symbols', 'talk', 'memcheck', 'machines', 'crashes', 'lines')
     parser = argparse.ArgumentParser(
         description='Checks generated projects as their users get them.',
         epilog='environment: NEST is the compiler to use (default: built by cargo); without CHECK_ALL=1, '

@@ -36,9 +36,10 @@ impl Loader for Beside<'_> {
 struct Folder(PathBuf);
 
 impl Loader for Folder {
-    fn load(&mut self, _from: &str, path: &str) -> Result<(String, String), String> {
-        let text = std::fs::read_to_string(self.0.join(path)).map_err(|e| e.to_string())?;
-        Ok((path.to_string(), text))
+    fn load(&mut self, from: &str, path: &str) -> Result<(String, String), String> {
+        let name = PathBuf::from(from).with_file_name(path);
+        let text = std::fs::read_to_string(self.0.join(&name)).map_err(|e| e.to_string())?;
+        Ok((name.to_string_lossy().into_owned(), text))
     }
 }
 
