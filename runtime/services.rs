@@ -21,6 +21,9 @@ const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
 /// Loops are watched for overload.
 const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 
+/// Clients have classes. Only loops have queues of them.
+const PRIORITIES: For = Both(&Workers("loops"), &With(Feature::Priorities));
+
 /// What the server does is counted.
 const METERED: For = Both(&Sockets, &With(Feature::Metrics));
 
@@ -177,6 +180,10 @@ services! {
         "told.c" Both(&Sockets, &OVERLOADED);
         "told_script.c" Both(&Not(&Sockets), &OVERLOADED);
         "overload.c" OVERLOADED;
+    }
+    priority PRIORITIES, [Start, Need, Open, Take] {
+        "priority.h" PRIORITIES;
+        "priority.c" PRIORITIES;
     }
     per_address With(Feature::PerAddress), [Start, Serve, Admit, Release, Need] {
         "per_address.h" With(Feature::PerAddress);

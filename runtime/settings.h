@@ -38,6 +38,8 @@ struct nest__config {
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
     const char *_Atomic overload;    /* "QUEUE HIGH LOW …", a duration, or "none" */
+    const char *_Atomic quota;       /* "N/N/…": of each class; NULL without priorities */
+    const char *listen_priority;     /* "N/N/…": the class of each listener; or "none" */
     const char *_Atomic per_address; /* "N /A /B": clients of a network at once; or "none" */
 };
 #define NEST__LONGEST (24u * 60 * 60 * 1000) /* the longest duration, in ms */

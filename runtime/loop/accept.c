@@ -5,6 +5,7 @@
  * know where connections come from, nor how listeners are armed. */
 #include "accept.h"
 #include "loop.h"
+#include "ready.h"
 #include "share.h"
 #include "wheel.h"
 
@@ -97,6 +98,7 @@ static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
     nest__loop.due[NEST__DUE_IDLE_EXIT] = 0;
     nest__wheel_new(&s->until);
+    nest__ready_arrives(arrival->listener);
     unsigned want = nest__open(s, arrival);
     if ((want & (NEST__WANT_END | NEST__WANT_AGAIN)) != 0) {
         nest__visit_settle(s, &s->c0, want, &none);
@@ -106,7 +108,7 @@ static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
     }
 }
 
-void nest__accept_listener(unsigned index) {
+bool nest__accept_listener(unsigned index) {
     struct nest__loop *loop = &nest__loop;
     struct nest__arrival arrival = {0};
     uint32_t taken = loop->accepts;
@@ -118,12 +120,15 @@ void nest__accept_listener(unsigned index) {
         nest__accept_open(true);
         /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
          * completions. */
-        if (nest__accept.open && nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER) {
+        if (nest__accept.open && nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER &&
+            !nest__ready_paces()) {
             loop->accepts = taken + 1;
             loop->accepting = index + 1;
         }
         accept_begin(s, &arrival);
-    } else if (error == -EINVAL) { /* during a stop: no client waits in this queue any more */
+        return true;
+    }
+    if (error == -EINVAL) { /* during a stop: no client waits in this queue any more */
         nest__poller_retire(index);
         if (nest__listen_stop()) {
             nest__accept_open(false);
@@ -133,6 +138,7 @@ void nest__accept_listener(unsigned index) {
         nest__accept_open(false); /* closes the links to filters, */
         nest__accept_open(true);  /* and makes others */
     }
+    return false;
 }
 
 void nest__accept_reload(void) {

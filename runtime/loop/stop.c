@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "accept.h"
 #include "channels.h"
+#include "ready.h"
 
 bool nest__stopping(void) {
     return nest__loop.stopping;
@@ -66,6 +67,8 @@ static void stop_drain(nest_session *s) {
     if (s->phase == NEST__ACTING) {
         nest__event(s, NEST__EVENT_DRAIN);
     } else if (s->phase != NEST__READING) {
+        return;
+    } else if (nest__ready_held(s)) { /* its turn comes, and it is told afterwards */
         return;
     } else if ((s->flags & NEST__READY) != 0) {
         s->flags |= NEST__STOPPING; /* seen at its turn */

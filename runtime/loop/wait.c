@@ -5,6 +5,7 @@
  * pauses its connection is watched for errors alone; while a helper works for it, for nothing. */
 #include "../fiber/fiber.h"
 #include "channels.h"
+#include "ready.h"
 
 #include <errno.h>
 #include <string.h>

@@ -49,6 +49,9 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__LOG_MARKS {marks}"));
     let lossy = u8::from(m.features.contains(Feature::Lossy));
     w.line(&format!("#define NEST__LOSSY {lossy}"));
+    if m.settings.classes > 0 {
+        w.line(&format!("#define NEST__CLASSES {}", m.settings.classes));
+    }
     let backtracking = m.rules.iter().filter(|r| r.backtracking.is_some()).count();
     w.line(&format!("#define NEST__BACKTRACKING {backtracking}"));
     w.end("sizes");
@@ -270,6 +273,8 @@ fn valid(value: Value) -> Option<&'static str> {
     match value {
         Value::PerAddress => Some("nest__per_address_valid"),
         Value::Overload => Some("nest__overload_valid"),
+        Value::Quota => Some("nest__priority_quota_valid"),
+        Value::ListenPriority => Some("nest__priority_listen_valid"),
         _ => None,
     }
 }
@@ -344,6 +349,8 @@ mod tests {
                         | Value::Addresses
                         | Value::PerAddress
                         | Value::Overload
+                        | Value::Quota
+                        | Value::ListenPriority
                 );
                 let kind = match (is_text, option.reload) {
                     (true, false) => "const char*",

@@ -313,6 +313,14 @@ pub const DIRECTIVES: &[Directive] = &[
     .limits_idle()
     .needs(Feature::Timeout),
     d(
+        "priority",
+        Form::Call { least: 1, most: 1 },
+        "nest_priority",
+        "$priority(n)",
+        "this connection's class",
+    )
+    .needs(Feature::Priorities),
+    d(
         "draining",
         Form::Call { least: 0, most: 0 },
         "nest_draining",
@@ -540,5 +548,4 @@ pub const DIRECTIVES: &[Directive] = &[
     d("relay", Form::Later, "", "$relay(a, b)", ""),
     d("readAny", Form::Later, "", "$readAny(…)", ""),
     d("startTLS", Form::Later, "", "$startTLS()", ""),
-    d("priority", Form::Later, "", "$priority(n)", ""),
 ];

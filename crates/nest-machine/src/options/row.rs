@@ -51,6 +51,10 @@ pub enum Value {
     PerAddress,
     /// Watermarks of queues, a duration, or `none`.
     Overload,
+    /// A number for each class of clients, as in `8/1`.
+    Quota,
+    /// The class of each address of `listen`, as in `1/2`, or `none`.
+    ListenPriority,
     /// Not in this version.
     Later,
 }
