@@ -185,10 +185,11 @@ services! {
         "priority.h" PRIORITIES;
         "priority.c" PRIORITIES;
     }
-    per_address With(Feature::PerAddress), [Start, Serve, Admit, Release, Need] {
+    per_address With(Feature::PerAddress), [Start, Serve, Reaped, Admit, Release, Need] {
         "per_address.h" With(Feature::PerAddress);
         "networks.c" With(Feature::PerAddress);
         "per_address.c" With(Feature::PerAddress);
+        "deaths.c" Both(&Sockets, &With(Feature::PerAddress));
     }
     timeout With(Feature::Timeout), [Need, Open] {
         "timeout.h" With(Feature::Timeout);

@@ -46,6 +46,7 @@ void nest__accept_load(uint32_t actions) {
     bool over = nest__on_load(actions);
     if (over != nest__accept.over) {
         nest__accept.over = over;
+        nest__share_overloaded(over);
         nest__accept_open(!over || nest__stopping());
     }
 }
