@@ -116,6 +116,9 @@ const PROCESSES: For = Either(&Workers("process"), &Workers("prefork"));
 /// Helper threads exist; the work of a `script` is done in its own steps.
 const HELPED: For = Both(&REAL, &With(Feature::Helpers));
 
+/// Jobs wait for a helper thread, or for a step that stands for one.
+const JOBS: For = Either(&HELPED, &Poller("script"));
+
 /// One file of the runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
@@ -219,6 +222,7 @@ parts! {
         "engine/parts.c" All;
         "engine/directives.c" All;
         "engine/session.c" All;
+        "engine/hold.c" Both(&Workers("loops"), &With(Feature::Priorities));
         "engine/channels.h" With(Feature::Channels);
         "engine/channels.c" With(Feature::Channels);
         "engine/second.h" With(Feature::Dial);
@@ -263,6 +267,10 @@ parts! {
         "loop/share.h" Workers("loops");
         "loop/shake.h" Workers("loops");
         "loop/slots.c" Workers("loops");
+        "loop/ready.h" Workers("loops");
+        "loop/ready.c" Both(&Workers("loops"), &Without(Feature::Priorities));
+        "loop/classes.h" Both(&Workers("loops"), &With(Feature::Priorities));
+        "loop/ready_classes.c" Both(&Workers("loops"), &With(Feature::Priorities));
         "loop/wheel.c" Workers("loops");
         "loop/many.h" Workers("loops");
         "loop/many.c" LOOP_DIAL;
@@ -287,6 +295,7 @@ parts! {
         "poller/system.h" REAL;
         "poller/clock.c" REAL;
         "poller/system.c" REAL;
+        "poller/again.c" Both(&REAL, &With(Feature::Priorities));
     }
     "poller/epoll" {
         "poller/epoll.c" Either(&Poller("epoll"), &FALLS_BACK);
@@ -308,6 +317,7 @@ parts! {
     "poller/script" {
         "poller/command.c" Poller("script");
         "poller/script_jobs.c" Poller("script");
+        "poller/script_again.c" Both(&Poller("script"), &With(Feature::Priorities));
         "poller/script.c" Poller("script");
         "poller/script_poller.c" Poller("script");
         "poller/script_later.c" Poller("script");
@@ -378,6 +388,11 @@ parts! {
         "workers/context.h" Workers("loops");
         "workers/loops.c" Workers("loops");
         "workers/context.c" Both(&Workers("loops"), &Not(&BLOCKS_MOVE));
+    }
+    "jobs" {
+        "loop/jobs.h" JOBS;
+        "loop/jobs.c" Both(&JOBS, &Without(Feature::Priorities));
+        "loop/jobs_classes.c" Both(&JOBS, &With(Feature::Priorities));
     }
     "helpers" {
         "loop/helpers.c" HELPED;

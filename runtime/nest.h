@@ -239,6 +239,9 @@ int nest_sleep(nest_session *, uint32_t ms);
 /* Sets the idle limit of this connection from now on, instead of idleTimeout; 0: no limit. */
 void nest_timeout(nest_session *, uint32_t ms);
 bool nest_draining(nest_session *); /* whether the server is stopping */
+/* With option priorities: the class of this connection from its next message on, from 1. Returns 0,
+ * or -1 and errno: EINVAL, there is no such class. */
+int nest_priority(nest_session *, long number);
 
 /* -- files: regular files below fileRoot; paths and links that lead outside are refused -------- */
 typedef struct nest_file {

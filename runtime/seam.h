@@ -57,6 +57,7 @@
  * NEST__LOG_MARKS    1 if only actions that call nest_log_request have such lines; otherwise 0
  * NEST__LOSSY        1 if a session that does not keep up with messages loses the oldest;
  *                    otherwise 0
+ * NEST__CLASSES      number of classes of clients; defined only with option priorities
  * NEST__BACKTRACKING number of rules that libpcre2 matches; tests may leave it undefined */
 
 /* -- generated: matcher tables (docs/architecture.md, "Matching") ---------------------------- */
@@ -369,6 +370,9 @@ static inline uint32_t nest__receive_capacity(void) {
 unsigned nest__open(nest_session *, const struct nest__arrival *);
 /* Matches received bytes and runs actions, as described at struct nest__window. */
 unsigned nest__pump(nest_session *, struct nest__chan *, struct nest__window *);
+/* With option priorities: takes the bytes of a session at a read point, and does not look at them;
+ * a later nest__pump with an empty window does. 0 or -ENOMEM; then nothing is taken. */
+int nest__hold(nest_session *, struct nest__window *);
 /* While an action runs or waits (phase NEST__ACTING), only records the event and returns 0. */
 unsigned nest__event(nest_session *, enum nest__event);
 /* When nest__event(s, NEST__EVENT_EXPIRED) is due if nothing happens before; 0: never. The I/O side

@@ -20,6 +20,8 @@ const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 
 /// Listeners are behind a proxy.
 const PROXIED: For = Both(&Sockets, &With(Feature::Proxied));
+/// Clients have classes. Only loops have queues of them.
+const PRIORITIES: For = Both(&Workers("loops"), &With(Feature::Priorities));
 
 /// What the server does is counted.
 const METERED: For = Both(&Sockets, &With(Feature::Metrics));
@@ -204,10 +206,15 @@ services! {
         "told_script.c" Both(&Not(&Sockets), &OVERLOADED);
         "overload.c" OVERLOADED;
     }
-    per_address With(Feature::PerAddress), [Start, Serve, Admit, Release, Need] {
+    priority PRIORITIES, [Start, Need, Open, Take] {
+        "priority.h" PRIORITIES;
+        "priority.c" PRIORITIES;
+    }
+    per_address With(Feature::PerAddress), [Start, Serve, Reaped, Admit, Release, Need] {
         "per_address.h" With(Feature::PerAddress);
         "networks.c" With(Feature::PerAddress);
         "per_address.c" With(Feature::PerAddress);
+        "deaths.c" Both(&Sockets, &With(Feature::PerAddress));
     }
     timeout With(Feature::Timeout), [Need, Open] {
         "timeout.h" With(Feature::Timeout);

@@ -40,6 +40,8 @@ struct nest__config {
     const char *chroot;      /* their root directory; NULL or "": no other */
     const char *_Atomic tls; /* "CERT KEY …": names of files; or "none" */
     const char *_Atomic overload;    /* "QUEUE HIGH LOW …", a duration, or "none" */
+    const char *_Atomic quota;       /* "N/N/…": of each class; NULL without priorities */
+    const char *listen_priority;     /* "N/N/…": the class of each listener; or "none" */
     const char *_Atomic per_address; /* "N /A /B": clients of a network at once; or "none" */
 };
 enum nest__completing { NEST__COMPLETION_ASYNC, NEST__COMPLETION_SYNC }; /* in the words' order */

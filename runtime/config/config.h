@@ -21,6 +21,8 @@ int nest__config_share(void);
 void nest__config_leave(void);
 void nest__size_text(uint32_t value, char to[32]);     /* "8K", "64M", "1000" */
 void nest__duration_text(uint32_t value, char to[32]); /* "30s", "5m", "none" */
+/* Digits and a unit, as in "30s": the ms. False: the text is no duration. */
+bool nest__duration_read(const char *text, uint64_t *ms);
 
 /* -- copy.c ----------------------------------------------------------------------------------- */
 /* From now on, other processes read what this one has read last. 0 or -ENOMEM. */

@@ -142,33 +142,41 @@ static int value_number(const struct nest__option *option, const char *text, uin
     return 0;
 }
 
+bool nest__duration_read(const char *text, uint64_t *ms) {
+    const char *p = text;
+    unsigned i = 0, units = sizeof value_units / sizeof value_units[0];
+    *ms = 0;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        *ms = *ms > UINT32_MAX ? *ms : *ms * 10 + (uint64_t)(*p - '0');
+    }
+    while (i < units && strcmp(p, value_units[i].name) != 0) {
+        i++;
+    }
+    if (p == text || i == units) {
+        return false;
+    }
+    *ms *= value_units[i].ms;
+    return true;
+}
+
 /* Parses "none", or digits and a unit. */
 static int value_duration(const struct nest__option *option, const char *text, uint32_t *to,
                           char reason[NEST__VALUE_REASON]) {
     char least[32], most[32];
-    uint64_t ms = 0;
-    const char *p = text;
+    uint64_t ms;
     if (strcmp(text, "none") == 0) {
         *to = 0;
         return 0;
-    }
-    for (; *p >= '0' && *p <= '9'; p++) {
-        ms = ms > UINT32_MAX ? ms : ms * 10 + (uint64_t)(*p - '0');
-    }
-    unsigned i = 0, units = sizeof value_units / sizeof value_units[0];
-    while (i < units && strcmp(p, value_units[i].name) != 0) {
-        i++;
     }
     if (text[0] == '\0') {
         nest_strlcpy(reason, "a value is missing", NEST__VALUE_REASON);
         return -EINVAL;
     }
-    if (p == text || i == units) {
+    if (!nest__duration_read(text, &ms)) {
         snprintf(reason, NEST__VALUE_REASON,
                  "'%.40s' is not a duration; write 500ms, 30s, 5m, 1h, or none", text);
         return -EINVAL;
     }
-    ms *= value_units[i].ms;
     if (ms < option->least || ms > option->most) {
         nest__duration_text(option->least, least);
         nest__duration_text(option->most, most);

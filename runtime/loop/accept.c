@@ -5,6 +5,7 @@
  * know where connections come from, nor how listeners are armed. */
 #include "accept.h"
 #include "loop.h"
+#include "ready.h"
 #include "shake.h"
 #include "share.h"
 #include "wheel.h"
@@ -46,6 +47,7 @@ void nest__accept_load(uint32_t actions) {
     bool over = nest__on_load(actions);
     if (over != nest__accept.over) {
         nest__accept.over = over;
+        nest__share_overloaded(over);
         nest__accept_open(!over || nest__stopping());
     }
 }
@@ -96,6 +98,7 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
 
 void nest__accept_session(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
+    nest__ready_arrives(arrival->listener);
     unsigned want = nest__open(s, arrival);
     if ((want & (NEST__WANT_END | NEST__WANT_AGAIN)) != 0) {
         nest__visit_settle(s, &s->c0, want, &none);
@@ -113,7 +116,7 @@ static void accept_begin(nest_session *s, const struct nest__arrival *arrival) {
     }
 }
 
-void nest__accept_listener(unsigned index) {
+bool nest__accept_listener(unsigned index) {
     struct nest__loop *loop = &nest__loop;
     struct nest__arrival arrival = {0};
     uint32_t taken = loop->accepts;
@@ -125,12 +128,15 @@ void nest__accept_listener(unsigned index) {
         nest__accept_open(true);
         /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
          * completions. */
-        if (nest__accept.open && nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER) {
+        if (nest__accept.open && nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER &&
+            !nest__ready_paces()) {
             loop->accepts = taken + 1;
             loop->accepting = index + 1;
         }
         accept_begin(s, &arrival);
-    } else if (error == -EINVAL) { /* during a stop: no client waits in this queue any more */
+        return true;
+    }
+    if (error == -EINVAL) { /* during a stop: no client waits in this queue any more */
         nest__poller_retire(index);
         if (nest__listen_stop()) {
             nest__accept_open(false);
@@ -140,6 +146,7 @@ void nest__accept_listener(unsigned index) {
         nest__accept_open(false); /* closes the links to filters, */
         nest__accept_open(true);  /* and makes others */
     }
+    return false;
 }
 
 void nest__accept_reload(void) {

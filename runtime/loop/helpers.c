@@ -1,10 +1,12 @@
 /* helpers.c: threads that run work that would block a loop: files, and `$block`.
  *
  * Called by workers/loops.c and the files of loop/. State: one pool for the process's one loop:
- * jobs that wait, jobs that are done, threads. A thread is created when a job finds no idle one, up
- * to `helpers` threads, and never ends by itself; an idle thread sleeps. With `completion sync`
- * they are given nothing, and the loop does the work itself. Must not know what the work is. */
+ * jobs that are done, threads. Jobs that wait are in jobs.c. A thread is created when a job finds
+ * no idle one, up to `helpers` threads, and never ends by itself; an idle thread sleeps. With
+ * `completion sync` they are given nothing, and the loop does the work itself. Must not know what
+ * the work is. */
 #include "helpers.h"
+#include "jobs.h"
 #include "../platform/platform.h"
 #include "../workers/context.h"
 
@@ -25,7 +27,7 @@ struct helpers_list { /* first in, first out */
 static struct {
     pthread_mutex_t lock; /* protects everything below except done_here */
     pthread_cond_t wanted;
-    struct helpers_list waiting, done;
+    struct helpers_list done;
     uint32_t count, idle; /* threads; idle threads */
     bool ending;
     struct nest__job *done_here; /* used by the loop only: taken from `done`, not yet returned */
@@ -47,14 +49,6 @@ static void helpers_append(struct helpers_list *list, struct nest__job *job) {
     list->last = &job->next;
 }
 
-static struct nest__job *helpers_take(struct helpers_list *list) {
-    struct nest__job *job = list->first;
-    if (job != NULL) {
-        list->first = job->next;
-    }
-    return job;
-}
-
 /* The caller holds the lock. Only the first job wakes the loop, which takes all of them. */
 static void helpers_done(struct nest__job *job) {
     const uint64_t one = 1;
@@ -71,7 +65,7 @@ static void *helpers_main(void *argument) {
     nest__crash_keep_thread(true); /* its job would never be done */
     pthread_mutex_lock(&helpers.lock);
     for (;;) {
-        struct nest__job *job = helpers_take(&helpers.waiting);
+        struct nest__job *job = nest__jobs_take();
         if (job != NULL) {
             (*helpers_queued)--;
             pthread_mutex_unlock(&helpers.lock);
@@ -149,7 +143,7 @@ int nest__help(struct nest__job *job) {
     if (helpers.count == 0) {
         error = -EAGAIN;
     } else {
-        helpers_append(&helpers.waiting, job);
+        nest__jobs_add(job);
         (*helpers_queued)++;
         pthread_cond_signal(&helpers.wanted);
     }

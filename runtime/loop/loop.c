@@ -8,6 +8,7 @@
 #include "accept.h"
 #include "channels.h"
 #include "many.h"
+#include "ready.h"
 #include "shake.h"
 #include "share.h"
 
@@ -80,7 +81,9 @@ static nest_session *loop_completed(const struct nest__completion *done) {
     }
     switch (nest__name_operation(done->name)) {
     case NEST__OP_ACCEPT:
-        nest__accept_listener(nest__name_gen(done->name));
+        if (!nest__ready_listener(nest__name_gen(done->name))) {
+            (void)nest__accept_listener(nest__name_gen(done->name));
+        }
         break;
     case NEST__OP_SIGNAL:
         nest__stop_requested(done->result);
@@ -130,8 +133,11 @@ static void loop_letter(void) {
 }
 
 static nest_session *loop_turn(void) {
-    nest_session *s = nest__ready_take();
     nest__loop.turns--;
+    if (nest__ready_accept()) {
+        return NULL;
+    }
+    nest_session *s = nest__ready_take();
     if (s == NULL) {
         return NULL;
     }
@@ -157,7 +163,7 @@ nest_session *nest__loop_step(void) {
         return resumed;
     }
     if (loop->accepting != 0) {
-        nest__accept_listener(loop->accepting - 1);
+        (void)nest__accept_listener(loop->accepting - 1);
         return NULL;
     }
     if (nest__poller_next(&done)) {
@@ -178,9 +184,9 @@ nest_session *nest__loop_step(void) {
     }
     nest__accept_load(nest__ready_count()); /* first: overload has a time of its own */
     nest__timers_sleep();
-    nest__poller_sleep(nest__ready_count() > 0 || loop->mailed);
+    nest__poller_sleep(nest__ready_turns() > 0 || loop->mailed);
     nest__accept_load(nest__ready_count() + nest__poller_completed());
-    loop->turns = nest__ready_count();
+    loop->turns = nest__ready_turns();
     if (loop->mailed) {
         loop_mailed();
     }

@@ -104,8 +104,9 @@ nest_session *nest__timers_expire(void);
 void nest__timers_sleep(void);
 
 /* -- accept.c */
-void nest__accept_listener(unsigned listener); /* takes a connection from its queue */
-void nest__accept_only(void);                  /* takes the connection that was passed on */
+bool nest__accept_listener(
+    unsigned listener);       /* takes a connection from its queue; if there is one */
+void nest__accept_only(void); /* takes the connection that was passed on */
 
 /* -- stop.c */
 void nest__stop_requested(int64_t count); /* NEST__OP_SIGNAL */

@@ -30,6 +30,7 @@ bool nest__shake_begin(nest_session *s, const struct nest__arrival *arrival) {
     s->channels = 0;
     s->flags = 0;
     s->waiter = NULL;
+    s->last = arrival->listener; /* no state has been set yet */
     s->phase = NEST__SHAKING;
     if (nest__tls_begin(&s->c0) < 0) {
         nest__accept_pause(-ENOMEM);
@@ -43,7 +44,8 @@ bool nest__shake_begin(nest_session *s, const struct nest__arrival *arrival) {
 
 void nest__shake_received(nest_session *s, int64_t result) {
     if (result == -EISCONN) {
-        struct nest__arrival arrival = {.fd = s->c0.fd, .kind = s->c0.kind, .io = s->c0.io};
+        struct nest__arrival arrival = {
+            .fd = s->c0.fd, .kind = s->c0.kind, .listener = s->last, .io = s->c0.io};
         nest__wheel_drop(&s->until);
         nest__accept_session(s, &arrival);
     } else { /* what the client is told about it must not be lost by closing */

@@ -22,6 +22,8 @@ bool nest__share_yields(void);
 void nest__share_insist(void);
 enum { NEST__SHARE_MS = 20 };
 void nest__share_give(void); /* one client less */
+/* While the loop is overloaded it takes no clients, and others leave it none. */
+void nest__share_overloaded(bool over);
 /* How many clients all loops serve. */
 uint32_t nest__share_clients(void);
 /* A descriptor for the loop; -1: it has listeners of its own. */

@@ -1,4 +1,4 @@
-/* slots.h: the sessions of a loop by their numbers, and those that have a turn.
+/* slots.h: the sessions of a loop by their numbers.
  *
  * Everything here belongs to one loop on one thread. */
 #ifndef NEST_LOOP_SLOTS_H
@@ -17,11 +17,5 @@ void nest__slot_give(nest_session *, bool used); /* used: under a new generation
 nest_session *nest__slot_at(uint32_t slot);
 uint32_t nest__slots_ever(void); /* slots below this one have been used */
 uint32_t nest__slots_taken(void);
-
-/* The ready list: sessions that go on without waiting for their client, first in, first out. */
-void nest__ready_add(nest_session *);
-nest_session *nest__ready_take(void);  /* the one that waits longest; NULL */
-void nest__ready_drop(nest_session *); /* it has no turn coming; it need not be in the list */
-uint32_t nest__ready_count(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "accept.h"
 #include "channels.h"
+#include "ready.h"
 #include "shake.h"
 
 bool nest__stopping(void) {
@@ -69,6 +70,8 @@ static void stop_drain(nest_session *s) {
     } else if (NEST__TLS && s->phase == NEST__SHAKING) {
         nest__shake_give_up(s);
     } else if (!nest__reads(s)) {
+        return;
+    } else if (nest__ready_held(s)) { /* its turn comes, and it is told afterwards */
         return;
     } else if ((s->flags & NEST__READY) != 0) {
         s->flags |= NEST__STOPPING; /* seen at its turn */

@@ -6,6 +6,7 @@
 #include "accept.h"
 #include "channels.h"
 #include "many.h"
+#include "ready.h"
 
 #include <errno.h>
 
@@ -79,6 +80,9 @@ void nest__visit_received(nest_session *s, struct nest__chan *chan,
     struct nest__window window = done->window;
     if (done->result <= 0) {
         nest__visit_tell(s, chan, done->result == 0 ? NEST__EVENT_EOF : NEST__EVENT_RESET);
+        return;
+    }
+    if (nest__ready_hold(s, &window)) {
         return;
     }
     unsigned want = nest__pump(s, chan, &window);

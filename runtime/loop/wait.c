@@ -6,6 +6,7 @@
 #include "../fiber/fiber.h"
 #include "channels.h"
 #include "many.h"
+#include "ready.h"
 
 #include <errno.h>
 #include <string.h>

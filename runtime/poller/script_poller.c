@@ -27,6 +27,7 @@ static struct {
     bool asked;      /* for a delayed operation: */
     uint32_t which;
     uint64_t most;
+    bool told; /* since the sleep: a client can be taken */
 } poll_state;
 
 uint32_t nest__now(void) {
@@ -206,6 +207,7 @@ bool nest__listen_stop(void) {
 
 int nest__take(struct nest__listener *listener, struct nest__arrival *arrival, bool nonblocking) {
     (void)listener, (void)nonblocking;
+    poll_state.told = false;
     if (script_taken == script_opened) {
         return poll_state.stopped ? -EINVAL : -EAGAIN;
     }
@@ -266,7 +268,8 @@ bool nest__poller_next(struct nest__completion *done) {
             return true;
         }
     }
-    if (!script_later && script_accepts()) {
+    if (!script_later && !poll_state.told && script_accepts()) {
+        poll_state.told = true;
         done->name = nest__name_of_loop(NEST__OP_ACCEPT, 0);
         return true;
     }
@@ -295,6 +298,7 @@ uint32_t script_next_time(void) {
 
 void nest__poller_sleep(bool look) {
     uint32_t job = script_job_next();
+    poll_state.told = false;
     if (!script_later && (poll_state.touched != NULL || script_accepts())) {
         return;
     }

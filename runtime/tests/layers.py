@@ -14,7 +14,7 @@ import sys
 from harness import MODELS, check, finish, runtime_list
 
 FEATURES = [["--with", "all"], []]
-SIZES = {"RULES": 19, "CONDITIONS": 2, "STANDALONE": 19, "EARLY": 0, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96,
+SIZES = {"RULES": 19, "CLASSES": 3, "CONDITIONS": 2, "STANDALONE": 19, "EARLY": 0, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96,
          "NFA_STATES": 48, "MESSAGES": 0, "TIMERS": 1, "PIPES": 1, "FALLBACK": 1, "LOG_REQUESTS": 1, "LOG_MARKS": 1,
          "LOSSY": 1, "TLS": 1, "PROXIED": 1}
 # what compilers put in by themselves

@@ -27,7 +27,7 @@
 
 struct share_report {
     struct nest__report report;
-    _Atomic uint32_t serves; /* 1: the loop takes part */
+    _Atomic uint32_t serves; /* 1: the loop takes part, and clients if there are any */
     _Atomic uint32_t clients;
     _Atomic uint32_t rests; /* 1: it does not listen */
 };
@@ -38,7 +38,8 @@ static struct {
     int *wakes;               /* eventfds, by worker */
     struct share_report *own; /* NULL: this process has no supervisor */
     uint32_t worker, clients;
-    bool serves;  /* it takes part: it does not end when its last client has left */
+    bool serves;  /* it takes part: it does not end when its last client has left, */
+    bool over;    /* and is not overloaded */
     bool yields;  /* it rests because others have fewer clients */
     bool insists; /* it has rested, and takes the next client in any case */
 } share;
@@ -87,7 +88,7 @@ static uint32_t share_count(const struct share_report *report) {
 
 /* `clients`: of this loop. */
 static struct share_sum share_sum_with(uint32_t clients) {
-    struct share_sum sum = {clients, share.serves};
+    struct share_sum sum = {clients, share.serves && !share.over};
     for (uint32_t worker = 0; worker < share.most; worker++) {
         const struct share_report *report = share_of(worker);
         if (report != share.own) {
@@ -215,9 +216,17 @@ bool nest__share_reload(void) {
     }
     bool stays = share.worker < nest__dispatchers();
     share.serves = stays;
-    atomic_store(&share.own->serves, stays);
+    atomic_store(&share.own->serves, stays && !share.over);
     share_wake_others();
     return stays;
+}
+
+void nest__share_overloaded(bool over) {
+    share.over = over;
+    if (share.own != NULL) {
+        atomic_store(&share.own->serves, share.serves && !over);
+        share_wake_others();
+    }
 }
 
 /* -- in the supervisor */

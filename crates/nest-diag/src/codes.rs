@@ -88,6 +88,11 @@ codes! {
     E0210 Error "Lex syntax";
     E0211 Error "an invalid TIMEOUT rule";
     E0212 Error "an OVERLOAD rule that never runs";
+    E0218 Error "classes of clients in a model without a loop";
+    E0219 Error "quotas of another number than classes";
+    E0220 Error "a class of clients where there are none";
+    E0221 Error "a class of clients that there is not";
+    E0222 Error "classes of addresses that do not fit";
     E0301 Error "a pattern element that is a bare word";
     E0302 Error "a macro name inside a longer element";
     E0303 Error "a quantifier with nothing to repeat";

@@ -53,6 +53,9 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__LOSSY {lossy}"));
     let proxied = u8::from(sockets && m.features.contains(Feature::Proxied));
     w.line(&format!("#define NEST__PROXIED {proxied}"));
+    if m.settings.classes > 0 {
+        w.line(&format!("#define NEST__CLASSES {}", m.settings.classes));
+    }
     let backtracking = m.rules.iter().filter(|r| r.backtracking.is_some()).count();
     w.line(&format!("#define NEST__BACKTRACKING {backtracking}"));
     w.end("sizes");
@@ -275,6 +278,8 @@ fn valid(value: Value) -> Option<&'static str> {
         Value::PerAddress => Some("nest__per_address_valid"),
         Value::Pairs => Some("nest__tls_valid"),
         Value::Overload => Some("nest__overload_valid"),
+        Value::Quota => Some("nest__priority_quota_valid"),
+        Value::ListenPriority => Some("nest__priority_listen_valid"),
         _ => None,
     }
 }
@@ -350,6 +355,8 @@ mod tests {
                         | Value::PerAddress
                         | Value::Pairs
                         | Value::Overload
+                        | Value::Quota
+                        | Value::ListenPriority
                 );
                 let kind = match (is_text, option.reload) {
                     (true, false) => "const char*",

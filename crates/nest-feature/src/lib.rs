@@ -87,6 +87,8 @@ features! {
     Overrun "overrun" [];
     /// Loops that have too much to do take no clients (`overload`).
     Overload "overload" [];
+    /// Clients have classes, which get shares of a loop's turns (`priorities`).
+    Priorities "priorities" [];
     /// At most so many clients of one network are served (`perAddress`).
     PerAddress "perAddress" [];
     /// Connections are encrypted (`tls`).

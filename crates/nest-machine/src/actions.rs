@@ -269,6 +269,12 @@ impl Scan<'_, '_> {
             self.report(Diag::E0801, at, what, help);
             return false;
         }
+        if directive.does.needs == Some(Feature::Priorities) && self.cx.classes == 0 {
+            let what = format!("{word} without classes of clients");
+            let help = "say how many there are: `%option priorities 2`";
+            self.report(Diag::E0220, at, what, help);
+            return false;
+        }
         let Owner::Server(place) = self.owner else {
             return true;
         };
@@ -464,6 +470,9 @@ impl Scan<'_, '_> {
             Form::Duration { .. } => self.duration(directive, at).then_some(ArgKind::Expression),
             Form::Timed { least } if index == least => {
                 self.duration(directive, at).then_some(ArgKind::Expression)
+            }
+            Form::Call { .. } if directive.does.needs == Some(Feature::Priorities) => {
+                self.class(&word, at).then_some(ArgKind::Expression)
             }
             Form::Log if index == 0 => {
                 let level = match word.as_str() {

@@ -15,6 +15,8 @@ pub struct Context<'a> {
     pub variables: &'a Names,
     /// Variables of `%shared`; none if there is no `%shared`.
     pub shared: Option<&'a Names>,
+    /// How many classes of clients there are; 0: clients have none.
+    pub classes: u32,
     /// C functions that can be called only inside `$lock`.
     pub inside: &'a BTreeSet<String>,
     /// Findings.

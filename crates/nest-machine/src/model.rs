@@ -324,6 +324,8 @@ pub struct Settings {
     pub matching_code: usize,
     /// Patterns ignore case.
     pub caseless: bool,
+    /// How many classes of clients there are; 0: clients have none.
+    pub classes: u32,
     /// Features that options select.
     pub features: Features,
     /// The default name of the server.
@@ -344,6 +346,7 @@ impl Settings {
             matching_states: 4096,
             matching_code: 256 << 10,
             caseless: false,
+            classes: 0,
             features: Features::default(),
             name: name.to_string(),
             run: Vec::new(),

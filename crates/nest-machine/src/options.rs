@@ -1,6 +1,7 @@
 //! Options: what those of a specification select, and the values of a running server.
 
 mod exclusions;
+mod priorities;
 pub(crate) mod row;
 mod table;
 mod words;
@@ -109,6 +110,9 @@ pub fn settle(
                     .and_then(|n| usize::try_from(n).ok())
                     .unwrap_or(settings.matching_code);
             }
+            Value::Number { .. } if info.name == "priorities" => {
+                settings.classes = words[0].parse().unwrap_or_default();
+            }
             Value::Flag if info.name == "caseless" => settings.caseless = true,
             Value::Word(_) if info.run => initial.push((info.name, words[0].to_string())),
             Value::Flag | Value::Word(_) | Value::Later => {}
@@ -121,6 +125,8 @@ pub fn settle(
             | Value::PerAddress
             | Value::Pairs
             | Value::Overload
+            | Value::Quota
+            | Value::ListenPriority
             | Value::Address
             | Value::Addresses => {
                 initial.push((info.name, words.join(" ")));
@@ -150,6 +156,7 @@ pub fn settle(
                     served; remove the option, or choose eventServer or uringServer";
         out.push(Diagnostic::new(Code::E0604, decl.name.span, what).help(help));
     }
+    priorities::look(&seen, &settings, out);
     settings.run = run_options(&settings, &initial);
     settings
 }
@@ -175,6 +182,7 @@ fn run_options(settings: &Settings, initial: &[(&'static str, String)]) -> Vec<R
             let default = match info.name {
                 "maxClients" => settings.max_clients.to_string(),
                 "serverName" => settings.name.clone(),
+                "quota" => priorities::quota(settings.classes),
                 "minSpare" => spares(settings).0.to_string(),
                 "maxSpare" => spares(settings).1.to_string(),
                 _ => info.default.to_string(),

@@ -114,6 +114,7 @@ pub fn resolve(
         states: &states,
         variables: &variables,
         shared: names.as_ref(),
+        classes: settings.classes,
         inside: &inside,
         out,
         parser: &mut parser,

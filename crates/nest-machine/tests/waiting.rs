@@ -328,10 +328,30 @@ fn options_of_time_and_place() {
         ("traceFile x", Code::E0604),
         ("mode production\n%option traceSize 1M", Code::E0604),
         ("mode loud", Code::E0602),
+        ("priorities 1", Code::E0602),
+        ("priorities 9", Code::E0602),
+        ("threadServer 9\n%option priorities 2", Code::E0218),
+        ("priorities 3\n%option quota 8/1", Code::E0219),
+        ("priorities 2\n%option quota 8/0", Code::E0602),
+        ("priorities 2\n%option quota x", Code::E0602),
+        ("quota 8/1", Code::E0220),
+        ("listenPriority 1", Code::E0220),
+        ("priorities 2\n%option listenPriority 3", Code::E0222),
+        ("priorities 2\n%option listenPriority 1/2", Code::E0222),
         ("mode debug\n%option traceSize 1K", Code::E0602),
     ] {
         let (codes, _) = compiled(&format!("%option {option}\n%%\n\"a\" {{ }}\n"));
         assert_eq!(codes, [code], "{option}");
     }
+    for (action, code) in [("0", Code::E0221), ("3", Code::E0221), ("-1", Code::E0221)] {
+        let text = format!("%option priorities 2\n%%\n\"a\" {{ $priority({action}); }}\n");
+        assert_eq!(compiled(&text).0, [code], "{action}");
+    }
+    let (codes, _) = compiled("%%\n\"a\" { $priority(1); }\n");
+    assert_eq!(codes, [Code::E0220]);
+    let m = good("%option priorities 3\n%%\nint n;\n\"a\" { $priority(n); $priority(3); }\n");
+    assert_eq!(m.settings.classes, 3);
+    let quota = m.settings.run.iter().find(|o| o.info.name == "quota");
+    assert_eq!(quota.map(|o| o.initial.as_str()), Some("4/2/1"));
     good("%option listen systemd 127.0.0.1:80\n%%\n\"a\" { }\n");
 }

@@ -7,6 +7,7 @@
  * away meanwhile, else they wait in the queues of the listeners. State, per process: the option,
  * parsed; whether the loop is overloaded. Must not know what sessions do. */
 #include "overload.h"
+#include "../../config/config.h"
 #include "../../loop/helpers.h"
 #include "../../loop/share.h"
 #include "../../platform/platform.h"
@@ -126,23 +127,10 @@ static bool overload_marks(const char **text, struct overload_value *value) {
 
 /* A duration that is the whole text. */
 static bool overload_duration(const char *text, uint32_t *ms) {
-    static const struct {
-        const char *name;
-        uint32_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}};
-    size_t digits = strspn(text, "0123456789");
-    uint64_t number = 0;
-    for (size_t i = 0; i < digits && number <= NEST__LONGEST; i++) {
-        number = number * 10 + (uint64_t)(text[i] - '0');
-    }
-    for (size_t i = 0; i < sizeof units / sizeof units[0] && digits > 0; i++) {
-        if (strcmp(text + digits, units[i].name) == 0) {
-            number *= units[i].ms;
-            *ms = (uint32_t)number;
-            return number > 0 && number <= NEST__LONGEST;
-        }
-    }
-    return false;
+    uint64_t number;
+    bool is = nest__duration_read(text, &number) && number > 0 && number <= NEST__LONGEST;
+    *ms = is ? (uint32_t)number : 0;
+    return is;
 }
 
 static bool overload_parse(const char *text, struct overload_value *value) {

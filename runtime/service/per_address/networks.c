@@ -1,10 +1,11 @@
 /* networks.c: the places of clients by network, in memory that all workers share.
  *
  * Called by per_address.c. State: one table for the server. A place says which process has it, so
- * that the places of a process that has died are found when they are missed: nobody has to be told
- * of its death. All else, chains of places by network and the chain of free ones, is made anew from
- * the places when its links cannot be right, or when the lock was taken from a process that died
- * with it. Must not know sessions, nor which networks there are. */
+ * that the places of a process that has died are found when they are missed. The supervisor counts
+ * such deaths, so that nobody looks for them in vain. All else, chains of places by network and the
+ * chain of free ones, is made anew from the places when its links cannot be right, or when the lock
+ * was taken from a process that died with it. Must not know sessions, nor which networks there are.
+ */
 #include "../../platform/platform.h"
 #include "per_address.h"
 
@@ -21,7 +22,8 @@
 enum {
     NETWORKS_TRIES = 64,      /* of the lock, before others have a turn */
     NETWORKS_STUCK_MS = 1000, /* who holds the lock for so long does not run: it is taken from it */
-    NETWORKS_SAY_MS = 60000
+    NETWORKS_SAY_MS = 60000,
+    NETWORKS_ASKED = 64 /* processes, between two holds of the lock */
 };
 
 struct networks_place {
@@ -33,12 +35,14 @@ struct networks_place {
 
 /* scope: server */
 static struct networks {
-    _Atomic int32_t holder; /* of the lock; 0: nobody */
+    _Atomic int32_t holder;  /* of the lock; 0: nobody */
+    _Atomic uint32_t deaths; /* of workers, counted by the supervisor */
     uint32_t free;
     uint64_t said; /* ms */
     uint32_t heads[];
 } * networks;
-static struct networks_place *networks_all;   /* scope: server; behind the heads */
+static struct networks_place *networks_all; /* scope: server; behind the heads */
+static uint32_t *networks_buried; /* scope: server; `deaths` up to which a chain has none */
 static uint32_t networks_most, networks_mask; /* scope: process; set before workers exist */
 static uint64_t networks_secret[2];           /* scope: process; the same */
 
@@ -49,13 +53,15 @@ int nest__networks_make(uint32_t places) {
     }
     size_t head = sizeof *networks + heads * sizeof *networks->heads;
     head = (head + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
-    void *memory = mmap(NULL, head + places * sizeof *networks_all, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t size = head + places * sizeof *networks_all + heads * sizeof *networks_buried;
+    void *memory =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         return -ENOMEM;
     }
     networks = memory;
     networks_all = (struct networks_place *)(void *)((char *)memory + head);
+    networks_buried = (uint32_t *)(void *)(networks_all + places);
     networks_most = places;
     networks_mask = heads - 1;
     networks->said = 0;
@@ -147,13 +153,33 @@ static void networks_check(const uint32_t *head) {
     }
 }
 
-/* Frees the places of the chain whose processes have died. */
-static void networks_bury(uint32_t *head) {
+/* The smallest process identifiers above `above` in the chain, in their order; how many. */
+static unsigned networks_pids(uint32_t at, int32_t above, int32_t pids[NETWORKS_ASKED]) {
+    unsigned n = 0;
+    for (; at != NETWORKS_END; at = networks_all[at].next) {
+        int32_t pid = networks_all[at].pid;
+        unsigned i = n;
+        while (i > 0 && pids[i - 1] > pid) {
+            i--;
+        }
+        if (pid <= above || i == NETWORKS_ASKED || (i > 0 && pids[i - 1] == pid)) {
+            continue;
+        }
+        n -= n == NETWORKS_ASKED;
+        memmove(&pids[i + 1], &pids[i], (n - i) * sizeof pids[0]);
+        pids[i] = pid;
+        n++;
+    }
+    return n;
+}
+
+/* Frees the places of the chain that this process has. */
+static void networks_free(uint32_t *head, int32_t pid) {
     uint32_t *link = head;
     while (*link != NETWORKS_END) {
         uint32_t at = *link;
         struct networks_place *place = &networks_all[at];
-        if (networks_lives(place->pid)) {
+        if (place->pid != pid) {
             link = &place->next;
         } else {
             place->pid = 0;
@@ -174,6 +200,32 @@ static uint32_t networks_count(uint32_t at, const uint8_t network[NEST__NETWORK]
     return count;
 }
 
+/* Frees the places of the chain whose processes have died. It does not ask for a process while it
+ * holds the lock, nor again before another worker has died. */
+static void networks_bury(uint32_t *head) {
+    uint32_t *buried = &networks_buried[head - networks->heads];
+    uint32_t deaths = atomic_load(&networks->deaths);
+    int32_t pids[NETWORKS_ASKED], above = 0;
+    unsigned n = *buried == deaths ? 0 : NETWORKS_ASKED;
+    while (n == NETWORKS_ASKED) {
+        uint64_t dead = 0;
+        n = networks_pids(*head, above, pids);
+        networks_unlock();
+        for (unsigned i = 0; i < n; i++) {
+            dead |= (uint64_t)!networks_lives(pids[i]) << i;
+        }
+        networks_lock();
+        networks_check(head);
+        for (unsigned i = 0; i < n; i++) {
+            if ((dead >> i & 1) != 0) {
+                networks_free(head, pids[i]);
+            }
+        }
+        above = n > 0 ? pids[n - 1] : 0;
+    }
+    *buried = deaths;
+}
+
 static bool networks_full(uint32_t *head, const uint8_t network[NEST__NETWORK], uint32_t most,
                           bool told) {
     if (networks_count(*head, network, told) < most) {
@@ -181,6 +233,10 @@ static bool networks_full(uint32_t *head, const uint8_t network[NEST__NETWORK], 
     }
     networks_bury(head);
     return networks_count(*head, network, told) >= most;
+}
+
+void nest__networks_died(void) {
+    atomic_fetch_add(&networks->deaths, 1);
 }
 
 void nest__networks_sweep(void) {

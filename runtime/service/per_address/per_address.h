@@ -8,6 +8,7 @@ int nest__per_address_start(void);
 int nest__per_address_serve(void);
 int nest__per_address_admit(nest_session *); /* an enum nest__admission */
 void nest__per_address_release(nest_session *);
+void nest__per_address_reaped(uint32_t worker); /* in the supervisor */
 struct nest__need nest__per_address_need(void);
 /* Whether a text is a value of the option; else -EINVAL, and the reason, of at most 256 bytes. */
 int nest__per_address_valid(const char *text, char *reason);
@@ -24,5 +25,6 @@ void nest__networks_sweep(void);
 uint32_t nest__networks_take(const uint8_t network[NEST__NETWORK], uint32_t most, bool told,
                              enum nest__admission *admission, bool *say);
 void nest__networks_give(uint32_t place);
+void nest__networks_died(void); /* a worker; only then places of the dead are looked for */
 
 #endif

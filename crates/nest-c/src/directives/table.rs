@@ -331,6 +331,14 @@ pub const DIRECTIVES: &[Directive] = &[
     .limits_idle()
     .needs(Feature::Timeout),
     d(
+        "priority",
+        Form::Call { least: 1, most: 1 },
+        "nest_priority",
+        "$priority(n)",
+        "this connection's class",
+    )
+    .needs(Feature::Priorities),
+    d(
         "draining",
         Form::Call { least: 0, most: 0 },
         "nest_draining",
@@ -573,5 +581,4 @@ pub const DIRECTIVES: &[Directive] = &[
     second::PORT_OF,
     second::ADDRESS_OF,
     second::WAIT_FOR,
-    d("priority", Form::Later, "", "$priority(n)", ""),
 ];

@@ -55,6 +55,22 @@ impl Scan<'_, '_> {
         fits
     }
 
+    /// Whether the number of a class is one, if it is written as a number.
+    pub(super) fn class(&mut self, word: &str, at: &Range<usize>) -> bool {
+        let most = self.cx.classes;
+        let number = word
+            .trim_start_matches('-')
+            .bytes()
+            .all(|b| b.is_ascii_digit());
+        if !number || word.parse::<u32>().is_ok_and(|n| (1..=most).contains(&n)) {
+            return true;
+        }
+        let what = format!("there is no class {word}");
+        let help = format!("write a class from 1 to {most}; class 1 goes first");
+        self.report(Diag::E0221, at, what, &help);
+        false
+    }
+
     /// Says that a literal behind token `i` does not end on its line, if one does not.
     pub(super) fn broken_literal(&mut self, i: usize) -> bool {
         let text = &self.text.text;

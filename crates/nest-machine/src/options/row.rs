@@ -53,6 +53,10 @@ pub enum Value {
     Pairs,
     /// Watermarks of queues, a duration, or `none`.
     Overload,
+    /// A number for each class of clients, as in `8/1`.
+    Quota,
+    /// The class of each address of `listen`, as in `1/2`, or `none`.
+    ListenPriority,
     /// Not in this version.
     Later,
 }

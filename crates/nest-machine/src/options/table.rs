@@ -503,10 +503,39 @@ pub const OPTIONS: &[OptionInfo] = &[
             "when a loop takes no clients: QUEUE HIGH LOW of accepted, actions or files, or a duration",
         )
     },
+    OptionInfo {
+        selects: &[("", Feature::Priorities)],
+        ..o(
+            "priorities",
+            Value::Number { least: 2, most: 8 },
+            "",
+            false,
+            "how many classes of clients there are, whose shares of a loop are their quotas",
+        )
+    },
+    OptionInfo {
+        selects: &[("", Feature::Priorities)],
+        ..of(
+            LOOPS,
+            "quota",
+            Value::Quota,
+            "",
+            "how many messages of each class are served, in relation to the others: 8/1",
+        )
+    },
+    OptionInfo {
+        selects: &[("", Feature::Priorities)],
+        models: LOOPS,
+        ..o(
+            "listenPriority",
+            Value::ListenPriority,
+            "none",
+            true,
+            "the class of the clients of each address of listen, 1/2; none: the last one",
+        )
+    },
     o("processors", Value::Later, "", true, ""),
     o("fileCache", Value::Later, "", true, ""),
-    o("priorities", Value::Later, "", false, ""),
-    o("quota", Value::Later, "", true, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
 ];

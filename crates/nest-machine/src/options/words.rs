@@ -220,6 +220,27 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                         .to_string(),
                 )
         }
+        Value::Quota => {
+            let word = &decl.values[0];
+            slashed(&word.text).is_some()
+                || bad(
+                    word.span,
+                    format!("`{}` is not a value of {}", word.text, info.name),
+                    "numbers from 1 to 1000 with slashes between, one for each class, as in 8/1"
+                        .to_string(),
+                )
+        }
+        Value::ListenPriority => {
+            let word = &decl.values[0];
+            word.text == "none"
+                || slashed(&word.text).is_some()
+                || bad(
+                    word.span,
+                    format!("`{}` is not a value of {}", word.text, info.name),
+                    "the class of each address of listen with slashes between, as in 1/2; or none"
+                        .to_string(),
+                )
+        }
         Value::Text | Value::Flag | Value::Later => true,
     }
 }
@@ -286,6 +307,16 @@ pub fn duration(text: &str) -> Option<u32> {
     };
     let ms = text[..digits].parse::<u64>().ok()?.checked_mul(unit)?;
     u32::try_from(ms).ok().filter(|n| (1..=LONGEST).contains(n))
+}
+
+/// `8/2/1`: numbers from 1 to 1000.
+pub(super) fn slashed(text: &str) -> Option<Vec<u32>> {
+    let number = |word: &str| {
+        let digits = word.bytes().all(|b| b.is_ascii_digit());
+        let n = word.parse().ok().filter(|_| digits);
+        n.filter(|n| (1..=1000).contains(n))
+    };
+    text.split('/').map(number).collect()
 }
 
 /// The queues that overload may watch, and the largest length that makes sense.

@@ -1,0 +1,285 @@
+"""priorities: classes of clients get the shares that their quotas say, wherever something waits.
+
+Shares are counted in messages, never measured in time. Must not know: how the loop chooses.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from support.cases import attempt, built
+from support.nest import MODELS, Failed, environment, program
+from support.server import Client, Server, running
+
+SPEC = r'''
+%option eventServer 200
+%option priorities 3
+%option quota 6/3/1
+%option helpers 1
+%{
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static unsigned long served[4], blocks[4];
+static char order[4096];
+static unsigned begun;
+%}
+NL "\n"
+%%
+int class = 3;
+START { if (begun < sizeof order) order[begun++] = 'A'; }
+class = "class " [0-9]+ NL {
+    int wanted = atoi($2);
+    if ($priority(wanted) == 0) { class = wanted; $reply("class ", $2, "\n"); }
+    else $reply("none\n");
+}
+name = "name " [a-z] NL { order[begun - 1] = *$2; $reply("ok\n"); }
+work = "w" NL { served[class]++; for (volatile int i = 0; i < 200; i++) { } }
+dot = "." NL { $reply("."); }
+block = "b" NL { int mine = class; $block { usleep(500); blocks[mine]++; } }
+counts = "counts" NL {
+    $reply("%lu %lu %lu %lu %lu %lu\n", served[1], served[2], served[3], blocks[1], blocks[2], blocks[3]);
+}
+hold = "hold" NL { char c; int fd; close(creat("held", 0600)); fd = open("gate", O_RDONLY); (void)!read(fd, &c, 1); close(fd); }
+order = "order" NL { $replyBytes(order, begun); $reply("\n"); }
+'''
+# The clients of each listener say whose they are; the quota is that of the option.
+TWO = r'''
+%option eventServer 400
+%option priorities 2
+%option quota 4/1
+%{
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+static char order[4096];
+static unsigned begun;
+%}
+NL "\n"
+%%
+START { order[begun++] = strchr($peer(), '.') == NULL ? 'u' : 't'; }
+hold = "hold" NL { char c; int fd; close(creat("held", 0600)); fd = open("gate", O_RDONLY); (void)!read(fd, &c, 1); close(fd); }
+order = "order" NL { $replyBytes(order, begun); $reply("\n"); }
+'''
+QUOTAS, TIME, WITHIN = (6, 3, 1), 60, 0.10
+
+
+def shares(what, counts, quotas):
+    """Each class got its share, within 10 %."""
+    whole, all_quotas = sum(counts), sum(quotas)
+    for count, quota in zip(counts, quotas):
+        share = quota / all_quotas
+        if not abs(count / whole - share) <= WITHIN * share:
+            raise Failed(f'{what}: {counts} of {whole}, and the quotas are {quotas}')
+
+
+def in_class(server, number):
+    """A client of this class."""
+    client = Client(server)
+    client.send(b'class %d\n' % number)
+    client.expect(b'class %d\n' % number)
+    return client
+
+
+def counts(client):
+    """How many messages of each class were served, and how many blocks."""
+    client.send(b'counts\n')
+    line = b''
+    while not line.endswith(b'\n'):
+        line += client.take(1)
+    numbers = [int(word) for word in line.split()]
+    return numbers[:3], numbers[3:]
+
+
+def flooded(server, message, which, least):
+    """The shares while all classes always have something to do, until the smallest has so many."""
+    with contextlib.ExitStack() as stack:
+        asks = stack.enter_context(in_class(server, 1))
+        links = [stack.enter_context(in_class(server, number)) for number in (1, 2, 3) for _ in range(4)]
+        data = message * 20000
+        for link in links:
+            link.socket.setblocking(False)
+        left, first = {link: b'' for link in links}, None
+        end = time.monotonic() + TIME
+        while True:
+            for link in links:
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        left[link] = left[link] or data
+                        left[link] = left[link][link.socket.send(left[link]):]
+            now = counts(asks)[which]
+            first = first or now        # by now all classes have something to do
+            found = [after - before for after, before in zip(now, first)]
+            if min(found) >= least:
+                return found
+            if time.monotonic() > end:
+                raise Failed(f'served: {found}')
+
+
+def messages(server):
+    """messages of clients that always have more to ask are served as the quotas say"""
+    shares('messages', flooded(server, b'w\n', 0, 5000), QUOTAS)
+
+
+def helpers(server):
+    """blocks that wait for the only helper thread get it as the quotas say"""
+    shares('blocks', flooded(server, b'b\n', 1, 60), QUOTAS)
+
+
+def reload(server):
+    """HUP changes the quotas, and keeps the old ones if the new ones are none"""
+    path = os.path.join(server.folder.name, 'config.nest')
+    for text, said in (('quota 1/1/2\n', 'quota 1/1/2 (was'), ('quota 1/2\n', 'is no quota of each of the 3 classes')):
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(text)
+        server.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + TIME
+        while said not in server.said():
+            if time.monotonic() > end:
+                raise Failed(f'nothing said of {text}: {server.said()}')
+            time.sleep(0.02)
+        shares('messages', flooded(server, b'w\n', 0, 5000), (1, 1, 2))
+
+
+def alone(server):
+    """a class that is alone has all turns, and gets no credit for the time before"""
+    with in_class(server, 3) as low, in_class(server, 1) as asks:
+        low.send(b'w\n' * 20000)
+        end = time.monotonic() + TIME
+        while counts(asks)[0][2] < 20000:
+            if time.monotonic() > end:
+                raise Failed('a low class that is alone is not served')
+    shares('messages afterwards', flooded(server, b'w\n', 0, 5000), QUOTAS)
+
+
+def none(server):
+    """a class that there is not is refused, and the client keeps its own"""
+    with Client(server) as client:
+        for number in (b'0', b'4', b'99999'):
+            client.send(b'class ' + number + b'\n')
+            client.expect(b'none\n')
+
+
+def drained(server):
+    """a stop answers what has come, also of the last class"""
+    gate = os.path.join(server.folder.name, 'gate')
+    os.mkfifo(gate)
+    with in_class(server, 3) as low, in_class(server, 1) as first:
+        first.send(b'hold\n')
+        held(server.folder.name)
+        low.send(b'.\n' * 50)
+        server.process.send_signal(signal.SIGTERM)
+        let_go(gate)
+        if low.rest() != b'.' * 50:
+            raise Failed('answers are missing')
+    if server.process.wait(TIME) != 0:
+        raise Failed(f'status {server.process.returncode}')
+
+
+def held(folder):
+    """Waits until an action stops the loop."""
+    end = time.monotonic() + TIME
+    while not os.path.exists(os.path.join(folder, 'held')):
+        if time.monotonic() > end:
+            raise Failed('the loop goes on')
+        time.sleep(0.01)
+
+
+def let_go(gate):
+    """The loop goes on."""
+    with open(gate, 'wb') as file:
+        file.write(b'x')
+
+
+def listeners(base):
+    """clients that wait at two addresses are accepted as the quotas of the addresses say"""
+    with tempfile.TemporaryDirectory(prefix='nest-listen-') as folder:
+        path, gate = os.path.join(folder, 'socket'), os.path.join(folder, 'gate')
+        os.mkfifo(gate)
+        command = [base, '--set', f'listen=127.0.0.1:0 unix:{path}', '--set', 'listenPriority=2/1']
+        with running(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                     env=environment()) as process, contextlib.ExitStack() as stack:
+            port = int(re.search(rb'127\.0\.0\.1:(\d+)', process.stdout.readline()).group(1))
+
+            def connect(family, address):
+                link = stack.enter_context(socket.socket(family))
+                link.settimeout(TIME)
+                link.connect(address)
+                return link
+            first = connect(socket.AF_INET, ('127.0.0.1', port))
+            first.sendall(b'hold\n')
+            held(folder)
+            for _ in range(100):        # they wait in the queues: the loop stands still
+                connect(socket.AF_INET, ('127.0.0.1', port))
+                connect(socket.AF_UNIX, path)
+            let_go(gate)
+            order, end = b'', time.monotonic() + TIME
+            while len(order) < 201:
+                first.sendall(b'order\n')
+                order = b''
+                while not order.endswith(b'\n'):
+                    order += first.recv(4096)
+                order = order[:-1]
+                if time.monotonic() > end:
+                    raise Failed(f'only {len(order)} are accepted: {order}')
+            until = order.rindex(b'u') + 1      # all of class 1 are accepted
+            shares('clients', (100, order[1:until].count(b't')), (4, 1))
+            process.terminate()
+
+
+def virtual(base):
+    """in virtual time, what has come for all classes at once is served as the quotas say"""
+    each, script, classes = 200, [], {}
+    for who in range(1, 91):
+        classes[who] = (who - 1) % 3 + 1
+        script += [f'open {who}', f'in {who} "class {classes[who]}\\n"']
+    script += ['complete later'] + [f'in {who} "' + '.\\n' * each + '"' for who in classes] + ['complete now']
+    done = subprocess.run([base], input='\n'.join(script) + '\n', stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=TIME, env=environment(), check=False)
+    if done.returncode != 0:
+        raise Failed(f'status {done.returncode}: {done.stderr[-500:]}')
+    served = [0, 0, 0]
+    for who, text in re.findall(r'^(\d+) out "([^"]*)"', done.stdout, re.M):
+        served[classes[int(who)] - 1] += text.count('.') if 'class' not in text else 0
+        if served[0] == 30 * each:      # class 1 has nothing more to do
+            return shares('messages', served, QUOTAS)
+    raise Failed(f'served: {served}')
+
+
+def wrong(base):
+    """quotas and classes of addresses that do not fit end the start with one line"""
+    for option, values in (('quota', ('', '1', '1/2', '1/2/3/4', '1/0/2', '1/2/1001', 'a/b/c', '1//2', '1/2/3/', '-1/2/3')),
+                           ('listenPriority', ('', '0', '4', '1/', 'x'))):
+        for value in values:
+            try:
+                with Server([base], options=(f'{option}={value}',)):
+                    raise Failed(f'it accepts {option} {value!r}')
+            except Failed as error:
+                if f'{option}' not in str(error) or 'it accepts' in str(error):
+                    raise
+
+
+def run(report, models):
+    """All, for the driver."""
+    nest = program()
+    loops = [model for model in models if model in ('event', 'uring')] or ['event']
+    report.heading(f'priority: {", ".join(loops)}, script')
+    with tempfile.TemporaryDirectory(prefix='nest-priority-') as folder:
+        for model in loops:
+            base = built(nest, model, SPEC, os.path.join(folder, f'classes-{model}'))
+            for case in (messages, helpers, reload, alone, none, drained):
+                def check(case=case, base=base):
+                    with Server([base]) as server:
+                        case(server)
+                attempt(report, model, 'priority', case.__doc__, check)
+            two = built(nest, model, TWO, os.path.join(folder, f'two-{model}'))
+            attempt(report, model, 'priority', listeners.__doc__, lambda two=two: listeners(two))
+            attempt(report, model, 'priority', wrong.__doc__, lambda base=base: wrong(base))
+        if 'script' in MODELS:
+            base = built(nest, 'script', SPEC, os.path.join(folder, 'classes-script'))
+            attempt(report, 'script', 'priority', virtual.__doc__, lambda: virtual(base))
