@@ -32,6 +32,7 @@ struct nest__config {
     _Atomic uint32_t dispatchers;          /* loops, each in a process; 0: one for each processor */
     uint32_t helpers;                      /* maximum number of helper threads of a loop, >= 1 */
     const char *file_root;                 /* "": the working directory */
+    const char *file_cache;                /* "POLICY SIZE", or "none"; NULL: the server has none */
     const char *user;   /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot; /* their root directory; NULL or "": no other */
     const char *_Atomic overload;    /* "QUEUE HIGH LOW …", a duration, or "none" */

@@ -270,6 +270,7 @@ fn valid(value: Value) -> Option<&'static str> {
     match value {
         Value::PerAddress => Some("nest__per_address_valid"),
         Value::Overload => Some("nest__overload_valid"),
+        Value::FileCache => Some("nest__contents_valid"),
         _ => None,
     }
 }
@@ -344,6 +345,7 @@ mod tests {
                         | Value::Addresses
                         | Value::PerAddress
                         | Value::Overload
+                        | Value::FileCache
                 );
                 let kind = match (is_text, option.reload) {
                     (true, false) => "const char*",

@@ -120,6 +120,7 @@ pub fn settle(
             | Value::Log
             | Value::PerAddress
             | Value::Overload
+            | Value::FileCache
             | Value::Address
             | Value::Addresses => {
                 initial.push((info.name, words.join(" ")));

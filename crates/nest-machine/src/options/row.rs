@@ -51,6 +51,8 @@ pub enum Value {
     PerAddress,
     /// Watermarks of queues, a duration, or `none`.
     Overload,
+    /// A policy and the size of a cache, or `none`.
+    FileCache,
     /// Not in this version.
     Later,
 }

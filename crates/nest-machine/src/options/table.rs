@@ -365,6 +365,16 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "the directory that contains all files; \"\": the working directory",
     ),
+    OptionInfo {
+        selects: &[("", Feature::FileCache)],
+        ..o(
+            "fileCache",
+            Value::FileCache,
+            "none",
+            true,
+            "memory for contents of files: POLICY SIZE, such as LRU 64M; none: no such memory",
+        )
+    },
     o(
         "user",
         Value::Text,
@@ -456,7 +466,6 @@ pub const OPTIONS: &[OptionInfo] = &[
     },
     o("processors", Value::Later, "", true, ""),
     o("completion", Value::Later, "", false, ""),
-    o("fileCache", Value::Later, "", true, ""),
     o("priorities", Value::Later, "", false, ""),
     o("quota", Value::Later, "", true, ""),
     o("mode", Value::Later, "", false, ""),
