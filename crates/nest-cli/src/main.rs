@@ -10,6 +10,7 @@ mod bounds;
 mod build;
 mod built;
 mod cache;
+mod cache_sim;
 mod cc;
 mod cc_messages;
 mod check;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::test(args),
         Command::Condition(args) => condition::condition(args),
         Command::Accelerate(args) => accelerate::accelerate(args),
+        Command::CacheSim(args) => cache_sim::cache_sim(args),
         Command::Top(args) => top::top(args),
         Command::Explain(args) => explain::explain(args),
         Command::Completions(args) => pages::completions(args),
