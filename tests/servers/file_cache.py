@@ -8,6 +8,7 @@ import contextlib
 import os
 import random
 import re
+import subprocess
 import tempfile
 import threading
 import time
@@ -15,7 +16,7 @@ import urllib.request
 from support import sample
 from support.cases import attempt, built
 from support.nest import Failed, program
-from support.server import Client, Server
+from support.server import Client, Server, running
 
 SPEC = r'''
 %option eventServer 60
@@ -36,6 +37,8 @@ pid = "pid" NL { $reply("%ld\n", (long)getpid()); }
 # Answers may begin up to a second after a look at the file; this much more is for slow machines' clocks.
 AGE, SLACK = 1.0, 0.3
 RESTS = 3.5         # seconds after which a file that nobody has changed is cached
+CALLS = 'trace=%file,pread64,preadv2,fstat,sendfile,close,write'
+ANSWERS = 50
 TIMEOUT, ROUNDS, CLIENTS, FILES, SIZE = 60, 4, 6, 12, 20000
 BOUND = 1 << 20
 
@@ -267,6 +270,38 @@ def bound(server, folder):
     wait('no file makes room for another', all_asked)
 
 
+def calls_of(client, pid, path, count):
+    """The calls on files that this process makes for so many answers."""
+    with tempfile.TemporaryDirectory(prefix='nest-calls-') as folder:
+        log = os.path.join(folder, 'log')
+        with running(['strace', '-f', '-p', str(pid), '-o', log, '-e', CALLS],
+                     stderr=subprocess.PIPE) as strace:
+            if b'attached' not in strace.stderr.readline():
+                raise Failed('strace does not attach')
+            for _ in range(count):
+                ask(client, path)
+            strace.terminate()
+            strace.wait(TIMEOUT)
+        with open(log, encoding='latin-1') as file:
+            return [line for line in file if '(' in line]
+
+
+def silent(server, folder):
+    """a file in memory costs no call but that which sends it"""
+    folder.replace(folder.paths[0])
+    time.sleep(RESTS)
+    with Client(server) as client:
+        client.send(b'pid\n')
+        pid = b''
+        while not pid.endswith(b'\n'):
+            pid += client.take(1)
+
+        # Where others keep the machine busy, a look at the file may be late; then it is opened.
+        wait('files in memory cost calls', lambda: not calls_of(client, int(pid), folder.paths[0], ANSWERS))
+        if len(calls_of(client, int(pid), 'none', ANSWERS)) < ANSWERS:
+            raise Failed('the calls for a file that is not there are not seen')
+
+
 def run(report, models):
     """Every case."""
     rng = random.Random(sample.SEED)
@@ -277,5 +312,6 @@ def run(report, models):
             os.mkdir(root)
             files = Folder(root, rng)
             with Server([exe], options=(f'fileRoot={root}',)) as server:
+                attempt(report, model, 'file cache', silent.__doc__, lambda: silent(server, files))
                 attempt(report, model, 'file cache', changes.__doc__, lambda: changes(server, files, rng))
                 attempt(report, model, 'file cache', bound.__doc__, lambda: bound(server, files))

@@ -18,7 +18,7 @@ fn log() -> String {
 #[test]
 fn rates_are_printed_and_drawn() {
     let place = Place::new();
-    place.write("access.log", &log());
+    place.write("access.log", log());
     let ended = place
         .nest(&[
             "cache-sim",
