@@ -3,6 +3,8 @@
 //!
 //! Must not know: how the commands work.
 
+mod cache_sim;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +12,8 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValue, PossibleValuesParser, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use cache_sim::CacheSim;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -150,13 +154,6 @@ pub enum Command {
     #[command(after_help = "Example:\n  nest top 127.0.0.1:9100\n  \
         nest top unix:/run/login.metrics --once")]
     Top(Top),
-    /// Show how often files of an access log would be in memory
-    ///
-    /// Each policy of the option fileCache is simulated with several sizes. A log has the common or
-    /// the combined format; GETs with the status 200 count. Each line of a trace is PATH BYTES.
-    #[command(
-        after_help = "Example:\n  nest cache-sim access.log --sizes 16M,64M --plot rates.svg"
-    )]
     CacheSim(CacheSim),
     /// Explain a diagnostic code
     #[command(
@@ -533,25 +530,6 @@ pub struct Top {
     /// Print one table of an interval, and exit
     #[arg(long)]
     pub once: bool,
-}
-
-/// `nest cache-sim`.
-#[derive(Debug, Args)]
-pub struct CacheSim {
-    /// Access logs or traces, in the order of time
-    #[arg(value_name = "LOG", required = true)]
-    pub logs: Vec<PathBuf>,
-    /// Sizes of the cache, such as 16M,64M; otherwise six, up to that of all files
-    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
-    pub sizes: Vec<String>,
-    /// The largest file that LRU-Threshold keeps (256K)
-    #[arg(long, value_name = "SIZE")]
-    pub largest: Option<String>,
-    /// Also draw the rates into this SVG file
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
-    #[command(flatten)]
-    pub cc: Cc,
 }
 
 /// `nest explain`.

@@ -4,6 +4,7 @@
 //! not know: how a policy chooses.
 
 mod plot;
+mod size;
 mod trace;
 
 use std::fmt::Write as _;
@@ -12,10 +13,11 @@ use std::process::{Command, ExitCode, Stdio};
 
 use nest_machine::options::{POLICIES, size};
 
-use crate::args::CacheSim;
+use crate::args::{CacheSim, Cc};
 use crate::cc::Compiler;
 use crate::term::{self, Failure};
 use plot::Curve;
+use size::bytes;
 use trace::Trace;
 
 const SIMULATOR: &str = include_str!("cache_sim/simulate.c");
@@ -36,7 +38,7 @@ pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
         None => 256 << 10,
         Some(text) => size(text).filter(|n| *n > 0).ok_or_else(|| no_size(text))?,
     };
-    let hits = simulate(args, &trace, &sizes, largest)?;
+    let hits = simulate(&trace, &sizes, largest)?;
     term::print(table(&trace, &sizes, &hits));
     if let Some(path) = &args.plot {
         let charts = [
@@ -109,12 +111,7 @@ fn sizes(args: &CacheSim, distinct: u64) -> Result<Vec<u64>, Failure> {
 }
 
 /// For each policy, for each size.
-fn simulate(
-    args: &CacheSim,
-    trace: &Trace,
-    sizes: &[u64],
-    largest: u64,
-) -> Result<Vec<Vec<Hits>>, Failure> {
+fn simulate(trace: &Trace, sizes: &[u64], largest: u64) -> Result<Vec<Vec<Hits>>, Failure> {
     let folder = tempfile::tempdir().map_err(|e| Failure::io("cannot make a folder", &e))?;
     let write = |name: &str, text: &str| {
         std::fs::write(folder.path().join(name), text)
@@ -133,7 +130,7 @@ fn simulate(
     write("trace", &text)?;
     let simulator = folder.path().join("simulate");
     let sources = ["simulate.c", "policy.c"].map(|name| folder.path().join(name));
-    Compiler::new(&args.cc)?.program(&sources, &simulator)?;
+    Compiler::new(&Cc::default())?.program(&sources, &simulator)?;
     run(&simulator, folder.path(), sizes, largest)
 }
 
@@ -183,17 +180,6 @@ fn curves(hits: &[Vec<Hits>], of: impl Fn(&Hits) -> u64, all: u64) -> Vec<Curve>
         .collect()
 }
 
-/// `64M`; with a digit behind the point where that matters.
-fn bytes(n: f64) -> String {
-    let (mut n, mut unit) = (n / 1024.0, 0);
-    while n >= 1024.0 && unit < 3 {
-        n /= 1024.0;
-        unit += 1;
-    }
-    let digits = usize::from(n < 10.0 && (n - n.round()).abs() > 0.05);
-    format!("{n:.digits$}{}", ["K", "M", "G", "T"][unit])
-}
-
 #[allow(clippy::cast_precision_loss, reason = "shown rounded")]
 fn table(trace: &Trace, sizes: &[u64], hits: &[Vec<Hits>]) -> String {
     let accesses = trace.accesses.len() as u64;
@@ -225,14 +211,7 @@ fn table(trace: &Trace, sizes: &[u64], hits: &[Vec<Hits>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes;
     use nest_machine::options::POLICIES;
-
-    #[test]
-    fn sizes_are_short() {
-        let shown = [65536.0, 1_048_576.0, 1_572_864.0, 1e9].map(bytes);
-        assert_eq!(shown, ["64K", "1M", "1.5M", "954M"]);
-    }
 
     #[test]
     fn policies_are_those_of_the_runtime_in_its_order() {

@@ -4,6 +4,8 @@
 
 use plotters::prelude::*;
 
+use crate::cache_sim::size::bytes;
+
 const WIDTH: u32 = 1100;
 const HEIGHT: u32 = 480;
 
@@ -64,7 +66,7 @@ fn chart(
         .light_line_style(TRANSPARENT)
         .x_desc("size of the cache")
         .y_desc("%")
-        .x_label_formatter(&|x| super::bytes(x.exp2()))
+        .x_label_formatter(&|x| bytes(x.exp2()))
         .y_label_formatter(&|y| format!("{y:.0}"))
         .draw()?;
     for (index, curve) in curves.iter().enumerate() {
