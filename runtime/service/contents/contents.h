@@ -6,7 +6,6 @@
 #define NEST_SERVICE_CONTENTS_H
 
 #include "../../seam.h"
-#include "../../workers/service_process.h"
 
 #include <sys/stat.h>
 

@@ -7,6 +7,7 @@
 #include "../../file/file.h"
 #include "../../platform/files.h"
 #include "../../platform/platform.h"
+#include "../../workers/service_process.h"
 #include "store.h"
 
 #include <errno.h>
