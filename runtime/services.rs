@@ -35,6 +35,9 @@ const LOGGED: For = Both(&Sockets, &With(Feature::Log));
 /// Files stay open for later actions.
 const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
 
+/// Contents of files are shared by all workers.
+const CONTENTS: For = Both(&Sockets, &With(Feature::FileCache));
+
 /// Sessions of loops are members of groups.
 const LOOP_GROUPS: For = Both(&Workers("loops"), &With(Feature::Groups));
 
@@ -184,6 +187,17 @@ services! {
         "cache.c" CACHED;
         "none.c" Both(&With(Feature::Files), &Not(&CACHED));
     }
+    contents CONTENTS, [Check, Start, Serve, Reaped, Common] + task {
+        "contents.h" With(Feature::Files);
+        "policy.h" With(Feature::FileCache);
+        "store.h" With(Feature::FileCache);
+        "policy.c" With(Feature::FileCache);
+        "option.c" With(Feature::FileCache);
+        "store.c" CONTENTS;
+        "contents.c" CONTENTS;
+        "fill.c" CONTENTS;
+        "none.c" Both(&With(Feature::Files), &Not(&CONTENTS));
+    }
     blocks With(Feature::Blocks), [] {
         "blocks.c" BLOCKS_MOVE;
         "script.c" BLOCKS_STEP;
@@ -273,6 +287,8 @@ services! {
         "metrics.c" METERED;
         "helpers.c" Both(&Workers("loops"), &METERED);
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
+        "files.c" Both(&With(Feature::FileCache), &METERED);
+        "files_none.c" Both(&Without(Feature::FileCache), &METERED);
         "http.c" METERED;
     }
     debug DEBUGGED, [

@@ -5,6 +5,7 @@
 #include "file.h"
 #include "../platform/files.h"
 #include "../service/cache/cache.h"
+#include "../service/contents/contents.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,9 @@ static int file_open(const char *path, bool cached, struct stat *about) {
 
 int nest__file_open(const char *path, bool cached, nest_file *file) {
     struct stat about;
+    if (cached && nest__contents_open(path, file)) {
+        return 0;
+    }
     int fd = cached ? nest__cache_find(path, &about) : -1;
     if (fd < 0) {
         fd = file_open(path, cached, &about);
@@ -43,6 +47,7 @@ int nest__file_open(const char *path, bool cached, nest_file *file) {
             nest__cache_add(path, fd, &about);
         }
     }
+    nest__contents_want(path, &about);
     *file = (nest_file){.size = S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0,
                         .mtime = about.st_mtim,
                         .inode = about.st_ino,
@@ -52,6 +57,9 @@ int nest__file_open(const char *path, bool cached, nest_file *file) {
 }
 
 int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached) {
+    if (nest__contents_has(fd)) {
+        return nest__contents_read(fd, to, n, at);
+    }
     if (cached) {
         return nest__read_cached(fd, to, n, at);
     }
@@ -63,7 +71,7 @@ int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached) {
 }
 
 bool nest__file_resident(int fd, uint64_t at, uint64_t n) {
-    return nest__is_cached(fd, at, n);
+    return !nest__contents_has(fd) && nest__is_cached(fd, at, n);
 }
 
 void nest__file_ahead(int fd, uint64_t at, uint64_t n) {
@@ -71,7 +79,9 @@ void nest__file_ahead(int fd, uint64_t at, uint64_t n) {
 }
 
 void nest__file_close(int fd) {
-    if (!nest__cache_leave(fd)) {
+    if (nest__contents_has(fd)) {
+        nest__contents_close(fd);
+    } else if (!nest__cache_leave(fd)) {
         close(fd);
     }
 }

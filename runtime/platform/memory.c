@@ -13,10 +13,19 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static uint64_t memory_limit(FILE *file) {
     unsigned long long number;
     return fscanf(file, "%llu", &number) == 1 ? number : UINT64_MAX; /* "max" */
+}
+
+uint64_t nest__memory_most(void) {
+    uint64_t group =
+        nest__group_least("memory", "memory.max", "memory.limit_in_bytes", memory_limit);
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    uint64_t machine = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
+    return group < machine ? group : machine;
 }
 
 void nest__memory_text(uint64_t bytes, char to[32]) {

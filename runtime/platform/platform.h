@@ -44,6 +44,7 @@ int nest__threads_budget(uint32_t tasks, const char *each);
  * processes that share this memory. The memory that the program needs without clients is small and
  * not counted. */
 int nest__memory_budget(uint64_t alone, uint64_t most, uint32_t processes);
+uint64_t nest__memory_most(void);                    /* of this machine, or of the control group */
 void nest__memory_text(uint64_t bytes, char to[32]); /* "412M", rounded up */
 /* Returns an array of `each` zeroed bytes per client of maxClients. The first caller allocates it,
  * and it is never freed. Pages use memory only after they are written. NULL: out of memory. */

@@ -3,6 +3,8 @@
 //!
 //! Must not know: how the commands work.
 
+mod cache_sim;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod trace;
 mod values;
 
+pub use cache_sim::CacheSim;
 pub use trace::{Trace, TraceFormat};
 use values::{size, time};
 
@@ -166,6 +169,7 @@ pub enum Command {
         Exit status: 0; 1 a file is no trace, or is damaged, or --check found something; \
         2 wrong usage")]
     Trace(Trace),
+    CacheSim(CacheSim),
     /// Explain a diagnostic code
     #[command(
         after_help = "Example:\n  nest explain E0301\n  nest explain            lists all codes"

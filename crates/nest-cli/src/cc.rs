@@ -274,6 +274,27 @@ impl Compiler {
         command
     }
 
+    /// Makes a program of the project's own C files, which have no messages to correct.
+    pub fn program(&self, sources: &[PathBuf], output: &Path) -> Result<(), Failure> {
+        let mut command = self.command();
+        command
+            .args(&self.flags)
+            .args(sources)
+            .arg("-o")
+            .arg(output);
+        let results = self
+            .start(&mut command)
+            .and_then(|child| finish(vec![child]))?;
+        match results.iter().find(|r| !r.status.success()) {
+            None => Ok(()),
+            Some(result) => Err(Failure::new(format!(
+                "{} failed: {}",
+                self.words[0],
+                String::from_utf8_lossy(&result.stderr).trim_end()
+            ))),
+        }
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::null());

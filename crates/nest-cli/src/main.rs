@@ -10,6 +10,7 @@ mod bounds;
 mod build;
 mod built;
 mod cache;
+mod cache_sim;
 mod cc;
 mod cc_messages;
 mod certificate;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::test(args),
         Command::Condition(args) => condition::condition(args),
         Command::Accelerate(args) => accelerate::accelerate(args),
+        Command::CacheSim(args) => cache_sim::cache_sim(args),
         Command::Top(args) => top::top(args),
         Command::Trace(args) => events::trace(args),
         Command::Explain(args) => explain::explain(args),

@@ -280,6 +280,7 @@ fn valid(value: Value) -> Option<&'static str> {
         Value::Overload => Some("nest__overload_valid"),
         Value::Quota => Some("nest__priority_quota_valid"),
         Value::ListenPriority => Some("nest__priority_listen_valid"),
+        Value::FileCache => Some("nest__contents_valid"),
         _ => None,
     }
 }
@@ -357,6 +358,7 @@ mod tests {
                         | Value::Overload
                         | Value::Quota
                         | Value::ListenPriority
+                        | Value::FileCache
                 );
                 let kind = match (is_text, option.reload) {
                     (true, false) => "const char*",

@@ -55,6 +55,8 @@ features! {
     Helpers "helpers" [];
     /// Files beneath fileRoot.
     Files "files" [Helpers];
+    /// Contents of files are in memory that all workers share (`fileCache`).
+    FileCache "fileCache" [Files Tasks];
     /// Connections keep a file that they write (`$fileCreate`).
     Uploads "uploads" [Files];
     /// Folders are listed (`$fileList`).

@@ -108,6 +108,13 @@ enum nest__metrics_format { NEST__METRICS_PROMETHEUS, NEST__METRICS_OPEN };
  * histograms have all their buckets, else one for each power of two. */
 void nest__metrics_expose(struct nest__metrics_text *, enum nest__metrics_format, bool fine);
 
+void nest__metrics_number(struct nest__metrics_text *, enum nest__metrics_format, const char *name,
+                          const char *help, bool counter, uint64_t value);
+
+/* -- files.c */
+/* What fileCache has done; nothing without it. */
+void nest__metrics_files(struct nest__metrics_text *, enum nest__metrics_format);
+
 /* -- metrics.c */
 int nest__metrics_listener(void); /* the descriptor of the address; -1: there is none */
 

@@ -101,6 +101,12 @@ static void text_number(struct nest__metrics_text *text, enum nest__metrics_form
                       (unsigned long long)value);
 }
 
+void nest__metrics_number(struct nest__metrics_text *text, enum nest__metrics_format format,
+                          const char *name, const char *help, bool counter, uint64_t value) {
+    struct text_family family = {name, help, counter ? TEXT_COUNTER : TEXT_GAUGE, NULL};
+    text_number(text, format, family, value);
+}
+
 static void text_info(struct nest__metrics_text *text, enum nest__metrics_format format) {
     struct text_family family = {"nest_server", "The server.", TEXT_INFO, NULL};
     text_head(text, format, &family);
@@ -261,6 +267,7 @@ void nest__metrics_expose(struct nest__metrics_text *text, enum nest__metrics_fo
           nest__metrics_helper_queues());
 #undef COUNT
 #undef GAUGE
+    nest__metrics_files(text, format);
     text_rules(text, format, &counts);
     text_times(text, format,
                (struct text_family){"nest_message_seconds",

@@ -57,6 +57,8 @@ pub enum Value {
     Quota,
     /// The class of each address of `listen`, as in `1/2`, or `none`.
     ListenPriority,
+    /// A policy and the size of a cache, or `none`.
+    FileCache,
     /// Not in this version.
     Later,
 }

@@ -384,6 +384,16 @@ pub const OPTIONS: &[OptionInfo] = &[
         true,
         "the directory that contains all files; \"\": the working directory",
     ),
+    OptionInfo {
+        selects: &[("", Feature::FileCache)],
+        ..o(
+            "fileCache",
+            Value::FileCache,
+            "none",
+            true,
+            "memory for contents of files: POLICY SIZE, such as LRU 64M; none: no such memory",
+        )
+    },
     o(
         "user",
         Value::Text,
@@ -535,7 +545,6 @@ pub const OPTIONS: &[OptionInfo] = &[
         )
     },
     o("processors", Value::Later, "", true, ""),
-    o("fileCache", Value::Later, "", true, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
 ];

@@ -13,7 +13,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
         Value::Addresses => (1, 32),
-        Value::PerAddress => (1, 3),
+        Value::PerAddress | Value::FileCache => (1, 3),
         Value::Pairs => (1, 32),
         Value::Overload => (1, 9),
         Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
@@ -191,6 +191,19 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                         .to_string(),
                 )
         }
+        Value::FileCache => {
+            let text = words(&decl.values);
+            file_cache(&text)
+                || bad(
+                    decl.values[0].span,
+                    format!("`{text}` is not a value of {}", info.name),
+                    format!(
+                        "a policy and a size from 64K to 1T, as in LRU 64M; behind the size of \
+                         LRU-Threshold the size of the largest file; or none; policies: {}",
+                        POLICIES.join(", ")
+                    ),
+                )
+        }
         Value::PerAddress => {
             let text = words(&decl.values);
             per_address(&text)
@@ -345,6 +358,39 @@ fn overload(text: &str) -> bool {
         }
     }
     true
+}
+
+/// The policies of fileCache.
+pub const POLICIES: [&str; 7] = [
+    "LRU",
+    "LFU",
+    "LRU-MIN",
+    "LRU-Threshold",
+    "Hyper-G",
+    "SIEVE",
+    "S3-FIFO",
+];
+
+/// Whether the text is a value of fileCache: `none`, `LRU 64M`, `LRU-Threshold 64M 256K`.
+fn file_cache(text: &str) -> bool {
+    let bytes = |word: &str| match word.strip_suffix(['t', 'T']) {
+        Some(digits) => size(&format!("{digits}G")).and_then(|n| n.checked_mul(1 << 10)),
+        None => size(word),
+    };
+    let fits = |n: &u64| (64 << 10..=1 << 40).contains(n);
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        ["none"] => true,
+        ["LRU-Threshold", most, largest] => {
+            let (most, largest) = (bytes(most).filter(fits), bytes(largest));
+            most.zip(largest).is_some_and(|(m, l)| l > 0 && l <= m)
+        }
+        [policy, most] => {
+            policy != "LRU-Threshold"
+                && POLICIES.contains(&policy)
+                && bytes(most).is_some_and(|n| fits(&n))
+        }
+        _ => false,
+    }
 }
 
 fn number(text: &str) -> Option<u32> {
