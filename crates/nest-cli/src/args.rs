@@ -3,6 +3,9 @@
 //!
 //! Must not know: how the commands work.
 
+mod bench;
+mod values;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +13,10 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValue, PossibleValuesParser, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use bench::Bench;
+pub use values::Link;
+use values::{models, time};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -124,6 +131,9 @@ pub enum Command {
         specification, or in cases/ or tests/ below it.\n\n\
         Exit status: 0 all tests passed, 1 a test failed or the coverage is too low, 2 wrong usage")]
     Test(Test),
+    /// Measure which concurrency model serves a specification best
+    #[command(after_help = bench::HELP)]
+    Bench(Bench),
     /// Run a server that needs no change behind filters
     ///
     /// The filters accept the clients in place of the server, so that clients that only wait cost it nothing.
@@ -221,13 +231,6 @@ pub struct Bounds {
     pub require_deadlines: bool,
 }
 
-/// Parses a duration in the notation of options.
-fn time(text: &str) -> Result<Duration, String> {
-    let found = nest_machine::options::duration(text).filter(|ms| *ms > 0);
-    let found = found.map(|ms| Duration::from_millis(ms.into()));
-    found.ok_or_else(|| "write a time of at most 24h, as in 500ms, 10s, 2m".to_owned())
-}
-
 /// Parses a size in the notation of options.
 fn size(text: &str) -> Result<u64, String> {
     let found = nest_machine::options::size(text).filter(|n| *n > 0);
@@ -303,23 +306,6 @@ impl From<Filter> for nest_emit::filter::Filter {
             Filter::Persist => Self::Persist,
         }
     }
-}
-
-/// The C compiler, and where it finds headers and libraries.
-#[derive(Clone, Debug, Default, Args)]
-pub struct Link {
-    /// Search DIR for #include files
-    #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
-    pub include: Vec<PathBuf>,
-    /// Search DIR for libraries
-    #[arg(short = 'L', value_name = "DIR", help_heading = "C options")]
-    pub library_path: Vec<PathBuf>,
-    /// Link the library LIB
-    #[arg(short = 'l', value_name = "LIB", help_heading = "C options")]
-    pub library: Vec<String>,
-    /// The C compiler [default: $CC, or cc]
-    #[arg(long, value_name = "CC", help_heading = "C options")]
-    pub cc: Option<String>,
 }
 
 /// Options for the C compiler of `build` and `run`.
@@ -571,16 +557,6 @@ fn models_and_all() -> PossibleValuesParser {
     });
     let all = PossibleValue::new(ALL_MODELS).help("each of these, NAME-MODEL in a directory");
     PossibleValuesParser::new(shown.chain([all]))
-}
-
-/// The names of the models. Models that no specification can select are accepted too; `shown` tells
-/// whether the help lists them.
-fn models(shown: bool) -> PossibleValuesParser {
-    PossibleValuesParser::new(nest_machine::MODELS.iter().map(move |model| {
-        PossibleValue::new(model.name)
-            .help(model.doc)
-            .hide(!shown && model.option.is_empty())
-    }))
 }
 
 /// The formats of `nest graph`.

@@ -1,0 +1,43 @@
+//! What the arguments of several commands have in common.
+//!
+//! Must not know: the commands.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+/// The C compiler, and where it finds headers and libraries.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Link {
+    /// Search DIR for #include files
+    #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
+    pub include: Vec<PathBuf>,
+    /// Search DIR for libraries
+    #[arg(short = 'L', value_name = "DIR", help_heading = "C options")]
+    pub library_path: Vec<PathBuf>,
+    /// Link the library LIB
+    #[arg(short = 'l', value_name = "LIB", help_heading = "C options")]
+    pub library: Vec<String>,
+    /// The C compiler [default: $CC, or cc]
+    #[arg(long, value_name = "CC", help_heading = "C options")]
+    pub cc: Option<String>,
+}
+
+/// Parses a duration in the notation of options.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let found = nest_machine::options::duration(text).filter(|ms| *ms > 0);
+    let found = found.map(|ms| Duration::from_millis(ms.into()));
+    found.ok_or_else(|| "write a time of at most 24h, as in 500ms, 10s, 2m".to_owned())
+}
+
+/// The names of the models. Models that no specification can select are accepted too; `shown` tells
+/// whether the help lists them.
+pub fn models(shown: bool) -> PossibleValuesParser {
+    PossibleValuesParser::new(nest_machine::MODELS.iter().map(move |model| {
+        PossibleValue::new(model.name)
+            .help(model.doc)
+            .hide(!shown && model.option.is_empty())
+    }))
+}

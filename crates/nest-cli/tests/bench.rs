@@ -1,0 +1,135 @@
+//! `nest bench`: its table and its sentence, wrong answers and servers that fail, and what cannot be
+//! measured.
+
+mod common;
+
+use common::Place;
+
+const GOOD: &str = "%state KNOWN\nNL \"\\r\"?\"\\n\"\n%%\nchar name[17];\n\
+    START { $reply(\"who?\\n\"); }\n\
+    \"I \" [a-z]{1,16} NL { strlcpy(name, $2, sizeof name); $seen(KNOWN); $reply(\"ok\\n\"); }\n\
+    KNOWN: \"WHO\" NL { $reply(name, \"\\n\"); }\n\
+    \"BYE\" NL { $reply(\"bye\\n\"); $close(); }\n";
+
+/// A rule whose C code knows whether its answers are learnt: then there is a trace.
+fn planted(measured: &str) -> String {
+    format!(
+        "%{{\n#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n%}}\n%%\n\
+         [a-z]{{1,20}} \"\\n\" {{\n    if (getenv(\"NEST_TRACE_FD\") == NULL) {{ {measured} }}\n    \
+         $reply($0);\n}}\n"
+    )
+}
+
+#[test]
+fn models_are_compared() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    let words = [
+        "bench",
+        "good.nest",
+        "--models",
+        "event,process",
+        "--clients",
+        "8",
+    ];
+    let ended = place
+        .nest(&[&words[..], &["--time", "2s"]].concat())
+        .with_status(0);
+    let lines: Vec<&str> = ended.out.lines().collect();
+    assert!(lines[0].contains("CPU µs"), "{}", ended.out);
+    // A process for each connection cannot be the cheapest.
+    assert!(lines[1].trim_start().starts_with("event "), "{}", ended.out);
+    assert!(
+        lines[2].trim_start().starts_with("process "),
+        "{}",
+        ended.out
+    );
+    let last = lines.last().unwrap();
+    assert!(
+        last.starts_with("event: least processor time a request at 8 clients"),
+        "{last}"
+    );
+    ended.err_has("conversations with");
+    for more in [&["--keep-alive"][..], &["--pipeline", "4"]] {
+        let ended = place.nest(&[&words[..], &["--time", "1s"], more].concat());
+        ended.with_status(0);
+    }
+}
+
+#[test]
+fn an_answer_to_the_wrong_client_is_found() {
+    let place = Place::new();
+    place.write(
+        "race.nest",
+        "%option threadServer 20\n%{\n#include <unistd.h>\nstatic char last[33];\n%}\n%%\n\
+         [a-z]{1,32} \"\\n\" { strlcpy(last, $1, sizeof last); usleep(2000); $reply(last, \"\\n\"); }\n",
+    );
+    let words = [
+        "bench",
+        "race.nest",
+        "--models",
+        "thread",
+        "--clients",
+        "16",
+    ];
+    let ended = place.nest(&words).with_status(1);
+    ended
+        .err_has("error: thread: it answered something else\n")
+        .err_has("  expected \"")
+        .err_has("  received \"");
+}
+
+#[test]
+fn servers_that_fail_end_it_with_a_reason() {
+    for (planted_code, reason) in [
+        (
+            "$reply(\"x\"); $close(); return;",
+            "it answered something else",
+        ),
+        (
+            "$reply($1, \"\\n\\n\"); return;",
+            "it sent bytes that nobody asked for",
+        ),
+        (
+            "$close(); return;",
+            "it closed a connection before its answer was complete",
+        ),
+        ("for (;;) { pause(); }", "it did not answer within 5s"),
+        (
+            "kill(getppid(), 9); kill(getpid(), 9);",
+            "signal 9 ended it",
+        ),
+    ] {
+        let place = Place::new();
+        place.write("bad.nest", planted(planted_code));
+        let words = ["bench", "bad.nest", "--models", "event", "--clients", "4"];
+        let ended = place.nest(&words).with_status(1);
+        ended.err_has("error: event: ").err_has(reason);
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_said() {
+    let place = Place::new();
+    place.write("mute.nest", "%%\n[^\\n]* \"\\n\" { }\n");
+    place
+        .nest(&["bench", "mute.nest"])
+        .with_status(1)
+        .err_has("no message was found that this server always answers in the same way");
+    place.write(
+        "once.nest",
+        "%%\n\"A\\n\" { $reply(\"a\\n\"); $close(); }\n",
+    );
+    place
+        .nest(&["bench", "once.nest", "--keep-alive"])
+        .with_status(1)
+        .err_has("--keep-alive: no conversation can be repeated over the same connection");
+    place
+        .nest(&["bench", "once.nest", "--in", "nowhere"])
+        .with_status(2)
+        .err_has("nowhere is not a directory");
+    place
+        .nest(&["bench", "-"])
+        .with_status(2)
+        .err_has("nest bench needs a file");
+}
