@@ -60,9 +60,17 @@ pub struct Loaded {
     pub cost: f64,
     /// How busy the driver was.
     pub driver: f64,
+    /// How much of the time the driver waited for a core.
+    pub waited: f64,
 }
 
 impl Loaded {
+    /// Whether the driver, and not the server, may be why requests were not answered in time.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.driver > LIMIT || self.waited > WAITED
+    }
+
     /// The latency of a share of the requests.
     #[must_use]
     pub fn latency(&self, share: f64) -> f64 {
@@ -112,8 +120,8 @@ pub fn load_table(all: &[Entry]) -> String {
                     micro(load.latency(0.999)),
                     load.cost
                 )
-            } else if load.driver > LIMIT {
-                "the driver had no time to spare".to_owned()
+            } else if load.is_limited() {
+                "not known: the driver was late itself".to_owned()
             } else {
                 format!("does not keep up: {:.0}/s", load.answered)
             };
@@ -139,6 +147,8 @@ impl Entry {
 
 /// A driver that is busier than this has no time to spare.
 pub const LIMIT: f64 = 0.9;
+/// A driver that waits more than this part of the time for a core is late itself.
+pub const WAITED: f64 = 0.1;
 /// Differences below this matter to nobody.
 const MATTERS: f64 = 1.1;
 /// Rounds that must agree before anything is said to be sure.
@@ -229,6 +239,13 @@ pub fn sentence(all: &[Entry], clients: usize) -> String {
         return "nothing was measured".to_owned();
     };
     let rounds = best.rounds.len();
+    if all.len() == 1 {
+        return format!(
+            "{}: {:.2} µs of processor time a request at {clients} clients; there is nothing to compare it with",
+            best.name,
+            best.median(|s| s.cost)
+        );
+    }
     let mut dearer = Vec::new();
     let mut alike = Vec::new();
     let mut doubtful = Vec::new();

@@ -74,6 +74,8 @@ pub enum Moment {
 pub struct Measured {
     /// Answered requests.
     pub requests: u64,
+    /// Requests that were answered before the measured time ended.
+    pub in_time: u64,
     /// Requests that were due but not answered; only in an open loop.
     pub unserved: u64,
     /// Connections that were made.
@@ -171,6 +173,7 @@ pub fn drive(
         tick: TICK,
         result: Measured {
             requests: 0,
+            in_time: 0,
             unserved: 0,
             connections: 0,
             seconds: 0.0,
@@ -475,6 +478,7 @@ impl Run<'_, '_> {
             };
             if self.measuring && at >= self.begin && at < self.end {
                 self.result.requests += 1;
+                self.result.in_time += u64::from(now < self.end);
                 self.result.shares[n] += 1;
                 self.result
                     .latency

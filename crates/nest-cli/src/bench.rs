@@ -4,6 +4,7 @@
 //! in rounds, one after another, until the figures are steady or the time is over. Must not know: how
 //! clients are played, how figures are compared.
 
+mod outcome;
 mod servers;
 mod talks;
 mod words;
@@ -15,8 +16,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use nest_bench::{
-    Entry, Kind, Load, Measured, Moment, Pace, Sample, Talk, Trouble, drive, sentence, steady,
-    table,
+    Entry, Kind, Load, Loaded, Measured, Moment, Pace, Sample, Talk, Trouble, drive, steady,
 };
 use nest_machine::reach::Reach;
 use nest_machine::{Feature, Framing, MODELS, Machine};
@@ -28,7 +28,7 @@ use crate::compile::{compile, compile_again, traced};
 use crate::obtain::cached;
 use crate::signals::{self, Hold};
 use crate::source;
-use crate::term::{self, FAINT, Failure, Progress, STRONG};
+use crate::term::{self, Failure, Progress};
 use crate::test::SCRIPT;
 use crate::test::script::Script;
 
@@ -48,6 +48,8 @@ const LONGEST: f64 = 5.0;
 const WARM: f64 = 0.15;
 /// The rounds for which the time should suffice.
 const ROUNDS: f64 = 7.0;
+/// The rates of an open loop, in units of the best server's rate in the closed loop.
+const SHARES: [f64; 4] = [0.1, 0.25, 0.5, 0.75];
 /// How long the server without sockets may take.
 const SCRIPTED: Duration = Duration::from_secs(60);
 
@@ -73,6 +75,10 @@ fn measured(args: &Bench) -> Result<(), Failure> {
             folder.display()
         )));
     }
+    let old = args.compare.as_deref().map(outcome::read).transpose()?;
+    for place in args.report.iter().chain(&args.json) {
+        outcome::writable(place)?;
+    }
     let machine = compile(
         &spec(args, None),
         &args.more,
@@ -95,16 +101,9 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     for recipe in &recipes {
         bench.verify(recipe)?;
     }
-    let all = bench.rounds(&recipes)?;
-    term::print(table(&all));
-    for line in notes(&all) {
-        term::print(format_args!("{FAINT}{line}{FAINT:#}\n"));
-    }
-    term::print(format_args!(
-        "{STRONG}{}{STRONG:#}\n",
-        sentence(&all, bench.clients)
-    ));
-    Ok(())
+    let mut all = bench.rounds(&recipes)?;
+    bench.loads(&recipes, &mut all)?;
+    outcome::show(args, &all, bench.clients, old.as_ref())
 }
 
 fn spec(args: &Bench, model: Option<&str>) -> Spec {
@@ -194,27 +193,19 @@ fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
             own: true,
         });
     }
+    for (name, command) in &args.vs {
+        if recipes.iter().any(|recipe| recipe.name == *name) {
+            return Err(Failure::Usage(format!(
+                "--vs {name}: there is a server of this name"
+            )));
+        }
+        recipes.push(Recipe {
+            name: name.clone(),
+            command: command.clone(),
+            own: false,
+        });
+    }
     Ok(recipes)
-}
-
-/// Remarks about figures that are not what they seem.
-fn notes(all: &[Entry]) -> Vec<String> {
-    let mut lines = Vec::new();
-    if all.iter().any(Entry::is_limited) {
-        lines.push(
-            "requests/s is - where the driver had no time to spare: it is the limit, not the server"
-                .to_owned(),
-        );
-    }
-    let waited = all.iter().map(|entry| entry.median(|s| s.waited));
-    if waited.fold(0.0, f64::max) > 0.1 {
-        lines.push(
-            "the driver often waited for a core: other programs run, or there are too few cores; rates \
-             and latencies are those of this state"
-                .to_owned(),
-        );
-    }
-    lines
 }
 
 /// What all measurements have in common.
@@ -279,10 +270,80 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// The time for rounds, in seconds; the rest is for constant rates.
+    fn time(&self) -> f64 {
+        let open = !self.args.rate.is_empty() || self.args.report.is_some();
+        self.args.time.as_secs_f64() * if open { 0.6 } else { 1.0 }
+    }
+
+    /// Measures all servers at constant rates.
+    fn loads(&self, recipes: &[Recipe], all: &mut [Entry]) -> Result<(), Failure> {
+        let mut rates: Vec<f64> = self.args.rate.iter().map(|rate| f64::from(*rate)).collect();
+        if rates.is_empty() && self.args.report.is_some() {
+            let most = all
+                .iter()
+                .map(|entry| entry.median(|s| s.rate))
+                .fold(0.0, f64::max);
+            rates = SHARES
+                .iter()
+                .map(|share| (most * share).round().max(1.0))
+                .collect();
+        }
+        rates.sort_by(f64::total_cmp);
+        let count = (rates.len() * recipes.len()) as f64;
+        let time = self.args.time.as_secs_f64() - self.time();
+        let seconds = (time / count.max(1.0) - WARM - 0.1).clamp(SHORTEST, LONGEST);
+        for rate in rates {
+            for (n, recipe) in recipes.iter().enumerate() {
+                let _progress = Progress::start(format!("{} at {rate:.0}/s", recipe.name));
+                let loaded = self.loaded(recipe, rate, seconds)?;
+                all[n].loads.push(loaded);
+            }
+        }
+        Ok(())
+    }
+
+    /// One server at a constant rate.
+    fn loaded(&self, recipe: &Recipe, rate: f64, seconds: f64) -> Result<Loaded, Failure> {
+        let mut server = recipe.start(self.args.folder.as_deref())?;
+        let load = Load {
+            pace: Pace::Rate(rate),
+            ..self.load(&server, seconds)
+        };
+        let (mut begin, mut end) = (0.0, 0.0);
+        let measured =
+            Self::play(
+                &mut server,
+                &load,
+                &recipe.name,
+                &mut |moment, server| match moment {
+                    Moment::Begin => begin = server.processes.time(),
+                    Moment::End => end = server.processes.time(),
+                    Moment::Tick => {}
+                },
+            )?;
+        let due = (measured.requests + measured.unserved) as f64;
+        let in_time = measured.in_time as f64;
+        let at = |share: f64| {
+            let time = measured.latency.value_at_quantile(share);
+            (share, time as f64 / 1000.0)
+        };
+        Ok(Loaded {
+            asked: rate,
+            answered: in_time / measured.seconds,
+            // Those that are due just before the end cannot be answered before it.
+            kept_up: due > 0.0 && in_time >= due * 0.98 - 2.0 && measured.unserved <= 1,
+            latencies: [0.5, 0.9, 0.99, 0.999, 0.9999].map(at).to_vec(),
+            cost: (end - begin) * 1e6 / in_time.max(1.0),
+            driver: measured.driver.busy / measured.driver.whole,
+            waited: measured.driver.waited / measured.driver.whole,
+        })
+    }
+
     /// Measures all servers, one after another, again and again.
     fn rounds(&self, recipes: &[Recipe]) -> Result<Vec<Entry>, Failure> {
         let begun = Instant::now();
-        let time = self.args.time.as_secs_f64();
+        let time = self.time();
         let count = recipes.len() as f64;
         let seconds = (time / (count * ROUNDS) - WARM - 0.1).clamp(SHORTEST, LONGEST);
         let mut all: Vec<Entry> = recipes

@@ -133,3 +133,104 @@ fn what_cannot_be_measured_is_said() {
         .with_status(2)
         .err_has("nest bench needs a file");
 }
+
+#[test]
+fn a_run_is_kept_and_compared() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    let words = [
+        "bench",
+        "good.nest",
+        "--models",
+        "event",
+        "--clients",
+        "4",
+        "--time",
+        "2s",
+    ];
+    let more = [
+        "--rate",
+        "200",
+        "--json",
+        "old.json",
+        "--report",
+        "page.html",
+    ];
+    let ended = place.nest(&[&words[..], &more].concat()).with_status(0);
+    assert!(
+        ended.out.contains("event    at      200/s: "),
+        "{}",
+        ended.out
+    );
+    assert!(
+        ended.out.contains("there is nothing to compare it with"),
+        "{}",
+        ended.out
+    );
+    let page = place.read("page.html");
+    assert!(page.contains("<svg ") && page.contains("good.nest: which model is best"));
+    let text = place.read("old.json");
+    let old: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(old["servers"][0]["name"], "event");
+    assert_eq!(old["servers"][0]["loads"][0]["asked"], 200.0);
+    let more = ["--compare", "old.json"];
+    let ended = place.nest(&[&words[..], &more].concat());
+    assert!(
+        ended.out.contains("of the earlier processor time: "),
+        "{}",
+        ended.out
+    );
+    // An earlier run that was far cheaper in more rounds than chance explains.
+    let mut cheap = old.clone();
+    let mut sample = cheap["servers"][0]["rounds"][0].clone();
+    sample["cost"] = 0.001.into();
+    cheap["servers"][0]["rounds"] = vec![sample; 10].into();
+    place.write("cheap.json", cheap.to_string());
+    let ended = place
+        .nest(&[&words[..], &["--compare", "cheap.json"]].concat())
+        .with_status(1);
+    assert!(ended.out.contains(": dearer (p = 0.0"), "{}", ended.out);
+    ended.err_has("error: a request has become dearer with event");
+    for (text, reason) in [
+        ("", "has no figures of nest bench: "),
+        ("{\"format\": 1}", "has no figures of nest bench: "),
+        (
+            &text.replacen("\"format\": 1", "\"format\": 7", 1),
+            "its format is 7, not 1",
+        ),
+    ] {
+        place.write("bad.json", text);
+        let words = [&words[..], &["--compare", "bad.json"]].concat();
+        place.nest(&words).with_status(1).err_has(reason);
+    }
+}
+
+#[test]
+fn another_server_is_measured_beside_the_models() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    place
+        .nest(&["build", "good.nest", "-o", "other", "--model", "process"])
+        .with_status(0);
+    let other = format!("other={} --port {{port}}", place.path("other").display());
+    let words = [
+        "bench",
+        "good.nest",
+        "--models",
+        "event",
+        "--clients",
+        "4",
+        "--time",
+        "2s",
+        "--vs",
+    ];
+    let ended = place.nest(&[&words[..], &[&other]].concat()).with_status(0);
+    assert!(ended.out.contains("\n  other "), "{}", ended.out);
+    place
+        .nest(&[&words[..], &["dead=/bin/false {port}"]].concat())
+        .with_status(1)
+        .err_has("dead does not serve: its exit status is 1");
+    for wrong in ["other=x", "=x {port}", "other", "event=x {port}"] {
+        place.nest(&[&words[..], &[wrong]].concat()).with_status(2);
+    }
+}
