@@ -100,6 +100,7 @@ where
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     let mut chart = ChartBuilder::on(&area)
         .margin(8)
+        .margin_right(36)
         .x_label_area_size(42)
         .y_label_area_size(72)
         .build_cartesian_2d(x.0..x.1, y)?;
@@ -151,6 +152,7 @@ fn bars_drawn(svg: &mut String, label: &str, all: &[Bar], high: f64) -> Result<(
     let count = all.len() as f64;
     let mut chart = ChartBuilder::on(&area)
         .margin(8)
+        .margin_right(36)
         .x_label_area_size(42)
         .y_label_area_size(72)
         .build_cartesian_2d(0.0..count, 0.0..high * 1.1)?;
