@@ -3,6 +3,7 @@
 //!
 //! Must not know: how the commands work.
 
+mod bench;
 mod cache_sim;
 
 use std::ffi::OsString;
@@ -16,9 +17,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod trace;
 mod values;
 
+pub use bench::Bench;
 pub use cache_sim::CacheSim;
 pub use trace::{Trace, TraceFormat};
-use values::{size, time};
+pub use values::Link;
+use values::{models, size, time};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -133,6 +136,9 @@ pub enum Command {
         specification, or in cases/ or tests/ below it.\n\n\
         Exit status: 0 all tests passed, 1 a test failed or the coverage is too low, 2 wrong usage")]
     Test(Test),
+    /// Measure which concurrency model serves a specification best
+    #[command(after_help = bench::HELP)]
+    Bench(Bench),
     /// Run a server that needs no change behind filters
     ///
     /// The filters accept the clients in place of the server, so that clients that only wait cost it nothing.
@@ -310,23 +316,6 @@ impl From<Filter> for nest_emit::filter::Filter {
             Filter::Persist => Self::Persist,
         }
     }
-}
-
-/// The C compiler, and where it finds headers and libraries.
-#[derive(Clone, Debug, Default, Args)]
-pub struct Link {
-    /// Search DIR for #include files
-    #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
-    pub include: Vec<PathBuf>,
-    /// Search DIR for libraries
-    #[arg(short = 'L', value_name = "DIR", help_heading = "C options")]
-    pub library_path: Vec<PathBuf>,
-    /// Link the library LIB
-    #[arg(short = 'l', value_name = "LIB", help_heading = "C options")]
-    pub library: Vec<String>,
-    /// The C compiler [default: $CC, or cc]
-    #[arg(long, value_name = "CC", help_heading = "C options")]
-    pub cc: Option<String>,
 }
 
 /// Options for the C compiler of `build` and `run`.
@@ -584,16 +573,6 @@ fn models_and_all() -> PossibleValuesParser {
     });
     let all = PossibleValue::new(ALL_MODELS).help("each of these, NAME-MODEL in a directory");
     PossibleValuesParser::new(shown.chain([all]))
-}
-
-/// The names of the models. Models that no specification can select are accepted too; `shown` tells
-/// whether the help lists them.
-fn models(shown: bool) -> PossibleValuesParser {
-    PossibleValuesParser::new(nest_machine::MODELS.iter().map(move |model| {
-        PossibleValue::new(model.name)
-            .help(model.doc)
-            .hide(!shown && model.option.is_empty())
-    }))
 }
 
 /// The formats of `nest graph`.

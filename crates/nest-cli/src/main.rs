@@ -6,6 +6,7 @@
 mod accelerate;
 mod advice;
 mod args;
+mod bench;
 mod bounds;
 mod build;
 mod built;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::build(args),
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::test(args),
+        Command::Bench(args) => bench::bench(args),
         Command::Condition(args) => condition::condition(args),
         Command::Accelerate(args) => accelerate::accelerate(args),
         Command::CacheSim(args) => cache_sim::cache_sim(args),

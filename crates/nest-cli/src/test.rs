@@ -10,7 +10,7 @@ mod pages;
 mod proposal;
 mod report;
 mod runner;
-mod script;
+pub mod script;
 mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ use runner::{Request, Runner};
 use script::Script;
 
 /// The model without sockets, in which time is exact.
-const SCRIPT: &str = "script";
+pub const SCRIPT: &str = "script";
 
 /// `nest test`.
 pub fn test(args: &Test) -> Result<ExitCode, Failure> {

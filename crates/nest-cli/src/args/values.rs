@@ -1,8 +1,29 @@
-//! Values in the notation of options.
+//! What the arguments of several commands have in common, and values in the notation of options.
 //!
-//! Must not know: which arguments they are of.
+//! Must not know: the commands.
 
+use std::path::PathBuf;
 use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+/// The C compiler, and where it finds headers and libraries.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Link {
+    /// Search DIR for #include files
+    #[arg(short = 'I', value_name = "DIR", help_heading = "C options")]
+    pub include: Vec<PathBuf>,
+    /// Search DIR for libraries
+    #[arg(short = 'L', value_name = "DIR", help_heading = "C options")]
+    pub library_path: Vec<PathBuf>,
+    /// Link the library LIB
+    #[arg(short = 'l', value_name = "LIB", help_heading = "C options")]
+    pub library: Vec<String>,
+    /// The C compiler [default: $CC, or cc]
+    #[arg(long, value_name = "CC", help_heading = "C options")]
+    pub cc: Option<String>,
+}
 
 /// Parses a duration in the notation of options.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
@@ -15,4 +36,14 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let found = nest_machine::options::size(text).filter(|n| *n > 0);
     found.ok_or_else(|| "write bytes, as in 512, 8K, 1M".to_owned())
+}
+
+/// The names of the models. Models that no specification can select are accepted too; `shown` tells
+/// whether the help lists them.
+pub(super) fn models(shown: bool) -> PossibleValuesParser {
+    PossibleValuesParser::new(nest_machine::MODELS.iter().map(move |model| {
+        PossibleValue::new(model.name)
+            .help(model.doc)
+            .hide(!shown && model.option.is_empty())
+    }))
 }

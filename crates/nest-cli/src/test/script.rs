@@ -17,7 +17,7 @@ use crate::signals;
 use crate::term::Failure;
 
 /// What a client takes at most: one that is sent more is sent it for ever.
-const CAPACITY: usize = 1 << 18;
+pub const CAPACITY: usize = 1 << 18;
 /// The addresses of clients, without their numbers.
 const NEAR: &str = "script";
 const FAR: &str = "elsewhere";
@@ -98,6 +98,17 @@ impl Script {
         later: Duration,
         talks: &[Talk],
     ) -> Result<Result<Held, String>, Failure> {
+        self.hold_in(later, talks, &one_after_another(talks))
+    }
+
+    /// The same in an order of steps: each entry is the number of the conversation that goes on. Each
+    /// conversation has as many entries as it has acts, and two more, for its beginning and its end.
+    pub fn hold_in(
+        &self,
+        later: Duration,
+        talks: &[Talk],
+        order: &[usize],
+    ) -> Result<Result<Held, String>, Failure> {
         let failed = |e: std::io::Error| Failure::io("cannot hold a conversation", &e);
         let folder = tempfile::Builder::new()
             .prefix("nest-")
@@ -105,7 +116,7 @@ impl Script {
             .map_err(failed)?;
         let place = |name: &str| folder.path().join(name);
         fs::create_dir(place("root")).map_err(failed)?;
-        fs::write(place("script"), script(talks)).map_err(failed)?;
+        fs::write(place("script"), script(talks, order)).map_err(failed)?;
         let mut command = Command::new(&self.server);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("NEST_") {
@@ -145,50 +156,67 @@ impl Script {
             return Ok(Err(format!("the server ends there, with {status}")));
         }
         let output = fs::read(place("said")).map_err(failed)?;
-        let ran = parsed(talks, &output);
+        let ran = parsed(talks, order, &output);
         let mut files = BTreeMap::new();
         below(&place("root"), &place("root"), &mut files).map_err(failed)?;
         Ok(Ok(Held { ran, files }))
     }
 }
 
-fn script(talks: &[Talk]) -> String {
+/// Each conversation from its beginning to its end.
+fn one_after_another(talks: &[Talk]) -> Vec<usize> {
+    let all = talks.iter().enumerate();
+    all.flat_map(|(n, talk)| std::iter::repeat_n(n, talk.acts.len() + 2))
+        .collect()
+}
+
+/// The steps of an order: each as the number of its conversation, and which of its parts it is.
+fn steps(talks: &[Talk], order: &[usize]) -> Vec<(usize, usize)> {
+    let mut parts = vec![0; talks.len()];
+    let step = |n: &usize| {
+        parts[*n] += 1;
+        (*n, parts[*n] - 1)
+    };
+    order.iter().map(step).collect()
+}
+
+fn script(talks: &[Talk], order: &[usize]) -> String {
     let mut text = String::new();
-    for (n, talk) in (1..).zip(talks) {
-        let _ = writeln!(text, "room {n} {CAPACITY}\nopen {n}\nreload");
-        for act in &talk.acts {
-            let _ = match act {
-                Act::Send(bytes) => writeln!(text, "in {n} {}", literal(bytes)),
-                Act::Silence(ms) => writeln!(text, "pass {ms}"),
-            };
-            text.push_str("reload\n");
-        }
-        if let Some(tail) = &talk.tail {
-            let _ = writeln!(text, "in {n} {}", literal(tail));
-        }
-        let _ = writeln!(text, "eof {n}\nreload");
+    for (talk, part) in steps(talks, order) {
+        let (n, talk) = (talk + 1, &talks[talk]);
+        let _ = match part.checked_sub(1).map(|act| talk.acts.get(act)) {
+            None => writeln!(text, "room {n} {CAPACITY}\nopen {n}"),
+            Some(Some(Act::Send(bytes))) => writeln!(text, "in {n} {}", literal(bytes)),
+            Some(Some(Act::Silence(ms))) => writeln!(text, "pass {ms}"),
+            Some(None) => {
+                if let Some(tail) = &talk.tail {
+                    let _ = writeln!(text, "in {n} {}", literal(tail));
+                }
+                writeln!(text, "eof {n}")
+            }
+        };
+        text.push_str("reload\n");
     }
     text
 }
 
 /// The lines of all, each where it belongs: what comes late is of the talk's end.
-fn parsed(talks: &[Talk], output: &[u8]) -> Vec<Ran> {
+fn parsed(talks: &[Talk], order: &[usize], output: &[u8]) -> Vec<Ran> {
     let parts = |talk: &Talk| Ran {
         parts: vec![Vec::new(); talk.acts.len() + 2],
     };
     let mut all: Vec<Ran> = talks.iter().map(parts).collect();
-    let (mut talk, mut part) = (0, 0);
+    let steps = steps(talks, order);
+    let mut step = 0;
     for line in output.split(|byte| *byte == b'\n') {
         if line.windows(MARK.len()).any(|some| some == MARK) {
-            part += 1;
-            if all.get(talk).is_some_and(|ran| part == ran.parts.len()) {
-                (talk, part) = (talk + 1, 0);
-            }
+            step += 1;
         } else if let Some((client, entry)) = entry(&String::from_utf8_lossy(line))
             && let Some(ran) = all.get_mut(client)
         {
             let last = ran.parts.len() - 1;
-            ran.parts[if client == talk { part } else { last }].push(entry);
+            let part = steps.get(step).filter(|(talk, _)| *talk == client);
+            ran.parts[part.map_or(last, |(_, part)| *part)].push(entry);
         }
     }
     all

@@ -1,0 +1,298 @@
+//! One client: connects, sends the messages of a conversation, and compares every byte it receives.
+//!
+//! Must not know: when a client begins, which conversation comes next, what is counted.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recv, send,
+    socket_with, sockopt,
+};
+
+use crate::expect::{Place, Taken, literal};
+use crate::talk::Talk;
+use crate::trouble::{Kind, Trouble};
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Somebody who tells it to go on.
+    Rest,
+    /// The connection.
+    Connecting,
+    /// Answers.
+    Answers,
+    /// The end of the connection.
+    End,
+}
+
+/// A client and its connection.
+pub struct Client {
+    /// The conversation.
+    pub talk: usize,
+    /// The number of requests that were sent.
+    pub asked: usize,
+    /// The number of requests that were answered.
+    pub answered: usize,
+    /// When the requests that are not answered were due.
+    pub due: VecDeque<u64>,
+    /// When the last bytes were sent.
+    pub sent_at: u64,
+    /// What it waits for.
+    pub state: State,
+    /// Whether a part of the bytes is held back for a while.
+    pub held: bool,
+    fd: Option<OwnedFd>,
+    number: u64,
+    place: Place,
+    out: Vec<u8>,
+    sent: usize,
+    writes: bool,
+}
+
+/// What came of an event.
+pub enum Came {
+    /// Some requests are answered; more may be outstanding.
+    Answers(usize),
+    /// The connection ended as it had to.
+    Ended,
+    /// Nothing that matters.
+    Nothing,
+}
+
+impl Client {
+    /// A client without a connection.
+    pub fn new(number: usize) -> Client {
+        Client {
+            talk: 0,
+            asked: 0,
+            answered: 0,
+            due: VecDeque::new(),
+            sent_at: 0,
+            state: State::Rest,
+            held: false,
+            fd: None,
+            number: number as u64,
+            place: Place::default(),
+            out: Vec::new(),
+            sent: 0,
+            writes: false,
+        }
+    }
+
+    /// Whether there is a connection.
+    pub fn connected(&self) -> bool {
+        self.fd.is_some()
+    }
+
+    /// Closes the connection.
+    pub fn close(&mut self) {
+        self.fd = None;
+        self.state = State::Rest;
+        self.held = false;
+        self.due.clear();
+        self.out.clear();
+        self.sent = 0;
+    }
+
+    /// Begins a conversation: connects. `from`: the own address.
+    pub fn connect(
+        &mut self,
+        talk: usize,
+        to: SocketAddrV4,
+        from: Option<Ipv4Addr>,
+        poll: &OwnedFd,
+    ) -> Result<(), Trouble> {
+        let refused = |e: Errno| {
+            let text = std::io::Error::from(e).to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            Trouble::from(Kind::Refused(text.to_owned()))
+        };
+        self.close();
+        (self.talk, self.asked, self.answered) = (talk, 0, 0);
+        self.place = Place::default();
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None);
+        let fd = fd.map_err(refused)?;
+        sockopt::set_tcp_nodelay(&fd, true).map_err(refused)?;
+        if let Some(from) = from {
+            sockopt::set_socket_reuseaddr(&fd, true).map_err(refused)?;
+            bind(&fd, &SocketAddrV4::new(from, 0)).map_err(refused)?;
+        }
+        self.state = match connect(&fd, &to) {
+            Ok(()) => State::Answers,
+            Err(Errno::INPROGRESS) => State::Connecting,
+            Err(e) => return Err(refused(e)),
+        };
+        self.writes = self.state == State::Connecting;
+        epoll::add(poll, &fd, EventData::new_u64(self.number), self.flags()).map_err(refused)?;
+        self.fd = Some(fd);
+        Ok(())
+    }
+
+    fn flags(&self) -> EventFlags {
+        if self.writes {
+            EventFlags::IN | EventFlags::OUT
+        } else {
+            EventFlags::IN
+        }
+    }
+
+    /// Adds the next request to what is to be sent.
+    pub fn ask(&mut self, talk: &Talk, due: u64) {
+        if let Some(request) = talk.requests.get(self.asked) {
+            self.out.extend(&request.send);
+            self.asked += 1;
+            self.due.push_back(due);
+        }
+    }
+
+    /// The number of bytes that are to be sent.
+    pub fn waiting(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// Sends what is to be sent, but not more than `most` bytes.
+    pub fn flush(&mut self, most: usize, now: u64, poll: &OwnedFd) -> Result<(), Trouble> {
+        if self.state != State::Connecting {
+            self.state = State::Answers;
+        }
+        self.sent_at = now;
+        let end = self.out.len().min(self.sent.saturating_add(most));
+        let Some(fd) = &self.fd else { return Ok(()) };
+        if self.state == State::Connecting {
+            return Ok(());
+        }
+        while self.sent < end {
+            match send(fd, &self.out[self.sent..end], SendFlags::NOSIGNAL) {
+                Ok(n) => self.sent += n,
+                Err(Errno::AGAIN) => return self.watch(true, poll),
+                Err(Errno::INTR) => {}
+                // What the server said before it closed the connection is more telling.
+                Err(_) => break,
+            }
+        }
+        if self.sent == self.out.len() {
+            self.out.clear();
+            self.sent = 0;
+        }
+        self.watch(false, poll)
+    }
+
+    fn watch(&mut self, writes: bool, poll: &OwnedFd) -> Result<(), Trouble> {
+        if writes == self.writes {
+            return Ok(());
+        }
+        self.writes = writes;
+        let Some(fd) = &self.fd else { return Ok(()) };
+        let changed = epoll::modify(poll, fd, EventData::new_u64(self.number), self.flags());
+        changed.map_err(|e| Kind::Own(format!("epoll: {e}")).into())
+    }
+
+    /// Handles an event of the connection.
+    pub fn event(
+        &mut self,
+        flags: EventFlags,
+        talk: &Talk,
+        buffer: &mut [u8],
+        now: u64,
+        poll: &OwnedFd,
+    ) -> Result<Came, Trouble> {
+        let Some(fd) = &self.fd else {
+            return Ok(Came::Nothing);
+        };
+        if self.state == State::Connecting {
+            match sockopt::socket_error(fd) {
+                Ok(Ok(())) if flags.contains(EventFlags::OUT) => {
+                    self.state = State::Answers;
+                    self.held = false;
+                    self.flush(usize::MAX, now, poll)?;
+                }
+                Ok(Err(e)) | Err(e) => {
+                    let text = std::io::Error::from(e).to_string();
+                    let text = text.split(" (os error").next().unwrap_or_default();
+                    return Err(Kind::Refused(text.to_owned()).into());
+                }
+                Ok(Ok(())) => return Ok(Came::Nothing),
+            }
+        } else if flags.contains(EventFlags::OUT) && !self.held {
+            self.flush(usize::MAX, now, poll)?;
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) {
+            return self.receive(talk, buffer);
+        }
+        Ok(Came::Nothing)
+    }
+
+    fn receive(&mut self, talk: &Talk, buffer: &mut [u8]) -> Result<Came, Trouble> {
+        let Some(fd) = &self.fd else {
+            return Ok(Came::Nothing);
+        };
+        let n = match recv(fd, &mut *buffer, RecvFlags::empty()) {
+            Ok((n, _)) => n,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Came::Nothing),
+            Err(Errno::CONNRESET) => return Err(self.trouble(Kind::Reset, talk)),
+            Err(e) => return Err(self.trouble(Kind::Own(format!("receiving: {e}")), talk)),
+        };
+        if n == 0 {
+            let over = self.answered == talk.requests.len();
+            // The end is the answer of a last message that has no other.
+            let last = self.answered + 1 == talk.requests.len() && self.asked > self.answered;
+            let empty = last && talk.requests[self.answered].expect.is_empty();
+            return if talk.ends && (over || empty) {
+                Ok(Came::Ended)
+            } else {
+                Err(self.trouble(Kind::Closed, talk))
+            };
+        }
+        let mut rest = &buffer[..n];
+        let mut answers = 0;
+        while !rest.is_empty() {
+            if self.answered == self.asked {
+                return Err(self.trouble(Kind::Unasked(literal(rest)), talk));
+            }
+            let expect = &talk.requests[self.answered].expect;
+            if expect.is_empty() {
+                return Err(self.trouble(Kind::Unasked(literal(rest)), talk));
+            }
+            match expect.take(&mut self.place, rest) {
+                Taken::All => break,
+                Taken::Whole(used) => {
+                    rest = &rest[used..];
+                    self.place = Place::default();
+                    self.answered += 1;
+                    answers += 1;
+                }
+                Taken::Wrong(at) => {
+                    let expected = expect.to_string();
+                    let came = format!("{}, of which byte {} is wrong", literal(rest), at + 1);
+                    return Err(self.trouble(Kind::Wrong { expected, came }, talk));
+                }
+            }
+        }
+        if answers == 0 {
+            return Ok(Came::Nothing);
+        }
+        if self.answered == talk.requests.len() && talk.ends {
+            self.state = State::End;
+        }
+        Ok(Came::Answers(answers))
+    }
+
+    /// Goes on with the conversation from a request, as if it had been answered up to there.
+    pub fn again(&mut self, from: usize) {
+        (self.asked, self.answered) = (from, from);
+    }
+
+    /// A trouble with the conversation that shows it.
+    pub fn trouble(&self, kind: Kind, talk: &Talk) -> Trouble {
+        Trouble {
+            kind,
+            talk: talk.shown(self.answered),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Servers compared, round by round: ratios, how sure they are, and one sentence about them.
+//!
+//! A figure is compared with that of the same round only, since a machine is not equally fast at all
+//! times. Must not know: how figures were measured.
+
+use serde::{Deserialize, Serialize};
+
+/// The figures of a server in one round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Requests a second.
+    pub rate: f64,
+    /// Microseconds of processor time of the server's processes for a request.
+    pub cost: f64,
+    /// Latencies in microseconds: half of the requests, 99 % and 99.9 % are not slower; the slowest.
+    pub p50: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// 99.9 %.
+    pub p999: f64,
+    /// The slowest.
+    pub most: f64,
+    /// Bytes of memory for a connection.
+    pub memory: f64,
+    /// Jain's index of fairness over the clients: 1 if all were answered equally often.
+    pub fairness: f64,
+    /// Connections a second.
+    pub connections: f64,
+    /// How busy the driver was: 1 is always.
+    pub driver: f64,
+    /// How much of the time the driver waited for a core.
+    pub waited: f64,
+}
+
+/// A server, and its figures in each round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The model, or the name of another server.
+    pub name: String,
+    /// In the order of the rounds.
+    pub rounds: Vec<Sample>,
+    /// At constant rates, the lowest first.
+    #[serde(default)]
+    pub loads: Vec<Loaded>,
+}
+
+/// A server at a constant rate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// Requests a second that were due, and that were answered.
+    pub asked: f64,
+    /// Answered.
+    pub answered: f64,
+    /// Whether the server kept up: nearly all that were due were answered, and soon.
+    pub kept_up: bool,
+    /// Latencies in microseconds from the time when a request was due: share of the requests that
+    /// were not slower, and the time.
+    pub latencies: Vec<(f64, f64)>,
+    /// Microseconds of processor time for a request.
+    pub cost: f64,
+    /// How busy the driver was.
+    pub driver: f64,
+    /// How much of the time the driver waited for a core.
+    pub waited: f64,
+}
+
+impl Loaded {
+    /// Whether the driver, and not the server, may be why requests were not answered in time.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.driver > LIMIT || self.waited > WAITED
+    }
+
+    /// The latency of a share of the requests.
+    #[must_use]
+    pub fn latency(&self, share: f64) -> f64 {
+        let found = self.latencies.iter().find(|(s, _)| *s >= share);
+        found
+            .or(self.latencies.last())
+            .map_or(0.0, |(_, time)| *time)
+    }
+}
+
+/// All results of a run, as they are kept in a file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The version of this format.
+    pub format: u32,
+    /// The specification.
+    pub specification: String,
+    /// The number of clients.
+    pub clients: usize,
+    /// What else was chosen, such as --keep-alive.
+    pub options: Vec<String>,
+    /// How the servers' processor time was counted.
+    pub counted: String,
+    /// The processors of the machine.
+    pub processors: usize,
+    /// The servers.
+    pub servers: Vec<Entry>,
+    /// The sentence.
+    pub sentence: String,
+}
+
+/// The version of the format of [`Run`].
+pub const FORMAT: u32 = 1;
+
+/// The table of servers at constant rates; empty without such measurements.
+#[must_use]
+pub fn load_table(all: &[Entry]) -> String {
+    let mut text = String::new();
+    for entry in all {
+        for load in &entry.loads {
+            let rate = format!("{:.0}/s", load.asked);
+            let line = if load.kept_up {
+                format!(
+                    "p50 {}, p99 {}, p99.9 {}, {:.2} µs of processor time",
+                    micro(load.latency(0.5)),
+                    micro(load.latency(0.99)),
+                    micro(load.latency(0.999)),
+                    load.cost
+                )
+            } else if load.is_limited() {
+                "not known: the driver was late itself".to_owned()
+            } else {
+                format!("does not keep up: {:.0}/s", load.answered)
+            };
+            text.push_str(&format!("  {:<8} at {rate:>10}: {line}\n", entry.name));
+        }
+    }
+    text
+}
+
+impl Entry {
+    /// The median of a figure over the rounds.
+    #[must_use]
+    pub fn median(&self, figure: impl Fn(&Sample) -> f64) -> f64 {
+        median(self.rounds.iter().map(figure).collect())
+    }
+
+    /// Whether the driver, and not the server, may be what the rates show.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.median(|s| s.driver) > LIMIT
+    }
+}
+
+/// A driver that is busier than this has no time to spare.
+pub const LIMIT: f64 = 0.9;
+/// A driver that waits more than this part of the time for a core is late itself.
+pub const WAITED: f64 = 0.1;
+/// Differences below this matter to nobody.
+const MATTERS: f64 = 1.1;
+/// Rounds that must agree before anything is said to be sure.
+const ENOUGH: usize = 5;
+
+/// How one server compares with another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// The geometric mean over the rounds.
+    pub mean: f64,
+    /// The smallest and the largest.
+    pub least: f64,
+    /// The largest.
+    pub most: f64,
+    /// The number of rounds, and in how many of them it is above 1.
+    pub rounds: usize,
+    /// Above 1.
+    pub above: usize,
+    /// The standard error of the mean's logarithm.
+    pub error: f64,
+}
+
+/// The median; 0 of nothing.
+#[must_use]
+pub fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    let n = all.len();
+    match n {
+        0 => 0.0,
+        _ if n % 2 == 1 => all[n / 2],
+        _ => f64::midpoint(all[n / 2 - 1], all[n / 2]),
+    }
+}
+
+/// The cost of `other` in units of that of `base`, over the rounds that both have.
+#[must_use]
+pub fn ratio(other: &Entry, base: &Entry) -> Option<Ratio> {
+    let pairs = other.rounds.iter().zip(&base.rounds);
+    let logs: Vec<f64> = pairs
+        .filter(|(a, b)| a.cost > 0.0 && b.cost > 0.0)
+        .map(|(a, b)| (a.cost / b.cost).ln())
+        .collect();
+    let n = logs.len();
+    if n == 0 {
+        return None;
+    }
+    let mean = logs.iter().sum::<f64>() / n as f64;
+    let spread = logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+    let error = if n > 1 {
+        (spread / (n - 1) as f64 / n as f64).sqrt()
+    } else {
+        f64::INFINITY
+    };
+    Some(Ratio {
+        mean: mean.exp(),
+        least: logs.iter().copied().fold(f64::INFINITY, f64::min).exp(),
+        most: logs.iter().copied().fold(f64::NEG_INFINITY, f64::max).exp(),
+        rounds: n,
+        above: logs.iter().filter(|x| **x > 0.0).count(),
+        error,
+    })
+}
+
+/// The server that needs the least for a request.
+#[must_use]
+pub fn best(all: &[Entry]) -> Option<&Entry> {
+    let first = all.iter().find(|entry| !entry.rounds.is_empty())?;
+    let mean = |entry: &Entry| ratio(entry, first).map_or(f64::INFINITY, |r| r.mean);
+    all.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)))
+}
+
+/// Whether more rounds would hardly change the ratios.
+#[must_use]
+pub fn steady(all: &[Entry]) -> bool {
+    let Some(best) = best(all) else { return false };
+    let others = all.iter().filter(|entry| entry.name != best.name);
+    best.rounds.len() >= ENOUGH
+        && others.filter_map(|entry| ratio(entry, best)).all(|r| {
+            // Twice the standard error is within 3 %, or the answer does not depend on it.
+            r.error * 2.0 < 0.03 || (r.least > MATTERS && r.error * 2.0 < 0.1)
+        })
+}
+
+/// One sentence: which server, why, and how sure that is.
+#[must_use]
+pub fn sentence(all: &[Entry], clients: usize) -> String {
+    let Some(best) = best(all) else {
+        return "nothing was measured".to_owned();
+    };
+    let rounds = best.rounds.len();
+    if all.len() == 1 {
+        return format!(
+            "{}: {:.2} µs of processor time a request at {clients} clients; there is nothing to compare it with",
+            best.name,
+            best.median(|s| s.cost)
+        );
+    }
+    let mut dearer = Vec::new();
+    let mut alike = Vec::new();
+    let mut doubtful = Vec::new();
+    let mut others: Vec<(&Entry, Ratio)> = all
+        .iter()
+        .filter(|entry| entry.name != best.name)
+        .filter_map(|entry| Some((entry, ratio(entry, best)?)))
+        .collect();
+    others.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    for (entry, r) in others {
+        let name = &entry.name;
+        let range = format!("{:.2} to {:.2}", r.least, r.most);
+        if r.mean < MATTERS {
+            alike.push(format!("{name} ({range} of it)"));
+        } else if r.above == r.rounds {
+            dearer.push(format!("{:.1} times cheaper than {name} ({range})", r.mean));
+        } else {
+            doubtful.push(format!(
+                "{name} ({range}; {} of {} rounds agree)",
+                r.above, r.rounds
+            ));
+        }
+    }
+    let mut text = format!(
+        "{}: least processor time a request at {clients} client{}",
+        best.name,
+        if clients == 1 { "" } else { "s" }
+    );
+    for part in &dearer {
+        text.push_str(&format!(", {part}"));
+    }
+    if !alike.is_empty() {
+        text.push_str(&format!(
+            "; no difference that matters from {}",
+            alike.join(", ")
+        ));
+    }
+    if !doubtful.is_empty() {
+        text.push_str(&format!("; not sure beside {}", doubtful.join(", ")));
+    }
+    text.push_str(&match (dearer.is_empty(), rounds) {
+        (_, 1) => "; one round only, so this is not sure".to_owned(),
+        (true, _) => String::new(),
+        (false, n) if n < ENOUGH => format!("; all {n} rounds agree, but {n} are few"),
+        (false, n) => format!("; all {n} rounds agree"),
+    });
+    text
+}
+
+/// The table: one line for each server, the cheapest first.
+#[must_use]
+pub fn table(all: &[Entry]) -> String {
+    let Some(best) = best(all) else {
+        return String::new();
+    };
+    let mut rows: Vec<(f64, [String; 8])> = Vec::new();
+    for entry in all.iter().filter(|entry| !entry.rounds.is_empty()) {
+        let r = ratio(entry, best);
+        let cost = r.map_or(f64::INFINITY, |r| r.mean);
+        let rate = entry.median(|s| s.rate);
+        rows.push((
+            cost,
+            [
+                entry.name.clone(),
+                format!("{:.2}", entry.median(|s| s.cost)),
+                r.map_or("-".to_owned(), |r| format!("{:.2}", r.mean)),
+                if entry.is_limited() {
+                    "-".to_owned()
+                } else {
+                    format!("{rate:.0}")
+                },
+                micro(entry.median(|s| s.p50)),
+                micro(entry.median(|s| s.p99)),
+                micro(entry.median(|s| s.p999)),
+                format!("{:.1} KB", entry.median(|s| s.memory) / 1024.0),
+            ],
+        ));
+    }
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let head = [
+        "",
+        "CPU µs",
+        "ratio",
+        "requests/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "memory",
+    ];
+    let mut lines = vec![head.map(str::to_owned)];
+    lines.extend(rows.into_iter().map(|(_, row)| row));
+    let width = |column: usize| lines.iter().map(|l| l[column].chars().count()).max();
+    let widths: Vec<usize> = (0..head.len()).map(|c| width(c).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for line in &lines {
+        for (n, (cell, width)) in line.iter().zip(&widths).enumerate() {
+            let fill = " ".repeat(width - cell.chars().count());
+            if n == 0 {
+                text.push_str(&format!("  {cell}{fill}"));
+            } else {
+                text.push_str(&format!("  {fill}{cell}"));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Microseconds as a person writes them.
+#[must_use]
+pub fn micro(time: f64) -> String {
+    if time < 1000.0 {
+        format!("{time:.0} µs")
+    } else if time < 100_000.0 {
+        format!("{:.1} ms", time / 1000.0)
+    } else {
+        format!("{:.2} s", time / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Sample, best, ratio, sentence, steady, table};
+
+    fn entry(name: &str, costs: &[f64]) -> Entry {
+        let sample = |cost: &f64| Sample {
+            cost: *cost,
+            rate: 1e6 / cost,
+            driver: 0.5,
+            ..Sample::default()
+        };
+        Entry {
+            name: name.to_owned(),
+            rounds: costs.iter().map(sample).collect(),
+            ..Entry::default()
+        }
+    }
+
+    #[test]
+    fn rounds_are_compared_with_themselves() {
+        // The machine is twice as slow in the second round; the ratio stays.
+        let all = [
+            entry("event", &[10.0, 20.0, 10.0, 10.0, 10.0]),
+            entry("thread", &[15.0, 30.0, 15.0, 15.0, 15.0]),
+            entry("uring", &[10.5, 20.0, 10.2, 10.1, 9.9]),
+        ];
+        assert_eq!(best(&all).unwrap().name, "event");
+        let r = ratio(&all[1], &all[0]).unwrap();
+        assert!((r.mean - 1.5).abs() < 1e-9 && r.above == 5 && r.error < 1e-9);
+        assert_eq!(
+            sentence(&all, 64),
+            "event: least processor time a request at 64 clients, 1.5 times cheaper than thread \
+             (1.50 to 1.50); no difference that matters from uring (0.99 to 1.05 of it); all 5 rounds agree"
+        );
+        assert!(steady(&all));
+        let lines: Vec<String> = table(&all).lines().map(str::to_owned).collect();
+        assert!(lines[1].trim_start().starts_with("event") && lines[3].contains("thread"));
+    }
+
+    #[test]
+    fn doubt_is_said() {
+        let all = [
+            entry("event", &[10.0, 10.0, 30.0]),
+            entry("thread", &[15.0, 15.0, 20.0]),
+        ];
+        assert!(
+            sentence(&all, 1)
+                .contains("not sure beside thread (0.67 to 1.50; 2 of 3 rounds agree)")
+        );
+        assert!(!steady(&all));
+        let one = [entry("event", &[10.0]), entry("thread", &[15.0])];
+        assert!(sentence(&one, 1).ends_with("one round only, so this is not sure"));
+        assert_eq!(sentence(&[], 1), "nothing was measured");
+    }
+
+    #[test]
+    fn a_busy_driver_gives_no_rate() {
+        let mut all = [entry("event", &[10.0; 5])];
+        assert!(table(&all).contains("100000"));
+        for sample in &mut all[0].rounds {
+            sample.driver = 0.95;
+        }
+        assert!(!table(&all).contains("100000"));
+    }
+}

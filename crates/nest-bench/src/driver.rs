@@ -1,0 +1,519 @@
+//! The load: many clients in one thread, in a closed or an open loop.
+//!
+//! In a closed loop each client asks again as soon as it is answered. In an open loop requests are
+//! due at a constant rate, whether earlier ones are answered or not, and latency counts from the time
+//! at which a request was due. Must not know: what the server is, how figures are compared.
+
+use std::collections::{BinaryHeap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use crate::client::{Came, Client, State};
+use crate::talk::Talk;
+use crate::trouble::{Kind, Trouble};
+use crate::usage::Driver;
+
+/// When requests begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// As soon as the one before is answered.
+    Closed,
+    /// So many a second, at constant distances.
+    Rate(f64),
+}
+
+/// What is asked of a server.
+#[derive(Clone, Debug)]
+pub struct Load<'a> {
+    /// The server.
+    pub to: SocketAddrV4,
+    /// The conversations; not empty.
+    pub talks: &'a [Talk],
+    /// The number of clients.
+    pub clients: usize,
+    /// Whether conversations go on over the same connection where they may.
+    pub keep: bool,
+    /// How many requests a client sends before their answers have come.
+    pub pipeline: usize,
+    /// Whether messages are sent in two pieces, cut at a random byte.
+    pub cut: bool,
+    /// When requests begin.
+    pub pace: Pace,
+    /// Time that is not measured.
+    pub warm: Duration,
+    /// Time that is measured.
+    pub measured: Duration,
+    /// When a server that does not answer is given up.
+    pub timeout: Duration,
+    /// For random numbers.
+    pub seed: u64,
+}
+
+/// What happens during a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The measured time begins.
+    Begin,
+    /// A tenth of a second has passed.
+    Tick,
+    /// The measured time ends; all connections still exist.
+    End,
+}
+
+/// What was measured.
+#[derive(Clone)]
+pub struct Measured {
+    /// Answered requests.
+    pub requests: u64,
+    /// Requests that were answered before the measured time ended.
+    pub in_time: u64,
+    /// Requests that were due but not answered; only in an open loop.
+    pub unserved: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Seconds.
+    pub seconds: f64,
+    /// In nanoseconds.
+    pub latency: Histogram<u64>,
+    /// Requests of each client.
+    pub shares: Vec<u64>,
+    /// How much of the time the driver was busy, or waited for a core.
+    pub driver: Driver,
+}
+
+/// Sources for connections, so that ports do not run out.
+const SOURCES: u8 = 64;
+const BUFFER: usize = 1 << 16;
+const TICK: u64 = 100_000_000;
+/// How long the second piece of a message is held back, in nanoseconds.
+const HELD: u64 = 1_000_000;
+const TIMER: u64 = u64::MAX;
+/// The maximum number of connections that are being made.
+const OPENING: usize = 64;
+/// The longest time that the histogram distinguishes, in nanoseconds.
+const LONGEST: u64 = 600_000_000_000;
+
+/// What a client does at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Later {
+    /// It sends the rest of a message.
+    Send,
+    /// It has thought, and may begin.
+    Begin,
+}
+
+struct Run<'a, 'b> {
+    load: &'a Load<'b>,
+    clients: Vec<Client>,
+    poll: OwnedFd,
+    timer: OwnedFd,
+    armed: u64,
+    base: Instant,
+    /// Clients that may begin, the first come first.
+    rest: VecDeque<usize>,
+    /// Clients that go on at a time.
+    later: BinaryHeap<std::cmp::Reverse<(u64, usize, Later)>>,
+    opening: usize,
+    random: u64,
+    source: u8,
+    measuring: bool,
+    /// Of a closed loop: nobody begins any more.
+    over: bool,
+    begin: u64,
+    end: u64,
+    /// Of an open loop: the number of the next request, and when the first was due.
+    next: u64,
+    first: u64,
+    stop: u64,
+    tick: u64,
+    result: Measured,
+}
+
+/// Plays conversations to a server. `watch` is told what happens, and may end the load.
+pub fn drive(
+    load: &Load,
+    watch: &mut dyn FnMut(Moment) -> Result<(), Trouble>,
+) -> Result<Measured, Trouble> {
+    let own = |what: &str, e: Errno| Trouble::from(Kind::Own(format!("{what}: {e}")));
+    let poll = epoll::create(CreateFlags::CLOEXEC).map_err(|e| own("epoll", e))?;
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|e| own("timer", e))?;
+    epoll::add(&poll, &timer, EventData::new_u64(TIMER), EventFlags::IN)
+        .map_err(|e| own("epoll", e))?;
+    let latency = Histogram::new_with_bounds(1, LONGEST, 3);
+    let latency = latency.map_err(|e| Trouble::from(Kind::Own(e.to_string())))?;
+    let mut run = Run {
+        load,
+        clients: (0..load.clients).map(Client::new).collect(),
+        poll,
+        timer,
+        armed: 0,
+        base: Instant::now(),
+        rest: (0..load.clients).collect(),
+        later: BinaryHeap::new(),
+        opening: 0,
+        random: load.seed,
+        source: 0,
+        measuring: false,
+        over: false,
+        begin: 0,
+        end: u64::MAX,
+        next: 0,
+        first: 0,
+        stop: u64::MAX,
+        tick: TICK,
+        result: Measured {
+            requests: 0,
+            in_time: 0,
+            unserved: 0,
+            connections: 0,
+            seconds: 0.0,
+            latency,
+            shares: vec![0; load.clients],
+            driver: Driver::default(),
+        },
+    };
+    run.whole(watch)?;
+    Ok(run.result)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
+}
+
+impl Run<'_, '_> {
+    fn now(&self) -> u64 {
+        nanoseconds(self.base.elapsed())
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        // splitmix64
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((x ^ x >> 31) % below.max(1) as u64).unwrap_or_default()
+    }
+
+    fn whole(
+        &mut self,
+        watch: &mut dyn FnMut(Moment) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let begin = self.now() + nanoseconds(self.load.warm);
+        self.first = self.now();
+        self.until(begin, watch)?;
+        self.begin = self.now();
+        let driver = Driver::now();
+        watch(Moment::Begin)?;
+        self.measuring = true;
+        let planned = self.begin + nanoseconds(self.load.measured);
+        if self.load.pace != Pace::Closed {
+            (self.end, self.stop) = (planned, planned);
+        }
+        self.until(planned, watch)?;
+        let ended = self.now();
+        self.result.driver = driver.until_now();
+        watch(Moment::End)?;
+        self.result.seconds = (ended - self.begin) as f64 / 1e9;
+        self.measuring = self.load.pace != Pace::Closed;
+        self.over = !self.measuring;
+        // An answer that is missing at the end is missing; a server that hangs is found out here.
+        while self.over && self.clients.iter().any(|c| c.state != State::Rest) {
+            let next = self.now() + TICK / 10;
+            self.until(next, watch)?;
+        }
+        if let Pace::Rate(rate) = self.load.pace {
+            // Those that were due in time are waited for.
+            let limit = ended + nanoseconds(self.load.timeout);
+            while self.now() < limit && !self.is_quiet() {
+                let next = (self.now() + TICK / 10).min(limit);
+                self.until(next, watch)?;
+            }
+            let seconds = (self.end - self.begin) as f64 / 1e9;
+            self.result.seconds = seconds;
+            let due = (rate * seconds) as u64;
+            self.result.unserved = due.saturating_sub(self.result.requests);
+        }
+        Ok(())
+    }
+
+    /// Whether no request of an open loop is outstanding.
+    fn is_quiet(&self) -> bool {
+        self.due() >= self.stop && self.clients.iter().all(|c| c.due.is_empty())
+    }
+
+    /// When the next request of an open loop is due.
+    fn due(&self) -> u64 {
+        match self.load.pace {
+            Pace::Closed => 0,
+            Pace::Rate(rate) => self.first + (self.next as f64 * 1e9 / rate) as u64,
+        }
+    }
+
+    /// Goes on until a time.
+    fn until(
+        &mut self,
+        end: u64,
+        watch: &mut dyn FnMut(Moment) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let mut buffer = vec![0; BUFFER];
+        let mut events: Vec<Event> = Vec::with_capacity(256);
+        loop {
+            let now = self.now();
+            if now >= end {
+                return Ok(());
+            }
+            if now >= self.tick {
+                self.tick = now + TICK;
+                watch(Moment::Tick)?;
+                self.look(now)?;
+            }
+            self.wake(now)?;
+            self.begin_all(now)?;
+            self.arm(now, end)?;
+            let left = end.min(self.tick).saturating_sub(now).div_ceil(1_000_000);
+            let left = Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::try_from(left.min(100) * 1_000_000).unwrap_or_default(),
+            };
+            events.clear();
+            match epoll::wait(
+                &self.poll,
+                rustix::buffer::spare_capacity(&mut events),
+                Some(&left),
+            ) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(Kind::Own(format!("epoll: {e}")).into()),
+            }
+            let now = self.now();
+            for event in events.drain(..) {
+                let number = event.data.u64();
+                if number == TIMER {
+                    let mut expired = [0; 8];
+                    let _ = rustix::io::read(&self.timer, &mut expired);
+                    self.armed = 0;
+                } else if let Ok(n) = usize::try_from(number) {
+                    self.event(n, event.flags, &mut buffer, now)?;
+                }
+            }
+        }
+    }
+
+    /// Sets the timer for what is earlier than `end`.
+    fn arm(&mut self, now: u64, end: u64) -> Result<(), Trouble> {
+        let mut next = self.later.peek().map_or(u64::MAX, |entry| entry.0.0);
+        if self.load.pace != Pace::Closed && !self.rest.is_empty() {
+            let due = self.due();
+            next = next.min(if due < self.stop { due } else { u64::MAX });
+        }
+        if next >= end || next == self.armed {
+            return Ok(());
+        }
+        self.armed = next;
+        let left = next.saturating_sub(now).max(1);
+        let time = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: Timespec {
+                tv_sec: i64::try_from(left / 1_000_000_000).unwrap_or_default(),
+                tv_nsec: i64::try_from(left % 1_000_000_000).unwrap_or_default(),
+            },
+        };
+        let set = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &time);
+        set.map(drop)
+            .map_err(|e| Kind::Own(format!("timer: {e}")).into())
+    }
+
+    /// Looks for servers that do not answer.
+    fn look(&self, now: u64) -> Result<(), Trouble> {
+        let most = nanoseconds(self.load.timeout);
+        for client in &self.clients {
+            if client.state == State::Rest || now.saturating_sub(client.sent_at) < most {
+                continue;
+            }
+            let talk = &self.load.talks[client.talk];
+            let kind = if client.state == State::End {
+                Kind::Open(self.load.timeout)
+            } else {
+                Kind::Silent(self.load.timeout)
+            };
+            return Err(client.trouble(kind, talk));
+        }
+        Ok(())
+    }
+
+    /// Lets clients go on whose time has come.
+    fn wake(&mut self, now: u64) -> Result<(), Trouble> {
+        while let Some(std::cmp::Reverse((time, n, what))) = self.later.peek().copied() {
+            if time > now {
+                return Ok(());
+            }
+            self.later.pop();
+            if what == Later::Begin {
+                self.rest.push_back(n);
+            } else if std::mem::take(&mut self.clients[n].held) && self.clients[n].waiting() > 0 {
+                self.clients[n].flush(usize::MAX, now, &self.poll)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets clients begin that may.
+    fn begin_all(&mut self, now: u64) -> Result<(), Trouble> {
+        for _ in 0..if self.over { 0 } else { self.rest.len() } {
+            let due = match self.load.pace {
+                Pace::Closed => now,
+                Pace::Rate(_) => {
+                    let due = self.due();
+                    if due > now || due >= self.stop {
+                        return Ok(());
+                    }
+                    due
+                }
+            };
+            let Some(n) = self.rest.pop_front() else {
+                break;
+            };
+            if !self.clients[n].connected() && self.opening >= OPENING {
+                self.rest.push_back(n);
+                continue;
+            }
+            self.ask(n, due, now)?;
+        }
+        Ok(())
+    }
+
+    /// A client at rest asks.
+    fn ask(&mut self, n: usize, due: u64, now: u64) -> Result<(), Trouble> {
+        if !self.clients[n].connected() {
+            let talk = self.draw(self.load.talks.len());
+            self.source = (self.source + 1) % SOURCES;
+            let from = Ipv4Addr::new(127, 0, 0, 2 + self.source);
+            let from = self.load.to.ip().is_loopback().then_some(from);
+            self.clients[n].connect(talk, self.load.to, from, &self.poll)?;
+            self.opening += usize::from(self.clients[n].state == State::Connecting);
+            self.result.connections += u64::from(self.measuring);
+        }
+        let talk = &self.load.talks[self.clients[n].talk];
+        // What the server says first is not asked for, and counts for nothing.
+        let greets = self.clients[n].asked == 0
+            && talk.requests.len() > 1
+            && talk.requests[0].send.is_empty();
+        if greets {
+            self.clients[n].ask(talk, due);
+            return self.clients[n].flush(usize::MAX, now, &self.poll);
+        }
+        let left = talk.requests.len() - self.clients[n].asked;
+        for _ in 0..self.load.pipeline.clamp(1, left.max(1)) {
+            self.next += 1;
+            self.clients[n].ask(talk, due);
+        }
+        let most = match self.clients[n].waiting() {
+            length if self.load.cut && length > 1 => 1 + self.draw(length - 1),
+            _ => usize::MAX,
+        };
+        let client = &mut self.clients[n];
+        client.flush(most, now, &self.poll)?;
+        if most != usize::MAX {
+            client.held = true;
+            self.later
+                .push(std::cmp::Reverse((now + HELD, n, Later::Send)));
+        }
+        Ok(())
+    }
+
+    fn event(
+        &mut self,
+        n: usize,
+        flags: EventFlags,
+        buffer: &mut [u8],
+        now: u64,
+    ) -> Result<(), Trouble> {
+        let client = &mut self.clients[n];
+        let talk = &self.load.talks[client.talk];
+        let connecting = client.state == State::Connecting;
+        let came = client.event(flags, talk, buffer, now, &self.poll)?;
+        if connecting && client.state != State::Connecting {
+            self.opening -= 1;
+        }
+        match came {
+            Came::Nothing => Ok(()),
+            Came::Ended => {
+                let answered = client.due.len();
+                self.count(n, answered, now);
+                self.clients[n].close();
+                self.rest.push_back(n);
+                Ok(())
+            }
+            Came::Answers(count) => {
+                self.count(n, count, now);
+                self.go_on(n, now)
+            }
+        }
+    }
+
+    /// Counts answered requests.
+    fn count(&mut self, n: usize, answered: usize, now: u64) {
+        let client = &mut self.clients[n];
+        let talk = &self.load.talks[client.talk];
+        let first = client.asked - client.due.len();
+        for number in first..first + answered {
+            let Some(due) = client.due.pop_front() else {
+                break;
+            };
+            if talk.requests[number].send.is_empty() && talk.requests.len() > 1 {
+                continue;
+            }
+            // A closed loop counts what ends in the measured time, an open one what was due in it.
+            let at = match self.load.pace {
+                Pace::Closed => now,
+                Pace::Rate(_) => due,
+            };
+            if self.measuring && at >= self.begin && at < self.end {
+                self.result.requests += 1;
+                self.result.in_time += u64::from(now < self.end);
+                self.result.shares[n] += 1;
+                self.result
+                    .latency
+                    .saturating_record((now.saturating_sub(due)).max(1));
+            }
+        }
+    }
+
+    /// A client has received answers: what it does next.
+    fn go_on(&mut self, n: usize, now: u64) -> Result<(), Trouble> {
+        let client = &mut self.clients[n];
+        if client.answered < client.asked || client.state == State::End {
+            return Ok(());
+        }
+        let talk = &self.load.talks[client.talk];
+        client.state = State::Rest;
+        if client.answered == talk.requests.len() {
+            match talk.again.filter(|_| self.load.keep) {
+                Some(from) => client.again(from),
+                None => client.close(),
+            }
+        }
+        let think = talk.requests.get(client.asked).map_or(0, |r| r.think);
+        if think > 0 && client.connected() {
+            let time = now + u64::from(think) * 1_000_000;
+            self.later.push(std::cmp::Reverse((time, n, Later::Begin)));
+        } else if self.load.pace == Pace::Closed
+            && client.connected()
+            && !self.load.cut
+            && !self.over
+        {
+            return self.ask(n, now, now);
+        } else {
+            self.rest.push_back(n);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! The load of `nest bench`: conversations are played to servers, every answer is compared, and what
+//! the servers need for it is counted and compared.
+//!
+//! Must not know: specifications, how servers are built, the command line.
+
+mod client;
+mod compare;
+mod driver;
+mod expect;
+mod plots;
+mod regress;
+mod report;
+mod talk;
+mod trouble;
+mod usage;
+
+pub use compare::{
+    Entry, FORMAT, LIMIT, Loaded, Ratio, Run, Sample, WAITED, best, load_table, median, micro,
+    ratio, sentence, steady, table,
+};
+pub use driver::{Load, Measured, Moment, Pace, drive};
+pub use expect::{Expect, Piece, Place, Taken, literal};
+pub use regress::{Change, chance, changes};
+pub use report::html;
+pub use talk::{Request, Talk};
+pub use trouble::{Kind, Trouble};
+pub use usage::{Driver, Processes};

@@ -1,0 +1,270 @@
+//! The driver against servers of this file, which answer, stall, lie, die, hang or flood.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use nest_bench::{Expect, Kind, Load, Measured, Pace, Request, Talk, Trouble, drive};
+
+/// Runs `serve` for each connection, and returns the address.
+fn server(serve: impl Fn(TcpStream) + Send + Clone + 'static) -> SocketAddrV4 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+        panic!("not IPv4")
+    };
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(client));
+        }
+    });
+    address
+}
+
+/// Calls `answer` for each line.
+fn lines(mut client: TcpStream, answer: impl Fn(&[u8], &mut TcpStream)) {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    client.set_nodelay(true).unwrap();
+    while client.read(&mut byte).is_ok_and(|n| n == 1) {
+        line.push(byte[0]);
+        if byte[0] == b'\n' {
+            answer(&line, &mut client);
+            line.clear();
+        }
+    }
+}
+
+fn echo(client: TcpStream) {
+    lines(client, |line, to| {
+        let _ = to.write_all(line);
+    });
+}
+
+fn request(send: &str, expect: &str) -> Request {
+    Request {
+        send: send.into(),
+        expect: Expect::exact(expect.as_bytes()),
+        think: 0,
+    }
+}
+
+fn talks() -> Vec<Talk> {
+    let texts = ["one\n", "two and more\n", "3\n"];
+    let requests: Vec<Request> = texts.iter().map(|text| request(text, text)).collect();
+    let mut again = Talk::of(requests.clone(), false);
+    again.again = Some(0);
+    vec![again, Talk::of(requests[1..].to_vec(), false)]
+}
+
+fn load(to: SocketAddrV4, talks: &[Talk]) -> Load<'_> {
+    Load {
+        to,
+        talks,
+        clients: 4,
+        keep: false,
+        pipeline: 1,
+        cut: false,
+        pace: Pace::Closed,
+        warm: Duration::from_millis(20),
+        measured: Duration::from_millis(200),
+        timeout: Duration::from_millis(400),
+        seed: 1,
+    }
+}
+
+fn run(load: &Load) -> Result<Measured, Trouble> {
+    let begun = Instant::now();
+    let result = drive(load, &mut |_| Ok(()));
+    assert!(begun.elapsed() < Duration::from_secs(60), "it hangs");
+    result
+}
+
+fn kind(load: &Load) -> Kind {
+    run(load).err().unwrap().kind
+}
+
+#[test]
+fn answers_are_counted() {
+    let (to, talks) = (server(echo), talks());
+    for (keep, pipeline, cut) in [
+        (false, 1, false),
+        (true, 1, false),
+        (false, 2, false),
+        (true, 8, false),
+        (false, 1, true),
+    ] {
+        let load = Load {
+            keep,
+            pipeline,
+            cut,
+            ..load(to, &talks)
+        };
+        let measured = run(&load).unwrap();
+        assert!(measured.requests > 0, "{keep} {pipeline} {cut}");
+        assert_eq!(measured.latency.len(), measured.requests);
+        assert_eq!(measured.shares.iter().sum::<u64>(), measured.requests);
+    }
+}
+
+#[test]
+fn a_wrong_answer_ends_it_with_the_conversation() {
+    let talks = talks();
+    // Every fifth connection loses a byte of its second line.
+    let to = server(|client| {
+        let lossy = client.peer_addr().unwrap().port() % 5 == 0;
+        lines(client, move |line, to| {
+            let from = usize::from(lossy && line.len() > 4);
+            let _ = to.write_all(&line[from..]);
+        });
+    });
+    let measured = Duration::from_secs(30);
+    let load = Load {
+        measured,
+        ..load(to, &talks)
+    };
+    let trouble = run(&load).err().unwrap();
+    let Kind::Wrong { expected, came } = &trouble.kind else {
+        panic!("{trouble}")
+    };
+    assert_eq!(expected, "\"two and more\\n\"");
+    assert_eq!(came, "\"wo and more\\n\", of which byte 1 is wrong");
+    assert!(
+        trouble
+            .to_string()
+            .contains("\n  send     \"two and more\\n\"\n")
+    );
+}
+
+#[test]
+fn an_answer_to_the_wrong_client_is_found() {
+    let talks = talks();
+    let last = std::sync::Arc::new(std::sync::Mutex::new(b"one\n".to_vec()));
+    let to = server(move |client| {
+        let last = last.clone();
+        lines(client, move |line, to| {
+            let before = std::mem::replace(&mut *last.lock().unwrap(), line.to_vec());
+            let _ = to.write_all(&before);
+        });
+    });
+    let load = Load {
+        measured: Duration::from_secs(30),
+        ..load(to, &talks)
+    };
+    assert!(matches!(kind(&load), Kind::Wrong { .. }));
+}
+
+#[test]
+fn servers_that_fail_end_it_with_a_reason() {
+    let talks = talks();
+    let hangs = server(|mut client| {
+        let _ = client.read_to_end(&mut Vec::new());
+    });
+    let limit = Duration::from_millis(400);
+    assert_eq!(kind(&load(hangs, &talks)), Kind::Silent(limit));
+    let closes = server(|mut client| {
+        let _ = client.read(&mut [0; 100]);
+    });
+    let closed = kind(&load(closes, &talks));
+    assert!(matches!(closed, Kind::Closed | Kind::Reset), "{closed:?}");
+    let floods = server(|client| {
+        lines(client, |line, to| {
+            let _ = to.write_all(line);
+            while to.write_all(&[b'x'; 1000]).is_ok() {}
+        });
+    });
+    let flood = kind(&load(floods, &talks));
+    assert!(
+        matches!(flood, Kind::Unasked(_) | Kind::Wrong { .. }),
+        "{flood:?}"
+    );
+    let nobody = {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            panic!("not IPv4")
+        };
+        address
+    };
+    let refused = kind(&load(nobody, &talks));
+    assert_eq!(refused, Kind::Refused("Connection refused".to_owned()));
+    let mut ends = talks.clone();
+    ends.iter_mut().for_each(|talk| talk.ends = true);
+    assert_eq!(kind(&load(server(echo), &ends)), Kind::Open(limit));
+}
+
+#[test]
+fn ends_and_greetings_are_part_of_a_conversation() {
+    let to = server(|mut client| {
+        let _ = client.write_all(b"hello\n");
+        let mut byte = [0];
+        while client
+            .read(&mut byte)
+            .is_ok_and(|n| n == 1 && byte[0] != b'\n')
+        {}
+    });
+    let talk = Talk::of(vec![request("", "hello\n"), request("quit\n", "")], true);
+    let measured = run(&load(to, &[talk])).unwrap();
+    assert!(measured.requests > 0);
+    let greets = server(|mut client| {
+        let _ = client.write_all(b"12:00\n");
+    });
+    let talk = Talk::of(vec![request("", "12:00\n")], true);
+    let measured = run(&load(greets, &[talk])).unwrap();
+    assert!(measured.requests > 0);
+}
+
+#[test]
+fn the_watcher_ends_it() {
+    let (to, talks) = (server(echo), talks());
+    let load = load(to, &talks);
+    let died = Kind::Died("signal 9 ended it".to_owned());
+    let result = drive(&load, &mut |_| Err(died.clone().into()));
+    assert_eq!(
+        result.err().unwrap().to_string(),
+        "it ended while it was measured: signal 9 ended it"
+    );
+}
+
+/// A server that answers nobody in the first 200 ms of each second: at a constant rate, a fifth of the
+/// requests must be charged for it, however few clients there are.
+#[test]
+fn latency_counts_from_the_time_when_a_request_was_due() {
+    let base = Instant::now();
+    let to = server(move |client| {
+        lines(client, move |line, to| {
+            let at = base.elapsed().as_millis() % 1000;
+            if at < 200 {
+                let left = 200 - u64::try_from(at).unwrap();
+                std::thread::sleep(Duration::from_millis(left));
+            }
+            let _ = to.write_all(line);
+        });
+    });
+    let mut talk = Talk::of(vec![request("a\n", "a\n")], false);
+    talk.again = Some(0);
+    let talks = [talk];
+    let load = Load {
+        keep: true,
+        clients: 8,
+        pace: Pace::Rate(500.0),
+        warm: Duration::from_millis(100),
+        measured: Duration::from_secs(3),
+        timeout: Duration::from_secs(20),
+        ..load(to, &talks)
+    };
+    let measured = run(&load).unwrap();
+    assert!(measured.unserved <= 1, "{}", measured.unserved);
+    assert!(
+        (1499..=1501).contains(&measured.requests),
+        "{}",
+        measured.requests
+    );
+    // The schedule: a request that is due t ms into a stall waits 200 - t ms. So 10 % of all wait
+    // 100 ms or more, and 5 % wait 150 ms or more. A busy machine adds to it, so only the lower limits
+    // are exact.
+    let at = |share: f64| measured.latency.value_at_quantile(share) as f64 / 1e6;
+    assert!(at(0.9) > 95.0, "{}", at(0.9));
+    assert!(at(0.95) > 145.0, "{}", at(0.95));
+    assert!(at(0.99) > 185.0, "{}", at(0.99));
+}

@@ -1,0 +1,90 @@
+//! The arguments of `nest bench`.
+//!
+//! Must not know: how servers are measured.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::values::{Link, models, time};
+
+/// What `--help` says at its end.
+pub const HELP: &str = "Plays conversations that follow from the specification to a server of each model, \
+compares every answer, and says which model needs the least processor time for a request.\n\n\
+Example:\n  nest bench login.nest\n  \
+nest bench login.nest --models event,uring --clients 256 --time 5m\n  \
+nest bench login.nest --report login.html --json login.json\n  \
+nest bench login.nest --compare login.json\n\n\
+Exit status: 0 measured, 1 a server answered something else, failed or became dearer, 2 wrong usage";
+
+/// `nest bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// The specification
+    pub file: PathBuf,
+    /// Additional C files of the server
+    #[arg(value_name = "MORE.c")]
+    pub more: Vec<PathBuf>,
+    /// Measure only these concurrency models [default: all]
+    #[arg(long, value_name = "MODEL,...", value_delimiter = ',', value_parser = models(false))]
+    pub models: Vec<String>,
+    /// How long to measure at most, without building
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    pub time: Duration,
+    /// How many clients each server has at the same time
+    #[arg(long, value_name = "N", default_value_t = 64,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub clients: u32,
+    /// How many messages a client sends over a connection, at most
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u32).range(1..=24))]
+    pub messages: u32,
+    /// Repeat conversations over the same connection, where the specification permits it
+    #[arg(long)]
+    pub keep_alive: bool,
+    /// How many messages a client sends before their answers arrive
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub pipeline: u32,
+    /// Then also measure an open loop at these rates, in requests a second
+    #[arg(long, value_name = "N,...", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub rate: Vec<u32>,
+    /// Also measure another server, which must give the same answers: a command in which {port} stands
+    /// for its port. May be repeated
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = named)]
+    pub vs: Vec<(String, Vec<String>)>,
+    /// Write a report with plots, an HTML page; without --rate, four rates are chosen
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write the figures as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub json: Option<PathBuf>,
+    /// Compare with the figures of an earlier run; fail if a server has become dearer, and that is not
+    /// chance
+    #[arg(long, value_name = "OLD.json")]
+    pub compare: Option<PathBuf>,
+    /// The seed of random choices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Run the servers in this directory [default: an empty one for each]
+    #[arg(long = "in", value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    #[command(flatten)]
+    pub link: Link,
+}
+
+/// Parses `NAME=COMMAND`.
+fn named(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, command) = text.split_once('=').unwrap_or_default();
+    let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(plain) || words.is_empty() {
+        return Err("write a name of letters, digits, - and _, then = and a command".to_owned());
+    }
+    if !command.contains("{port}") {
+        return Err("write {port} where the command has its port".to_owned());
+    }
+    Ok((name.to_owned(), words))
+}

@@ -1,0 +1,150 @@
+//! What a run of `nest bench` came to: printed, written, and compared with an earlier run.
+//!
+//! Must not know: how figures were measured.
+
+use std::fs;
+use std::path::Path;
+
+use nest_bench::{
+    Entry, FORMAT, Processes, Run, WAITED, changes, html, load_table, sentence, table,
+};
+
+use crate::args::Bench;
+use crate::source;
+use crate::term::{self, FAINT, Failure, STRONG};
+
+/// The figures of an earlier run.
+pub fn read(path: &Path) -> Result<Run, Failure> {
+    let shown = path.display();
+    let text = fs::read(path).map_err(|e| Failure::io(format!("cannot read {shown}"), &e))?;
+    let run: Run = serde_json::from_slice(&text)
+        .map_err(|e| Failure::new(format!("{shown} has no figures of nest bench: {e}")))?;
+    if run.format != FORMAT {
+        return Err(Failure::new(format!(
+            "{shown} is of another version of nest: its format is {}, not {FORMAT}",
+            run.format
+        )));
+    }
+    Ok(run)
+}
+
+/// Whether a file can be written, before the work begins.
+pub fn writable(path: &Path) -> Result<(), Failure> {
+    let folder = source::directory(path);
+    let failed = |e| Failure::io(format!("cannot write {}", path.display()), &e);
+    tempfile::tempfile_in(folder).map(drop).map_err(failed)
+}
+
+/// Prints and writes everything. Fails if a server has become dearer.
+pub fn show(args: &Bench, all: &[Entry], clients: usize, old: Option<&Run>) -> Result<(), Failure> {
+    term::print(table(all));
+    term::print(load_table(all));
+    for line in notes(all) {
+        term::print(format_args!("{FAINT}{line}{FAINT:#}\n"));
+    }
+    let sentence = sentence(all, clients);
+    term::print(format_args!("{STRONG}{sentence}{STRONG:#}\n"));
+    let run = Run {
+        format: FORMAT,
+        specification: args
+            .file
+            .file_name()
+            .unwrap_or_default()
+            .display()
+            .to_string(),
+        clients,
+        options: options(args),
+        counted: counted(),
+        processors: std::thread::available_parallelism().map_or(1, usize::from),
+        servers: all.to_vec(),
+        sentence,
+    };
+    let write = |path: &Path, text: String| {
+        let failed = |e| Failure::io(format!("cannot write {}", path.display()), &e);
+        fs::write(path, text).map_err(failed)
+    };
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&run).unwrap_or_default();
+        write(path, text + "\n")?;
+    }
+    if let Some(path) = &args.report {
+        write(path, html(&run))?;
+    }
+    old.map_or(Ok(()), |old| compared(old, &run))
+}
+
+/// How processor time is counted here.
+fn counted() -> String {
+    let group = Processes::group(&format!("nest-bench-{}", std::process::id()));
+    let text = if group.is_some() {
+        "a control group"
+    } else {
+        "/proc, in steps of 10 ms"
+    };
+    text.to_owned()
+}
+
+fn options(args: &Bench) -> Vec<String> {
+    let mut all = vec![format!("--messages {}", args.messages)];
+    all.extend(args.keep_alive.then(|| "--keep-alive".to_owned()));
+    all.extend((args.pipeline > 1).then(|| format!("--pipeline {}", args.pipeline)));
+    all.push(format!("--seed {}", args.seed));
+    all
+}
+
+/// Says what has changed since an earlier run.
+fn compared(old: &Run, new: &Run) -> Result<(), Failure> {
+    if (&old.options, old.clients) != (&new.options, new.clients) {
+        term::note(format!(
+            "the earlier run was another load: {} clients, {}",
+            old.clients,
+            old.options.join(" ")
+        ));
+    }
+    let all = changes(&old.servers, &new.servers);
+    if all.is_empty() {
+        return Err(Failure::new(
+            "the earlier run has measured none of these servers",
+        ));
+    }
+    let mut dearer = Vec::new();
+    for change in &all {
+        let what = match (change.is_sure(), change.ratio) {
+            (false, _) => "may be chance",
+            (true, ratio) if ratio > 1.0 => "dearer",
+            (true, _) => "cheaper",
+        };
+        term::print(format_args!(
+            "  {:<8} {:.2} of the earlier processor time: {what} (p = {:.3})\n",
+            change.name, change.ratio, change.chance
+        ));
+        dearer.extend(change.is_regression().then(|| change.name.clone()));
+    }
+    if dearer.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "a request has become dearer with {}",
+        dearer.join(", ")
+    )))
+}
+
+/// Remarks about figures that are not what they seem.
+fn notes(all: &[Entry]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if all.iter().any(Entry::is_limited) {
+        lines.push(
+            "requests/s is - where the driver had no time to spare: it is the limit, not the server"
+                .to_owned(),
+        );
+    }
+    let waited = all.iter().map(|entry| entry.median(|s| s.waited));
+    if waited.fold(0.0, f64::max) > WAITED {
+        lines.push(
+            "the driver often waited for a core: other programs run, or there are too few cores; rates \
+             and latencies are those of this state"
+                .to_owned(),
+        );
+    }
+    lines
+}

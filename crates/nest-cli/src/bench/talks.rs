@@ -1,0 +1,405 @@
+//! Conversations for `nest bench`: random walks over the states of a specification, and the answers
+//! of the server without sockets.
+//!
+//! A walk grows message by message. Each time the server says in which states it is, and the next
+//! message is one that a rule matches there. All walks are then run several times, in other orders,
+//! beside each other, at another time of day and from another address: parts of answers that differ
+//! are marked, and what depends on other clients is cut off. Must not know: how servers are measured.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nest_bench::{Expect, Place, Request, Taken, Talk};
+use nest_check::{Act, Coverage, Talks, words};
+use nest_machine::Machine;
+use nest_machine::reach::Reach;
+
+use super::words::{Random, Words};
+use crate::signals;
+use crate::term::Failure;
+use crate::test::script::{CAPACITY, Entry, Ran, Script, Talk as Played};
+
+/// The number of walks.
+const WALKS: usize = 64;
+/// How many walks are run beside each other.
+const TOGETHER: usize = 8;
+/// How often a message that ends a conversation too early is replaced by another one.
+const TRIES: usize = 4;
+/// Words of the specification's C code that are tried for a rule.
+const MOST_WORDS: usize = 16;
+/// Random messages of a rule in a set of states.
+const MOST_RANDOM: usize = 12;
+/// 400 days and some hours: all parts of a date differ then.
+const LATER: Duration = Duration::from_secs(34_580_601);
+/// What a server does by itself within this time must not be part of a conversation.
+const QUIET: u32 = 2000;
+
+/// What conversations are made of.
+pub struct Maker<'m> {
+    pub m: &'m Machine,
+    pub reach: &'m Reach,
+    pub script: &'m Script,
+    /// Messages that a client sends over a connection, at most.
+    pub messages: usize,
+    pub random: Random,
+}
+
+#[derive(Clone, Default)]
+struct Walk {
+    acts: Vec<Act>,
+    /// The states it is in; `None`: it does not go on.
+    at: Option<usize>,
+    tries: usize,
+    ended: bool,
+}
+
+impl Maker<'_> {
+    /// The conversations; none if no message has an answer.
+    pub fn make(&mut self) -> Result<Vec<Talk>, Failure> {
+        let coverage = Coverage::new(self.m, self.reach);
+        let walks = self.grow(&coverage)?;
+        let mut acts: Vec<Vec<Act>> = walks.into_iter().map(|walk| walk.acts).collect();
+        acts.sort();
+        acts.dedup();
+        let played = acts.into_iter().map(|acts| Played { acts, tail: None });
+        self.learn(&coverage, &played.collect::<Vec<_>>())
+    }
+
+    fn grow(&mut self, coverage: &Coverage) -> Result<Vec<Walk>, Failure> {
+        let mut messages = Messages {
+            m: self.m,
+            reach: self.reach,
+            talks: Talks::new(self.m, self.reach),
+            known: BTreeMap::new(),
+            random: Random(self.random.draw(usize::MAX) as u64),
+        };
+        let begun = self.run(&[Played::default()])?;
+        let Some(begun) = begun.first().and_then(Option::as_ref) else {
+            return Err(Failure::new("the server does not accept a client"));
+        };
+        let at = set(coverage, begun, 1);
+        let mut walks = vec![
+            Walk {
+                at,
+                ..Walk::default()
+            };
+            WALKS
+        ];
+        for _ in 0..self.messages * 2 {
+            let mut proposed = Vec::new();
+            for (n, walk) in walks.iter_mut().enumerate() {
+                if walk.acts.len() >= self.messages {
+                    continue;
+                }
+                let Some(at) = walk.at else { continue };
+                match messages.draw(at) {
+                    Some(message) => {
+                        let mut acts = walk.acts.clone();
+                        acts.push(Act::Send(message));
+                        proposed.push((n, Played { acts, tail: None }));
+                    }
+                    None => walk.at = None,
+                }
+            }
+            if proposed.is_empty() {
+                break;
+            }
+            let talks: Vec<Played> = proposed.iter().map(|(_, talk)| talk.clone()).collect();
+            for ((n, talk), ran) in proposed.into_iter().zip(self.run(&talks)?) {
+                let walk = &mut walks[n];
+                walk.tries += 1;
+                let Some(ran) = ran else { continue };
+                let parts = talk.acts.len() + 1;
+                let ended = end(&ran).is_some_and(|part| part < parts);
+                let last = talk.acts.len() >= self.messages || walk.tries >= TRIES;
+                if ended && !last {
+                    continue;
+                }
+                walk.tries = 0;
+                walk.ended = ended;
+                walk.acts = talk.acts;
+                walk.at = (!ended).then(|| set(coverage, &ran, parts)).flatten();
+            }
+        }
+        Ok(walks)
+    }
+
+    /// Runs conversations one after another; `None` for one that the server does not survive.
+    fn run(&self, talks: &[Played]) -> Result<Vec<Option<Ran>>, Failure> {
+        if signals::caught() {
+            return Err(Failure::Reported);
+        }
+        match self.script.hold(talks)? {
+            Ok(held) => Ok(held.ran.into_iter().map(Some).collect()),
+            Err(_) if talks.len() == 1 => Ok(vec![None]),
+            Err(_) => {
+                let halves = talks.split_at(talks.len() / 2);
+                let mut all = self.run(halves.0)?;
+                all.extend(self.run(halves.1)?);
+                Ok(all)
+            }
+        }
+    }
+
+    /// Learns the answers. A conversation is cut off where its course is not always the same.
+    fn learn(&mut self, coverage: &Coverage, talks: &[Played]) -> Result<Vec<Talk>, Failure> {
+        let mut learnt = Vec::new();
+        for some in talks.chunks(TOGETHER) {
+            let mut runs = vec![self.in_order(Duration::ZERO, some, None)?];
+            for later in [LATER, Duration::ZERO, LATER] {
+                let order = self.mixed(some);
+                runs.push(self.in_order(later, some, Some(&order))?);
+            }
+            let silent: Vec<Played> = some.iter().map(silent).collect();
+            let quiet = self.in_order(Duration::ZERO, &silent, None)?;
+            let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            for (n, talk) in some.iter().enumerate() {
+                let all: Vec<&Ran> = runs.iter().map(|run| &run[n]).collect();
+                let speaks = quiet.as_ref().is_none_or(|ran| {
+                    let part = ran[n].parts.get(talk.acts.len() + 1);
+                    part.is_none_or(|part| !replied(part).is_empty())
+                });
+                // After its end a client is sent only what others have caused.
+                let disturbed = |ran: &&Ran| !replied(&ran.parts[talk.acts.len() + 1]).is_empty();
+                if speaks || all.iter().any(disturbed) {
+                    continue;
+                }
+                let mut made = conversation(talk, &all);
+                if !made.ends {
+                    made.again = self.again(coverage, talk, &made, all[0])?;
+                }
+                if !made.requests.is_empty() {
+                    learnt.push(made);
+                }
+            }
+        }
+        // Conversations in which the client asks for something are what is measured, if there are any.
+        if learnt.iter().any(|talk| talk.asks() > 0) {
+            learnt.retain(|talk| talk.asks() > 0);
+        }
+        Ok(learnt)
+    }
+
+    /// From which request a conversation may be repeated, if a second time is answered as the first:
+    /// where it was in the states in which it ends.
+    fn again(
+        &self,
+        coverage: &Coverage,
+        talk: &Played,
+        made: &Talk,
+        ran: &Ran,
+    ) -> Result<Option<usize>, Failure> {
+        let count = talk.acts.len();
+        let last = set(coverage, ran, count + 1);
+        let same = (0..count).filter(|act| last.is_some() && set(coverage, ran, act + 1) == last);
+        let whole = sends(&talk.acts) == made.requests.iter().map(|r| r.send.len()).sum::<usize>();
+        let starts: Vec<(usize, usize)> = same
+            .filter(|_| whole)
+            .filter_map(|act| Some((act, request(made, sends(&talk.acts[..act]))?)))
+            .collect();
+        let longer = starts.iter().map(|(act, _)| {
+            let acts = [&talk.acts[..], &talk.acts[*act..]].concat();
+            Played { acts, tail: None }
+        });
+        let longer: Vec<Played> = longer.collect();
+        if longer.is_empty() {
+            return Ok(None);
+        }
+        let all = self.run(&longer)?;
+        let mut found = starts.iter().zip(&all).filter(|((_, first), ran)| {
+            let ran = ran.as_ref();
+            ran.is_some_and(|ran| repeats(count, made, *first, ran))
+        });
+        Ok(found.next().map(|((_, first), _)| *first))
+    }
+
+    fn in_order(
+        &self,
+        later: Duration,
+        talks: &[Played],
+        order: Option<&[usize]>,
+    ) -> Result<Option<Vec<Ran>>, Failure> {
+        if signals::caught() {
+            return Err(Failure::Reported);
+        }
+        let held = match order {
+            Some(order) => self.script.hold_in(later, talks, order)?,
+            None => self.script.hold_at(later, talks)?,
+        };
+        Ok(held.ok().map(|held| held.ran))
+    }
+
+    /// All steps of conversations, mixed at random. All begin first: the server without sockets has
+    /// numbers for them in this order.
+    fn mixed(&mut self, talks: &[Played]) -> Vec<usize> {
+        let mut left: Vec<usize> = talks.iter().map(|talk| talk.acts.len() + 1).collect();
+        let mut order: Vec<usize> = (0..talks.len()).collect();
+        loop {
+            let open: Vec<usize> = (0..left.len()).filter(|n| left[*n] > 0).collect();
+            if open.is_empty() {
+                return order;
+            }
+            let n = open[self.random.draw(open.len())];
+            left[n] -= 1;
+            order.push(n);
+        }
+    }
+}
+
+/// The messages that rules match in sets of states.
+struct Messages<'m> {
+    m: &'m Machine,
+    reach: &'m Reach,
+    talks: Talks<'m>,
+    known: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
+    random: Random,
+}
+
+impl Messages<'_> {
+    /// A message of a random rule.
+    fn draw(&mut self, set: usize) -> Option<Vec<u8>> {
+        let rules = self.reach.sets[set].rules.clone();
+        for _ in 0..TRIES * 4 {
+            let rule = *rules.get(self.random.draw(rules.len()))?;
+            let number = self.random.draw(usize::MAX);
+            let known = self.of(set, rule);
+            if !known.is_empty() {
+                return Some(known[number % known.len()].clone());
+            }
+        }
+        None
+    }
+
+    fn of(&mut self, set: usize, rule: usize) -> &[Vec<u8>] {
+        if !self.known.contains_key(&(set, rule)) {
+            let made = self.all(set, rule);
+            self.known.insert((set, rule), made);
+        }
+        &self.known[&(set, rule)]
+    }
+
+    fn all(&mut self, set: usize, rule: usize) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        if let Some(dfa) = &self.m.rules[rule].dfa
+            && let Some(source) = Words::of(dfa)
+        {
+            for _ in 0..MOST_RANDOM * 4 {
+                let word = source.draw(&mut self.random);
+                let word = word.filter(|word| self.talks.takes(set, rule, word));
+                all.extend(word);
+                if all.len() == MOST_RANDOM {
+                    break;
+                }
+            }
+        }
+        let words = words(self.m).into_iter().take(MOST_WORDS);
+        let spelt = words.filter_map(|word| self.talks.message_with(set, rule, &word));
+        all.extend(spelt.collect::<Vec<_>>());
+        if all.is_empty() {
+            all.extend(self.talks.message(set, rule));
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+/// The conversation, and then a time in which nobody does anything.
+fn silent(talk: &Played) -> Played {
+    let mut acts = talk.acts.clone();
+    acts.push(Act::Silence(QUIET));
+    Played { acts, tail: None }
+}
+
+/// The number of bytes that a client sends in some acts.
+fn sends(acts: &[Act]) -> usize {
+    let bytes = |act: &Act| match act {
+        Act::Send(bytes) => bytes.len(),
+        Act::Silence(_) => 0,
+    };
+    acts.iter().map(bytes).sum()
+}
+
+/// The request that begins after so many bytes of the client.
+fn request(talk: &Talk, bytes: usize) -> Option<usize> {
+    let mut before = 0;
+    talk.requests.iter().position(|request| {
+        let here = before == bytes && !request.send.is_empty();
+        before += request.send.len();
+        here
+    })
+}
+
+fn replied(part: &[Entry]) -> Vec<u8> {
+    let replies = part.iter().filter_map(|entry| match entry {
+        Entry::Reply(bytes) => Some(bytes.as_slice()),
+        _ => None,
+    });
+    replies.collect::<Vec<_>>().concat()
+}
+
+/// The part in which the connection ended.
+fn end(ran: &Ran) -> Option<usize> {
+    let is_end = |part: &Vec<Entry>| part.iter().any(|entry| matches!(entry, Entry::End(_)));
+    ran.parts.iter().position(is_end)
+}
+
+/// The states after the first `parts` parts.
+fn set(coverage: &Coverage, ran: &Ran, parts: usize) -> Option<usize> {
+    let entries = ran.parts.iter().take(parts).flatten();
+    let mut last = entries.filter_map(|entry| match entry {
+        Entry::States(names, last) => Some((names, last)),
+        _ => None,
+    });
+    last.next_back()
+        .and_then(|(names, last)| coverage.set(names, last))
+}
+
+/// What always happens in a conversation.
+fn conversation(talk: &Played, runs: &[&Ran]) -> Talk {
+    let mut steps = Vec::new();
+    let mut total = 0;
+    for part in 0..=talk.acts.len() {
+        let replies: Vec<Vec<u8>> = runs.iter().map(|ran| replied(&ran.parts[part])).collect();
+        let send = match part.checked_sub(1).map(|n| &talk.acts[n]) {
+            Some(Act::Send(bytes)) => bytes.clone(),
+            _ => Vec::new(),
+        };
+        let slices: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
+        let over: Vec<bool> = runs.iter().map(|ran| end(ran) == Some(part)).collect();
+        total += replies.iter().map(Vec::len).max().unwrap_or_default();
+        let same = over.iter().all(|one| *one == over[0])
+            && (slices.iter().all(|one| one.is_empty())
+                || slices.iter().all(|one| !one.is_empty()));
+        // More than a client without sockets takes: the answer may not be whole.
+        let Some(expect) = Expect::learn(&slices).filter(|_| same && total < CAPACITY) else {
+            break;
+        };
+        steps.push(Request {
+            send,
+            expect,
+            think: 0,
+        });
+        if over[0] {
+            return Talk::of(steps, true);
+        }
+    }
+    Talk::of(steps, false)
+}
+
+/// Whether what was done after the first `count` acts has the answers of the requests from `first` on.
+fn repeats(count: usize, made: &Talk, first: usize, ran: &Ran) -> bool {
+    let parts = &ran.parts[count + 1..ran.parts.len() - 1];
+    let early = end(ran).is_some_and(|part| part + 1 < ran.parts.len());
+    let bytes: Vec<u8> = parts.iter().flat_map(|part| replied(part)).collect();
+    let mut at = 0;
+    for request in &made.requests[first..] {
+        match request.expect.take(&mut Place::default(), &bytes[at..]) {
+            Taken::Whole(used) => at += used,
+            Taken::All | Taken::Wrong(_) => return false,
+        }
+    }
+    !early && at == bytes.len() && first < made.requests.len()
+}

@@ -1,0 +1,236 @@
+//! `nest bench`: its table and its sentence, wrong answers and servers that fail, and what cannot be
+//! measured.
+
+mod common;
+
+use common::Place;
+
+const GOOD: &str = "%state KNOWN\nNL \"\\r\"?\"\\n\"\n%%\nchar name[17];\n\
+    START { $reply(\"who?\\n\"); }\n\
+    \"I \" [a-z]{1,16} NL { strlcpy(name, $2, sizeof name); $seen(KNOWN); $reply(\"ok\\n\"); }\n\
+    KNOWN: \"WHO\" NL { $reply(name, \"\\n\"); }\n\
+    \"BYE\" NL { $reply(\"bye\\n\"); $close(); }\n";
+
+/// A rule whose C code knows whether its answers are learnt: then there is a trace.
+fn planted(measured: &str) -> String {
+    format!(
+        "%{{\n#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n%}}\n%%\n\
+         [a-z]{{1,20}} \"\\n\" {{\n    if (getenv(\"NEST_TRACE_FD\") == NULL) {{ {measured} }}\n    \
+         $reply($0);\n}}\n"
+    )
+}
+
+#[test]
+fn models_are_compared() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    let words = [
+        "bench",
+        "good.nest",
+        "--models",
+        "event,process",
+        "--clients",
+        "8",
+    ];
+    let ended = place
+        .nest(&[&words[..], &["--time", "2s"]].concat())
+        .with_status(0);
+    let lines: Vec<&str> = ended.out.lines().collect();
+    assert!(lines[0].contains("CPU µs"), "{}", ended.out);
+    // A process for each connection cannot be the cheapest.
+    assert!(lines[1].trim_start().starts_with("event "), "{}", ended.out);
+    assert!(
+        lines[2].trim_start().starts_with("process "),
+        "{}",
+        ended.out
+    );
+    let last = lines.last().unwrap();
+    assert!(
+        last.starts_with("event: least processor time a request at 8 clients"),
+        "{last}"
+    );
+    ended.err_has("conversations with");
+    for more in [&["--keep-alive"][..], &["--pipeline", "4"]] {
+        let ended = place.nest(&[&words[..], &["--time", "1s"], more].concat());
+        ended.with_status(0);
+    }
+}
+
+#[test]
+fn an_answer_to_the_wrong_client_is_found() {
+    let place = Place::new();
+    place.write(
+        "race.nest",
+        "%option threadServer 20\n%{\n#include <unistd.h>\nstatic char last[33];\n%}\n%%\n\
+         [a-z]{1,32} \"\\n\" { strlcpy(last, $1, sizeof last); usleep(2000); $reply(last, \"\\n\"); }\n",
+    );
+    let words = [
+        "bench",
+        "race.nest",
+        "--models",
+        "thread",
+        "--clients",
+        "16",
+    ];
+    let ended = place.nest(&words).with_status(1);
+    ended
+        .err_has("error: thread: it answered something else\n")
+        .err_has("  expected \"")
+        .err_has("  received \"");
+}
+
+#[test]
+fn servers_that_fail_end_it_with_a_reason() {
+    for (planted_code, reason) in [
+        (
+            "$reply(\"x\"); $close(); return;",
+            "it answered something else",
+        ),
+        (
+            "$reply($1, \"\\n\\n\"); return;",
+            "it sent bytes that nobody asked for",
+        ),
+        (
+            "$close(); return;",
+            "it closed a connection before its answer was complete",
+        ),
+        ("for (;;) { pause(); }", "it did not answer within 5s"),
+        (
+            "kill(getppid(), 9); kill(getpid(), 9);",
+            "signal 9 ended it",
+        ),
+    ] {
+        let place = Place::new();
+        place.write("bad.nest", planted(planted_code));
+        let words = ["bench", "bad.nest", "--models", "event", "--clients", "4"];
+        let ended = place.nest(&words).with_status(1);
+        ended.err_has("error: event: ").err_has(reason);
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_said() {
+    let place = Place::new();
+    place.write("mute.nest", "%%\n[^\\n]* \"\\n\" { }\n");
+    place
+        .nest(&["bench", "mute.nest"])
+        .with_status(1)
+        .err_has("no message was found that this server always answers in the same way");
+    place.write(
+        "once.nest",
+        "%%\n\"A\\n\" { $reply(\"a\\n\"); $close(); }\n",
+    );
+    place
+        .nest(&["bench", "once.nest", "--keep-alive"])
+        .with_status(1)
+        .err_has("--keep-alive: no conversation can be repeated over the same connection");
+    place
+        .nest(&["bench", "once.nest", "--in", "nowhere"])
+        .with_status(2)
+        .err_has("nowhere is not a directory");
+    place
+        .nest(&["bench", "-"])
+        .with_status(2)
+        .err_has("nest bench needs a file");
+}
+
+#[test]
+fn a_run_is_kept_and_compared() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    let words = [
+        "bench",
+        "good.nest",
+        "--models",
+        "event",
+        "--clients",
+        "4",
+        "--time",
+        "2s",
+    ];
+    let more = [
+        "--rate",
+        "200",
+        "--json",
+        "old.json",
+        "--report",
+        "page.html",
+    ];
+    let ended = place.nest(&[&words[..], &more].concat()).with_status(0);
+    assert!(
+        ended.out.contains("event    at      200/s: "),
+        "{}",
+        ended.out
+    );
+    assert!(
+        ended.out.contains("there is nothing to compare it with"),
+        "{}",
+        ended.out
+    );
+    let page = place.read("page.html");
+    assert!(page.contains("<svg ") && page.contains("good.nest: which model is best"));
+    let text = place.read("old.json");
+    let old: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(old["servers"][0]["name"], "event");
+    assert_eq!(old["servers"][0]["loads"][0]["asked"], 200.0);
+    let more = ["--compare", "old.json"];
+    let ended = place.nest(&[&words[..], &more].concat());
+    assert!(
+        ended.out.contains("of the earlier processor time: "),
+        "{}",
+        ended.out
+    );
+    // An earlier run that was far cheaper in more rounds than chance explains.
+    let mut cheap = old.clone();
+    let mut sample = cheap["servers"][0]["rounds"][0].clone();
+    sample["cost"] = 0.001.into();
+    cheap["servers"][0]["rounds"] = vec![sample; 10].into();
+    place.write("cheap.json", cheap.to_string());
+    let ended = place
+        .nest(&[&words[..], &["--compare", "cheap.json"]].concat())
+        .with_status(1);
+    assert!(ended.out.contains(": dearer (p = 0.0"), "{}", ended.out);
+    ended.err_has("error: a request has become dearer with event");
+    for (text, reason) in [
+        ("", "has no figures of nest bench: "),
+        ("{\"format\": 1}", "has no figures of nest bench: "),
+        (
+            &text.replacen("\"format\": 1", "\"format\": 7", 1),
+            "its format is 7, not 1",
+        ),
+    ] {
+        place.write("bad.json", text);
+        let words = [&words[..], &["--compare", "bad.json"]].concat();
+        place.nest(&words).with_status(1).err_has(reason);
+    }
+}
+
+#[test]
+fn another_server_is_measured_beside_the_models() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    place
+        .nest(&["build", "good.nest", "-o", "other", "--model", "process"])
+        .with_status(0);
+    let other = format!("other={} --port {{port}}", place.path("other").display());
+    let words = [
+        "bench",
+        "good.nest",
+        "--models",
+        "event",
+        "--clients",
+        "4",
+        "--time",
+        "2s",
+        "--vs",
+    ];
+    let ended = place.nest(&[&words[..], &[&other]].concat()).with_status(0);
+    assert!(ended.out.contains("\n  other "), "{}", ended.out);
+    place
+        .nest(&[&words[..], &["dead=/bin/false {port}"]].concat())
+        .with_status(1)
+        .err_has("dead does not serve: its exit status is 1");
+    for wrong in ["other=x", "=x {port}", "other", "event=x {port}"] {
+        place.nest(&[&words[..], &[wrong]].concat()).with_status(2);
+    }
+}
