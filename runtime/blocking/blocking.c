@@ -7,7 +7,6 @@
 #include "blocking.h"
 #include "../channel/channel.h"
 #include "../platform/platform.h"
-#include "../service/tls/tls.h"
 #include "channels.h"
 #include "watch.h"
 
