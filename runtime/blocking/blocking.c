@@ -353,12 +353,13 @@ static void blocking_bye(const struct nest__chan *chan) {
     }
 }
 
-/* The handshake that comes before START. False: it has failed, or took too long. */
+/* The handshake that comes before START. False: it has failed, or took too long. NEST__TLS is in
+ * every expression: unoptimized code contains functions that nobody calls. */
 static bool blocking_shake(const struct nest__chan *chan) {
-    uint32_t deadline = nest__after(nest__now(), nest__tls_limit());
-    int error = nest__tls_begin(chan), ready = 1;
+    uint32_t deadline = nest__after(nest__now(), NEST__TLS ? nest__tls_limit() : 0);
+    int error = NEST__TLS ? nest__tls_begin(chan) : 0, ready = 1;
     while (error == 0 || error == -EAGAIN) {
-        error = nest__tls_shake(chan);
+        error = NEST__TLS ? nest__tls_shake(chan) : 0;
         if (error != -EAGAIN) {
             break;
         }
@@ -395,7 +396,9 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
  */
 static void blocking_refuse(const struct nest__chan *chan, uint8_t *buffer) {
     bool said = nest__chan_bye(chan);
-    nest__tls_end(chan);
+    if (NEST__TLS) {
+        nest__tls_end(chan);
+    }
     if (said && !nest__stopping()) {
         blocking_linger(chan, buffer);
     }
