@@ -7,7 +7,6 @@
 #include "blocking.h"
 #include "../channel/channel.h"
 #include "../platform/platform.h"
-#include "../service/tls/tls.h"
 #include "channels.h"
 #include "watch.h"
 
@@ -356,7 +355,8 @@ static void blocking_bye(const struct nest__chan *chan) {
     }
 }
 
-/* The handshake that comes before START. False: it has failed, or took too long. */
+/* The handshake that comes before START. False: it has failed, or took too long. NEST__TLS
+ * is looked at in here: unoptimized code contains functions that nobody calls. */
 static bool blocking_shake(const struct nest__chan *chan) {
     if (!NEST__TLS) {
         return true;

@@ -31,4 +31,8 @@ bool nest__tls_holds_output(const struct nest__chan *);
 /* Tells the client that no output follows. True: nothing of it waits for room in the socket. */
 bool nest__tls_bye(const struct nest__chan *);
 
+/* -- service/tls supplies */
+bool nest__tls_wanted(void);    /* connections are encrypted from their beginning */
+uint32_t nest__tls_limit(void); /* how long a handshake may take, in ms */
+
 #endif

@@ -4,7 +4,6 @@
  * receive that brings no bytes, and in the end -EISCONN. */
 #include "shake.h"
 #include "../channel/channel.h"
-#include "../service/tls/tls.h"
 #include "accept.h"
 
 #include <errno.h>

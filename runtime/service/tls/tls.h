@@ -2,7 +2,7 @@
 #ifndef NEST_SERVICE_TLS_H
 #define NEST_SERVICE_TLS_H
 
-#include "../../seam.h"
+#include "../../channel/tls.h"
 
 /* Whether a text is a value of the option; else -EINVAL, and the reason, of at most 256 bytes. */
 int nest__tls_valid(const char *text, char *reason);
@@ -15,8 +15,6 @@ void nest__tls_renewed(void);
 struct nest__need nest__tls_need(void);
 
 bool nest__tls_offered(void); /* false: the option is none */
-/* Connections are encrypted from their beginning. */
-bool nest__tls_wanted(void);
 struct ssl_st;
 struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the option is none */
 
@@ -24,8 +22,5 @@ struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the
 struct ssl_ctx_st;
 int nest__tickets_make(void); /* before workers exist; 0 or -errno */
 void nest__tickets_of(struct ssl_ctx_st *);
-
-/* How long a handshake may take, in ms. */
-uint32_t nest__tls_limit(void);
 
 #endif
