@@ -39,6 +39,8 @@ pub const PROTOCOL: &[Source] = sources! {
 const TREE: &[Source] = sources! { "frame/ccftree.h" "frame/tree.c" };
 const NETS: &[Source] = sources! { "frame/nets.h" "frame/nets.c" "frame/ccftree.h" "frame/tree.c" };
 
+const HEADER: &[Source] = sources! { "filters/proxy/header.h" "filters/proxy/header.c" };
+
 /// A filter that a server may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
@@ -78,6 +80,7 @@ pub const PROGRAMS: &[Program] = &[
     program!("check" "protocol/check.c" PROTOCOL, true, None, "protocol/check.c"),
     program!("pass" "filters/pass/pass.c" &[], false, None, "filters/pass/pass.c"),
     program!("priority" "filters/priority/priority.c" TREE, false, None, "filters/priority/priority.c"),
+    program!("proxy" "filters/proxy/proxy.c" HEADER, false, None, "filters/proxy/proxy.c"),
     program!("ratelimit" "filters/ratelimit/ratelimit.c" NETS, false, None, "filters/ratelimit/ratelimit.c"),
     program!("slowread" "filters/slowread/slowread.c" NETS, false, Some("of"), "filters/slowread/slowread.c"),
 ];
@@ -93,6 +96,8 @@ pub enum Kind {
     Size,
     /// A word.
     Choice,
+    /// Any text that a specification can write, which the filter itself checks.
+    Text,
 }
 
 impl Kind {
@@ -107,7 +112,7 @@ impl Kind {
                 ("", 1000),
             ],
             Kind::Size => &[("k", 1024), ("m", 1_048_576), ("", 1)],
-            Kind::Number | Kind::Choice => &[("", 1)],
+            Kind::Number | Kind::Choice | Kind::Text => &[("", 1)],
         }
     }
 }
@@ -129,8 +134,10 @@ impl FilterOption {
     /// Whether the text is a value of it.
     #[must_use]
     pub fn takes(&self, text: &str) -> bool {
-        if self.kind == Kind::Choice {
-            return self.words.contains(&text);
+        match self.kind {
+            Kind::Choice => return self.words.contains(&text),
+            Kind::Text => return !text.is_empty() && !text.contains(','),
+            Kind::Number | Kind::Time | Kind::Size => {}
         }
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let unit = self
@@ -149,6 +156,7 @@ impl FilterOption {
         let (least, most) = self.range;
         match self.kind {
             Kind::Choice => self.words.join(" or "),
+            Kind::Text => "text without blanks and commas".to_string(),
             Kind::Number => format!("a number from {least} to {most}"),
             Kind::Size => format!("a size from {least} to {most} bytes, such as 512, 16k or 1m"),
             Kind::Time => format!("a time from {least} to {most} ms, such as 500ms, 5s or 2m"),
@@ -187,19 +195,19 @@ impl Program {
     /// What it needs to arrive.
     #[must_use]
     pub fn arrives(&self) -> Stage {
-        self.stage(".needs = ")
+        self.stage(" .needs = ")
     }
 
     /// What leaves it.
     #[must_use]
     pub fn leaves(&self) -> Stage {
-        self.stage(".gives = ")
+        self.stage(" .gives = ")
     }
 
     /// Whether it follows connections to their end.
     #[must_use]
     pub fn leases(&self) -> bool {
-        self.member(".traits = ").contains("CCF_LEASES")
+        self.member(" .traits = ").contains("CCF_LEASES")
     }
 
     fn stage(&self, member: &str) -> Stage {
@@ -230,6 +238,7 @@ fn option(row: &'static str) -> Option<FilterOption> {
         "CCF_TIME" => Kind::Time,
         "CCF_SIZE" => Kind::Size,
         "CCF_CHOICE" => Kind::Choice,
+        "CCF_TEXT" => Kind::Text,
         _ => return None,
     };
     let range = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -302,6 +311,8 @@ mod tests {
         assert_eq!(of("request").leaves(), Stage::Requests);
         assert_eq!(of("check").arrives(), Stage::Requests);
         assert_eq!(of("pass").arrives(), Stage::Any);
+        assert_eq!(of("proxy").arrives(), Stage::Connections);
+        assert_eq!(of("proxy").leaves(), Stage::Connections);
         assert!(of("slowread").leases() && !of("request").leases());
     }
 }

@@ -431,7 +431,7 @@ unsigned nest__open(nest_session *s, const struct nest__arrival *arrival) {
     if (arrival->n > 0 && nest__rest_add(s, arrival->bytes, arrival->n) < 0) {
         s->c0.state |= NEST__CHAN_GONE; /* what is missing cannot be had again */
     }
-    if (NEST__PROXIED && nest__proxied_open(s, arrival->proxied) < 0) {
+    if (NEST__PROXIED && nest__proxied_open(s, arrival) < 0) {
         return session_headless(s, NEST_GONE, NULL);
     }
     if (NEST__PROXIED && arrival->proxied) {

@@ -12,6 +12,7 @@
 #include "../../conditioning/libcc/wire.h"
 #include "../platform/platform.h"
 #include "../service/filters/filters.h"
+#include "../service/proxied/proxied.h"
 #include "listener.h"
 
 #include <errno.h>
@@ -26,6 +27,9 @@ static _Thread_local struct links_link {
     int fd;     /* 0: there is none */
     bool asked; /* for a connection that has not come */
 } links[NEST__LISTEN_MAX];
+
+/* scope: thread: the client that was taken last. */
+static _Thread_local struct nest__from links_from;
 
 _Static_assert((int)CC__LEASES == (int)NEST__LEASES_MOST, "a session has room for its leases");
 
@@ -103,6 +107,17 @@ static void links_forked(void) {
 
 /* -- connections */
 
+/* Who it is, as the filters say, of which one may have read the header of a proxy. */
+static const struct nest__from *links_client(const struct cc__head *head) {
+    uint32_t at = head->family == 4 ? 12 : 0;
+    links_from = (struct nest__from){.port = head->port};
+    if (at > 0) {
+        links_from.bytes[10] = links_from.bytes[11] = 0xff;
+    }
+    memcpy(links_from.bytes + at, head->address, sizeof links_from.bytes - at);
+    return &links_from;
+}
+
 static void links_arrive(unsigned i, const struct cc__message *message,
                          struct nest__arrival *arrival, bool nonblocking) {
     unsigned leases = message->head.leases;
@@ -113,6 +128,9 @@ static void links_arrive(unsigned i, const struct cc__message *message,
     }
     *arrival = (struct nest__arrival){
         .fd = message->fds[0], .kind = nest__listeners[i].kind, .listener = (uint8_t)i};
+    if (NEST__PROXIED && message->head.family != 0) {
+        arrival->from = links_client(&message->head);
+    }
 }
 
 /* Receives a connection. `more`: asks for the next one at the same time. Results as of nest__take;
@@ -211,6 +229,14 @@ int nest__listen_arm(bool on) {
 
 int nest__take_prepare(bool given) {
     (void)given; /* filters poll, and the socket of another program is only left */
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        if (nest__listeners[i].proxied) {
+            nest__say(
+                "cannot listen: the word 'proxy' is not for servers with filters, which would "
+                "take the header for the client's message; write %%filter proxy instead");
+            return -EINVAL;
+        }
+    }
     int error = -pthread_atfork(NULL, NULL, links_forked);
     if (error != 0) {
         nest__say("cannot listen: %s", strerror(-error));

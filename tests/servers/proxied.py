@@ -284,6 +284,34 @@ def beside(base):
                 raise
 
 
+def filtered(nest, folder, model):
+    """`%filter proxy` says who the client is as well; the word `proxy` is refused behind filters"""
+    text = SPEC.replace('listen 127.0.0.1:0 proxy', 'listen 127.0.0.1:0').replace(
+        'NL "', '%filter proxy timeout=500ms\nNL "', 1)
+    base = built(nest, model, text, os.path.join(folder, f'filtered-{model}'))
+    known = [(header, client) for header, client in GOOD if len(header) < 200 and client != 'unix']
+    with Server([base], options=('perAddress=none',)) as server:
+        for header, client in known:
+            talk(server, header, client=client)
+            talk(server, header, (header[:9], header[9:] + b'pe', b'er\npeer\n'), client)
+        for header in b'peer\n', b'PROXY TCP4 192.0.2.1\r\n', GOOD[0][0][:20]:
+            with Client(server) as link:
+                link.send(header)
+                if link.rest() != b'':
+                    raise Failed(f'{header!r} is answered')
+        logs(server)
+        if server.stop() != 0:
+            raise Failed(f'it ended badly: {server.said()}')
+    with Server([base]) as server:
+        places(server)
+    try:
+        with Server([base], options=LISTEN):
+            raise Failed('it accepts the word')
+    except Failed as error:
+        if "the word 'proxy' is not for servers with filters" not in str(error):
+            raise
+
+
 HAPROXY = '''
 defaults
   mode tcp
@@ -352,6 +380,7 @@ def one_model(report, nest, folder, model):
     with Server([base], options=LISTEN) as server:
         attempt(report, model, 'proxied', places.__doc__, lambda: places(server))
     attempt(report, model, 'proxied', plain.__doc__, lambda: plain(nest, folder, model))
+    attempt(report, model, 'proxied', filtered.__doc__, lambda: filtered(nest, folder, model))
     attempt(report, model, 'proxied', beside.__doc__, lambda: beside(base))
     if shutil.which('haproxy', path=os.environ['PATH'] + ':/usr/sbin') is None:
         report.note('skipped: HAProxy is not installed')

@@ -24,7 +24,7 @@ use nest_machine::{Feature, Framing, MODELS, Machine};
 use crate::args::{Bench, Cc, Spec};
 use crate::build;
 use crate::cc::Compiler;
-use crate::compile::{compile, compile_again, traced};
+use crate::compile::{compile, compile_again, selected};
 use crate::obtain::cached;
 use crate::signals::{self, Hold};
 use crate::source;
@@ -82,7 +82,7 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     let machine = compile(
         &spec(args, None),
         &args.more,
-        traced(true),
+        selected(true, false),
         &mut BTreeSet::new(),
     )?;
     if machine.features.contains(Feature::Inetd) {
@@ -125,7 +125,7 @@ fn built(args: &Bench, model: &str, trace: bool) -> Result<PathBuf, Failure> {
     let recipe = build::Recipe {
         spec: &spec,
         more: &args.more,
-        features: traced(trace),
+        features: selected(trace, false),
         cc: &cc,
     };
     let machine = compile_again(&spec, &args.more, recipe.features)?;

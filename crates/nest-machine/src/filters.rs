@@ -17,18 +17,11 @@ const MOST: usize = 16;
 const MOST_LEASES: usize = 4;
 
 /// Filters for which there is no place in a specification yet, with the reason.
-const LATER: [(&str, &str); 2] = [
-    (
-        "persist",
-        "a server would have to give each connection back after a message; `nest build --filter \
+const LATER: [(&str, &str); 1] = [(
+    "persist",
+    "a server would have to give each connection back after a message; `nest build --filter \
          persist` makes the filter for servers that use the library",
-    ),
-    (
-        "proxy",
-        "the server would see the address of the proxy in place of its client's; put `nest condition \
-         --filter proxy` in front of another server",
-    ),
-];
+)];
 
 /// Checks all `%filter` lines. The machine is complete but for its filters.
 pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
@@ -81,11 +74,22 @@ pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
         );
         return;
     }
+    if let Some(filter) = filters.iter().find(|f| f.program.name == "proxy" && !clear) {
+        let what = "`%filter proxy` and `tls` exclude each other";
+        out.push(
+            Diagnostic::new(Code::E0604, filter.span, what)
+                .help("let the proxy decrypt, or pass on what is encrypted without a header"),
+        );
+        return;
+    }
     if filters.iter().any(|filter| filter.program.protocol) {
         match first(m) {
             Ok(automaton) => m.first = Some(automaton),
             Err(why) => out.push(why.label(protocol(&filters), "this filter waits for a message")),
         }
+    }
+    if filters.iter().any(|filter| filter.program.name == "proxy") {
+        m.features.insert(Feature::Proxied);
     }
     m.filters = filters;
     m.features.insert(Feature::Filters);
@@ -148,7 +152,12 @@ fn filter(program: &'static Program, decl: &FilterDecl, out: &mut Vec<Diagnostic
             bad(what, help);
             continue;
         };
-        if seen.contains(&option.name) {
+        if program.name == "proxy" && word.text == "mode=out" {
+            bad(
+                "`mode=out` is for chains in front of another server".to_string(),
+                "remove it: this server knows its clients from the filter itself".to_string(),
+            );
+        } else if seen.contains(&option.name) {
             let help = "remove one of them".to_string();
             bad(format!("the option `{key}` is given twice"), help);
         } else if !option.takes(value) {

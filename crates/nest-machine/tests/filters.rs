@@ -75,7 +75,7 @@ fn names_are_known() {
     refused(
         "%filter nothing",
         &[
-            "E0704 1 `nothing` there is no filter `nothing`; filters: request, check, pass, priority, ratelimit, slowread",
+            "E0704 1 `nothing` there is no filter `nothing`; filters: request, check, pass, priority, proxy, ratelimit, slowread",
         ],
     );
 }
@@ -230,6 +230,13 @@ fn a_header_of_a_proxy_is_not_encrypted() {
         said[0].starts_with("E0604 1 `listen` `tls` and the word `proxy`"),
         "{said:?}"
     );
+    let filter = "%option tls a.pem a.key\n%filter proxy";
+    refused(
+        filter,
+        &[
+            "E0604 2 `proxy` `%filter proxy` and `tls` exclude each other; let the proxy decrypt, or pass on what is encrypted without a header",
+        ],
+    );
     let later = "%option caseless\n%%\nx = \"x\" \\n { $startTLS(); }";
     machine(&format!("{listen}\n{later}"));
 }
@@ -273,9 +280,25 @@ fn filters_that_need_the_library_are_named() {
         kept[0].starts_with("E0703 5 ") && kept[0].contains("the variable `n`"),
         "{kept:?}"
     );
-    let proxy = said(&format!("%filter proxy\n{RULE}"));
+}
+
+#[test]
+fn the_filter_proxy_selects_what_knows_its_clients() {
+    let m = machine(&format!(
+        "%filter proxy trust=10.0.0.0/8+::1/128 timeout=1s\n%filter request\n{RULE}"
+    ));
+    assert!(m.features.contains(Feature::Proxied));
+    let m = machine(&format!("%filter pass\n{RULE}"));
+    assert!(!m.features.contains(Feature::Proxied));
+    refused(
+        "%filter proxy mode=out",
+        &[
+            "E0704 1 `mode=out` `mode=out` is for chains in front of another server; remove it: this server knows its clients from the filter itself",
+        ],
+    );
+    let behind = said(&format!("%filter request\n%filter proxy\n{RULE}"));
     assert!(
-        proxy[0].starts_with("E0005 1 `proxy` `%filter proxy` is not in this version"),
-        "{proxy:?}"
+        behind[0].contains("`proxy` needs connections whose message is not complete"),
+        "{behind:?}"
     );
 }

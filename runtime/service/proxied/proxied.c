@@ -25,15 +25,20 @@ static struct nest__header *proxied_header(const nest_session *s) {
     return slab == NULL ? NULL : &slab[s->self.slot];
 }
 
-int nest__proxied_open(const nest_session *s, bool proxied) {
+int nest__proxied_open(const nest_session *s, const struct nest__arrival *arrival) {
     struct nest__header *slab = nest__slab(&proxied_slab, sizeof *slab);
     if (slab == NULL) {
-        return proxied ? -ENOMEM : 0;
+        return arrival->proxied || arrival->from != NULL ? -ENOMEM : 0;
     }
     struct nest__header *header = &slab[s->self.slot];
     header->from = NEST__HEADER_OWN;
     header->n = 0;
     header->skip = 0;
+    if (arrival->from != NULL) {
+        memcpy(header->bytes, arrival->from->bytes, sizeof arrival->from->bytes);
+        header->port = arrival->from->port;
+        header->from = NEST__HEADER_INET;
+    }
     return 0;
 }
 

@@ -7,14 +7,20 @@
 
 #include "../../seam.h"
 
+/* A client's address: one of IPv6, or ::ffff:a.b.c.d. */
+struct nest__from {
+    uint8_t bytes[16];
+    uint16_t port;
+};
+
 struct nest__need nest__proxied_need(void);
 
 /* -- the header */
 
 enum nest__headed { NEST__HEADED_MORE, NEST__HEADED_DONE, NEST__HEADED_WRONG };
 enum { NEST__HEADER_MS = 5000 }; /* in which it must arrive */
-/* A session begins; `proxied`: with a header. 0 or -ENOMEM. */
-int nest__proxied_open(const nest_session *, bool proxied);
+/* A session begins. -ENOMEM: it cannot keep its header. */
+int nest__proxied_open(const nest_session *, const struct nest__arrival *);
 /* Takes bytes of the header out of the window. Returns an enum nest__headed. */
 int nest__proxied_take(const nest_session *, struct nest__window *);
 bool nest__proxied_begun(const nest_session *); /* a byte of the header has arrived */

@@ -266,6 +266,7 @@ pub const STEPS: &[Step] = &[
             "runtime/tests",
             "wheel",
             "text",
+            "header",
             "mailbox",
             "mails",
             "cuts",
