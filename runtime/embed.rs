@@ -343,6 +343,7 @@ parts! {
         "listener/endpoint.h" All;
         "listener/endpoint.c" All;
         "listener/listener.h" All;
+        "listener/listeners.h" All;
         "listener/scarce.c" All;
         "listener/take.c" Both(&Sockets, &Not(&FILTERED));
         "listener/arm_none.c" Not(&FILTERED);

@@ -12,7 +12,7 @@
  * poller/         poller.h, nest__push, nest__now             loop, nest__out_*, channels, listener
  * blocking/       the same, instead of loop/ and poller/      engine, channels, workers
  * workers/        "workers" below                             engine, loop, listener, platform
- * listener/       "listener" below                            platform, some services
+ * listener/       listeners.h                                 platform, some services
  * file/           file.h, upload.h                            platform, service/cache
  * fiber/          fiber.h                                     libc
  * config/         config.h, settings.h                        platform
@@ -32,6 +32,7 @@
 #define _GNU_SOURCE 1
 #endif
 
+#include "listener/listeners.h"
 #include "nest.h"
 #include "settings.h"
 
@@ -535,51 +536,6 @@ uint64_t nest__chan_unsent(const struct nest__chan *);
 /* The address as one of IPv6, an address of IPv4 as ::ffff:a.b.c.d. False: it has none. */
 bool nest__peer_bytes(const struct nest__chan *, uint8_t to[16]);
 void nest__peer_text(const struct nest__chan *, char *to, size_t size); /* of the other side */
-
-/* -- listener -------------------------------------------------------------------------------- */
-struct nest__listener {
-    int fd;
-    uint8_t kind;
-    bool given;   /* by systemd or inetd: never shut down, its queue is left for the next server */
-    bool proxied; /* its connections begin with the header of a proxy */
-    char name[112]; /* "127.0.0.1:8080", "[::]:8080", "unix:/path" */
-};
-extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];
-extern unsigned nest__listener_count;
-/* Opens all listeners of nest__config. Returns 0, or -errno after a message. If there are several
- * listeners, or given ones, accept does not block from here on. */
-int nest__listen_open(void);
-void nest__listen_close(void);      /* closes all; removes the files of the Unix sockets it made */
-int nest__listen_nonblocking(void); /* for models that poll: accept never blocks; 0 or -errno */
-/* A stop: new clients are refused, and threads that wait in take or take_any wake. Clients in the
- * queues of our own listeners are still served: take and take_any return them without waiting, and
- * then -EINVAL. Returns true if all queues are empty. Where workers are processes, the supervisor
- * calls it again each time a worker has ended, until it returns true, because a client that still
- * waits needs another worker. */
-bool nest__listen_stop(void);
-/* Accepts one connection into *arrival. `nonblocking` makes the connection nonblocking. Returns 0;
- * -EAGAIN: no connection; -EINVAL: the server stops and the queue is empty; -ESHUTDOWN: the filter
- * has ended, so listeners must be disarmed and armed again; or another -errno, after which the
- * listener still works. Retries after ECONNABORTED, but returns -EINTR, so that the caller can see
- * what a signal handler has set. */
-int nest__take(struct nest__listener *, struct nest__arrival *, bool nonblocking);
-/* Waits for a connection on any listener. -EAGAIN: another worker has accepted it. */
-int nest__take_any(struct nest__arrival *);
-void nest__take_leave(void); /* the calling thread takes no connection any more */
-/* In a loop, before its listeners are armed and after they were disarmed. If filters are in front
- * of the server, it makes the links to them and asks for connections, or closes the links. The
- * descriptors of the listeners change then. Returns 0 or -errno. */
-int nest__listen_arm(bool on);
-/* inetd's nowait: inetd has passed one connection. Returns true once. Then there are no listeners,
- * and max_clients is 1: the worker model serves this connection without another process, and then
- * ends. `nonblocking` makes the connection nonblocking. */
-bool nest__take_only(struct nest__arrival *, bool nonblocking);
-/* Reports that no connection can be accepted for lack of descriptors or memory (-errno). Prints one
- * line per minute, not one per client. `said` is the caller's record of the time of the last line;
- * it is zero before the first. */
-void nest__scarce(_Atomic uint32_t *said, int error);
-/* inetd's wait: after how many ms without a client the server ends, as after TERM; 0: never. */
-uint32_t nest__listen_idle_exit(void);
 
 /* -- workers --------------------------------------------------------------------------------- */
 /* Checks and reserves the resources that nest__config.max_clients needs. Called after start-up code

@@ -179,7 +179,7 @@ void nest__ring_enter(bool wait) {
     }
 }
 
-struct nest__sqe *nest__ring_submit(void) {
+struct nest__sqe *nest__ring_submit(uint8_t opcode, int fd, uint64_t name) {
     if (ring.tail - ring.submitted > ring.sq_mask) {
         nest__ring_enter(false);
         if (ring.tail - ring.submitted > ring.sq_mask) {
@@ -188,7 +188,28 @@ struct nest__sqe *nest__ring_submit(void) {
     }
     struct nest__sqe *sqe = &ring.sqes[ring.tail++ & ring.sq_mask];
     memset(sqe, 0, sizeof *sqe);
+    sqe->opcode = opcode;
+    sqe->fd = fd;
+    sqe->name = name;
     return sqe;
+}
+
+void nest__ring_cancel(uint64_t name, uint64_t own) {
+    struct nest__sqe *sqe = nest__ring_submit(NEST__SQE_CANCEL, -1, own);
+    if (sqe != NULL) {
+        sqe->address = name;
+        sqe->flags = NEST__SQE_SILENT;
+    }
+}
+
+bool nest__ring_poll(int fd, uint32_t events, bool multi, uint64_t name) {
+    struct nest__sqe *sqe = nest__ring_submit(NEST__SQE_POLL, fd, name);
+    if (sqe == NULL) {
+        return false;
+    }
+    sqe->how = events;
+    sqe->length = multi ? NEST__SQE_MULTI : 0;
+    return true;
 }
 
 struct msghdr *nest__ring_message(void) {

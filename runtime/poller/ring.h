@@ -16,9 +16,14 @@ const char *nest__ring_refusal(void);
 /* Creates this process's ring. 0; -errno: the kernel has none, or not one that suffices. */
 int nest__ring_open(void);
 
-/* A zeroed entry for an operation, which is submitted by the next nest__ring_enter. The caller
- * fills it before another call. NULL: no memory for operations. */
-struct nest__sqe *nest__ring_submit(void);
+/* An entry for an operation, which is submitted by the next nest__ring_enter. The caller fills the
+ * rest, which is zeroed, before another call. NULL: no memory for operations. */
+struct nest__sqe *nest__ring_submit(uint8_t opcode, int fd, uint64_t name);
+/* Cancels the operation of that name; if it has completed already, nothing happens. `own`: the name
+ * of the cancellation. */
+void nest__ring_cancel(uint64_t name, uint64_t own);
+/* Polls a descriptor, once or until it is cancelled. False: no memory for operations. */
+bool nest__ring_poll(int fd, uint32_t events, bool multi, uint64_t name);
 enum { NEST__RING_VECTORS = 16 };
 /* The message of a SENDMSG, with room for NEST__RING_VECTORS pieces, until the next
  * nest__ring_enter. NULL: there are too many. */

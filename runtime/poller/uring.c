@@ -56,42 +56,13 @@ static struct {
 
 #define URING_NAMELESS nest__name_of_loop((enum nest__operation)URING_NOBODY, 0)
 
-static struct nest__sqe *uring_submit(uint8_t opcode, int fd, uint64_t name) {
-    struct nest__sqe *sqe = nest__ring_submit();
-    if (sqe != NULL) {
-        sqe->opcode = opcode;
-        sqe->fd = fd;
-        sqe->name = name;
-    }
-    return sqe;
-}
-
-/* If it has completed already, nothing happens. */
-static void uring_cancel(uint64_t name) {
-    struct nest__sqe *sqe = uring_submit(NEST__SQE_CANCEL, -1, URING_NAMELESS);
-    if (sqe != NULL) {
-        sqe->address = name;
-        sqe->flags = NEST__SQE_SILENT;
-    }
-}
-
-static bool uring_poll(int fd, uint32_t events, bool multi, uint64_t name) {
-    struct nest__sqe *sqe = uring_submit(NEST__SQE_POLL, fd, name);
-    if (sqe == NULL) {
-        return false;
-    }
-    sqe->how = events;
-    sqe->length = multi ? NEST__SQE_MULTI : 0;
-    return true;
-}
-
 /* Polls the channel's descriptor; one poll at a time. */
 static bool uring_ready(const nest_session *s, struct nest__chan *chan, uint8_t what) {
     const uint8_t all = URING_POLL_IN | URING_POLL_OUT;
     uint64_t name = nest__name_of(s, chan, NEST__OP_WATCH);
     if ((chan->io & URING_POLL) != 0) {
         if ((chan->io & all) != what && (chan->io & URING_CANCEL) == 0) {
-            uring_cancel(name);
+            nest__ring_cancel(name, URING_NAMELESS);
             chan->io |= URING_CANCEL; /* then it is asked for again */
         }
         return true;
@@ -100,7 +71,7 @@ static bool uring_ready(const nest_session *s, struct nest__chan *chan, uint8_t 
     uint32_t events = ((what & URING_POLL_IN) != 0 ? POLLIN : 0u) |
                       ((what & URING_POLL_OUT) != 0 ? POLLOUT : 0u) | (what == 0 ? errors : 0u);
     int fd = nest__chan_descriptor(chan, what == URING_POLL_OUT);
-    if (!uring_poll(fd, events, what == 0, name)) { /* errors: each of them is told once */
+    if (!nest__ring_poll(fd, events, what == 0, name)) { /* errors: each of them is told once */
         return false;
     }
     chan->io |= URING_POLL | what;
@@ -113,13 +84,13 @@ static bool uring_receive(const nest_session *s, struct nest__chan *chan) {
     }
     if ((chan->io & URING_KEPT) != 0) {
         uint64_t name = nest__name_of(s, chan, (enum nest__operation)URING_GIVE);
-        return uring_submit(NEST__SQE_NOTHING, -1, name) != NULL;
+        return nest__ring_submit(NEST__SQE_NOTHING, -1, name) != NULL;
     }
     if ((chan->io & URING_RECEIVE) != 0) {
         return true;
     }
     struct nest__sqe *sqe =
-        uring_submit(NEST__SQE_RECEIVE, chan->fd, nest__name_of(s, chan, NEST__OP_RECEIVE));
+        nest__ring_submit(NEST__SQE_RECEIVE, chan->fd, nest__name_of(s, chan, NEST__OP_RECEIVE));
     if (sqe == NULL) {
         return false;
     }
@@ -174,8 +145,8 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
     if (direct || (pieces > 1 && message == NULL)) {
         return nest__direct_push(s, chan);
     }
-    struct nest__sqe *sqe = uring_submit(pieces == 1 ? NEST__SQE_SEND : NEST__SQE_SENDMSG, chan->fd,
-                                         nest__name_of(s, chan, NEST__OP_SEND));
+    struct nest__sqe *sqe = nest__ring_submit(pieces == 1 ? NEST__SQE_SEND : NEST__SQE_SENDMSG,
+                                              chan->fd, nest__name_of(s, chan, NEST__OP_SEND));
     if (sqe == NULL) {
         return nest__direct_push(s, chan);
     }
@@ -491,7 +462,8 @@ static void uring_cancel_all(const nest_session *s, const struct nest__chan *cha
                {URING_POLL, NEST__OP_WATCH}};
     for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
         if ((chan->io & all[i].io) != 0) {
-            uring_cancel(nest__name_of(s, chan, (enum nest__operation)all[i].operation));
+            nest__ring_cancel(nest__name_of(s, chan, (enum nest__operation)all[i].operation),
+                              URING_NAMELESS);
         }
     }
 }
@@ -510,7 +482,7 @@ bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
     bool cut = (chan->state & NEST__CHAN_CUT) != 0;
     struct nest__sqe *sqe = nest__chan_apart(chan) || cut
                                 ? NULL
-                                : uring_submit(NEST__SQE_CLOSE, chan->fd, URING_NAMELESS);
+                                : nest__ring_submit(NEST__SQE_CLOSE, chan->fd, URING_NAMELESS);
     if (sqe != NULL) {
         sqe->flags = NEST__SQE_SILENT;
     } else {
@@ -525,7 +497,7 @@ int nest__poller_arm(bool on) {
     uring.listens = on;
     for (unsigned i = 0; i < nest__listener_count; i++) {
         if (!on && uring.polls[i]) {
-            uring_cancel(nest__name_of_loop(NEST__OP_ACCEPT, i));
+            nest__ring_cancel(nest__name_of_loop(NEST__OP_ACCEPT, i), URING_NAMELESS);
         }
     }
     return 0;
@@ -580,15 +552,16 @@ uint32_t nest__poller_completed(void) {
 void nest__poller_sleep(bool look) {
     for (unsigned i = 0; i < nest__listener_count && uring.listens; i++) {
         if (!uring.polls[i] && !uring.retired[i]) {
-            uring.polls[i] = uring_poll(nest__listeners[i].fd, POLLIN, false,
-                                        nest__name_of_loop(NEST__OP_ACCEPT, i));
+            uring.polls[i] = nest__ring_poll(nest__listeners[i].fd, POLLIN, false,
+                                             nest__name_of_loop(NEST__OP_ACCEPT, i));
         }
     }
     for (unsigned i = 0; i < uring.source_count; i++) {
         if (!uring.waits[i]) { /* the timer is never read, and each of its alarms is told */
             uint8_t operation = uring.sources[i].operation;
-            uring.waits[i] = uring_poll(uring.sources[i].fd, POLLIN, operation == NEST__OP_ALARM,
-                                        nest__name_of_loop((enum nest__operation)operation, i));
+            uring.waits[i] =
+                nest__ring_poll(uring.sources[i].fd, POLLIN, operation == NEST__OP_ALARM,
+                                nest__name_of_loop((enum nest__operation)operation, i));
         }
     }
     nest__ring_enter(!look);
