@@ -332,7 +332,7 @@ parts! {
         "blocking/watch.h" Poller("blocking");
         "blocking/watch.c" Poller("blocking");
         "blocking/channels.h" Poller("blocking");
-        "blocking/any.h" Poller("blocking");
+        "blocking/any.h" BLOCKING_CHANNELS;
         "blocking/any.c" BLOCKING_DIAL;
         "blocking/any_none.c" Both(&BLOCKING_CHANNELS, &Not(&BLOCKING_DIAL));
         "blocking/channels.c" BLOCKING_CHANNELS;

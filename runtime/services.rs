@@ -123,7 +123,7 @@ services! {
         "user.c" Sockets;
     }
     tls TLS, [Check, Start, Serve, Renewed, Need] {
-        "tls.h" Sockets;
+        "tls.h" With(Feature::Tls);
         "words.c" With(Feature::Tls);
         "tickets.c" TLS;
         "tls.c" TLS;

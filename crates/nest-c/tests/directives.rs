@@ -29,6 +29,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "kinds of events",
     ),
     (
+        "nest-trace/src/event.rs",
+        &["accept"],
+        "an event of a trace",
+    ),
+    (
         "nest-trace/src/file.rs",
         &["reason"],
         "a word of the format of traces",
