@@ -220,7 +220,7 @@ services! {
         "told_script.c" Both(&Not(&Sockets), &OVERLOADED);
         "overload.c" OVERLOADED;
     }
-    priority PRIORITIES, [Start, Need, Open, Take] {
+    priority PRIORITIES, [Start, Need, Take] {
         "priority.h" PRIORITIES;
         "priority.c" PRIORITIES;
     }

@@ -53,7 +53,7 @@ static bool any_move(nest_session *s, struct nest__member *member) {
         return any_over(member, -ECONNRESET);
     }
     bool came = member->drains && nest__out_queued(s, chan) <= member->mark && any_over(member, 0);
-    if (member->room > 0 && (chan->state & NEST__CHAN_MORE) != 0) {
+    if (member->room > 0 && ((chan->state & NEST__CHAN_MORE) != 0 || nest__chan_eager(chan))) {
         came = any_receive(member) || came;
     }
     return came;
@@ -61,8 +61,9 @@ static bool any_move(nest_session *s, struct nest__member *member) {
 
 static short any_events(const nest_session *s, const struct nest__member *member) {
     bool queued = nest__out_queued(s, member->chan) > 0;
-    return (short)((member->room > 0 || member->readable ? POLLIN : 0) |
-                   (queued || member->writable ? POLLOUT : 0));
+    bool blocked = member->room > 0 && nest__chan_blocked(member->chan);
+    return (short)(((member->room > 0 && !blocked) || member->readable ? POLLIN : 0) |
+                   (queued || member->writable || blocked ? POLLOUT : 0));
 }
 
 /* What the poll has found for a member. */
@@ -70,23 +71,28 @@ static bool any_found(struct nest__member *member, short events, short found) {
     if (member->writable || member->readable) {
         return found != 0 && any_over(member, 0);
     }
-    if (member->room > 0 && (found & (POLLIN | ANY_OVER)) != 0) {
+    bool blocked = nest__chan_blocked(member->chan);
+    if (member->room > 0 && (found & (POLLIN | ANY_OVER | (blocked ? POLLOUT : 0))) != 0) {
         return any_receive(member);
     }
     return events == 0 && (found & POLLERR) != 0 && any_over(member, -ECONNRESET);
 }
 
-/* One poll. True: something has come, or *error is set. */
+/* One poll. True: something has come, or *error is set. *hung: a bit for each member whose both
+ * directions have ended and which awaits nothing: it would be found again and again. */
 static bool any_poll(nest_session *s, const struct nest__wait *wait, uint32_t deadline, bool first,
-                     int *error) {
+                     uint32_t *hung, int *error) {
     struct pollfd ready[2 * (NEST__FURTHER + 1) + 2];
     nfds_t n = 0;
-    bool came = false;
+    bool came = false, eager = false;
     for (unsigned i = 0; i < wait->count; i++) {
+        const struct nest__chan *chan = wait->members[i].chan;
         short events = any_events(s, &wait->members[i]);
-        ready[n++] = (struct pollfd){
-            .fd = nest__chan_descriptor(wait->members[i].chan, (events & POLLIN) == 0),
-            .events = events};
+        bool passed = events == 0 && (*hung >> i & 1) != 0;
+        eager = eager || ((events & POLLIN) != 0 && nest__chan_eager(chan));
+        ready[n++] =
+            (struct pollfd){.fd = passed ? -1 : nest__chan_descriptor(chan, (events & POLLIN) == 0),
+                            .events = events};
     }
     nfds_t client = n;
     ready[n++] = (struct pollfd){.fd = first ? -1 : nest__chan_descriptor(&s->c0, true),
@@ -104,7 +110,7 @@ static bool any_poll(nest_session *s, const struct nest__wait *wait, uint32_t de
                                          .events = POLLOUT};
         }
     }
-    int found = poll(ready, n, nest__blocking_left(deadline));
+    int found = poll(ready, n, eager ? 0 : nest__blocking_left(deadline));
     if (found <= 0) {
         return false;
     }
@@ -117,6 +123,8 @@ static bool any_poll(nest_session *s, const struct nest__wait *wait, uint32_t de
         return true;
     }
     for (unsigned i = 0; i < wait->count; i++) {
+        bool ended = ready[i].events == 0 && (ready[i].revents & (POLLHUP | POLLERR)) == POLLHUP;
+        *hung |= ended ? 1u << i : 0;
         came = any_found(&wait->members[i], ready[i].events, ready[i].revents) || came;
     }
     return came;
@@ -124,6 +132,7 @@ static bool any_poll(nest_session *s, const struct nest__wait *wait, uint32_t de
 
 int nest__any_wait_here(nest_session *s, const struct nest__wait *wait) {
     bool first = false;
+    uint32_t hung = 0;
     for (unsigned i = 0; i < wait->count; i++) {
         first = first || wait->members[i].chan == &s->c0;
     }
@@ -144,7 +153,7 @@ int nest__any_wait_here(nest_session *s, const struct nest__wait *wait) {
             return 0;
         } else if (wait->deadline != 0 && nest__reached(wait->deadline, nest__now())) {
             return -ETIMEDOUT;
-        } else if (any_poll(s, wait, nest__earlier(wait->deadline, due), first, &error) &&
+        } else if (any_poll(s, wait, nest__earlier(wait->deadline, due), first, &hung, &error) &&
                    error == 0) {
             return 0;
         }

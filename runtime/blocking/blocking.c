@@ -7,6 +7,7 @@
 #include "blocking.h"
 #include "../channel/channel.h"
 #include "../platform/platform.h"
+#include "../service/filters/filters.h"
 #include "channels.h"
 #include "watch.h"
 
@@ -172,7 +173,11 @@ static int64_t blocking_receive(struct nest__chan *chan, uint8_t *p, uint32_t ro
                                 uint32_t deadline, enum blocking_mode mode) {
     struct nest__deadline_slot *slot = nest__deadline_slot();
     int64_t n;
-    if (slot == NULL) {
+    if (nest__chan_blocked(chan)) {
+        uint32_t now = nest__after(nest__now(), 0);
+        (void)blocking_poll(chan->fd, POLLOUT, mode == BLOCKING_LOOK ? now : deadline);
+        n = nest__chan_receive(chan, p, room, NEST__CHAN_NOW);
+    } else if (slot == NULL) {
         n = blocking_minded(chan, p, room, deadline, mode);
     } else if (mode == BLOCKING_LOOK) {
         n = nest__chan_receive(chan, p, room, NEST__CHAN_NOW);
@@ -426,10 +431,12 @@ static unsigned blocking_stop(nest_session *s, struct nest__window *window) {
 static bool blocking_mail(nest_session *s, unsigned *want) {
     nest_session *to = NULL;
     s->until.deadline = nest__deadline(s);
-    struct pollfd ready[] = {{.fd = nest__on_mailbox(), .events = POLLIN},
-                             {.fd = s->c0.fd, .events = POLLIN},
-                             {.fd = nest__wake_fd, .events = POLLIN}}; /* -1 is ignored */
-    (void)poll(ready, 3, nest__chan_eager(&s->c0) ? 0 : nest__blocking_left(s->until.deadline));
+    struct pollfd ready[] = {
+        {.fd = nest__on_mailbox(), .events = POLLIN},
+        {.fd = s->c0.fd, .events = nest__chan_blocked(&s->c0) ? POLLOUT : POLLIN},
+        {.fd = nest__wake_fd, .events = POLLIN}}; /* -1 is ignored */
+    bool eager = nest__chan_eager(&s->c0) && !nest__chan_blocked(&s->c0);
+    (void)poll(ready, 3, eager ? 0 : nest__blocking_left(s->until.deadline));
     if (ready[0].revents == 0 || !nest__on_letter(&to)) {
         return false;
     }
@@ -445,6 +452,7 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
     if (NEST__TLS && nest__tls_wanted()) {
         s->work = NULL;
         s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
+        nest__filters_open(s);
         if (!blocking_shake(&s->c0)) {
             blocking_refuse(&s->c0, buffer);
             return false;
@@ -485,4 +493,11 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
     blocking_finish(s, buffer);
     blocking_was_cut = nest__several_end(s) || blocking_was_cut;
     return blocking_was_cut;
+}
+
+void nest__serve_lost(nest_session *s) {
+    nest__several_lost(s);
+    if (NEST__TLS) {
+        nest__tls_end(&s->c0);
+    }
 }

@@ -20,6 +20,8 @@ extern _Atomic int nest__stop; /* lock-free: signal handlers set it, too */
  * is the caller's. `buffer` has nest__receive_capacity() bytes and may be used by others
  * afterwards. True: the stop has cut it. */
 bool nest__serve(nest_session *, const struct nest__arrival *, uint8_t *buffer);
+/* An action has ended its thread: what its session has beside the descriptor is released. */
+void nest__serve_lost(nest_session *);
 
 /* What a poll of channel 0 looks for while its action waits for something else. */
 static inline short nest__blocking_errors(const struct nest__chan *chan) {

@@ -130,9 +130,13 @@ static int several_wait(nest_session *s, const struct nest__wait *wait, bool min
             }
             bool queued = nest__out_queued(s, chan) > 0;
             short errors = chan == &s->c0 ? nest__blocking_errors(chan) : 0;
-            short events = queued ? POLLOUT : wait->what == NEST__INPUT ? POLLIN : errors;
-            int ready = several_poll(s, chan, events, nest__earlier(wait->deadline, due), -1,
-                                     minds ? &client : NULL);
+            bool blocked = wait->what == NEST__INPUT && nest__chan_blocked(chan);
+            bool eager = wait->what == NEST__INPUT && !blocked && nest__chan_eager(chan);
+            short events = queued || blocked           ? POLLOUT
+                           : wait->what == NEST__INPUT ? POLLIN
+                                                       : errors;
+            int ready = several_poll(s, chan, events, nest__earlier(wait->deadline, due),
+                                     eager && !queued ? 0 : -1, minds ? &client : NULL);
             if (events == errors && (ready & over) != 0) {
                 return several_cut() ? -ECANCELED : -ECONNRESET;
             }
@@ -209,4 +213,11 @@ bool nest__several_end(nest_session *s) {
         cut = several_close(s, further, false) || cut;
     }
     return cut;
+}
+
+void nest__several_lost(nest_session *s) {
+    for (struct nest__further *further = nest__further_next(s, 0); further != NULL;
+         further = nest__further_next(s, 0)) {
+        (void)several_close(s, further, true);
+    }
 }

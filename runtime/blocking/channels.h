@@ -17,5 +17,7 @@ void nest__several_attend(nest_session *, uint32_t deadline);
 /* Sends the output of the further channels of a session that has ended, and closes them. True: the
  * stop has cut one. */
 bool nest__several_end(nest_session *);
+/* The same of a session whose action has ended its thread: they are reset. */
+void nest__several_lost(nest_session *);
 
 #endif

@@ -62,6 +62,10 @@ bool nest__chan_unread(const struct nest__chan *chan) {
 }
 
 int nest__chan_half_close(const struct nest__chan *chan) {
+    if (CHANNEL_IS_TLS(chan)) { /* close_notify is its end; what has no room leaves later */
+        (void)nest__tls_bye(chan);
+        return 0;
+    }
     return CHANNEL_IS_PIPE(chan) ? -1 : nest__socket_half_close(chan);
 }
 

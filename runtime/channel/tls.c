@@ -28,6 +28,7 @@ enum {
     TLS_RECORD = 16 * 1024,     /* bytes in a record, at most */
     TLS_HELD_MOST = 64 * 1024,  /* a client for which more waits is cut off */
     TLS_FILE_MOST = 256 * 1024, /* bytes of a file in one call */
+    TLS_READS_MOST = 4, /* of the socket, without a byte of the stream: others have a turn */
     TLS_TABLE_MOST = 1 << 24
 };
 
@@ -39,6 +40,7 @@ struct tls {
     bool sends;                    /* the client's stream is being sent: nothing is held for it */
     bool said_bye;
     bool more;        /* the last receive has left something in OpenSSL */
+    uint8_t reads;    /* of the socket, since the last bytes of the stream */
     uint32_t pending; /* bytes of the stream in a record that has left in part */
     uint8_t *held;    /* bytes of the protocol that wait, from held_at on */
     uint32_t held_at, held_n;
@@ -124,7 +126,7 @@ static int tls_bio_write(BIO *bio, const char *from, int n) {
 static int tls_bio_read(BIO *bio, char *to, int n) {
     struct tls *tls = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    if (!tls_flush(tls)) { /* the client may wait for it: no wait here */
+    if (tls->reads == TLS_READS_MOST || !tls_flush(tls)) { /* the client may wait: no wait here */
         BIO_set_retry_read(bio);
         return -1;
     }
@@ -134,6 +136,7 @@ static int tls_bio_read(BIO *bio, char *to, int n) {
         BIO_set_retry_read(bio);
         return -1;
     }
+    tls->reads++;
     tls->ended = got == 0;
     tls->broken = got < 0;
     return got < 0 ? -1 : (int)got;
@@ -258,6 +261,7 @@ static int64_t tls_shake(struct tls *tls) {
         return 0;
     }
     int64_t error = tls_error(tls, result);
+    tls->more = error == -EAGAIN && tls->reads == TLS_READS_MOST;
     return error == 0 ? -ECONNRESET : error;
 }
 
@@ -284,15 +288,19 @@ static int64_t tls_call_receive(void *arg) {
         ERR_clear_error();
         int result = SSL_read_ex(tls->ssl, call->to + got, call->n - got, &n);
         if (result != 1 && got == 0) {
-            return tls_error(tls, result);
+            int64_t error = tls_error(tls, result);
+            tls->more = error == -EAGAIN && tls->reads == TLS_READS_MOST;
+            return error;
         }
         if (result != 1) { /* an error, or the end, is found again by the next receive */
             int error = SSL_get_error(tls->ssl, result);
-            tls->more = error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE;
+            tls->more = (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) ||
+                        tls->reads == TLS_READS_MOST;
             ERR_clear_error();
             break;
         }
         got += n;
+        tls->reads = 0;
         tls->how = NEST__CHAN_NOW; /* there are bytes: no wait for more */
         tls->more = SSL_has_pending(tls->ssl) != 0;
     } while (got < call->n && tls->more);
@@ -393,6 +401,7 @@ static int64_t tls_run(const struct nest__chan *chan, struct tls_call *call,
     call->tls = tls_of(chan);
     call->tls->chan = chan;
     call->tls->how = how;
+    call->tls->reads = 0;
     return nest__deep(work, call);
 }
 

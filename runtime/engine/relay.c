@@ -259,6 +259,11 @@ int nest_read_any_list(nest_session *s, size_t count, const int handles[]) {
     }
     for (size_t i = 0; i < count; i++) {
         bool ready = false;
+        for (size_t k = 0; k < i; k++) {
+            if (handles[k] == handles[i]) { /* both would receive into the same space */
+                return relay_fail(EINVAL);
+            }
+        }
         if (any_member(s, handles[i], &members[i], &ready) < 0) {
             return -1;
         }

@@ -98,7 +98,7 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
 
 void nest__accept_session(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
-    nest__ready_arrives(arrival->listener);
+    nest__ready_arrives(s, arrival->listener);
     unsigned want = nest__open(s, arrival);
     if ((want & (NEST__WANT_END | NEST__WANT_AGAIN)) != 0) {
         nest__visit_settle(s, &s->c0, want, &none);

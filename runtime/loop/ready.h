@@ -22,6 +22,6 @@ bool nest__ready_listener(unsigned index);
 bool nest__ready_accept(void);
 bool nest__ready_paces(void); /* accepting waits for turns: nobody accepts several in a row */
 /* A client of this listener gets a session. */
-void nest__ready_arrives(unsigned listener);
+void nest__ready_arrives(nest_session *, unsigned listener);
 
 #endif

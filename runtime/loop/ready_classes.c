@@ -165,6 +165,6 @@ bool nest__ready_accept(void) {
     return true;
 }
 
-void nest__ready_arrives(unsigned listener) {
-    nest__priority_arrives(listener);
+void nest__ready_arrives(nest_session *s, unsigned listener) {
+    nest__priority_arrives(s, listener);
 }

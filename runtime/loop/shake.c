@@ -4,6 +4,7 @@
  * receive that brings no bytes, and in the end -EISCONN. */
 #include "shake.h"
 #include "../channel/channel.h"
+#include "../service/filters/filters.h"
 #include "accept.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ bool nest__shake_begin(nest_session *s, const struct nest__arrival *arrival) {
     s->waiter = NULL;
     s->last = arrival->listener; /* no state has been set yet */
     s->phase = NEST__SHAKING;
+    nest__filters_open(s); /* others arrive before it is opened: the leases are its own from here */
     if (nest__tls_begin(&s->c0) < 0) {
         nest__accept_pause(-ENOMEM);
         nest__shake_give_up(s);

@@ -83,6 +83,9 @@ static bool epoll_arm(const nest_session *s, struct nest__chan *chan, uint8_t ev
 
 bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
     chan->awaits = what;
+    if ((what == NEST__AWAIT_INPUT || what == NEST__AWAIT_BOTH) && nest__chan_blocked(chan)) {
+        return chan->io == EPOLLOUT || epoll_arm(s, chan, EPOLLOUT); /* input would never rest */
+    }
     switch (what) {
     case NEST__AWAIT_INPUT:
         if (nest__chan_eager(chan)) {
@@ -112,7 +115,7 @@ static void epoll_quiet(const nest_session *s, struct nest__chan *chan) {
 }
 
 bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) {
-    bool output = chan->awaits == NEST__AWAIT_OUTPUT;
+    bool output = chan->awaits == NEST__AWAIT_OUTPUT || nest__chan_blocked(chan);
     struct pollfd ready = {.fd = nest__chan_descriptor(chan, output),
                            .events = output ? POLLOUT : POLLIN};
     (void)s;
@@ -189,7 +192,7 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
             }
         }
         if ((event->events & EPOLLOUT) == 0) {
-            return false;
+            return NEST__TLS && !nest__poller_await(s, chan, NEST__AWAIT_BOTH) && epoll_lost(done);
         }
         done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = 0;

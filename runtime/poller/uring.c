@@ -113,7 +113,9 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
         return (chan->io & URING_SEND) != 0 || uring_ready(s, chan, URING_POLL_OUT);
     case NEST__AWAIT_BOTH: /* of a pair of descriptors, one is polled */
         if (!nest__chan_shared(chan) && nest__chan_apart(chan)) {
-            return uring_ready(s, chan, URING_POLL_IN | URING_POLL_OUT);
+            return uring_ready(s, chan,
+                               nest__chan_blocked(chan) ? URING_POLL_OUT
+                                                        : URING_POLL_IN | URING_POLL_OUT);
         }
         return (nest__chan_shared(chan) || uring_receive(s, chan)) &&
                ((chan->io & URING_SEND) != 0 || uring_ready(s, chan, URING_POLL_OUT));
@@ -437,8 +439,8 @@ static bool uring_of_channel(const struct nest__cqe *cqe, struct nest__completio
 }
 
 bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) {
-    bool output = chan->awaits == NEST__AWAIT_OUTPUT;
-    if (!output && (chan->io & URING_KEPT) != 0) {
+    bool output = chan->awaits == NEST__AWAIT_OUTPUT || nest__chan_blocked(chan);
+    if (!output && (chan->io & URING_KEPT) != 0 && !nest__chan_apart(chan)) {
         return true;
     }
     uint8_t operation = output ? URING_SEND : URING_RECEIVE;

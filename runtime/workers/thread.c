@@ -149,6 +149,7 @@ static void thread_lost(void *argument) {
     nest__on_wait(&slot->session);     /* for ever */
     slot->session.phase = NEST__ENDED; /* no memory of it is an action's any more */
     nest__watch_end(&slot->limit);
+    nest__serve_lost(&slot->session);
     thread_leave(slot, false);
     pthread_detach(pthread_self());
     if (nest__threads.has_only) {

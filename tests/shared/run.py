@@ -254,7 +254,8 @@ def signalled(exe, options):
             os.kill(server.process.pid, signal.SIGUSR1)
             comes(server, 'signals', f'{turn} 0')
         for pid in reversed(server.family()):   # the server's own process is the last
-            os.kill(pid, signal.SIGUSR1)
+            with contextlib.suppress(ProcessLookupError):   # a client's process may have ended
+                os.kill(pid, signal.SIGUSR1)
         comes(server, 'signals', '4 0')
         ask(server, 'slow')
         os.kill(server.process.pid, signal.SIGUSR2)

@@ -221,8 +221,10 @@ impl Trace {
             number => Some(Role::from_number(number)?),
         };
         let what = u16::from_le_bytes([record[6], record[7]]);
+        let time = eight(record, 8)?.checked_sub(began)?;
+        self.date.checked_add(time)?; // a moment that clocks know
         let event = Event {
-            time: eight(record, 8)?.checked_sub(began)?,
+            time,
             ring,
             kind,
             role,

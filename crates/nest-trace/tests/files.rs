@@ -258,6 +258,7 @@ fn what_is_no_trace_is_refused_by_one_line() {
         &with(ring + 32 + 6, 5),
         "event 2 of worker 0 has no meaning",
     );
+    refused(&with(ring + 15, 0xff), "event 1 of worker 0 has no meaning");
     refused(&with(ring + 32 + 9, 0xff), "event 3 of worker 0 is earlier");
 }
 

@@ -127,9 +127,26 @@ static void fill_collect(void) {
     fill_count();
 }
 
+/* Whether so many blocks would be free if everything left that is not pinned: otherwise a file that
+ * cannot come in would empty the store each time that somebody asks for it. */
+static bool fill_fits(uint32_t blocks) {
+    uint64_t held = 0;
+    fill_pins();
+    for (uint32_t number = 1; number <= nest__contents.entries; number++) {
+        const struct nest__entry *entry = fill_entry(number);
+        if (fill.pinned[number] && atomic_load(&entry->version) != 0) {
+            held += entry->size / NEST__STORE_BLOCK + 1;
+        }
+    }
+    return held + blocks <= nest__contents.blocks;
+}
+
 /* Makes room. Returns an entry; NEST__STORE_NONE: what was taken out is still pinned. */
 static uint32_t fill_room(uint32_t blocks) {
     uint64_t size = (uint64_t)blocks * NEST__STORE_BLOCK;
+    if (fill.room < blocks && !fill_fits(blocks)) {
+        return NEST__STORE_NONE;
+    }
     for (;;) {
         if (fill.room >= blocks && fill.spares_n > 0) {
             return fill.spares[--fill.spares_n];

@@ -93,7 +93,8 @@ static int files_open_work(void *arg) {
 
 /* 0 or -errno. */
 static int files_open(nest_session *s, const char *path, nest_file *file) {
-    int result = path == NULL ? -ENOENT : nest__file_open(path, true, file);
+    bool fresh = s->work != NULL && s->work->services.files.fresh;
+    int result = path == NULL ? -ENOENT : fresh ? -EAGAIN : nest__file_open(path, true, file);
     if (result == -EAGAIN) {
         struct files_opening opening = {.path = path, .file = file};
         result = nest__await_work(s, files_open_work, &opening);

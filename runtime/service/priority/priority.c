@@ -15,7 +15,7 @@ enum { PRIORITY_REASON = 256, PRIORITY_MOST = 1000 };
 /* scope: process, its loop's */
 static struct {
     const char *text; /* of the quotas, as they were parsed last */
-    uint32_t listener, served;
+    uint32_t served;
     uint32_t listeners[NEST__LISTEN_MAX];
 } priority;
 
@@ -120,13 +120,9 @@ uint32_t nest__priority_of_listener(unsigned index) {
     return priority.listeners[index] - 1;
 }
 
-void nest__priority_arrives(unsigned listener) {
-    priority.listener = listener;
-}
-
-void nest__priority_open(nest_session *s) {
+void nest__priority_arrives(const nest_session *s, unsigned listener) {
     struct nest__priority_entry *entry = nest__priority_entry(s);
-    uint32_t rank = nest__priority_of_listener(priority.listener);
+    uint32_t rank = nest__priority_of_listener(listener);
     if (entry != &priority_none) {
         *entry = (struct nest__priority_entry){.rank = (uint8_t)rank};
     }

@@ -11,7 +11,6 @@
 /* -- join points */
 int nest__priority_start(void);
 struct nest__need nest__priority_need(void);
-void nest__priority_open(nest_session *);
 void nest__priority_take(nest_session *, const struct nest__rule *, const uint8_t *, uint32_t n);
 /* -- options: whether a text is a value; else -EINVAL, and the reason, of at most 256 bytes */
 int nest__priority_quota_valid(const char *text, char *reason);
@@ -25,8 +24,8 @@ struct nest__priority_entry { /* of a slot */
 struct nest__priority_entry *nest__priority_entry(const nest_session *);
 bool nest__priority_holds(const nest_session *); /* the entry is the slot's own */
 uint32_t nest__priority_of_listener(unsigned index);
-/* The listener of the client whose session begins next. */
-void nest__priority_arrives(unsigned listener);
+/* The listener of the client: before its session is opened, which others may be meanwhile. */
+void nest__priority_arrives(const nest_session *, unsigned listener);
 /* How many messages were served since the last call. */
 uint32_t nest__priority_served(void);
 /* Reads the quota anew if HUP has changed it. */

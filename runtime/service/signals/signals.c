@@ -71,9 +71,9 @@ static int signals_work(const struct pollfd waits[NEST__TASK_WAITS], unsigned n)
     uint64_t count;
     (void)waits, (void)n;
     (void)!read(signals.told, &count, sizeof count);
-    uint64_t pending = atomic_exchange(signals.pending, 0);
     for (unsigned i = 0; i < nest__spec_signals_count; i++) {
-        if ((pending >> i & 1) == 0) {
+        uint64_t bit = UINT64_C(1) << i; /* one by one: the code of one may end this process */
+        if ((atomic_fetch_and(signals.pending, ~bit) & bit) == 0) {
             continue;
         }
         const struct nest__signal *signal = &nest__spec_signals[i];

@@ -57,6 +57,7 @@ static void uploads_drop(nest_session *s) {
     nest_upload *upload = s->work->services.uploads.own;
     int error = errno;
     s->work->services.uploads.own = NULL;
+    s->work->services.files.fresh = false;
     if (upload->file != NULL) { /* freeing its blocks may wait for the disk */
         (void)nest__await_work(s, uploads_drop_work, upload->file);
     }
@@ -106,6 +107,7 @@ nest_upload *nest_file_create(nest_session *s, const char *path) {
         return NULL;
     }
     work->services.uploads.own = upload;
+    work->services.files.fresh = true; /* $fileCommit compares with the file that is there now */
     return upload;
 }
 

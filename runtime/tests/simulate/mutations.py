@@ -155,7 +155,7 @@ MUTATIONS = [
     ("slot-count", "loop/slots.c", "    slots.free = s->self.slot;\n    slots.taken--;\n",
      "    slots.free = s->self.slot;\n"),
     ("one-too-many", "loop/slots.c", "slots.ever < slots.most;", "slots.ever <= slots.most;"),
-    ("turn-twice", "loop/slots.c", "    ready.count--;\n    s->flags &= (uint8_t)~NEST__READY;\n    return s;",
+    ("turn-twice", "loop/ready.c", "    ready.count--;\n    s->flags &= (uint8_t)~NEST__READY;\n    return s;",
      "    ready.count--;\n    return s;"),
     # -- visits
     ("unsent-and-read", "loop/visit.c", "queued > 0 ? NEST__AWAIT_OUTPUT : NEST__AWAIT_INPUT",
@@ -186,7 +186,7 @@ MUTATIONS = [
      "return nest__fiber_ready() == 0;"),
     # -- ends
     ("released-and-closed", "loop/end.c", "    nest__accept_open(true);\n", ""),
-    ("lingers-for-ever", "loop/end.c", "    nest__session_until(s, nest__after(nest__now(), limit));\n", ""),
+    ("lingers-for-ever", "loop/end.c", "    nest__session_until(s, nest__after(nest__now(), limit));\n}", "}"),
     ("lingers-after-eof", "loop/end.c", "return (n <= 0 && n != -EAGAIN) ||", "return n < -EAGAIN ||"),
     ("reused-in-flight", "loop/end.c", "        s->phase = NEST__LEAVING;\n    }\n}", "        nest__end_closed(s);\n    }\n}"),
     ("freed-in-the-wheel", "loop/end.c", "    nest__wheel_drop(&s->until);\n", ""),
@@ -194,7 +194,7 @@ MUTATIONS = [
     ("alarm-too-late", "loop/timers.c", "(int32_t)(due - nest__loop.planned) < 0", "(int32_t)(due - nest__loop.planned) > 0"),
     ("alarm-not-again", "loop/timers.c", "        timers_plan(timers_next());\n", ""),
     ("alarm-once", "loop/loop.c", "        nest__loop.planned = 0;\n", ""),
-    ("turns-unasked", "loop/loop.c", "    loop->turns = nest__ready_count();\n", ""),
+    ("turns-unasked", "loop/loop.c", "    loop->turns = nest__ready_turns();\n", ""),
     ("jobs-unasked", "loop/loop.c", "        nest__loop.helped = true;\n", "        ;\n"),
     # -- the stop
     ("drain-as-built", "loop/stop.c", "nest__due_after(NEST__DUE_STOP, nest__stop_lasts(NEST__STOP_LOOP, phase));",
@@ -205,7 +205,7 @@ MUTATIONS = [
      "        return event == NEST__STOP_LATE ? NEST__CUTTING : NEST__DRAINING;\n"),
     ("cut-uncounted", "loop/stop.c", "    nest__cut_add(1);\n", ""),
     ("cut-spares-waits", "loop/stop.c", "        return nest__wait_again(s);\n", "        return NULL;\n"),
-    ("stop-not-told-in-actions", "loop/stop.c", "        nest__event(s, NEST__EVENT_DRAIN);\n    } else if (s->phase", "        ;\n    } else if (s->phase"),
+    ("stop-not-told-in-actions", "loop/stop.c", "        nest__event(s, NEST__EVENT_DRAIN);\n    } else if (NEST__TLS", "        ;\n    } else if (NEST__TLS"),
     # -- new clients
     ("never-open-again", "loop/accept.c",
      "    nest__share_insist();\n    nest__accept_open(true);\n", "    nest__share_insist();\n"),

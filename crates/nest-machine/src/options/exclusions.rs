@@ -9,6 +9,7 @@ const PLACES: &str = "inetd takes the clients, and may start a process for each;
                       configuration, and remove the option here";
 const CLEAR: &str = "a connection of inetd may be a pair of pipes; let the server listen itself, or remove the \
                      option";
+const SHARES: &str = "inetd may start a process for a connection, which shares nothing with others; remove one of the two";
 const LINES: &str = "such a server logs to standard error or to syslog; remove one of the two";
 
 /// E0604. `seen`: the options that are given.
@@ -37,6 +38,8 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
         ("tls", CLEAR),
         ("perAddress", PLACES),
         ("overload", PLACES),
+        ("fileCache", SHARES),
+        ("priorities", SHARES),
     ] {
         let (Some(inetd), Some(other)) = (given("inetd"), given(name)) else {
             continue;
