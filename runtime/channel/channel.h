@@ -62,7 +62,8 @@ static inline bool nest__chan_apart(const struct nest__chan *chan) {
 static inline bool nest__chan_eager(const struct nest__chan *chan) {
     return NEST__TLS && (nest__tls_holds_input(chan) || nest__tls_holds_output(chan));
 }
-/* A receive can do nothing before the descriptor is writable: bytes of the protocol wait for room. */
+/* A receive can do nothing before the descriptor is writable: bytes of the protocol wait for room.
+ */
 static inline bool nest__chan_blocked(const struct nest__chan *chan) {
     return NEST__TLS && nest__tls_holds_output(chan);
 }
