@@ -225,7 +225,7 @@ parts! {
         "engine/hold.c" Both(&Workers("loops"), &With(Feature::Priorities));
         "engine/channels.h" With(Feature::Channels);
         "engine/channels.c" With(Feature::Channels);
-        "engine/second.h" With(Feature::Dial);
+        "engine/second.h" DIALS;
         "engine/second.c" DIALS;
         "engine/bytes.c" DIALS;
         "engine/relay.c" DIALS;
