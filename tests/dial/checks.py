@@ -428,6 +428,7 @@ def any_of(server, other, _):
         connection.sendall(b'first\n')
         expect(line(client) == b'up\n', 'not the other side')
         ask(client, 'LINE 10', 'first')
+        ask(client, 'TWICE', 'EINVAL')      # input could not be given to both
         client.send(b'ANY\n')
         time.sleep(0.05)
         client.send(b'PING\n')

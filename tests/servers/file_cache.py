@@ -32,6 +32,14 @@ get = "get " [!-~]+ NL {
     if ($fileOpen($2, &file) < 0 || file.size == 0) { $reply("0\n"); }
     else { $reply("%llu\n", (unsigned long long)file.size); $fileReply(&file); }
 }
+add = "add " [!-~]+ NL {
+    nest_file file;
+    nest_upload *upload = $fileCreate($2);
+    if (upload == NULL) { $reply("none\n"); return; }
+    unsigned long long n = $fileOpen($2, &file) < 0 ? 0 : file.size;
+    for (unsigned long long i = 0; i <= n; i++) { $fileWrite(upload, "x", 1); }
+    $reply("%llu %d\n", n, $fileCommit(upload, NEST_UNCHANGED));
+}
 pid = "pid" NL { $reply("%ld\n", (long)getpid()); }
 '''
 # Answers may begin up to a second after a look at the file; this much more is for slow machines' clocks.
@@ -302,6 +310,18 @@ def silent(server, folder):
             raise Failed('the calls for a file that is not there are not seen')
 
 
+def guarded(server, folder):
+    """an upload that replaces only what its action has seen sees the file, not what is in memory"""
+    write(folder.at('spare/sum'), b'x')
+    time.sleep(RESTS)
+    with Client(server) as client:
+        for _ in range(ANSWERS):            # it comes into memory
+            ask(client, 'spare/sum')
+        for n in range(1, 5):
+            client.send(b'add spare/sum\n')
+            client.expect(b'%d 0\n' % n)
+
+
 def run(report, models):
     """Every case."""
     rng = random.Random(sample.SEED)
@@ -314,4 +334,5 @@ def run(report, models):
             with Server([exe], options=(f'fileRoot={root}',)) as server:
                 attempt(report, model, 'file cache', silent.__doc__, lambda: silent(server, files))
                 attempt(report, model, 'file cache', changes.__doc__, lambda: changes(server, files, rng))
+                attempt(report, model, 'file cache', guarded.__doc__, lambda: guarded(server, files))
                 attempt(report, model, 'file cache', bound.__doc__, lambda: bound(server, files))
