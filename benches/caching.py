@@ -21,19 +21,8 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tests'))
 from support.nest import ROOT, SOCKET_MODELS, Failed, program, run  # noqa: E402
-from support.server import Client, Server, running                  # noqa: E402
+from support.server import Client, Server, running, used                  # noqa: E402
 
-TICKS = os.sysconf('SC_CLK_TCK')
-
-
-def used(pids):
-    """Their processor time in seconds. A process that begins later counts from its start."""
-    ticks = 0
-    for pid in pids:
-        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
-            fields = file.read().rpartition(')')[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / TICKS
 
 
 class Reference:

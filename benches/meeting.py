@@ -21,10 +21,9 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tests'))
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
-from support.server import Client, Server, running                  # noqa: E402
+from support.server import Client, Server, running, used                  # noqa: E402
 
 SAYS, ASKS, TEXT = 40, 1000, b'x' * 100
-TICKS = os.sysconf('SC_CLK_TCK')
 
 
 def line(client):
@@ -36,16 +35,6 @@ def line(client):
             raise Failed('the connection ended')
         out += got
     return out
-
-
-def used(pids):
-    """Their processor time in seconds."""
-    ticks = 0
-    for pid in pids:
-        with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
-            fields = file.read().rpartition(')')[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / TICKS
 
 
 def broadcast(members, sender, pids, said, each):

@@ -14,6 +14,7 @@
  * -EPERM: the child was killed. *began is false if there was no child. Called before there are
  * other children. */
 int nest__try_in_child(int (*what)(void), bool *began);
+uint64_t nest__clock_ns(void); /* monotonic */
 uint64_t nest__clock_us(void); /* monotonic */
 uint64_t nest__clock_ms(void); /* monotonic, no system call where the vdso has it */
 /* The same clock, cheaper, but up to one kernel tick (10 ms) behind. */

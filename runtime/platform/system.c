@@ -30,16 +30,18 @@ int nest__try_in_child(int (*what)(void), bool *began) {
     return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM;
 }
 
-uint64_t nest__clock_us(void) {
+uint64_t nest__clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t nest__clock_us(void) {
+    return nest__clock_ns() / 1000;
 }
 
 uint64_t nest__clock_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return nest__clock_ns() / 1000000;
 }
 
 uint64_t nest__clock_coarse_ms(void) {

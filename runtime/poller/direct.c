@@ -6,6 +6,7 @@
 #include "../channel/channel.h"
 
 #include <errno.h>
+#include <poll.h>
 
 uint8_t nest__direct_buffer[NEST__VISIT_IN];
 
@@ -26,6 +27,23 @@ int64_t nest__direct_receive(nest_session *s, struct nest__chan *chan,
         nest__chan_received(chan, window->n == room);
     }
     return n;
+}
+
+bool nest__direct_both(nest_session *s, struct nest__chan *chan, uint32_t events,
+                       struct nest__completion *done) {
+    done->name = nest__name_of(s, chan, NEST__OP_RECEIVE);
+    if ((events & ~(uint32_t)POLLOUT) != 0 || nest__chan_eager(chan)) {
+        done->result = nest__direct_receive(s, chan, &done->window);
+        if (done->result != -EAGAIN) {
+            return true;
+        }
+    }
+    if ((events & POLLOUT) == 0) {
+        return false;
+    }
+    done->name = nest__name_of(s, chan, NEST__OP_SEND);
+    done->result = 0;
+    return true;
 }
 
 int nest__direct_push(nest_session *s, struct nest__chan *chan) {

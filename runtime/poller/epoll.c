@@ -24,6 +24,7 @@ enum {
 };
 _Static_assert(((int)EPOLLIN | (int)EPOLLOUT) < (int)EPOLL_QUIET,
                "nest__chan.io holds what is armed");
+_Static_assert((int)EPOLLOUT == POLLOUT, "events are those of poll(2)");
 
 static struct {
     int fd;
@@ -185,18 +186,8 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
         }
         return done->result != -EAGAIN;
     case NEST__AWAIT_BOTH:
-        if ((event->events & ~(uint32_t)EPOLLOUT) != 0 || nest__chan_eager(chan)) {
-            done->result = nest__direct_receive(s, chan, &done->window);
-            if (done->result != -EAGAIN) {
-                return true;
-            }
-        }
-        if ((event->events & EPOLLOUT) == 0) {
-            return NEST__TLS && !nest__poller_await(s, chan, NEST__AWAIT_BOTH) && epoll_lost(done);
-        }
-        done->name = nest__name_of(s, chan, NEST__OP_SEND);
-        done->result = 0;
-        return true;
+        return nest__direct_both(s, chan, event->events, done) ||
+               (NEST__TLS && !nest__poller_await(s, chan, NEST__AWAIT_BOTH) && epoll_lost(done));
     case NEST__AWAIT_READY:
     case NEST__AWAIT_OUTPUT:
         done->name = nest__name_of(s, chan, NEST__OP_SEND);

@@ -368,19 +368,6 @@ static bool uring_sent(nest_session *s, struct nest__chan *chan, const struct ne
     return chan->awaits == NEST__AWAIT_ERRORS && uring_again(s, chan, done);
 }
 
-/* Input and output were awaited of a descriptor that is polled for both. */
-static bool uring_polled_both(nest_session *s, struct nest__chan *chan, uint32_t events,
-                              struct nest__completion *done) {
-    if ((events & ~(uint32_t)POLLOUT) != 0 || nest__chan_eager(chan)) {
-        int64_t n = nest__direct_receive(s, chan, &done->window);
-        if (n != -EAGAIN) {
-            return uring_done(done, s, chan, NEST__OP_RECEIVE, n);
-        }
-    }
-    return (events & POLLOUT) != 0 ? uring_done(done, s, chan, NEST__OP_SEND, 0)
-                                   : uring_again(s, chan, done);
-}
-
 static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct nest__cqe *cqe,
                          struct nest__completion *done) {
     uint8_t what = chan->io & (URING_POLL_IN | URING_POLL_OUT);
@@ -398,7 +385,8 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
     }
     if (what == (URING_POLL_IN | URING_POLL_OUT) && chan->awaits == NEST__AWAIT_BOTH &&
         cqe->result > 0) {
-        return uring_polled_both(s, chan, (uint32_t)cqe->result, done);
+        return nest__direct_both(s, chan, (uint32_t)cqe->result, done) ||
+               uring_again(s, chan, done);
     }
     bool input = (what & URING_POLL_IN) != 0 || (NEST__TLS && what == URING_POLL_OUT);
     if (input && chan->awaits == NEST__AWAIT_INPUT) {

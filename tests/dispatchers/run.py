@@ -18,20 +18,12 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+from support.expect import until                                   # noqa: E402
 from support.nest import Failed, program, run                       # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Client, Server                           # noqa: E402
 
 LIMIT = 20      # seconds until something must have happened
-
-
-def until(what, true):
-    """Waits until it is true."""
-    end = time.monotonic() + LIMIT
-    while not true():
-        if time.monotonic() > end:
-            raise Failed(f'not within {LIMIT} s: {what}')
-        time.sleep(0.02)
 
 
 def ask(client, line=b'pid'):

@@ -8,29 +8,9 @@ import select
 import signal
 import socket
 import subprocess
-import time
 
+from support.expect import WAIT, until
 from support.nest import Failed, environment
-
-WAIT = 20       # seconds: for what happens at once as a rule
-
-
-def until(what, holds, seconds=WAIT):
-    """Waits until it holds; its value. Failed, with what was awaited, if it never does."""
-    end = time.monotonic() + seconds
-    while True:
-        value = holds()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise Failed(f'waited {seconds} s for {what}')
-        time.sleep(0.01)
-
-
-def same(what, found, expected):
-    """Failed unless they are equal."""
-    if found != expected:
-        raise Failed(f'{what}\nexpected {expected!r}\nfound    {found!r}')
 
 
 def within(what, part, text):

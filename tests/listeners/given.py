@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 
-from ends import WAIT, Started, Talk, free_port, listening, same, until, within
+from ends import Started, Talk, free_port, listening, within
+from support.expect import WAIT, same, until
 from support.server import alive
 
 

@@ -8,7 +8,8 @@ import re
 import shutil
 import socket
 
-from ends import Started, Talk, free_port, same, until, within
+from ends import Started, Talk, free_port
+from support.expect import same, until
 from support.server import alive
 
 INETD = '/usr/sbin/inetd'

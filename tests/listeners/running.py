@@ -13,7 +13,8 @@ import termios
 import threading
 import time
 
-from ends import WAIT, Started, Talk, same, until, within
+from ends import Started, Talk, within
+from support.expect import WAIT, same, until
 from support.nest import Failed
 
 LOCAL = '--set', 'listen=127.0.0.1:0'

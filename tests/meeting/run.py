@@ -9,6 +9,7 @@ Must not know: how messages move.
 """
 
 import errno
+import functools
 import os
 import random
 import select
@@ -20,7 +21,7 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from support import sample                                          # noqa: E402
+from support import expect, sample                                        # noqa: E402
 from support.cases import attempt                                   # noqa: E402
 from support.linear import in_order                                 # noqa: E402
 from support.nest import ONE_CLIENT, ROOT, SOCKET_MODELS, Failed, program, run   # noqa: E402
@@ -28,6 +29,7 @@ from support.report import Report                                   # noqa: E402
 from support.server import Client, Server                           # noqa: E402
 
 LIMIT = 60      # seconds until something must have happened
+until = functools.partial(expect.until, seconds=LIMIT)
 SEED = int(os.environ.get('CHECK_SEED', '1'))
 
 
@@ -80,15 +82,6 @@ class Person(Client):
         """Waits until the server has ended the connection."""
         while self.read():
             pass
-
-
-def until(what, true):
-    """Asks again until it is true."""
-    end = time.monotonic() + LIMIT
-    while not true():
-        if time.monotonic() > end:
-            raise Failed(f'not within {LIMIT} s: {what}')
-        time.sleep(0.01)
 
 
 def order(server):

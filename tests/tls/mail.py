@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import smtplib
+from support.expect import same
 from support.nest import ROOT, Failed, run
 from support.server import Server
 from links import REPLY, context
@@ -41,12 +42,6 @@ def stored(folder):
         with open(os.path.join(place, name), encoding='utf-8') as file:
             texts.append(file.read())
     return texts
-
-
-def same(what, got, wanted):
-    """Fails unless they are equal."""
-    if got != wanted:
-        raise Failed(f'{what}\nexpected {str(wanted)[:300]}\nreceived {str(got)[:300]}')
 
 
 def encrypted(exe, folder):

@@ -25,6 +25,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 from support import sample                                                  # noqa: E402
 from support.cases import attempt, built                                    # noqa: E402
+from support.expect import WAIT, same, until                                # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
 from support.report import Report                                           # noqa: E402
 from support.server import Server                                           # noqa: E402
@@ -72,25 +73,9 @@ END         { fprintf(stderr, "end %s.\n", $reasonText()); }
 "QUIT" NL   { $reply("Goodbye.\r\n"); $close(); }
 [^\r\n]* NL { $reply($1, "\r\n"); }
 '''
-WAIT = 20           # seconds
 EOF, GONE = 'closed by the client', 'the client is gone'
 LARGE = bytes(i * 7 % 251 for i in range(700000))
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
-
-
-def same(what, got, wanted):
-    """Fails unless they are equal."""
-    if got != wanted:
-        raise Failed(f'{what}\nexpected {str(wanted)[:300]}\nreceived {str(got)[:300]}')
-
-
-def until(what, true):
-    """Waits until it is true."""
-    end = time.monotonic() + WAIT
-    while not true():
-        if time.monotonic() > end:
-            raise Failed(f'not within {WAIT} s: {what}')
-        time.sleep(0.01)
 
 
 class Case:

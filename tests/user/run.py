@@ -17,28 +17,13 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+from support.expect import WAIT, same, until                                # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
 from support.report import Report                                           # noqa: E402
 from support.server import Client, Server, running                          # noqa: E402
 
 USER, GROUP = 54321, 54322     # known to nobody, so that no test depends on a system's users
-WAIT = 20                      # seconds
 IDS = f'user={USER}:{GROUP}'
-
-
-def same(what, got, wanted):
-    """Fails unless they are equal."""
-    if got != wanted:
-        raise Failed(f'{what}\nexpected {wanted!r}\nreceived {got!r}')
-
-
-def until(what, true):
-    """Waits until it is true."""
-    end = time.monotonic() + WAIT
-    while not true():
-        if time.monotonic() > end:
-            raise Failed(f'not within {WAIT} s: {what}')
-        time.sleep(0.01)
 
 
 def ask(server, *lines):

@@ -208,6 +208,14 @@ fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
     Ok(recipes)
 }
 
+/// What the driver and the server have needed.
+struct Played {
+    measured: Measured,
+    /// Of the server's processes, in the measured time: seconds of processor time; bytes at its end.
+    time: f64,
+    memory: u64,
+}
+
 /// What all measurements have in common.
 struct Run<'a> {
     args: &'a Bench,
@@ -235,14 +243,17 @@ impl Run<'_> {
     }
 
     /// Plays to a server, and watches it.
-    fn play(
-        server: &mut Server,
-        load: &Load,
-        name: &str,
-        heard: &mut dyn FnMut(Moment, &Server),
-    ) -> Result<Measured, Failure> {
+    fn play(server: &mut Server, load: &Load, name: &str) -> Result<Played, Failure> {
+        let (mut begin, mut end, mut memory) = (0.0, 0.0, 0);
         let result = drive(load, &mut |moment| {
-            heard(moment, server);
+            match moment {
+                Moment::Begin => begin = server.processes.time(),
+                Moment::End => {
+                    end = server.processes.time();
+                    memory = server.processes.memory();
+                }
+                Moment::Tick => {}
+            }
             if signals::caught() {
                 return Err(Kind::Own("interrupted".to_owned()).into());
             }
@@ -251,7 +262,12 @@ impl Run<'_> {
                 None => Ok(()),
             }
         });
-        result.map_err(|trouble| failed(name, server, &trouble))
+        let measured = result.map_err(|trouble| failed(name, server, &trouble))?;
+        Ok(Played {
+            measured,
+            time: end - begin,
+            memory,
+        })
     }
 
     /// Messages cut at random bytes are answered like whole ones.
@@ -266,7 +282,7 @@ impl Run<'_> {
             measured: CUT,
             ..self.load(&server, 0.0)
         };
-        Self::play(&mut server, &load, &recipe.name, &mut |_, _| {})?;
+        Self::play(&mut server, &load, &recipe.name)?;
         Ok(())
     }
 
@@ -310,18 +326,7 @@ impl Run<'_> {
             pace: Pace::Rate(rate),
             ..self.load(&server, seconds)
         };
-        let (mut begin, mut end) = (0.0, 0.0);
-        let measured =
-            Self::play(
-                &mut server,
-                &load,
-                &recipe.name,
-                &mut |moment, server| match moment {
-                    Moment::Begin => begin = server.processes.time(),
-                    Moment::End => end = server.processes.time(),
-                    Moment::Tick => {}
-                },
-            )?;
+        let Played { measured, time, .. } = Self::play(&mut server, &load, &recipe.name)?;
         let due = (measured.requests + measured.unserved) as f64;
         let in_time = measured.in_time as f64;
         let at = |share: f64| {
@@ -334,7 +339,7 @@ impl Run<'_> {
             // Those that are due just before the end cannot be answered before it.
             kept_up: due > 0.0 && in_time >= due * 0.98 - 2.0 && measured.unserved <= 1,
             latencies: [0.5, 0.9, 0.99, 0.999, 0.9999].map(at).to_vec(),
-            cost: (end - begin) * 1e6 / in_time.max(1.0),
+            cost: time * 1e6 / in_time.max(1.0),
             driver: measured.driver.busy / measured.driver.whole,
             waited: measured.driver.waited / measured.driver.whole,
         })
@@ -398,22 +403,9 @@ impl Run<'_> {
     fn sample(&self, recipe: &Recipe, seconds: f64) -> Result<Sample, Failure> {
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let empty = server.processes.memory();
-        let (mut begin, mut end, mut full) = (0.0, 0.0, 0);
         let load = self.load(&server, seconds);
-        let measured =
-            Self::play(
-                &mut server,
-                &load,
-                &recipe.name,
-                &mut |moment, server| match moment {
-                    Moment::Begin => begin = server.processes.time(),
-                    Moment::End => {
-                        end = server.processes.time();
-                        full = server.processes.memory();
-                    }
-                    Moment::Tick => {}
-                },
-            )?;
+        let played = Self::play(&mut server, &load, &recipe.name)?;
+        let measured = played.measured;
         if measured.requests == 0 {
             return Err(Failure::new(format!(
                 "{}: no request was answered in {seconds:.1} seconds; give more --time",
@@ -425,12 +417,12 @@ impl Run<'_> {
         let at = |share: f64| measured.latency.value_at_quantile(share) as f64 / 1000.0;
         Ok(Sample {
             rate: requests / measured.seconds,
-            cost: (end - begin) * 1e6 / requests,
+            cost: played.time * 1e6 / requests,
             p50: at(0.5),
             p99: at(0.99),
             p999: at(0.999),
             most: measured.latency.max() as f64 / 1000.0,
-            memory: full.saturating_sub(empty) as f64 / self.clients as f64,
+            memory: played.memory.saturating_sub(empty) as f64 / self.clients as f64,
             fairness: fairness(&measured.shares),
             connections: measured.connections as f64 / measured.seconds,
             driver: driver.busy / driver.whole,

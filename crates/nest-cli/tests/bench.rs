@@ -5,6 +5,17 @@ mod common;
 
 use common::Place;
 
+/// A comparison that is soon over.
+const SHORT: &[&str] = &[
+    "bench",
+    "good.nest",
+    "--models",
+    "event",
+    "--clients",
+    "4",
+    "--time",
+    "2s",
+];
 const GOOD: &str = "%state KNOWN\nNL \"\\r\"?\"\\n\"\n%%\nchar name[17];\n\
     START { $reply(\"who?\\n\"); }\n\
     \"I \" [a-z]{1,16} NL { strlcpy(name, $2, sizeof name); $seen(KNOWN); $reply(\"ok\\n\"); }\n\
@@ -138,16 +149,6 @@ fn what_cannot_be_measured_is_said() {
 fn a_run_is_kept_and_compared() {
     let place = Place::new();
     place.write("good.nest", GOOD);
-    let words = [
-        "bench",
-        "good.nest",
-        "--models",
-        "event",
-        "--clients",
-        "4",
-        "--time",
-        "2s",
-    ];
     let more = [
         "--rate",
         "200",
@@ -156,7 +157,7 @@ fn a_run_is_kept_and_compared() {
         "--report",
         "page.html",
     ];
-    let ended = place.nest(&[&words[..], &more].concat()).with_status(0);
+    let ended = place.nest(&[SHORT, &more].concat()).with_status(0);
     assert!(
         ended.out.contains("event    at      200/s: "),
         "{}",
@@ -174,7 +175,7 @@ fn a_run_is_kept_and_compared() {
     assert_eq!(old["servers"][0]["name"], "event");
     assert_eq!(old["servers"][0]["loads"][0]["asked"], 200.0);
     let more = ["--compare", "old.json"];
-    let ended = place.nest(&[&words[..], &more].concat());
+    let ended = place.nest(&[SHORT, &more].concat());
     assert!(
         ended.out.contains("of the earlier processor time: "),
         "{}",
@@ -187,7 +188,7 @@ fn a_run_is_kept_and_compared() {
     cheap["servers"][0]["rounds"] = vec![sample; 10].into();
     place.write("cheap.json", cheap.to_string());
     let ended = place
-        .nest(&[&words[..], &["--compare", "cheap.json"]].concat())
+        .nest(&[SHORT, &["--compare", "cheap.json"]].concat())
         .with_status(1);
     assert!(ended.out.contains(": dearer (p = 0.0"), "{}", ended.out);
     ended.err_has("error: a request has become dearer with event");
@@ -200,7 +201,7 @@ fn a_run_is_kept_and_compared() {
         ),
     ] {
         place.write("bad.json", text);
-        let words = [&words[..], &["--compare", "bad.json"]].concat();
+        let words = [SHORT, &["--compare", "bad.json"]].concat();
         place.nest(&words).with_status(1).err_has(reason);
     }
 }
@@ -213,24 +214,17 @@ fn another_server_is_measured_beside_the_models() {
         .nest(&["build", "good.nest", "-o", "other", "--model", "process"])
         .with_status(0);
     let other = format!("other={} --port {{port}}", place.path("other").display());
-    let words = [
-        "bench",
-        "good.nest",
-        "--models",
-        "event",
-        "--clients",
-        "4",
-        "--time",
-        "2s",
-        "--vs",
-    ];
-    let ended = place.nest(&[&words[..], &[&other]].concat()).with_status(0);
+    let ended = place
+        .nest(&[SHORT, &["--vs", &other]].concat())
+        .with_status(0);
     assert!(ended.out.contains("\n  other "), "{}", ended.out);
     place
-        .nest(&[&words[..], &["dead=/bin/false {port}"]].concat())
+        .nest(&[SHORT, &["--vs", "dead=/bin/false {port}"]].concat())
         .with_status(1)
         .err_has("dead does not serve: its exit status is 1");
     for wrong in ["other=x", "=x {port}", "other", "event=x {port}"] {
-        place.nest(&[&words[..], &[wrong]].concat()).with_status(2);
+        place
+            .nest(&[SHORT, &["--vs", wrong]].concat())
+            .with_status(2);
     }
 }

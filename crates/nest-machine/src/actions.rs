@@ -232,10 +232,6 @@ impl Scan<'_, '_> {
         let call = lexer::call(self.tokens, i);
         let usage = format!("it is written {}", directive.usage);
         let args = match (directive.form, call) {
-            (Form::Later, _) => {
-                let what = format!("{word} is not in this version");
-                return self.report(Diag::E0005, &at, what, "");
-            }
             (Form::Block | Form::Lock, _) => return self.block(directive, i, &at),
             (Form::Plain | Form::Return, _) => None,
             (_, None) => {

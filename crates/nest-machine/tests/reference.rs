@@ -62,16 +62,9 @@ fn options() {
 
 #[test]
 fn directives() {
-    let (now, later) = (chapter("Directives"), chapter("Not in this version"));
+    let now = chapter("Directives");
     for directive in DIRECTIVES {
         let name = format!("${}", directive.name);
-        if directive.form == Form::Later {
-            assert!(
-                mentions(later, &name),
-                "{name} is not listed as not in this version"
-            );
-            continue;
-        }
         assert!(mentions(now, &name), "{name} is not among the directives");
         let states = matches!(directive.form, Form::States { .. } | Form::OneState);
         let own = directive.c.starts_with("nest_") && directive.form != Form::Plain;

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use time::OffsetDateTime;
+
 use crate::event::{Event, Kind};
 use crate::file::Trace;
 
@@ -11,27 +13,18 @@ const SECOND: u64 = 1_000_000_000;
 /// As in runtime/workers/stop.h.
 const PHASES: [&str; 4] = ["serving", "draining", "cutting", "finished"];
 
-/// A date of UTC, from seconds since 1970 (the civil calendar, after Hinnant).
+/// A date of UTC, from seconds since 1970; one that no calendar has is shown as the number.
 fn date(seconds: u64) -> String {
-    let days = i64::try_from(seconds / 86_400).unwrap_or_default() + 719_468;
-    let era = days / 146_097;
-    let day = days % 146_097;
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year + era * 400 + i64::from(month <= 2);
-    let of_day = seconds % 86_400;
-    format!(
-        "{year:04}-{month:02}-{:02} {:02}:{:02}:{:02} UTC",
-        of_year - (153 * shifted + 2) / 5 + 1,
-        of_day / 3600,
-        of_day / 60 % 60,
-        of_day % 60
+    let date = i64::try_from(seconds).ok();
+    let date = date.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    date.map_or_else(
+        || format!("{seconds} s after 1970"),
+        |date| {
+            let (year, month, day) = date.to_calendar_date();
+            let (hour, minute, second) = date.to_hms();
+            let month = u8::from(month);
+            format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+        },
     )
 }
 

@@ -127,6 +127,11 @@ static void fill_collect(void) {
     fill_count();
 }
 
+/* How many blocks a file of this size takes. */
+static uint32_t fill_blocks(uint64_t size) {
+    return size == 0 ? 1 : (uint32_t)((size + NEST__STORE_BLOCK - 1) / NEST__STORE_BLOCK);
+}
+
 /* Whether so many blocks would be free if everything left that is not pinned: otherwise a file that
  * cannot come in would empty the store each time that somebody asks for it. */
 static bool fill_fits(uint32_t blocks) {
@@ -135,7 +140,7 @@ static bool fill_fits(uint32_t blocks) {
     for (uint32_t number = 1; number <= nest__contents.entries; number++) {
         const struct nest__entry *entry = fill_entry(number);
         if (fill.pinned[number] && atomic_load(&entry->version) != 0) {
-            held += entry->size / NEST__STORE_BLOCK + 1;
+            held += fill_blocks(entry->size);
         }
     }
     return held + blocks <= nest__contents.blocks;
@@ -282,9 +287,7 @@ static void fill_load_open(int fd, const char *path, uint64_t now) {
     if (most > nest__contents.blocks) {
         return;
     }
-    uint32_t blocks =
-        (uint32_t)(((uint64_t)about.st_size + NEST__STORE_BLOCK - 1) / NEST__STORE_BLOCK);
-    blocks = blocks == 0 ? 1 : blocks;
+    uint32_t blocks = fill_blocks((uint64_t)about.st_size);
     if (!nest__policy_takes(fill.policy, (uint64_t)about.st_size)) {
         return;
     }

@@ -27,9 +27,9 @@ static struct {
     size_t size; /* of what is mapped */
 } recorder = {.fd = -1};
 
-static uint64_t recorder_clock(clockid_t clock) {
+static uint64_t recorder_date(void) {
     struct timespec now;
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_REALTIME, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -148,8 +148,8 @@ static void recorder_describe(uint32_t workers, uint32_t threads, size_t names) 
     file->records = recorder.records;
     file->stride = recorder.stride;
     file->record = sizeof(struct nest__recorder_record);
-    file->began = recorder_clock(CLOCK_MONOTONIC);
-    file->date = recorder_clock(CLOCK_REALTIME);
+    file->began = nest__clock_ns();
+    file->date = recorder_date();
     file->workers = workers;
     file->threads = threads;
     file->text = sizeof *file;
@@ -222,7 +222,7 @@ void nest__recorder_add(uint32_t thread, const struct nest__recorder_event *even
     record->kind = (uint8_t)event->kind;
     record->role = (uint8_t)event->role;
     record->what = (uint16_t)event->what;
-    record->time = recorder_clock(CLOCK_MONOTONIC);
+    record->time = nest__clock_ns();
     record->connection = event->connection;
     record->value = event->value;
     atomic_store_explicit(&record->number, (uint32_t)number + 1, memory_order_release);

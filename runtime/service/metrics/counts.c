@@ -6,8 +6,6 @@
 #include "../../platform/platform.h"
 #include "counts.h"
 
-#include <time.h>
-
 enum { COUNTS_NO_RULE = UINT16_MAX };
 
 struct counts_session {
@@ -21,12 +19,6 @@ _Static_assert(NEST__RULES + NEST__TIMERS < COUNTS_NO_RULE, "rules have 16 bits"
 
 static _Atomic(void *) counts_slab;             /* scope: process; a counts_session for each slot */
 static struct nest__metrics_worker *counts_own; /* scope: process */
-
-static uint64_t counts_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 unsigned nest__metrics_bucket(uint64_t ns) {
     uint64_t units = ns >> NEST__METRICS_UNIT_BITS;
@@ -82,7 +74,7 @@ void nest__metrics_open(nest_session *s) {
     }
     nest__metrics_add(&counts_counts(s)->opened, 1);
     if (session != NULL) {
-        *session = (struct counts_session){.opened = counts_now(), .rule = COUNTS_NO_RULE};
+        *session = (struct counts_session){.opened = nest__clock_ns(), .rule = COUNTS_NO_RULE};
     }
 }
 
@@ -93,7 +85,7 @@ static void counts_begin(const nest_session *s, uint32_t rule, uint32_t n) {
     nest__metrics_add(&counts->rules[rule].messages, 1);
     nest__metrics_add(&counts->rules[rule].bytes, n);
     if (session != NULL) {
-        session->since = counts_now();
+        session->since = nest__clock_ns();
         session->rule = (uint16_t)rule;
     }
 }
@@ -140,7 +132,7 @@ void nest__metrics_acted(nest_session *s, uint64_t taken) {
     nest__metrics_add(&counts->replies, session->replies);
     session->replied = session->replies = 0;
     if (session->rule != COUNTS_NO_RULE) {
-        uint64_t ns = counts_now() - session->since;
+        uint64_t ns = nest__clock_ns() - session->since;
         counts_time(&counts->messages, ns);
         nest__metrics_add(&counts->rules[session->rule].ns, ns);
         nest__metrics_add(&counts->rules[session->rule].bytes, taken);
@@ -153,7 +145,7 @@ void nest__metrics_end(nest_session *s) {
     struct nest__metrics_counts *counts = counts_counts(s);
     nest__metrics_add(&counts->ended[s->reason], 1);
     if (session != NULL) {
-        counts_time(&counts->connections, counts_now() - session->opened);
+        counts_time(&counts->connections, nest__clock_ns() - session->opened);
     }
 }
 

@@ -67,8 +67,6 @@ pub enum Form {
     },
     /// `$log(level, format, …)`.
     Log,
-    /// Part of the language, but not of this version.
-    Later,
 }
 
 /// The name of the session in generated code.
