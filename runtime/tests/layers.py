@@ -2,8 +2,8 @@
 
 Parts and their files come from the list of the runtime's files (../embed.rs). Each part is compiled
 alone, in every form that a server has of it: with each model, with all features and with none. What
-the join points call is not counted: services add it, and the part does not know them. With --print as
-the last argument the lists are printed as layers.txt has them, without its comments.
+the join points call is not counted: services add it, and the part does not know them. With --write as
+the last argument layers.txt gets the lists as they are; read what changed in it before you commit it.
 """
 
 import os
@@ -66,30 +66,56 @@ def shown(part, names):
     return "\n".join([*lines, line])
 
 
+def parts_of(lines):
+    """(part, names) of each line of layers.txt; no part for a comment or an empty line."""
+    for line in lines:
+        part, colon, names = line.split("#")[0].partition(":")
+        yield (part if colon else None), names.split()
+
+
+def write(path, lists):
+    """Replaces the lists in a file, and keeps its comments and its order. The list of a new part comes
+    behind that of the last part in its folder, else at the end."""
+    lines = open(path).read().splitlines()
+    kept = [(part, line) for (part, _), line in zip(parts_of(lines), lines) if part is None or part in lists]
+    for part in lists:
+        places = [n for n, (old, _) in enumerate(kept) if old == part]
+        if not places:
+            folder = part.split("/")[0]
+            near = [n for n, (old, _) in enumerate(kept) if old and old.split("/")[0] == folder]
+            places = [near[-1] + 1 if near else len(kept)]
+            kept.insert(places[0], (part, ""))
+        kept = [row for n, row in enumerate(kept) if n not in places[1:]]
+        kept[places[0]] = (part, shown(part, lists[part]))
+    with open(path, "w") as out:
+        out.write("".join(f"{line}\n" for _, line in kept))
+
+
 def main():
-    printing = sys.argv[-1] == "--print"
-    build, compilers = sys.argv[1], sys.argv[2:-1] if printing else sys.argv[2:]
-    allowed = {}
-    for line in open(f"{os.path.dirname(os.path.abspath(__file__))}/layers.txt"):
-        part, _, names = line.split("#")[0].partition(":")
-        if names:
-            allowed.setdefault(part, set()).update(names.split())
+    writing = sys.argv[-1] == "--write"
+    build, compilers = sys.argv[1], sys.argv[2:-1] if writing else sys.argv[2:]
+    path = f"{os.path.dirname(os.path.abspath(__file__))}/layers.txt"
+    allowed, asks = {}, {}
+    for part, names in parts_of(open(path)):
+        if part:
+            allowed.setdefault(part, set()).update(names)
     parts = forms()
-    check("layers.txt names parts that do not exist", sorted(set(allowed) - set(parts)), [])
+    if not writing:
+        check("layers.txt names parts that do not exist", sorted(set(allowed) - set(parts)), [])
     for part, files in parts.items():
-        may, everything = allowed.get(part, set()), set()
+        may, asks[part] = allowed.get(part, set()), set()
         for compiler in compilers:
             names = set()
             for n, words in enumerate(files.values()):
                 unit = f"{build}/layer-{part.replace('/', '-').replace(' ', '-')}-{n}.c"
                 names |= asked(part, words, unit, compiler)
-            everything |= names
-            if not printing:
+            asks[part] |= names
+            if not writing:
                 check(f"{part} asks for what it may not ({compiler})", sorted(names - may), [])
-        if printing:
-            print(shown(part, everything))
-        else:
-            check(f"{part} is allowed what it does not ask for", sorted(may - everything), [])
+        if not writing:
+            check(f"{part} is allowed what it does not ask for", sorted(may - asks[part]), [])
+    if writing:
+        write(path, {part: names for part, names in asks.items() if names})
     finish("layers", len(parts) * len(compilers))
 
 
