@@ -192,6 +192,8 @@ services! {
         "policy.h" With(Feature::FileCache);
         "store.h" With(Feature::FileCache);
         "policy.c" With(Feature::FileCache);
+        "value.c" With(Feature::CacheValue);
+        "value_none.c" Both(&With(Feature::FileCache), &Without(Feature::CacheValue));
         "option.c" With(Feature::FileCache);
         "store.c" CONTENTS;
         "contents.c" CONTENTS;

@@ -17,12 +17,25 @@ struct kept {
     unsigned name;
     uint64_t size, uses, used;
     bool main; /* S3-FIFO */
+    double value;
 };
 static struct kept kept[MOST], ghosts[OBJECTS];
-static unsigned count, ghost_count, hand; /* `hand`: SIEVE; an index of `kept` */
-static uint64_t seed, now, sizes[OBJECTS];
-static uint32_t numbers[OBJECTS]; /* in policy.c; MOST: not cached */
+static unsigned count, ghost_count, hand;         /* `hand`: SIEVE; an index of `kept` */
+static uint64_t seed, now, steps, sizes[OBJECTS]; /* `steps`: uses of what is or gets cached */
+static uint32_t numbers[OBJECTS];                 /* in policy.c; MOST: not cached */
 static unsigned names[MOST];
+static double left; /* the value of the one that left last to make room */
+
+/* Not a number for some, so that this is tried too. */
+static double value(uint64_t size, uint64_t uses, uint64_t at, double least) {
+    return size % 7 == 0 ? 0.0 / (double)(size % 7)
+                         : least + (double)uses * 100 / (double)size + (double)(at % 3);
+}
+
+/* In an order that has a place for what is not a number. */
+static double rated(uint64_t size, uint64_t uses, uint64_t at) {
+    return size % 7 == 0 ? -1 : value(size, uses, at, left);
+}
 
 static uint64_t draw(uint64_t below) {
     seed ^= seed << 13;
@@ -66,6 +79,17 @@ static unsigned oldest(bool main) {
     return i;
 }
 
+static unsigned least_value(void) {
+    unsigned best = 0;
+    for (unsigned i = 1; i < count; i++) {
+        if (kept[i].value < kept[best].value ||
+            (kept[i].value == kept[best].value && kept[i].used < kept[best].used)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
 /* The index of the one that leaves. */
 static unsigned leaves(enum nest__policy_kind kind, uint64_t size) {
     switch (kind) {
@@ -76,6 +100,8 @@ static unsigned leaves(enum nest__policy_kind kind, uint64_t size) {
         return least(0, true, false);
     case NEST__HYPER_G:
         return least(0, true, true);
+    case NEST__CUSTOM:
+        return least_value();
     case NEST__LRU_MIN:
         for (;; size /= 2) {
             unsigned found = least(size, false, true);
@@ -109,6 +135,7 @@ static unsigned leaves(enum nest__policy_kind kind, uint64_t size) {
 
 static void leave(enum nest__policy_kind kind, unsigned at, bool evicted) {
     struct kept object = kept[at];
+    left = evicted && object.value >= 0 ? object.value : left;
     drop(kept, &count, at);
     hand -= hand > at;
     hand = hand == count ? 0 : hand; /* not at one that comes later */
@@ -170,6 +197,7 @@ static int access_one(struct nest__policy *p, enum nest__policy_kind kind, unsig
         nest__policy_hit(p, numbers[name]);
         kept[at].used = now;
         kept[at].uses += kind != NEST__S3_FIFO || kept[at].uses < 4;
+        kept[at].value = rated(kept[at].size, kept[at].uses, ++steps);
         return 0;
     }
     bool takes = sizes[name] <= (kind == NEST__LRU_THRESHOLD ? THRESHOLD : CAPACITY);
@@ -193,17 +221,20 @@ static int access_one(struct nest__policy *p, enum nest__policy_kind kind, unsig
         numbers[name] = number;
         names[number] = name;
         bool main = kind == NEST__S3_FIFO && returns(name);
-        kept[count++] = (struct kept){name, sizes[name], 1, now, main};
+        kept[count++] =
+            (struct kept){name, sizes[name], 1, now, main, rated(sizes[name], 1, ++steps)};
     }
     return 0;
 }
 
 static int run(enum nest__policy_kind kind) {
-    struct nest__policy *p = nest__policy_make(kind, CAPACITY, THRESHOLD, MOST);
+    struct nest__policy *p = nest__policy_make(kind, CAPACITY, THRESHOLD, MOST, value);
     if (p == NULL) {
         return fail(kind, "no memory");
     }
     count = ghost_count = hand = 0;
+    left = 0;
+    steps = 0;
     for (unsigned i = 0; i < OBJECTS; i++) {
         numbers[i] = MOST;
         sizes[i] = 1 + draw(UINT64_C(1) << draw(18));

@@ -42,6 +42,8 @@ add = "add " [!-~]+ NL {
 }
 pid = "pid" NL { $reply("%ld\n", (long)getpid()); }
 '''
+# Of two files the smaller one stays.
+CUSTOM = 'custom 1M\n%cache { return uses > 0 && now > 0 && least <= 0 ? -(double)size : 1; }'
 # Answers may begin up to a second after a look at the file; this much more is for slow machines' clocks.
 AGE, SLACK = 1.0, 0.3
 RESTS = 3.5         # seconds after which a file that nobody has changed is cached
@@ -322,6 +324,55 @@ def guarded(server, folder):
             client.expect(b'%d 0\n' % n)
 
 
+def settled(server):
+    """The counts, once nothing is read into memory any more."""
+    before = None
+    while before is None or counts(server)['loads'] != before['loads']:
+        before = counts(server)
+        time.sleep(0.3)
+    return before
+
+
+def left(server, root):
+    """Whether a small file leaves when large ones come that together do not fit."""
+    write(os.path.join(root, 'small'), b'small')
+    large = [f'large{i}' for i in range(4)]
+    for name in large:
+        write(os.path.join(root, name), contents_of(name, 1, BOUND * 2 // 5))
+    time.sleep(RESTS)
+    with Client(server) as client:
+        def hit():
+            before = counts(server)['hits']
+            ask(client, 'small')
+            return counts(server)['hits'] > before
+
+        def made_room():
+            for name in large:
+                ask(client, name)
+            return counts(server)['evictions'] >= 2 * len(large)
+        wait('the small file does not come into memory', hit)
+        wait('large files make no room', made_room)
+        before = settled(server)
+        wait('the small file does not come into memory again', hit)
+        return counts(server)['loads'] > before['loads']
+
+
+def custom(exe, root):
+    """the code of %cache says which file leaves; another policy can be chosen at the start"""
+    for policy, leaves in ('custom', False), ('LRU', True):
+        with Server([exe], options=(f'fileRoot={root}', f'fileCache={policy} 1M')) as server:
+            if left(server, root) != leaves:
+                raise Failed(f'{policy}: the small file {"stays" if leaves else "leaves"}')
+
+
+def missing(exe, root):
+    """the policy custom is refused where the specification has no code for it"""
+    done = subprocess.run([exe, '--set', f'fileRoot={root}', '--set', 'fileCache=custom 1M', '--check-config'],
+                          capture_output=True, text=True, timeout=TIMEOUT)
+    if done.returncode == 0 or 'has no %cache' not in done.stderr:
+        raise Failed(f'status {done.returncode}: {done.stderr}')
+
+
 def run(report, models):
     """Every case."""
     rng = random.Random(sample.SEED)
@@ -336,3 +387,8 @@ def run(report, models):
                 attempt(report, model, 'file cache', changes.__doc__, lambda: changes(server, files, rng))
                 attempt(report, model, 'file cache', guarded.__doc__, lambda: guarded(server, files))
                 attempt(report, model, 'file cache', bound.__doc__, lambda: bound(server, files))
+            attempt(report, model, 'file cache', missing.__doc__, lambda: missing(exe, root))
+            exe = built(program(), model, SPEC.replace('LRU 1M', CUSTOM), os.path.join(folder, f'{model}-custom'))
+            root = os.path.join(folder, f'files-{model}-custom')
+            os.mkdir(root)
+            attempt(report, model, 'file cache', custom.__doc__, lambda: custom(exe, root))

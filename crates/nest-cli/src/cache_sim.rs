@@ -8,13 +8,14 @@ mod size;
 mod trace;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use nest_machine::options::{POLICIES, size};
+use nest_machine::options::{CUSTOM, POLICIES, size};
 
-use crate::args::{CacheSim, Cc};
+use crate::args::{CacheSim, Cc, Spec};
 use crate::cc::Compiler;
+use crate::compile;
 use crate::term::{self, Failure};
 use plot::Curve;
 use size::bytes;
@@ -38,15 +39,22 @@ pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
         None => 256 << 10,
         Some(text) => size(text).filter(|n| *n > 0).ok_or_else(|| no_size(text))?,
     };
-    let hits = simulate(&trace, &sizes, largest)?;
-    term::print(table(&trace, &sizes, &hits));
+    let custom = args.spec.as_deref().map(custom).transpose()?;
+    let policies = POLICIES.iter().copied();
+    let policies = policies.filter(|policy| *policy != CUSTOM || custom.is_some());
+    let policies: Vec<&str> = policies.collect();
+    let hits = simulate(&trace, &policies, &sizes, largest, custom.as_deref())?;
+    term::print(table(&trace, &policies, &sizes, &hits));
     if let Some(path) = &args.plot {
         let charts = [
             (
                 "hit rate: files",
-                curves(&hits, |h| h.0, trace.accesses.len() as u64),
+                curves(&policies, &hits, |h| h.0, trace.accesses.len() as u64),
             ),
-            ("byte-hit rate", curves(&hits, |h| h.1, trace.bytes())),
+            (
+                "byte-hit rate",
+                curves(&policies, &hits, |h| h.1, trace.bytes()),
+            ),
         ];
         let text = plot::svg(&charts, &sizes)
             .map_err(|reason| Failure::new(format!("cannot draw: {reason}")))?;
@@ -54,6 +62,21 @@ pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
             .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The C of a specification's `%cache`.
+fn custom(file: &Path) -> Result<String, Failure> {
+    let spec = Spec {
+        file: file.to_owned(),
+        model: None,
+    };
+    let (_, machine, _) = compile::inspect(&spec)?;
+    nest_emit::cache_alone(&machine).ok_or_else(|| {
+        Failure::new(format!(
+            "{} has no %cache, the code of the policy {CUSTOM}",
+            file.display()
+        ))
+    })
 }
 
 fn no_size(text: &str) -> Failure {
@@ -110,8 +133,14 @@ fn sizes(args: &CacheSim, distinct: u64) -> Result<Vec<u64>, Failure> {
     Ok(sizes)
 }
 
-/// For each policy, for each size.
-fn simulate(trace: &Trace, sizes: &[u64], largest: u64) -> Result<Vec<Vec<Hits>>, Failure> {
+/// For each policy, for each size. `custom`: the C of the policy of that name.
+fn simulate(
+    trace: &Trace,
+    policies: &[&str],
+    sizes: &[u64],
+    largest: u64,
+    custom: Option<&str>,
+) -> Result<Vec<Vec<Hits>>, Failure> {
     let folder = tempfile::tempdir().map_err(|e| Failure::io("cannot make a folder", &e))?;
     let write = |name: &str, text: &str| {
         std::fs::write(folder.path().join(name), text)
@@ -129,21 +158,28 @@ fn simulate(trace: &Trace, sizes: &[u64], largest: u64) -> Result<Vec<Vec<Hits>>
     }
     write("trace", &text)?;
     let simulator = folder.path().join("simulate");
-    let sources = ["simulate.c", "policy.c"].map(|name| folder.path().join(name));
+    let mut sources: Vec<PathBuf> = ["simulate.c", "policy.c"]
+        .map(|name| folder.path().join(name))
+        .into();
+    if let Some(custom) = custom {
+        write("custom.c", custom)?;
+        sources.push(folder.path().join("custom.c"));
+    }
     Compiler::new(&Cc::default())?.program(&sources, &simulator)?;
-    run(&simulator, folder.path(), sizes, largest)
+    run(&simulator, folder.path(), policies.len(), sizes, largest)
 }
 
 fn run(
     simulator: &Path,
     folder: &Path,
+    policies: usize,
     sizes: &[u64],
     largest: u64,
 ) -> Result<Vec<Vec<Hits>>, Failure> {
     let failed = |what: String| Failure::new(format!("the simulator failed: {what}"));
     let mut command = Command::new(simulator);
     command.arg(folder.join("trace")).arg(largest.to_string());
-    for policy in 0..POLICIES.len() {
+    for policy in 0..policies {
         command.args(sizes.iter().map(|size| format!("{policy}:{size}")));
     }
     let output = command
@@ -158,7 +194,7 @@ fn run(
             Some((hits.parse().ok()?, bytes.parse().ok()?))
         })
         .collect();
-    if !output.status.success() || hits.len() != POLICIES.len() * sizes.len() {
+    if !output.status.success() || hits.len() != policies * sizes.len() {
         return Err(failed(output.status.to_string()));
     }
     Ok(hits.chunks(sizes.len()).map(<[Hits]>::to_vec).collect())
@@ -169,9 +205,14 @@ fn rate(part: u64, all: u64) -> f64 {
     100.0 * part as f64 / (all.max(1)) as f64
 }
 
-fn curves(hits: &[Vec<Hits>], of: impl Fn(&Hits) -> u64, all: u64) -> Vec<Curve> {
+fn curves(
+    policies: &[&'static str],
+    hits: &[Vec<Hits>],
+    of: impl Fn(&Hits) -> u64,
+    all: u64,
+) -> Vec<Curve> {
     let rates = hits.iter().map(|row| row.iter().map(|h| rate(of(h), all)));
-    let named = POLICIES.iter().zip(rates);
+    let named = policies.iter().zip(rates);
     named
         .map(|(name, rates)| Curve {
             name,
@@ -181,7 +222,7 @@ fn curves(hits: &[Vec<Hits>], of: impl Fn(&Hits) -> u64, all: u64) -> Vec<Curve>
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shown rounded")]
-fn table(trace: &Trace, sizes: &[u64], hits: &[Vec<Hits>]) -> String {
+fn table(trace: &Trace, policies: &[&str], sizes: &[u64], hits: &[Vec<Hits>]) -> String {
     let accesses = trace.accesses.len() as u64;
     let mut out = format!(
         "{accesses} files sent, {} different ones of {} together; {} other requests\n",
@@ -198,7 +239,7 @@ fn table(trace: &Trace, sizes: &[u64], hits: &[Vec<Hits>]) -> String {
         for size in sizes {
             let _ = write!(out, "{:>8}", bytes(*size as f64));
         }
-        for (policy, row) in POLICIES.iter().zip(hits) {
+        for (policy, row) in policies.iter().zip(hits) {
             let _ = write!(out, "\n  {policy:<16}");
             for h in row {
                 let _ = write!(out, "{:>8.2}", rate(of(h), all));

@@ -107,3 +107,65 @@ fn what_cannot_be_read_is_said_in_a_line() {
         ended.err
     );
 }
+
+#[test]
+fn the_code_of_a_specification_is_a_policy() {
+    const RULE: &str = "%%\n\"a\\n\" { if ($fileReply(\"a\") < 0) $close(); }\n";
+    let place = Place::new();
+    place.write("access.log", log());
+    // Small files stay, so /again is there from its second use on.
+    place.write(
+        "own.nest",
+        format!("%option fileCache custom 64K\n%cache {{ return 1 / (double)size; }}\n{RULE}"),
+    );
+    place.write("lru.nest", format!("%option fileCache LRU 64K\n{RULE}"));
+    place.write(
+        "wrong.nest",
+        format!("%option fileCache custom 64K\n%cache {{ return larges; }}\n{RULE}"),
+    );
+    let words = |spec| ["cache-sim", "access.log", "--sizes", "64K", "--spec", spec];
+    let ended = place.nest(&words("own.nest")).with_status(0);
+    assert!(
+        ended.out.contains("  custom             49.50\n"),
+        "{}",
+        ended.out
+    );
+    let ended = place.nest(&words("lru.nest")).with_status(1);
+    assert!(
+        ended
+            .err
+            .ends_with("error: lru.nest has no %cache, the code of the policy custom\n"),
+        "{}",
+        ended.err
+    );
+    let ended = place.nest(&words("wrong.nest")).with_status(1);
+    assert!(ended.err.contains("wrong.nest:2"), "{}", ended.err);
+}
+
+#[test]
+fn a_cache_that_decides_nothing_is_refused() {
+    const CACHE: &str = "%cache { return 1; }\n";
+    const OPTION: &str = "%option fileCache custom 64K\n";
+    let place = Place::new();
+    for (text, line) in [
+        (OPTION.to_string(), "the policy `custom` without its code"),
+        (CACHE.to_string(), "`%cache` without the option `fileCache`"),
+        (format!("{OPTION}{CACHE}{CACHE}"), "a second `%cache`"),
+        (
+            format!("{OPTION}%cache 5s {{ return 1; }}\n"),
+            "`%cache` takes no `5s`",
+        ),
+        (format!("{OPTION}%cache\n"), "`%cache` without its code"),
+        (
+            format!("{OPTION}%cache {{ $close(); return 1; }}\n"),
+            "$close in the code of %cache",
+        ),
+    ] {
+        place.write(
+            "x.nest",
+            format!("{text}%%\n\"a\\n\" {{ $reply(\"a\\n\"); }}\n"),
+        );
+        let ended = place.nest(&["check", "x.nest"]).with_status(1);
+        assert!(ended.out.contains(line), "{text}: {}", ended.out);
+    }
+}

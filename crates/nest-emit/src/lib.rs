@@ -28,6 +28,8 @@ use nest_machine::{Feature, Machine, ModelKind};
 pub use places::{Origin, Places};
 use writer::string;
 
+pub use server_code::cache_alone;
+
 pub use project::{CFLAGS, LDFLAGS, OutFile, UNITS};
 pub use version::VERSION;
 

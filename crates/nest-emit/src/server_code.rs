@@ -1,4 +1,4 @@
-//! Generates the functions of `%timer`, `%signal` and `%worker`.
+//! Generates the functions of `%timer`, `%signal`, `%worker` and `%cache`.
 
 use crate::replace::{Context, replace};
 use crate::writer::{Writer, string};
@@ -72,6 +72,39 @@ pub fn emit(m: &Machine, w: &mut Writer) {
         w.line("}");
         w.end("worker");
     }
+    cache(m, w);
+}
+
+/// The function of `%cache`. Its parameters are those of nest__policy_value in the runtime.
+fn cache(m: &Machine, w: &mut Writer) {
+    const HEAD: &str =
+        "double nest__spec_cache(uint64_t size, uint64_t uses, uint64_t now, double least)";
+    let Some(action) = &m.cache else { return };
+    w.begin("cache");
+    w.line(&format!("{HEAD};"));
+    w.line(&format!("{HEAD} {{"));
+    w.line("    (void)size, (void)uses, (void)now, (void)least;");
+    user(m, action, w);
+    w.line("}");
+    w.end("cache");
+}
+
+/// A C file with the function of `%cache` and nothing else of the specification. None: it has none.
+#[must_use]
+pub fn cache_alone(m: &Machine) -> Option<String> {
+    m.cache.as_ref()?;
+    let mut w = Writer::new("cache.c");
+    w.line("#include <math.h>");
+    w.line("#include <stdint.h>");
+    w.line("#include <stdlib.h>");
+    cache(m, &mut w);
+    Some(w.finish())
+}
+
+/// The code of the server in a function's body.
+fn user(m: &Machine, action: &Action, w: &mut Writer) {
+    let text = replace(m, &action.code.text, &action.uses, Context::Evaluated(None));
+    w.user(&action.code, &text);
 }
 
 /// A function for each piece of code; their names.
@@ -86,9 +119,7 @@ fn functions<'m>(
     for (i, action) in actions.enumerate() {
         let name = format!("{}_{kind}_{i}", m.name);
         w.line(&format!("static void {name}(void) {{"));
-        let code = &action.code;
-        let text = replace(m, &code.text, &action.uses, Context::Evaluated(None));
-        w.user(code, &text);
+        user(m, action, w);
         w.line("}");
         names.push(name);
     }

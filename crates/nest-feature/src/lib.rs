@@ -57,6 +57,8 @@ features! {
     Files "files" [Helpers];
     /// Contents of files are in memory that all workers share (`fileCache`).
     FileCache "fileCache" [Files Tasks];
+    /// The specification says which of them leave (`%cache`).
+    CacheValue "cacheValue" [FileCache];
     /// Connections keep a file that they write (`$fileCreate`).
     Uploads "uploads" [Files];
     /// Folders are listed (`$fileList`).

@@ -52,6 +52,8 @@ pub struct Machine {
     pub signals: Vec<Signal>,
     /// Code that each worker runs when it begins.
     pub beginning: Vec<Action>,
+    /// Code that says what a file in memory is worth.
+    pub cache: Option<Action>,
     /// The start-up section.
     pub startup: Startup,
     /// Options.

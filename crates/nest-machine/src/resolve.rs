@@ -142,7 +142,8 @@ pub fn resolve(
         periodic,
         signals,
         beginning,
-    } = server_code::settle(spec, settings.features, &mut cx);
+        cache,
+    } = server_code::settle(spec, &settings, &mut cx);
     let periodic_code = periodic.iter().map(|timer| &timer.action);
     let signal_code = signals.iter().map(|signal| &signal.action);
     let all: Vec<&Action> = all
@@ -150,6 +151,7 @@ pub fn resolve(
         .chain(periodic_code)
         .chain(signal_code)
         .chain(&beginning)
+        .chain(&cache)
         .collect();
     let shared = declared.map(|declared| shared::settle(declared, &all, &mut cx));
     let shared_code = shared.iter().filter_map(|shared| shared.code.as_ref());
@@ -170,6 +172,7 @@ pub fn resolve(
     features.extend(periodic.iter().map(|_| Feature::Periodic));
     features.extend(signals.iter().map(|_| Feature::Signals));
     features.extend(beginning.iter().map(|_| Feature::Beginning));
+    features.extend(cache.iter().map(|_| Feature::CacheValue));
     features.extend(overrides.features.iter());
     let run = &mut settings.run;
     run.retain(|option| option.info.needs().is_none_or(|f| features.contains(f)));
@@ -210,6 +213,7 @@ pub fn resolve(
         periodic,
         signals,
         beginning,
+        cache,
         startup,
         settings,
         features,

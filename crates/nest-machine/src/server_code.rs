@@ -1,13 +1,13 @@
-//! `%timer`, `%signal` and `%worker`: code of the server, which belongs to no connection. Must not know: which
+//! `%timer`, `%signal`, `%worker` and `%cache`: code of the server, which belongs to no connection. Must not know: which
 //! process runs it.
 
 use crate::actions::{self, Owner};
 use crate::context::Context;
-use crate::model::{Action, Periodic, Signal, What};
-use crate::options;
+use crate::model::{Action, Periodic, Settings, Signal, What};
+use crate::options::{self, CUSTOM};
 use nest_diag::{Code as Diag, Diagnostic, nearest};
 use nest_feature::{Feature, Features};
-use nest_syntax::ast::{CodeDecl, Decl, Spec};
+use nest_syntax::ast::{CodeDecl, Decl, OptionDecl, Spec};
 
 /// Signals that code may have.
 const SIGNALS: [&str; 4] = ["USR1", "USR2", "QUIT", "WINCH"];
@@ -50,15 +50,18 @@ pub struct ServerCode {
     pub signals: Vec<Signal>,
     /// That of `%worker`.
     pub beginning: Vec<Action>,
+    /// That of `%cache`.
+    pub cache: Option<Action>,
 }
 
 /// The code of all declarations.
-pub fn settle(spec: &Spec, features: Features, cx: &mut Context<'_>) -> ServerCode {
+pub fn settle(spec: &Spec, settings: &Settings, cx: &mut Context<'_>) -> ServerCode {
+    let features = settings.features;
     let mut all = ServerCode::default();
     for decl in &spec.decls {
         let Decl::Code(decl) = decl else { continue };
         let word = decl.word.text.as_str();
-        if word != "%worker" && features.contains(Feature::Inetd) {
+        if matches!(word, "%timer" | "%signal") && features.contains(Feature::Inetd) {
             let what = format!("`{word}` and `inetd` exclude each other");
             let help = "inetd starts a process for each connection: no server stays";
             cx.out
@@ -70,18 +73,61 @@ pub fn settle(spec: &Spec, features: Features, cx: &mut Context<'_>) -> ServerCo
                 let signal = signal(decl, features, &all.signals, cx);
                 all.signals.extend(signal);
             }
-            _ => {
-                if let Some(argument) = &decl.argument {
-                    let what = format!("`%worker` takes no `{}`", argument.text);
-                    let help = "write `%worker { code }`";
-                    cx.out
-                        .push(Diagnostic::new(Diag::E0101, argument.span, what).help(help));
-                }
+            "%worker" => {
+                no_argument(decl, cx);
                 all.beginning.push(action(decl, "%worker", cx));
+            }
+            _ => {
+                no_argument(decl, cx);
+                let code = action(decl, "%cache", cx);
+                let what = match &all.cache {
+                    Some(_) => "a second `%cache`",
+                    None if !features.contains(Feature::FileCache) => {
+                        "`%cache` without the option `fileCache`"
+                    }
+                    None => {
+                        all.cache = Some(code);
+                        continue;
+                    }
+                };
+                let help = "write one, and `%option fileCache custom 64M`";
+                cx.out
+                    .push(Diagnostic::new(Diag::E0810, decl.word.span, what).help(help));
             }
         }
     }
+    if all.cache.is_none() {
+        custom_without_code(spec, settings, cx);
+    }
     all
+}
+
+fn no_argument(decl: &CodeDecl, cx: &mut Context<'_>) {
+    if let Some(argument) = &decl.argument {
+        let word = &decl.word.text;
+        let what = format!("`{word}` takes no `{}`", argument.text);
+        let help = format!("write `{word} {{ code }}`");
+        cx.out
+            .push(Diagnostic::new(Diag::E0101, argument.span, what).help(help));
+    }
+}
+
+/// E0810: the policy `custom`, and no code that says which file leaves.
+fn custom_without_code(spec: &Spec, settings: &Settings, cx: &mut Context<'_>) {
+    let option = spec.decls.iter().find_map(|decl| match decl {
+        Decl::Option(option) if option.name.text == "fileCache" => Some(option),
+        _ => None,
+    });
+    let custom = |option: &&OptionDecl| option.values.first().is_some_and(|v| v.text == CUSTOM);
+    if let Some(option) = option.filter(custom)
+        && settings.features.contains(Feature::FileCache)
+    {
+        let what = "the policy `custom` without its code";
+        let help = "say what a file is worth, as in \
+                    `%cache { return least + (double)uses / (double)size; }`";
+        cx.out
+            .push(Diagnostic::new(Diag::E0810, option.values[0].span, what).help(help));
+    }
 }
 
 fn signal(

@@ -52,7 +52,7 @@ pub enum Decl {
     Filter(FilterDecl),
     /// `%shared SIZE { … } { … }`.
     Shared(SharedDecl),
-    /// `%timer TIME { … }`, `%signal NAME { … }`, `%worker { … }`.
+    /// `%timer TIME { … }`, `%signal NAME { … }`, `%worker { … }`, `%cache { … }`.
     Code(CodeDecl),
     /// `%state A B`.
     State(Vec<Name>),
@@ -91,7 +91,7 @@ pub struct SharedDecl {
     pub code: Option<CText>,
 }
 
-/// `%timer TIME { code }`, `%signal NAME { code }`, `%worker { code }`.
+/// `%timer TIME { code }`, `%signal NAME { code }`, `%worker { code }`, `%cache { code }`.
 #[derive(Clone, Debug)]
 pub struct CodeDecl {
     /// `%timer`.

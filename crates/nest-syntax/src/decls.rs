@@ -19,8 +19,8 @@ use crate::{rules, server_code};
 /// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
-const KNOWN: [&str; 8] = [
-    "%option", "%state", "%include", "%filter", "%shared", "%timer", "%signal", "%worker",
+const KNOWN: [&str; 9] = [
+    "%option", "%state", "%include", "%filter", "%shared", "%timer", "%signal", "%worker", "%cache",
 ];
 /// Declarations that this version does not implement.
 const LATER: [&str; 2] = ["%decode", "%encode"];
@@ -195,7 +195,7 @@ impl Section<'_, '_, '_, '_> {
             }),
             "%state" => self.states(end),
             "%include" => self.include(end),
-            "%shared" | "%timer" | "%signal" | "%worker" => {
+            "%shared" | "%timer" | "%signal" | "%worker" | "%cache" => {
                 match server_code::parse(self.r, start, end) {
                     Some(decl) => self.all.decls.push(Raw::Done(decl)),
                     None => self.skip_line(true),

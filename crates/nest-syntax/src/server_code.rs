@@ -1,5 +1,5 @@
 //! Parses declarations that contain C code of the server in braces: `%shared SIZE { … } { … }`,
-//! `%timer 5s { … }`, `%signal USR1 { … }`, `%worker { … }`.
+//! `%timer 5s { … }`, `%signal USR1 { … }`, `%worker { … }`, `%cache { … }`.
 //!
 //! The C is only delimited. Must not know what it means, or whether the words before it are valid.
 
@@ -16,6 +16,8 @@ const SHARED: &str = "write `%shared SIZE { declarations } { initialisation }`, 
 const TIMER: &str = "write `%timer TIME { code }`, as in `%timer 5s { refresh(); }`";
 const SIGNAL: &str = "write `%signal NAME { code }`, as in `%signal USR1 { reopen(); }`";
 const WORKER: &str = "write `%worker { code }`";
+const CACHE: &str =
+    "write `%cache { code }`, as in `%cache { return least + (double)uses / (double)size; }`";
 
 /// The word stands from `start` to `from`. Nothing after an error.
 pub(crate) fn parse(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Decl> {
@@ -23,11 +25,12 @@ pub(crate) fn parse(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Dec
         "%shared" => shared(r, start, from),
         "%timer" => code(r, start, from, TIMER),
         "%signal" => code(r, start, from, SIGNAL),
-        _ => code(r, start, from, WORKER),
+        "%worker" => code(r, start, from, WORKER),
+        _ => code(r, start, from, CACHE),
     }
 }
 
-/// `%timer 5s { … }`, `%signal USR1 { … }`, `%worker { … }`.
+/// `%timer 5s { … }`, `%signal USR1 { … }`, `%worker { … }`, `%cache { … }`.
 fn code(r: &mut Reader<'_>, start: usize, from: usize, help: &str) -> Option<Decl> {
     let begin = r.after_blanks(from).min(r.line_end(from));
     let end = word_end(r, begin);

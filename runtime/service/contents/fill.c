@@ -440,7 +440,7 @@ static int fill_begin(void) {
         return 0;
     }
     fill.policy = nest__policy_make(c->policy, (uint64_t)c->blocks * NEST__STORE_BLOCK,
-                                    c->threshold, c->entries);
+                                    c->threshold, c->entries, nest__contents_value);
     fill.files = calloc(c->entries + (size_t)1, sizeof *fill.files);
     fill.taken = calloc(c->blocks + (size_t)1, sizeof *fill.taken);
     fill.pinned = calloc(c->entries + (size_t)1, sizeof *fill.pinned);

@@ -53,8 +53,9 @@ bool nest__contents_parse(const char *text, struct nest__layout *to) {
         to->threshold = option_size(word, n);
         word = option_word(word + n, &n);
     }
-    return policy < NEST__POLICIES && n == 0 && to->size >= OPTION_LEAST &&
-           to->size <= OPTION_MOST && to->threshold > 0 && to->threshold <= to->size;
+    return policy < NEST__POLICIES && (policy != NEST__CUSTOM || nest__contents_value != NULL) &&
+           n == 0 && to->size >= OPTION_LEAST && to->size <= OPTION_MOST && to->threshold > 0 &&
+           to->threshold <= to->size;
 }
 
 int nest__contents_valid(const char *text, char *reason) {
@@ -62,9 +63,16 @@ int nest__contents_valid(const char *text, char *reason) {
     if (nest__contents_parse(text, &layout)) {
         return 0;
     }
-    snprintf(reason, OPTION_REASON,
-             "'%.60s' is neither a policy and a size from 64K to 1T, such as LRU 64M, nor none; "
-             "policies: LRU LFU LRU-MIN LRU-Threshold (and the largest file) Hyper-G SIEVE S3-FIFO",
-             text);
+    if (layout.policy == NEST__CUSTOM && nest__contents_value == NULL) {
+        snprintf(reason, OPTION_REASON,
+                 "'%.60s' needs the code of a policy, but the specification has no %%cache", text);
+        return -EINVAL;
+    }
+    snprintf(
+        reason, OPTION_REASON,
+        "'%.40s' is neither a policy and a size from 64K to 1T, such as LRU 64M, nor none; "
+        "policies: LRU LFU LRU-MIN LRU-Threshold (and the largest file) Hyper-G SIEVE S3-FIFO; "
+        "custom with %%cache",
+        text);
     return -EINVAL;
 }

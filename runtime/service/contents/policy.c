@@ -1,4 +1,4 @@
-/* policy.c: which file leaves a cache when another one needs its room: seven policies.
+/* policy.c: which file leaves a cache when another one needs its room: eight policies.
  *
  * Called by the service process, by `nest cache-sim` and by a test; compiled alone by the latter.
  * State: what each policy knows of the objects that are cached, in lists or in a heap. A step takes
@@ -6,6 +6,7 @@
  * S3-FIFO pass over those that were used. Must not know files. */
 #include "policy.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -15,11 +16,12 @@ enum {
 };
 
 const char *const nest__policy_names[NEST__POLICIES] = {
-    "LRU", "LFU", "LRU-MIN", "LRU-Threshold", "Hyper-G", "SIEVE", "S3-FIFO"};
+    "LRU", "LFU", "LRU-MIN", "LRU-Threshold", "Hyper-G", "SIEVE", "S3-FIFO", "custom"};
 
 struct policy_object {
     uint64_t size, key, uses;
     uint64_t entered, used;    /* times, counted in steps */
+    double value;              /* NEST__CUSTOM */
     uint32_t newer, older, at; /* neighbours in its list; its place in the heap */
     uint8_t list;
 };
@@ -39,6 +41,8 @@ struct nest__policy {
     enum nest__policy_kind kind;
     uint32_t most, count; /* `count`: objects in the heap */
     uint64_t capacity, threshold, time;
+    nest__policy_value *value;
+    double least; /* of the one that left last to make room */
     struct policy_object *objects;
     struct policy_list lists[POLICY_CLASSES];
     uint32_t *heap;
@@ -89,6 +93,9 @@ static void policy_pull(struct nest__policy *p, uint32_t object) {
 
 static bool policy_before(const struct nest__policy *p, uint32_t a, uint32_t b) {
     const struct policy_object *x = &p->objects[a], *y = &p->objects[b];
+    if (p->kind == NEST__CUSTOM) {
+        return x->value != y->value ? x->value < y->value : x->used < y->used;
+    }
     if (x->uses != y->uses) {
         return x->uses < y->uses;
     }
@@ -122,7 +129,15 @@ static void policy_sift(struct nest__policy *p, uint32_t object) {
 }
 
 static bool policy_heaps(const struct nest__policy *p) {
-    return p->kind == NEST__LFU || p->kind == NEST__HYPER_G;
+    return p->kind == NEST__LFU || p->kind == NEST__HYPER_G || p->kind == NEST__CUSTOM;
+}
+
+/* Gives the object its value, for its latest use. */
+static void policy_rate(const struct nest__policy *p, struct policy_object *o) {
+    if (p->kind == NEST__CUSTOM) {
+        double value = p->value(o->size, o->uses, p->time, p->least);
+        o->value = isfinite(value) ? value : -INFINITY;
+    }
 }
 
 /* -- ghosts --------------------------------------------------------------------------------------
@@ -182,7 +197,8 @@ void nest__policy_free(struct nest__policy *p) {
 }
 
 struct nest__policy *nest__policy_make(enum nest__policy_kind kind, uint64_t capacity,
-                                       uint64_t threshold, uint32_t most) {
+                                       uint64_t threshold, uint32_t most,
+                                       nest__policy_value *value) {
     struct nest__policy *p = calloc(1, sizeof *p);
     if (p == NULL) {
         return NULL;
@@ -191,6 +207,7 @@ struct nest__policy *nest__policy_make(enum nest__policy_kind kind, uint64_t cap
     p->most = most;
     p->capacity = capacity;
     p->threshold = threshold;
+    p->value = value;
     p->hand = most;
     p->objects = calloc(most, sizeof *p->objects);
     p->heap = calloc(policy_heaps(p) ? most : 1, sizeof *p->heap);
@@ -227,6 +244,7 @@ void nest__policy_enter(struct nest__policy *p, uint32_t object, uint64_t key, u
     *o = (struct policy_object){.size = size, .key = key, .entered = p->time, .used = p->time};
     if (policy_heaps(p)) {
         o->uses = 1;
+        policy_rate(p, o);
         o->at = p->count++;
         policy_sift(p, object);
     } else if (p->kind == NEST__LRU_MIN) {
@@ -245,6 +263,8 @@ void nest__policy_hit(struct nest__policy *p, uint32_t object) {
     switch (p->kind) {
     case NEST__LFU:
     case NEST__HYPER_G:
+    case NEST__CUSTOM:
+        policy_rate(p, o);
         policy_sift(p, object);
         break;
     case NEST__SIEVE:
@@ -313,6 +333,7 @@ uint32_t nest__policy_victim(struct nest__policy *p, uint64_t size) {
     switch (p->kind) {
     case NEST__LFU:
     case NEST__HYPER_G:
+    case NEST__CUSTOM:
         return p->count > 0 ? p->heap[0] : p->most;
     case NEST__LRU_MIN:
         return policy_min(p, size);
@@ -333,6 +354,7 @@ void nest__policy_leave(struct nest__policy *p, uint32_t object, bool evicted) {
             policy_put(p, o->at, last);
             policy_sift(p, last);
         }
+        p->least = evicted && isfinite(o->value) ? o->value : p->least;
         return;
     }
     if (p->hand == object) {

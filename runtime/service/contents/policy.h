@@ -21,15 +21,24 @@ enum nest__policy_kind {
     NEST__HYPER_G,       /* the one with the fewest uses; of these the LRU one */
     NEST__SIEVE,         /* the first, from a hand on, that was not used since the hand passed */
     NEST__S3_FIFO, /* two queues: most files leave the small one before they reach the other */
+    NEST__CUSTOM,  /* the one with the least value, as a function says; of these the LRU one */
     NEST__POLICIES
 };
 extern const char *const nest__policy_names[NEST__POLICIES];
 
+/* The value of an object of `size` bytes that is used for the `uses`th time since it came. `now`
+ * counts the uses of all objects. `least` is the value of the one that left last to make room, 0
+ * before: what is added to it makes the value of objects fall behind that are not used (the
+ * GreedyDual of Cao and Irani, USITS 1997). What is no finite number is less than any number, and
+ * does not become `least`. */
+typedef double nest__policy_value(uint64_t size, uint64_t uses, uint64_t now, double least);
+
 struct nest__policy;
 /* NULL: no memory. Objects have numbers below `most`; together they are at most `capacity` bytes
- * large. `threshold`: the largest that LRU-Threshold takes. */
+ * large. `threshold`: the largest that LRU-Threshold takes. `value`: for NEST__CUSTOM. */
 struct nest__policy *nest__policy_make(enum nest__policy_kind, uint64_t capacity,
-                                       uint64_t threshold, uint32_t most);
+                                       uint64_t threshold, uint32_t most,
+                                       nest__policy_value *value);
 void nest__policy_free(struct nest__policy *);
 /* Whether an object of that size is cached at all. */
 bool nest__policy_takes(const struct nest__policy *, uint64_t size);

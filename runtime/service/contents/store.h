@@ -47,6 +47,9 @@ struct nest__store {
     _Atomic uint64_t loads, evictions, bytes, files;
 };
 
+/* The function of `custom`: the code of %cache. NULL: the specification has none. */
+extern nest__policy_value *const nest__contents_value;
+
 /* What is where; the same in all processes. */
 struct nest__layout {
     enum nest__policy_kind policy;

@@ -20,6 +20,9 @@ pub struct CacheSim {
     /// The largest file that LRU-Threshold keeps (256K)
     #[arg(long, value_name = "SIZE")]
     pub largest: Option<String>,
+    /// Simulate also the policy `custom` of this specification's %cache
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
     /// Also draw the rates into this SVG file
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,

@@ -2,6 +2,7 @@
  * policy.c of the runtime, and reads what it prints.
  *
  * usage: simulate TRACE LARGEST POLICY:SIZE …
+ * The policy `custom` is that of value.c, which is compiled with it if a specification has %cache.
  * TRACE begins with the number of objects; "OBJECT BYTES" follows for each access. A line
  * "HITS HIT-BYTES" is printed for each POLICY:SIZE. Must not know logs. */
 #include "policy.h"
@@ -9,6 +10,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Nothing is linked for it where no policy is `custom`. */
+__attribute__((weak)) nest__policy_value nest__spec_cache;
 
 struct access {
     uint32_t object;
@@ -41,7 +45,7 @@ static int read_trace(const char *path) {
 /* An object with another size than before has changed: what was cached is of no use. */
 static int simulate(unsigned policy, uint64_t size, uint64_t largest) {
     struct nest__policy *p =
-        nest__policy_make((enum nest__policy_kind)policy, size, largest, objects);
+        nest__policy_make((enum nest__policy_kind)policy, size, largest, objects, nest__spec_cache);
     uint64_t *sizes = calloc(objects, sizeof *sizes); /* plus 1; 0: not cached */
     uint64_t hits = 0, hit_bytes = 0, used = 0;
     if (p == NULL || sizes == NULL) {

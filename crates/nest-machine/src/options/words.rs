@@ -361,7 +361,7 @@ fn overload(text: &str) -> bool {
 }
 
 /// The policies of fileCache.
-pub const POLICIES: [&str; 7] = [
+pub const POLICIES: [&str; 8] = [
     "LRU",
     "LFU",
     "LRU-MIN",
@@ -369,7 +369,11 @@ pub const POLICIES: [&str; 7] = [
     "Hyper-G",
     "SIEVE",
     "S3-FIFO",
+    CUSTOM,
 ];
+
+/// The policy whose code is that of `%cache`.
+pub const CUSTOM: &str = "custom";
 
 /// Whether the text is a value of fileCache: `none`, `LRU 64M`, `LRU-Threshold 64M 256K`.
 fn file_cache(text: &str) -> bool {
