@@ -153,6 +153,12 @@ class Workshop:
                       self.spec(folder, task, whole, 'rl', 'machine.rl'))[1]
         return self.generated(folder, source, seconds)
 
+    def make_flex(self, folder, task, whole):
+        """By flex, with the fastest of its tables."""
+        source = os.path.join(folder, 'scanner.c')
+        seconds = run('flex', '-CF', '-o', source, self.spec(folder, task, whole, 'l', 'scanner.l'))[1]
+        return self.generated(folder, source, seconds)
+
     def library(self, folder, task, whole, matcher, header, *flags):
         """Of a library that compiles patterns at run time; the program says what that makes."""
         self.spec(folder, task, whole, f'{matcher}.h', header)
