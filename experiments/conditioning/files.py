@@ -1,7 +1,7 @@
 """Figures 4 and 5: one file of each size, with filters and without."""
 
 from conditioning import clients, load
-from conditioning.processes import Failed
+from common.processes import Failed
 from conditioning.servers import Server, missing
 
 CHAIN = ['request']         # "a single filter unless otherwise specified"

@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from conditioning import load, processes
+from common import processes
+from conditioning import load
 from conditioning.servers import Server, missing
 
 FULL, QUICK = [0, 50, 150, 300], [0, 200]

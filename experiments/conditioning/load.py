@@ -12,8 +12,8 @@ import statistics
 import subprocess
 import sys
 import time
-from conditioning import processes
-from conditioning.processes import Failed
+from common import processes
+from common.processes import Failed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

@@ -12,8 +12,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from conditioning import processes
-from conditioning.processes import Failed
+from common import processes
+from common.processes import Failed
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, 'conditioning/build')

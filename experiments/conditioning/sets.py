@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 from conditioning import load
-from conditioning.processes import Failed
+from common.processes import Failed
 from conditioning.servers import Server, missing
 
 # SPECweb99: four classes of files, their shares of requests, and the nine files of a class by Zipf.

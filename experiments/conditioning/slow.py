@@ -4,8 +4,9 @@ import contextlib
 import shutil
 import subprocess
 import time
-from conditioning import load, processes
-from conditioning.processes import Failed
+from common import processes
+from conditioning import load
+from common.processes import Failed
 from conditioning.servers import Server, missing
 
 CHAIN = ['request,timeout=60s', 'slowread,of=150,net8=50,net16=40,net24=30', 'priority']

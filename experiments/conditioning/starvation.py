@@ -1,7 +1,7 @@
 """Figure 10: incomplete connections. How much a server still serves while others hold connections without a request."""
 
 from conditioning import load
-from conditioning.processes import Failed
+from common.processes import Failed
 from conditioning.servers import Server, missing
 
 CHAIN = ['request,timeout=60s', 'priority']
