@@ -28,7 +28,9 @@ uint32_t nest__priority_of_listener(unsigned index);
 void nest__priority_arrives(const nest_session *, unsigned listener);
 /* How many messages were served since the last call. */
 uint32_t nest__priority_served(void);
-/* Reads the quota anew if HUP has changed it. */
+/* How many messages of all classes but the first were served since the last look. */
+uint32_t nest__priority_lower(void);
+/* The loop looks for what has come. Reads the quota anew if HUP has changed it. */
 void nest__priority_look(void);
 /* The quota of a class, at least 1; any thread may call it. */
 uint32_t nest__priority_quota(uint32_t rank);
