@@ -13,9 +13,9 @@
 #include "ready.h"
 #include "slots.h"
 
-/* So many turns, and so many messages of lower classes, may pass before the loop asks what has come
- * meanwhile for a class that goes first. */
-enum { READY_TURNS = 16, READY_LOWER = NEST__VISIT_MESSAGES };
+/* So many turns may pass before the loop asks what has come meanwhile for a class that goes first.
+ */
+enum { READY_TURNS = 16 };
 
 struct ready_list { /* of sessions, through `next` of their records */
     uint32_t first, last, count;
@@ -115,7 +115,7 @@ uint32_t nest__ready_turns(void) {
 }
 
 bool nest__ready_soon(void) {
-    return nest__priority_lower() >= READY_LOWER;
+    return nest__priority_soon();
 }
 
 bool nest__ready_hold(nest_session *s, struct nest__window *window) {

@@ -56,11 +56,12 @@ class = "class " [0-9]+ NL {
 }
 work = "w" NL { served[class]++; for (volatile int i = 0; i < 200; i++) { } }
 dot = "." NL { $reply("."); }
-block = "b" NL { int mine = class; $block { usleep(500); blocks[mine]++; } }
+block = "b" NL { int mine = class; $block { usleep(1000); blocks[mine]++; } }
 counts = "counts" NL {
     $reply("%lu %lu %lu %lu %lu %lu\n", served[1], served[2], served[3], blocks[1], blocks[2], blocks[3]);
 }
 hold = "hold " [a-z] NL { if (hold(*$2)) before = served[1] + served[2] + served[3]; }
+line = "line" NL { $reply("?"); (void)$readLine(8); }
 waited = "waited" NL { $reply("%lu\n", served[1] + served[2] + served[3] - before); }
 '''
 # The clients of each listener say whose they are; the quota is that of the option.
@@ -148,7 +149,7 @@ def messages(server):
 
 def helpers(server):
     """blocks that wait for the only helper thread get it as the quotas say"""
-    shares('blocks', flooded(server, b'b\n', 1, 60), QUOTAS)
+    shares('blocks', flooded(server, b'b\n', 1, 100), QUOTAS)
 
 
 def reload(server):
@@ -203,19 +204,24 @@ def drained(server):
 
 def waits_for_few(server):
     """a request beside floods of a lower class waits for at most 128 messages of others"""
-    folder = server.folder.name
-    gates(folder, 'abcdefghijkl')
-    letters, sent = iter('abcdefghijkl'), 0
+    folder, names = server.folder.name, 'abcdefghijklmn'
+    gates(folder, names)
+    letters, sent = iter(names), 0
     with in_class(server, 1) as asks, in_class(server, 1) as stops:
-        for number, at in ((1, 0), (1, 1), (1, 63), (1, 150), (2, 0), (2, 100)):
+        # The floods begin with so many messages, in their own turns or in an action that waits for its line.
+        for number, at, line in ((1, 0, b''), (1, 1, b''), (1, 63, b''), (1, 150, b''), (2, 0, b''), (2, 100, b''),
+                                 (1, 0, b'x\n')):
             first, second = next(letters), next(letters)
             with contextlib.ExitStack() as stack:
                 floods = [stack.enter_context(in_class(server, 3)) for _ in range(FLOODS)]
                 lone = stack.enter_context(in_class(server, number))
+                for flood in floods if line else ():
+                    flood.send(b'line\n')
+                    flood.expect(b'?')
                 stops.send(b'hold %c\n' % ord(first))
                 held(folder, first)
                 for flood in floods:        # all have come when the loop goes on; the first that reaches it stops it
-                    flood.send(b'w\n' * at + b'hold %c\n' % ord(second) + b'w\n' * (EACH - at))
+                    flood.send(line + b'w\n' * at + b'hold %c\n' % ord(second) + b'w\n' * (EACH - at))
                 arrived(server, floods)
                 let_go(folder, first)
                 held(folder, second)

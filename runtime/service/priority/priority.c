@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PRIORITY_REASON = 256, PRIORITY_MOST = 1000 };
+enum { PRIORITY_REASON = 256, PRIORITY_MOST = 1000, PRIORITY_LOWER = 64 };
 
 /* scope: process, its loop's */
 static struct {
@@ -143,8 +143,13 @@ uint32_t nest__priority_served(void) {
     return served;
 }
 
-uint32_t nest__priority_lower(void) {
-    return priority.lower;
+bool nest__priority_soon(void) {
+    return priority.lower >= PRIORITY_LOWER;
+}
+
+/* Several sessions may go on before the loop looks: those whose waits are over. */
+bool nest__priority_yield(const nest_session *s) {
+    return nest__priority_soon() && nest__priority_entry(s)->rank > 0;
 }
 
 int nest_priority(nest_session *s, long number) {
