@@ -82,6 +82,9 @@ pub enum Point {
     Input,
     /// A pattern rule was selected for a message; its action has not run.
     Take,
+    /// Whether the session has to leave its further messages for another turn. Asked before each
+    /// message of a turn but the first.
+    Yield,
     /// A TIMEOUT rule's action is about to run.
     Timer,
     /// A directive queues an item for the client. Called once for each item, before any wait.
@@ -319,6 +322,13 @@ pub const POINTS: &[Row] = &[
         Joined::Nothing,
         "nest_session *s, const struct nest__rule *rule, const uint8_t *bytes, uint32_t n",
         "s, rule, bytes, n",
+    ),
+    row(
+        Point::Yield,
+        "yield",
+        Joined::Any,
+        "const nest_session *s",
+        "s",
     ),
     row(
         Point::Timer,

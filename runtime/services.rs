@@ -222,7 +222,7 @@ services! {
         "told_script.c" Both(&Not(&Sockets), &OVERLOADED);
         "overload.c" OVERLOADED;
     }
-    priority PRIORITIES, [Start, Need, Take] {
+    priority PRIORITIES, [Start, Need, Take, Yield] {
         "priority.h" PRIORITIES;
         "priority.c" PRIORITIES;
     }

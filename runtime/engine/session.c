@@ -240,7 +240,7 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
         if (messages > 0) { /* else it would never go on */
             nest__unread_bytes(s, window, &unread);
             if (unread > 0 && (messages >= NEST__VISIT_MESSAGES || bytes >= NEST__VISIT_IN ||
-                               nest__out_queued(s, &s->c0) >= full)) {
+                               nest__out_queued(s, &s->c0) >= full || nest__on_yield(s))) {
                 return session_stuck(s) ? session_end(s, window, NEST_STUCK)
                                         : session_wants(s) | NEST__WANT_AGAIN;
             }

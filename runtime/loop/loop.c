@@ -169,14 +169,15 @@ nest_session *nest__loop_step(void) {
     if (nest__poller_next(&done)) {
         return loop_completed(&done);
     }
-    if (loop->helped) {
+    bool soon = nest__ready_soon();
+    if (loop->helped && !soon) {
         return loop_helped();
     }
-    if (loop->letters > 0) {
+    if (loop->letters > 0 && !soon) {
         loop_letter();
         return NULL;
     }
-    if (loop->turns > 0) {
+    if (loop->turns > 0 && !soon) {
         return loop_turn();
     }
     if (loop->expired) {
@@ -184,7 +185,7 @@ nest_session *nest__loop_step(void) {
     }
     nest__accept_load(nest__ready_count()); /* first: overload has a time of its own */
     nest__timers_sleep();
-    nest__poller_sleep(nest__ready_turns() > 0 || loop->mailed);
+    nest__poller_sleep(soon || nest__ready_turns() > 0 || loop->mailed);
     nest__accept_load(nest__ready_count() + nest__poller_completed());
     loop->turns = nest__ready_turns();
     if (loop->mailed) {

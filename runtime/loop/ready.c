@@ -58,6 +58,10 @@ uint32_t nest__ready_turns(void) {
     return ready.count;
 }
 
+bool nest__ready_soon(void) {
+    return false;
+}
+
 bool nest__ready_hold(nest_session *s, struct nest__window *window) {
     (void)s, (void)window;
     return false;

@@ -13,6 +13,8 @@ void nest__ready_drop(nest_session *); /* it has no turn coming; it need not be 
 uint32_t nest__ready_count(void);
 /* How many turns there are before the loop looks for completions again; 0: it may sleep. */
 uint32_t nest__ready_turns(void);
+/* The loop has to look for completions before it goes on, even if turns are left. */
+bool nest__ready_soon(void);
 /* Takes what a client has sent, for the session's turn. False: it has to be looked at now. */
 bool nest__ready_hold(nest_session *, struct nest__window *);
 bool nest__ready_held(const nest_session *); /* such a session, before its turn */

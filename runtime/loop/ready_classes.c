@@ -3,8 +3,9 @@
  * Called by the other files of loop/. State: of this process's loop: a list of sessions and a set
  * of listeners for each class; the class that has the present turn, whose work is counted when the
  * turn is over. Whatever a client sends is taken at once, and waits here until its class has a
- * turn. So nothing is served in the order in which the system reports it. Must not know what a
- * session does. */
+ * turn. So nothing is served in the order in which the system reports it. The loop looks for what
+ * has come after few messages of lower classes, so a client of a higher class never waits for many.
+ * Must not know what a session does. */
 #include "../engine/engine.h" /* nest__hold, nothing else */
 #include "accept.h"
 #include "classes.h"
@@ -111,6 +112,10 @@ uint32_t nest__ready_turns(void) {
     uint32_t turns = ready.count + ready.waiting;
     nest__priority_look();
     return turns < READY_TURNS ? turns : READY_TURNS;
+}
+
+bool nest__ready_soon(void) {
+    return nest__priority_soon();
 }
 
 bool nest__ready_hold(nest_session *s, struct nest__window *window) {

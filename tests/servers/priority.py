@@ -15,38 +15,54 @@ from support.cases import attempt, built
 from support.nest import MODELS, Failed, environment, program
 from support.server import Client, Server, running
 
+# An action that stops the loop at the first message "hold X": it makes the file held-X, and waits until
+# somebody writes into the FIFO gate-X.
+HOLD = r'''
+%{
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+static int hold(char letter) {
+    char path[16], c;
+    snprintf(path, sizeof path, "held-%c", letter);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (fd == -1) return 0;
+    close(fd);
+    snprintf(path, sizeof path, "gate-%c", letter);
+    fd = open(path, O_RDONLY);
+    (void)!read(fd, &c, 1);
+    close(fd);
+    return 1;
+}
+%}
+'''
 SPEC = r'''
 %option eventServer 200
 %option priorities 3
 %option quota 6/3/1
 %option helpers 1
 %{
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-static unsigned long served[4], blocks[4];
-static char order[4096];
-static unsigned begun;
+static unsigned long served[4], blocks[4], before;
 %}
+''' + HOLD + r'''
 NL "\n"
 %%
 int class = 3;
-START { if (begun < sizeof order) order[begun++] = 'A'; }
 class = "class " [0-9]+ NL {
     int wanted = atoi($2);
     if ($priority(wanted) == 0) { class = wanted; $reply("class ", $2, "\n"); }
     else $reply("none\n");
 }
-name = "name " [a-z] NL { order[begun - 1] = *$2; $reply("ok\n"); }
 work = "w" NL { served[class]++; for (volatile int i = 0; i < 200; i++) { } }
 dot = "." NL { $reply("."); }
-block = "b" NL { int mine = class; $block { usleep(500); blocks[mine]++; } }
+block = "b" NL { int mine = class; $block { usleep(1000); blocks[mine]++; } }
 counts = "counts" NL {
     $reply("%lu %lu %lu %lu %lu %lu\n", served[1], served[2], served[3], blocks[1], blocks[2], blocks[3]);
 }
-hold = "hold" NL { char c; int fd; close(creat("held", 0600)); fd = open("gate", O_RDONLY); (void)!read(fd, &c, 1); close(fd); }
-order = "order" NL { $replyBytes(order, begun); $reply("\n"); }
+hold = "hold " [a-z] NL { if (hold(*$2)) before = served[1] + served[2] + served[3]; }
+line = "line" NL { $reply("?"); (void)$readLine(8); }
+waited = "waited" NL { $reply("%lu\n", served[1] + served[2] + served[3] - before); }
 '''
 # The clients of each listener say whose they are; the quota is that of the option.
 TWO = r'''
@@ -54,19 +70,19 @@ TWO = r'''
 %option priorities 2
 %option quota 4/1
 %{
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 static char order[4096];
 static unsigned begun;
 %}
+''' + HOLD + r'''
 NL "\n"
 %%
-START { order[begun++] = strchr($peer(), '.') == NULL ? 'u' : 't'; }
-hold = "hold" NL { char c; int fd; close(creat("held", 0600)); fd = open("gate", O_RDONLY); (void)!read(fd, &c, 1); close(fd); }
+START { order[begun++] = strchr($peer(), '.') == NULL ? 'u' : 't'; $reply("+"); }
+hold = "hold " [a-z] NL { hold(*$2); }
 order = "order" NL { $replyBytes(order, begun); $reply("\n"); }
 '''
 QUOTAS, TIME, WITHIN = (6, 3, 1), 60, 0.10
+FLOODS, EACH, MOST = 20, 200, 128       # clients of class 3, messages of each; what a request may wait for
 
 
 def shares(what, counts, quotas):
@@ -86,14 +102,19 @@ def in_class(server, number):
     return client
 
 
-def counts(client):
-    """How many messages of each class were served, and how many blocks."""
-    client.send(b'counts\n')
+def numbers(client):
+    """The numbers of a line of the server."""
     line = b''
     while not line.endswith(b'\n'):
         line += client.take(1)
-    numbers = [int(word) for word in line.split()]
-    return numbers[:3], numbers[3:]
+    return [int(word) for word in line.split()]
+
+
+def counts(client):
+    """How many messages of each class were served, and how many blocks."""
+    client.send(b'counts\n')
+    found = numbers(client)
+    return found[:3], found[3:]
 
 
 def flooded(server, message, which, least):
@@ -128,7 +149,7 @@ def messages(server):
 
 def helpers(server):
     """blocks that wait for the only helper thread get it as the quotas say"""
-    shares('blocks', flooded(server, b'b\n', 1, 60), QUOTAS)
+    shares('blocks', flooded(server, b'b\n', 1, 100), QUOTAS)
 
 
 def reload(server):
@@ -167,47 +188,105 @@ def none(server):
 
 def drained(server):
     """a stop answers what has come, also of the last class"""
-    gate = os.path.join(server.folder.name, 'gate')
-    os.mkfifo(gate)
+    folder = server.folder.name
+    gates(folder, 'a')
     with in_class(server, 3) as low, in_class(server, 1) as first:
-        first.send(b'hold\n')
-        held(server.folder.name)
+        first.send(b'hold a\n')
+        held(folder, 'a')
         low.send(b'.\n' * 50)
         server.process.send_signal(signal.SIGTERM)
-        let_go(gate)
+        let_go(folder, 'a')
         if low.rest() != b'.' * 50:
             raise Failed('answers are missing')
     if server.process.wait(TIME) != 0:
         raise Failed(f'status {server.process.returncode}')
 
 
-def held(folder):
+def waits_for_few(server):
+    """a request beside floods of a lower class waits for at most 128 messages of others"""
+    folder, names = server.folder.name, 'abcdefghijklmn'
+    gates(folder, names)
+    letters, sent = iter(names), 0
+    with in_class(server, 1) as asks, in_class(server, 1) as stops:
+        # The floods begin with so many messages, in their own turns or in an action that waits for its line.
+        for number, at, line in ((1, 0, b''), (1, 1, b''), (1, 63, b''), (1, 150, b''), (2, 0, b''), (2, 100, b''),
+                                 (1, 0, b'x\n')):
+            first, second = next(letters), next(letters)
+            with contextlib.ExitStack() as stack:
+                floods = [stack.enter_context(in_class(server, 3)) for _ in range(FLOODS)]
+                lone = stack.enter_context(in_class(server, number))
+                for flood in floods if line else ():
+                    flood.send(b'line\n')
+                    flood.expect(b'?')
+                stops.send(b'hold %c\n' % ord(first))
+                held(folder, first)
+                for flood in floods:        # all have come when the loop goes on; the first that reaches it stops it
+                    flood.send(line + b'w\n' * at + b'hold %c\n' % ord(second) + b'w\n' * (EACH - at))
+                arrived(server, floods)
+                let_go(folder, first)
+                held(folder, second)
+                lone.send(b'waited\n')
+                arrived(server, [lone])
+                let_go(folder, second)
+                [waited] = numbers(lone)
+                if waited > MOST:
+                    raise Failed(f'a request of class {number} waited for {waited} messages of others')
+                sent += FLOODS * EACH
+                end = time.monotonic() + TIME
+                while counts(asks)[0][2] < sent:
+                    if time.monotonic() > end:
+                        raise Failed('messages are lost')
+
+
+def gates(folder, letters):
+    """The FIFOs of actions that stop the loop."""
+    for letter in letters:
+        os.mkfifo(os.path.join(folder, f'gate-{letter}'))
+
+
+def held(folder, letter):
     """Waits until an action stops the loop."""
     end = time.monotonic() + TIME
-    while not os.path.exists(os.path.join(folder, 'held')):
+    while not os.path.exists(os.path.join(folder, f'held-{letter}')):
         if time.monotonic() > end:
             raise Failed('the loop goes on')
         time.sleep(0.01)
 
 
-def let_go(gate):
+def let_go(folder, letter):
     """The loop goes on."""
-    with open(gate, 'wb') as file:
+    with open(os.path.join(folder, f'gate-{letter}'), 'wb') as file:
         file.write(b'x')
+
+
+def connections(state, port):
+    """The other side's port, and how much waits to be read or accepted, of each socket of IPv4 at a port."""
+    with open('/proc/net/tcp', encoding='ascii') as file:
+        rows = [line.split() for line in file]
+    return {int(row[2].partition(':')[2], 16): int(row[4].partition(':')[2], 16)
+            for row in rows if row[3] == state and row[1].endswith(f':{port:04X}')}
+
+
+def arrived(server, clients):
+    """Waits until something of each client can be read: its last packet may be late."""
+    ports = [client.socket.getsockname()[1] for client in clients]
+    end = time.monotonic() + TIME
+    while any(connections('01', server.port).get(port, 0) == 0 for port in ports):
+        if time.monotonic() > end:
+            raise Failed('what was sent does not arrive')
+        time.sleep(0.01)
 
 
 def queued(port):
     """How many connections wait to be accepted at a port of IPv4."""
-    with open('/proc/net/tcp', encoding='ascii') as file:
-        rows = [line.split() for line in file]
-    return sum(int(row[4].partition(':')[2], 16) for row in rows if row[3] == '0A' and row[1].endswith(f':{port:04X}'))
+    return sum(connections('0A', port).values())
 
 
 def listeners(base):
     """clients that wait at two addresses are accepted as the quotas of the addresses say"""
     with tempfile.TemporaryDirectory(prefix='nest-listen-') as folder:
-        path, gate = os.path.join(folder, 'socket'), os.path.join(folder, 'gate')
-        os.mkfifo(gate)
+        path, links = os.path.join(folder, 'socket'), []
+        gates(folder, 'a')
         command = [base, '--set', f'listen=127.0.0.1:0 unix:{path}', '--set', 'listenPriority=2/1']
         with running(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                      env=environment()) as process, contextlib.ExitStack() as stack:
@@ -217,26 +296,24 @@ def listeners(base):
                 link = stack.enter_context(socket.socket(family))
                 link.settimeout(TIME)
                 link.connect(address)
-                return link
-            first = connect(socket.AF_INET, ('127.0.0.1', port))
-            first.sendall(b'hold\n')
-            held(folder)
+                links.append(link)
+            connect(socket.AF_INET, ('127.0.0.1', port))
+            links[0].sendall(b'hold a\n')
+            held(folder, 'a')
             for _ in range(100):        # they wait in the queues: the loop stands still
                 connect(socket.AF_INET, ('127.0.0.1', port))
                 connect(socket.AF_UNIX, path)
             end = time.monotonic() + TIME
             while queued(port) < 100 and time.monotonic() < end:    # a client's last packet may be late
                 time.sleep(0.01)
-            let_go(gate)
+            let_go(folder, 'a')
+            for link in links:      # all are accepted: the question would have turns of its own
+                if link.recv(1) != b'+':
+                    raise Failed('a client is not accepted')
+            links[0].sendall(b'order\n')
             order = b''
-            while len(order) < 201:
-                first.sendall(b'order\n')
-                order = b''
-                while not order.endswith(b'\n'):
-                    order += first.recv(4096)
-                order = order[:-1]
-                if time.monotonic() > end:
-                    raise Failed(f'only {len(order)} are accepted: {order}')
+            while not order.endswith(b'\n'):
+                order += links[0].recv(4096)
             until = order.rindex(b'u') + 1      # all of class 1 are accepted
             shares('clients', (100, order[1:until].count(b't')), (4, 1))
             process.terminate()
@@ -282,7 +359,7 @@ def run(report, models):
     with tempfile.TemporaryDirectory(prefix='nest-priority-') as folder:
         for model in loops:
             base = built(nest, model, SPEC, os.path.join(folder, f'classes-{model}'))
-            for case in (messages, helpers, reload, alone, none, drained):
+            for case in (messages, helpers, reload, alone, none, waits_for_few, drained):
                 def check(case=case, base=base):
                     with Server([base]) as server:
                         case(server)

@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PRIORITY_REASON = 256, PRIORITY_MOST = 1000 };
+enum { PRIORITY_REASON = 256, PRIORITY_MOST = 1000, PRIORITY_LOWER = 64 };
 
 /* scope: process, its loop's */
 static struct {
     const char *text; /* of the quotas, as they were parsed last */
     uint32_t served;
+    uint32_t lower; /* served since the last look, of all classes but the first */
     uint32_t listeners[NEST__LISTEN_MAX];
 } priority;
 
@@ -90,6 +91,7 @@ int nest__priority_start(void) {
 void nest__priority_look(void) {
     uint32_t quotas[NEST__CLASSES];
     const char *text = atomic_load_explicit(&nest__config.quota, memory_order_acquire);
+    priority.lower = 0;
     if (text == priority.text) {
         return;
     }
@@ -130,14 +132,24 @@ void nest__priority_arrives(const nest_session *s, unsigned listener) {
 
 void nest__priority_take(nest_session *s, const struct nest__rule *rule, const uint8_t *bytes,
                          uint32_t n) {
-    (void)s, (void)rule, (void)bytes, (void)n;
+    (void)rule, (void)bytes, (void)n;
     priority.served++;
+    priority.lower += nest__priority_entry(s)->rank > 0;
 }
 
 uint32_t nest__priority_served(void) {
     uint32_t served = priority.served;
     priority.served = 0;
     return served;
+}
+
+bool nest__priority_soon(void) {
+    return priority.lower >= PRIORITY_LOWER;
+}
+
+/* Several sessions may go on before the loop looks: those whose waits are over. */
+bool nest__priority_yield(const nest_session *s) {
+    return nest__priority_soon() && nest__priority_entry(s)->rank > 0;
 }
 
 int nest_priority(nest_session *s, long number) {

@@ -12,6 +12,7 @@
 int nest__priority_start(void);
 struct nest__need nest__priority_need(void);
 void nest__priority_take(nest_session *, const struct nest__rule *, const uint8_t *, uint32_t n);
+bool nest__priority_yield(const nest_session *);
 /* -- options: whether a text is a value; else -EINVAL, and the reason, of at most 256 bytes */
 int nest__priority_quota_valid(const char *text, char *reason);
 int nest__priority_listen_valid(const char *text, char *reason);
@@ -28,7 +29,10 @@ uint32_t nest__priority_of_listener(unsigned index);
 void nest__priority_arrives(const nest_session *, unsigned listener);
 /* How many messages were served since the last call. */
 uint32_t nest__priority_served(void);
-/* Reads the quota anew if HUP has changed it. */
+/* Since the last look, so many messages of all classes but the first were served that the loop has
+ * to look before it serves more. */
+bool nest__priority_soon(void);
+/* The loop looks for what has come. Reads the quota anew if HUP has changed it. */
 void nest__priority_look(void);
 /* The quota of a class, at least 1; any thread may call it. */
 uint32_t nest__priority_quota(uint32_t rank);
