@@ -5,6 +5,7 @@
 //! clients are played, how figures are compared.
 
 mod outcome;
+mod profile;
 mod servers;
 mod talks;
 mod words;
@@ -32,6 +33,7 @@ use crate::term::{self, Failure, Progress};
 use crate::test::SCRIPT;
 use crate::test::script::Script;
 
+use profile::Profile;
 use servers::{Recipe, Server};
 use talks::Maker;
 
@@ -133,8 +135,19 @@ fn built(args: &Bench, model: &str, trace: bool) -> Result<PathBuf, Failure> {
     cached(&recipe, &prepared, &mut BTreeSet::new())
 }
 
+/// What the profile says.
+fn profile(args: &Bench, machine: &Machine) -> Result<Profile, Failure> {
+    let Some(path) = &args.profile else {
+        return Ok(Profile::default());
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read(path).map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
+    Profile::read(machine, &name, &text).map_err(Failure::new)
+}
+
 /// The conversations of the specification.
 fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> {
+    let profile = profile(args, machine)?;
     let reach = Reach::of(machine);
     let script = Script {
         server: built(args, SCRIPT, true)?,
@@ -147,6 +160,7 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
         reach: &reach,
         script: &script,
         messages: usize::try_from(args.messages).unwrap_or(1),
+        profile: &profile,
         random: words::Random(args.seed),
     };
     let mut talks = maker.make()?;
