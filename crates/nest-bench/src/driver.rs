@@ -17,6 +17,7 @@ use rustix::time::{
 };
 
 use crate::client::{Came, Client, State};
+use crate::idle::Idle;
 use crate::schedule::{Pace, Schedule};
 use crate::talk::Talk;
 use crate::trouble::{Kind, Trouble};
@@ -31,6 +32,8 @@ pub struct Load<'a> {
     pub talks: &'a [Talk],
     /// The number of clients.
     pub clients: usize,
+    /// The number of further clients, which connect first and say nothing.
+    pub idle: usize,
     /// Whether conversations go on over the same connection where they may.
     pub keep: bool,
     /// How many requests a client sends before their answers have come.
@@ -187,6 +190,7 @@ impl Run<'_, '_> {
         &mut self,
         watch: &mut dyn FnMut(Moment) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
+        let mut idle = Idle::connect(self.load.idle, self.load.to, self.load.timeout)?;
         let begin = self.now() + nanoseconds(self.load.warm);
         self.schedule = Schedule::new(self.load.pace, self.now());
         self.until(begin, watch)?;
@@ -199,6 +203,7 @@ impl Run<'_, '_> {
         let ended = self.now();
         self.result.driver = driver.until_now();
         watch(Moment::End)?;
+        idle.verify()?;
         self.result.seconds = (ended - measured) as f64 / 1e9;
         self.schedule.ended(ended);
         self.over = self.load.pace == Pace::Closed;

@@ -7,6 +7,7 @@ mod client;
 mod compare;
 mod driver;
 mod expect;
+mod idle;
 mod plots;
 mod regress;
 mod report;

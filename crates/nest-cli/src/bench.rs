@@ -200,10 +200,11 @@ fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
             return Err(Failure::Reported);
         }
         let server = built(args, model.name, false)?;
-        let few = machine.settings.max_clients.min(model.clients) < args.clients;
+        let clients = args.clients + args.idle;
+        let few = machine.settings.max_clients.min(model.clients) < clients;
         recipes.push(Recipe {
             name: model.name.to_owned(),
-            command: servers::arguments(&servers::real(&server), few.then_some(args.clients)),
+            command: servers::arguments(&servers::real(&server), few.then_some(clients)),
             own: true,
         });
     }
@@ -245,6 +246,7 @@ impl Run<'_> {
             to: server.address,
             talks: self.talks,
             clients: self.clients,
+            idle: usize::try_from(self.args.idle).unwrap_or_default(),
             keep: self.args.keep_alive,
             pipeline: usize::try_from(self.args.pipeline).unwrap_or(1),
             cut: false,
@@ -290,6 +292,7 @@ impl Run<'_> {
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let load = Load {
             clients: self.clients.min(CUT_CLIENTS),
+            idle: 0,
             keep: false,
             pipeline: 1,
             cut: !self.whole,
@@ -436,7 +439,7 @@ impl Run<'_> {
             p99: at(0.99),
             p999: at(0.999),
             most: measured.latency.max() as f64 / 1000.0,
-            memory: played.memory.saturating_sub(empty) as f64 / self.clients as f64,
+            memory: played.memory.saturating_sub(empty) as f64 / (self.clients + load.idle) as f64,
             fairness: fairness(&measured.shares),
             connections: measured.connections as f64 / measured.seconds,
             driver: driver.busy / driver.whole,

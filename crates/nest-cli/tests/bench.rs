@@ -207,6 +207,23 @@ fn a_run_is_kept_and_compared() {
 }
 
 #[test]
+fn idle_clients_are_part_of_the_load() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    let more = ["--idle", "40", "--json", "new.json"];
+    place.nest(&[SHORT, &more].concat()).with_status(0);
+    let new: serde_json::Value = serde_json::from_str(&place.read("new.json")).unwrap();
+    assert_eq!(new["options"][1], "--idle 40");
+    // It does not serve them all, or not for long enough.
+    place.write("good.nest", format!("%option idleTimeout 1s\n{GOOD}"));
+    let words = "bench good.nest --models event --clients 4 --idle 40 --time 20s";
+    place
+        .nest(&words.split(' ').collect::<Vec<_>>())
+        .with_status(1)
+        .err_has("error: event: it closed 40 of 40 idle connections while it was measured");
+}
+
+#[test]
 fn another_server_is_measured_beside_the_models() {
     let place = Place::new();
     place.write("good.nest", GOOD);
