@@ -1,8 +1,7 @@
 //! The load: many clients in one thread, in a closed or an open loop.
 //!
 //! In a closed loop each client asks again as soon as it is answered. In an open loop requests are
-//! due at a constant rate, whether earlier ones are answered or not, and latency counts from the time
-//! at which a request was due. Must not know: what the server is, how figures are compared.
+//! due at a constant rate, whether earlier ones are answered or not. Must not know: which requests count, what the server is, how figures are compared.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -18,18 +17,11 @@ use rustix::time::{
 };
 
 use crate::client::{Came, Client, State};
+use crate::idle::Idle;
+use crate::schedule::{Pace, Schedule};
 use crate::talk::Talk;
 use crate::trouble::{Kind, Trouble};
 use crate::usage::Driver;
-
-/// When requests begin.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
-    /// As soon as the one before is answered.
-    Closed,
-    /// So many a second, at constant distances.
-    Rate(f64),
-}
 
 /// What is asked of a server.
 #[derive(Clone, Debug)]
@@ -40,6 +32,8 @@ pub struct Load<'a> {
     pub talks: &'a [Talk],
     /// The number of clients.
     pub clients: usize,
+    /// The number of further clients, which connect first and say nothing.
+    pub idle: usize,
     /// Whether conversations go on over the same connection where they may.
     pub keep: bool,
     /// How many requests a client sends before their answers have come.
@@ -125,15 +119,9 @@ struct Run<'a, 'b> {
     opening: usize,
     random: u64,
     source: u8,
-    measuring: bool,
     /// Of a closed loop: nobody begins any more.
     over: bool,
-    begin: u64,
-    end: u64,
-    /// Of an open loop: the number of the next request, and when the first was due.
-    next: u64,
-    first: u64,
-    stop: u64,
+    schedule: Schedule,
     tick: u64,
     result: Measured,
 }
@@ -163,13 +151,8 @@ pub fn drive(
         opening: 0,
         random: load.seed,
         source: 0,
-        measuring: false,
         over: false,
-        begin: 0,
-        end: u64::MAX,
-        next: 0,
-        first: 0,
-        stop: u64::MAX,
+        schedule: Schedule::new(load.pace, 0),
         tick: TICK,
         result: Measured {
             requests: 0,
@@ -207,39 +190,36 @@ impl Run<'_, '_> {
         &mut self,
         watch: &mut dyn FnMut(Moment) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
+        let mut idle = Idle::connect(self.load.idle, self.load.to, self.load.timeout)?;
         let begin = self.now() + nanoseconds(self.load.warm);
-        self.first = self.now();
+        self.schedule = Schedule::new(self.load.pace, self.now());
         self.until(begin, watch)?;
-        self.begin = self.now();
+        let measured = self.now();
         let driver = Driver::now();
         watch(Moment::Begin)?;
-        self.measuring = true;
-        let planned = self.begin + nanoseconds(self.load.measured);
-        if self.load.pace != Pace::Closed {
-            (self.end, self.stop) = (planned, planned);
-        }
+        let planned = measured + nanoseconds(self.load.measured);
+        self.schedule.measure(measured, planned);
         self.until(planned, watch)?;
         let ended = self.now();
         self.result.driver = driver.until_now();
         watch(Moment::End)?;
-        self.result.seconds = (ended - self.begin) as f64 / 1e9;
-        self.measuring = self.load.pace != Pace::Closed;
-        self.over = !self.measuring;
+        idle.verify()?;
+        self.result.seconds = (ended - measured) as f64 / 1e9;
+        self.schedule.ended(ended);
+        self.over = self.load.pace == Pace::Closed;
         // An answer that is missing at the end is missing; a server that hangs is found out here.
         while self.over && self.clients.iter().any(|c| c.state != State::Rest) {
             let next = self.now() + TICK / 10;
             self.until(next, watch)?;
         }
-        if let Pace::Rate(rate) = self.load.pace {
+        if let Some((seconds, due)) = self.schedule.planned() {
             // Those that were due in time are waited for.
             let limit = ended + nanoseconds(self.load.timeout);
             while self.now() < limit && !self.is_quiet() {
                 let next = (self.now() + TICK / 10).min(limit);
                 self.until(next, watch)?;
             }
-            let seconds = (self.end - self.begin) as f64 / 1e9;
             self.result.seconds = seconds;
-            let due = (rate * seconds) as u64;
             self.result.unserved = due.saturating_sub(self.result.requests);
         }
         Ok(())
@@ -247,15 +227,7 @@ impl Run<'_, '_> {
 
     /// Whether no request of an open loop is outstanding.
     fn is_quiet(&self) -> bool {
-        self.due() >= self.stop && self.clients.iter().all(|c| c.due.is_empty())
-    }
-
-    /// When the next request of an open loop is due.
-    fn due(&self) -> u64 {
-        match self.load.pace {
-            Pace::Closed => 0,
-            Pace::Rate(rate) => self.first + (self.next as f64 * 1e9 / rate) as u64,
-        }
+        self.schedule.due(self.now()).is_none() && self.clients.iter().all(|c| c.due.is_empty())
     }
 
     /// Goes on until a time.
@@ -311,8 +283,7 @@ impl Run<'_, '_> {
     fn arm(&mut self, now: u64, end: u64) -> Result<(), Trouble> {
         let mut next = self.later.peek().map_or(u64::MAX, |entry| entry.0.0);
         if self.load.pace != Pace::Closed && !self.rest.is_empty() {
-            let due = self.due();
-            next = next.min(if due < self.stop { due } else { u64::MAX });
+            next = next.min(self.schedule.due(now).unwrap_or(u64::MAX));
         }
         if next >= end || next == self.armed {
             return Ok(());
@@ -368,15 +339,8 @@ impl Run<'_, '_> {
     /// Lets clients begin that may.
     fn begin_all(&mut self, now: u64) -> Result<(), Trouble> {
         for _ in 0..if self.over { 0 } else { self.rest.len() } {
-            let due = match self.load.pace {
-                Pace::Closed => now,
-                Pace::Rate(_) => {
-                    let due = self.due();
-                    if due > now || due >= self.stop {
-                        return Ok(());
-                    }
-                    due
-                }
+            let Some(due) = self.schedule.due(now).filter(|due| *due <= now) else {
+                return Ok(());
             };
             let Some(n) = self.rest.pop_front() else {
                 break;
@@ -399,7 +363,7 @@ impl Run<'_, '_> {
             let from = self.load.to.ip().is_loopback().then_some(from);
             self.clients[n].connect(talk, self.load.to, from, &self.poll)?;
             self.opening += usize::from(self.clients[n].state == State::Connecting);
-            self.result.connections += u64::from(self.measuring);
+            self.result.connections += u64::from(self.schedule.measures(now));
         }
         let talk = &self.load.talks[self.clients[n].talk];
         // What the server says first is not asked for, and counts for nothing.
@@ -412,7 +376,7 @@ impl Run<'_, '_> {
         }
         let left = talk.requests.len() - self.clients[n].asked;
         for _ in 0..self.load.pipeline.clamp(1, left.max(1)) {
-            self.next += 1;
+            self.schedule.take();
             self.clients[n].ask(talk, due);
         }
         let most = match self.clients[n].waiting() {
@@ -471,18 +435,11 @@ impl Run<'_, '_> {
             if talk.requests[number].send.is_empty() && talk.requests.len() > 1 {
                 continue;
             }
-            // A closed loop counts what ends in the measured time, an open one what was due in it.
-            let at = match self.load.pace {
-                Pace::Closed => now,
-                Pace::Rate(_) => due,
-            };
-            if self.measuring && at >= self.begin && at < self.end {
+            if let Some(counted) = self.schedule.answered(due, now) {
                 self.result.requests += 1;
-                self.result.in_time += u64::from(now < self.end);
+                self.result.in_time += u64::from(counted.in_time);
                 self.result.shares[n] += 1;
-                self.result
-                    .latency
-                    .saturating_record((now.saturating_sub(due)).max(1));
+                self.result.latency.saturating_record(counted.latency);
             }
         }
     }

@@ -7,9 +7,11 @@ mod client;
 mod compare;
 mod driver;
 mod expect;
+mod idle;
 mod plots;
 mod regress;
 mod report;
+mod schedule;
 mod talk;
 mod trouble;
 mod usage;
@@ -18,10 +20,11 @@ pub use compare::{
     Entry, FORMAT, LIMIT, Loaded, Ratio, Run, Sample, WAITED, best, load_table, median, micro,
     ratio, sentence, steady, table,
 };
-pub use driver::{Load, Measured, Moment, Pace, drive};
+pub use driver::{Load, Measured, Moment, drive};
 pub use expect::{Expect, Piece, Place, Taken, literal};
 pub use regress::{Change, chance, changes};
 pub use report::html;
+pub use schedule::{Counted, Pace, Schedule};
 pub use talk::{Request, Talk};
 pub use trouble::{Kind, Trouble};
 pub use usage::{Driver, Processes};

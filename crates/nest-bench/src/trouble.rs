@@ -27,6 +27,13 @@ pub enum Kind {
     Reset,
     /// A connection could not be made.
     Refused(String),
+    /// It closed connections of idle clients.
+    Dropped {
+        /// So many.
+        closed: usize,
+        /// Of so many.
+        all: usize,
+    },
     /// It is not running any more.
     Died(String),
     /// The driver itself failed, or was asked to end.
@@ -69,6 +76,11 @@ impl fmt::Display for Trouble {
             Kind::Closed => f.write_str("it closed a connection before its answer was complete")?,
             Kind::Reset => f.write_str("it reset a connection")?,
             Kind::Refused(why) => write!(f, "a client could not connect: {why}")?,
+            Kind::Dropped { closed, all } => write!(
+                f,
+                "it closed {closed} of {all} idle connections while it was measured: it does not keep \
+                 so many, or not so long"
+            )?,
             Kind::Died(how) => write!(f, "it ended while it was measured: {how}")?,
             Kind::Own(why) => f.write_str(why)?,
         }

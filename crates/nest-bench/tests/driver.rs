@@ -63,6 +63,7 @@ fn load(to: SocketAddrV4, talks: &[Talk]) -> Load<'_> {
         to,
         talks,
         clients: 4,
+        idle: 0,
         keep: false,
         pipeline: 1,
         cut: false,
@@ -212,6 +213,45 @@ fn ends_and_greetings_are_part_of_a_conversation() {
     let talk = Talk::of(vec![request("", "12:00\n")], true);
     let measured = run(&load(greets, &[talk])).unwrap();
     assert!(measured.requests > 0);
+}
+
+#[test]
+fn idle_clients_stay_or_are_missed() {
+    let talks = talks();
+    let all = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = all.clone();
+    let to = server(move |client| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        echo(client);
+    });
+    let load = Load {
+        idle: 30,
+        keep: true,
+        ..load(to, &talks[..1])
+    };
+    assert!(run(&load).unwrap().requests > 0);
+    assert_eq!(all.load(std::sync::atomic::Ordering::SeqCst), 34);
+    // A server that closes a connection on which nothing comes for half a second.
+    let to = server(|client| {
+        let limit = Some(Duration::from_millis(500));
+        client.set_read_timeout(limit).unwrap();
+        let waits = client.peek(&mut [0]).is_ok();
+        if waits {
+            client.set_read_timeout(None).unwrap();
+            echo(client);
+        }
+    });
+    let measured = Duration::from_secs(3);
+    let load = Load {
+        to,
+        measured,
+        ..load
+    };
+    let Err(trouble) = run(&load) else {
+        panic!("nobody missed them")
+    };
+    let wanted = "it closed 30 of 30 idle connections while it was measured";
+    assert!(trouble.to_string().starts_with(wanted), "{trouble}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! clients are played, how figures are compared.
 
 mod outcome;
+mod profile;
 mod servers;
 mod talks;
 mod words;
@@ -32,6 +33,7 @@ use crate::term::{self, Failure, Progress};
 use crate::test::SCRIPT;
 use crate::test::script::Script;
 
+use profile::Profile;
 use servers::{Recipe, Server};
 use talks::Maker;
 
@@ -133,8 +135,19 @@ fn built(args: &Bench, model: &str, trace: bool) -> Result<PathBuf, Failure> {
     cached(&recipe, &prepared, &mut BTreeSet::new())
 }
 
+/// What the profile says.
+fn profile(args: &Bench, machine: &Machine) -> Result<Profile, Failure> {
+    let Some(path) = &args.profile else {
+        return Ok(Profile::default());
+    };
+    let name = path.display().to_string();
+    let text = std::fs::read(path).map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
+    Profile::read(machine, &name, &text).map_err(Failure::new)
+}
+
 /// The conversations of the specification.
 fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> {
+    let profile = profile(args, machine)?;
     let reach = Reach::of(machine);
     let script = Script {
         server: built(args, SCRIPT, true)?,
@@ -147,6 +160,7 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
         reach: &reach,
         script: &script,
         messages: usize::try_from(args.messages).unwrap_or(1),
+        profile: &profile,
         random: words::Random(args.seed),
     };
     let mut talks = maker.make()?;
@@ -186,10 +200,11 @@ fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
             return Err(Failure::Reported);
         }
         let server = built(args, model.name, false)?;
-        let few = machine.settings.max_clients.min(model.clients) < args.clients;
+        let clients = args.clients + args.idle;
+        let few = machine.settings.max_clients.min(model.clients) < clients;
         recipes.push(Recipe {
             name: model.name.to_owned(),
-            command: servers::arguments(&servers::real(&server), few.then_some(args.clients)),
+            command: servers::arguments(&servers::real(&server), few.then_some(clients)),
             own: true,
         });
     }
@@ -231,6 +246,7 @@ impl Run<'_> {
             to: server.address,
             talks: self.talks,
             clients: self.clients,
+            idle: usize::try_from(self.args.idle).unwrap_or_default(),
             keep: self.args.keep_alive,
             pipeline: usize::try_from(self.args.pipeline).unwrap_or(1),
             cut: false,
@@ -276,6 +292,7 @@ impl Run<'_> {
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let load = Load {
             clients: self.clients.min(CUT_CLIENTS),
+            idle: 0,
             keep: false,
             pipeline: 1,
             cut: !self.whole,
@@ -422,7 +439,7 @@ impl Run<'_> {
             p99: at(0.99),
             p999: at(0.999),
             most: measured.latency.max() as f64 / 1000.0,
-            memory: played.memory.saturating_sub(empty) as f64 / self.clients as f64,
+            memory: played.memory.saturating_sub(empty) as f64 / (self.clients + load.idle) as f64,
             fairness: fairness(&measured.shares),
             connections: measured.connections as f64 / measured.seconds,
             driver: driver.busy / driver.whole,

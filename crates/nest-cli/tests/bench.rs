@@ -207,6 +207,23 @@ fn a_run_is_kept_and_compared() {
 }
 
 #[test]
+fn idle_clients_are_part_of_the_load() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    let more = ["--idle", "40", "--json", "new.json"];
+    place.nest(&[SHORT, &more].concat()).with_status(0);
+    let new: serde_json::Value = serde_json::from_str(&place.read("new.json")).unwrap();
+    assert_eq!(new["options"][1], "--idle 40");
+    // It does not serve them all, or not for long enough.
+    place.write("good.nest", format!("%option idleTimeout 1s\n{GOOD}"));
+    let words = "bench good.nest --models event --clients 4 --idle 40 --time 20s";
+    place
+        .nest(&words.split(' ').collect::<Vec<_>>())
+        .with_status(1)
+        .err_has("error: event: it closed 40 of 40 idle connections while it was measured");
+}
+
+#[test]
 fn another_server_is_measured_beside_the_models() {
     let place = Place::new();
     place.write("good.nest", GOOD);
@@ -227,4 +244,56 @@ fn another_server_is_measured_beside_the_models() {
             .nest(&[SHORT, &["--vs", wrong]].concat())
             .with_status(2);
     }
+}
+
+/// Answers that are measured are wrong unless the client sends what a profile says.
+const CHOOSY: &str = "%{\n#include <stdlib.h>\n%}\n%%\n\
+    put = \"PUT \" [0-9]{1,4} \" \" [a-z]{1,9} \"\\n\" {\n\
+    \x20   int n = atoi($2), red = strcmp($4, \"red\") == 0, blue = strcmp($4, \"blue\") == 0;\n\
+    \x20   int wrong = n < 40 || n > 60 || !(red || blue);\n\
+    \x20   $reply(wrong && getenv(\"NEST_TRACE_FD\") == NULL ? \"wrong\\n\" : \"put\\n\");\n}\n\
+    \"BAD\\n\" { $reply(getenv(\"NEST_TRACE_FD\") == NULL ? \"wrong\\n\" : \"bad\\n\"); }\n";
+
+#[test]
+fn a_profile_chooses_rules_values_and_think_times() {
+    let place = Place::new();
+    place.write("good.nest", CHOOSY);
+    place
+        .nest(SHORT)
+        .with_status(1)
+        .err_has("it answered something else");
+    place.write(
+        "p",
+        "weight 10 0\npart put $2 40..60\npart put $4 red \"blue\"\nthink 40ms..50ms\n",
+    );
+    let more = ["--profile", "p", "--keep-alive", "--json", "new.json"];
+    place.nest(&[SHORT, &more].concat()).with_status(0);
+    let new: serde_json::Value = serde_json::from_str(&place.read("new.json")).unwrap();
+    assert_eq!(new["options"][2], "--profile p");
+    // Four clients that think 40 ms or longer: at most 100 requests a second, and the first of each.
+    let rounds = new["servers"][0]["rounds"].as_array().unwrap();
+    let rates: Vec<f64> = rounds.iter().filter_map(|r| r["rate"].as_f64()).collect();
+    assert!(
+        rates.iter().all(|rate| (0.1..120.0).contains(rate)),
+        "{rates:?}"
+    );
+    for (text, reason) in [
+        ("weight 10 0\nweight put 0\n", "no message was found that"),
+        (
+            "\nweight pat 1\n",
+            "error: p:2: there is no rule pat; write",
+        ),
+        (
+            "part put $2 10000\n",
+            "error: p:1: $2 of put cannot be \"10000\"",
+        ),
+    ] {
+        place.write("p", text);
+        let words = [SHORT, &["--profile", "p"]].concat();
+        place.nest(&words).with_status(1).err_has(reason);
+    }
+    place
+        .nest(&[SHORT, &["--profile", "none"]].concat())
+        .with_status(1)
+        .err_has("cannot read none");
 }

@@ -51,6 +51,19 @@ impl Form {
         }
     }
 
+    /// Only `text`, of which at most 60,000 bytes count.
+    #[must_use]
+    pub fn exactly(text: &[u8]) -> Form {
+        let text = &text[..text.len().min(60_000)];
+        // After these: "is something else".
+        let end = text.len() as u16;
+        let step = |at: u16, byte: u8| match text.get(usize::from(at)) {
+            Some(wanted) if *wanted == byte => at + 1,
+            _ => end + 1,
+        };
+        Form::new(end + 2, step, |at| at == end)
+    }
+
     /// Texts that contain one of `bytes`.
     #[must_use]
     pub fn holding(bytes: &ByteSet) -> Form {

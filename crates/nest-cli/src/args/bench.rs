@@ -36,10 +36,17 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub clients: u32,
+    /// How many further clients connect, and send nothing
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub idle: u32,
     /// How many messages a client sends over a connection, at most
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=24))]
     pub messages: u32,
+    /// Which rules clients use how often, the values of parts of their messages, and think times
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// Repeat conversations over the same connection, where the specification permits it
     #[arg(long)]
     pub keep_alive: bool,

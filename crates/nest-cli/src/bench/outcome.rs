@@ -88,6 +88,9 @@ fn options(args: &Bench) -> Vec<String> {
     let mut all = vec![format!("--messages {}", args.messages)];
     all.extend(args.keep_alive.then(|| "--keep-alive".to_owned()));
     all.extend((args.pipeline > 1).then(|| format!("--pipeline {}", args.pipeline)));
+    all.extend((args.idle > 0).then(|| format!("--idle {}", args.idle)));
+    let profile = args.profile.as_ref();
+    all.extend(profile.map(|path| format!("--profile {}", path.display())));
     all.push(format!("--seed {}", args.seed));
     all
 }

@@ -4,7 +4,8 @@
 //! A walk grows message by message. Each time the server says in which states it is, and the next
 //! message is one that a rule matches there. All walks are then run several times, in other orders,
 //! beside each other, at another time of day and from another address: parts of answers that differ
-//! are marked, and what depends on other clients is cut off. Must not know: how servers are measured.
+//! are marked, and what depends on other clients is cut off. A profile says which rules are chosen how
+//! often. Must not know: how servers are measured.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use nest_check::{Act, Coverage, Talks, words};
 use nest_machine::Machine;
 use nest_machine::reach::Reach;
 
+use super::profile::Profile;
 use super::words::{Random, Words};
 use crate::signals;
 use crate::term::Failure;
@@ -29,6 +31,8 @@ const TRIES: usize = 4;
 const MOST_WORDS: usize = 16;
 /// Random messages of a rule in a set of states.
 const MOST_RANDOM: usize = 12;
+/// The same of a rule whose parts have values in the profile.
+const MOST_CHOSEN: usize = 64;
 /// 400 days and some hours: all parts of a date differ then.
 const LATER: Duration = Duration::from_secs(34_580_601);
 /// What a server does by itself within this time must not be part of a conversation.
@@ -41,12 +45,15 @@ pub struct Maker<'m> {
     pub script: &'m Script,
     /// Messages that a client sends over a connection, at most.
     pub messages: usize,
+    pub profile: &'m Profile,
     pub random: Random,
 }
 
 #[derive(Clone, Default)]
 struct Walk {
     acts: Vec<Act>,
+    /// The number of messages among them.
+    sent: usize,
     /// The states it is in; `None`: it does not go on.
     at: Option<usize>,
     tries: usize,
@@ -60,7 +67,10 @@ impl Maker<'_> {
         let walks = self.grow(&coverage)?;
         let mut acts: Vec<Vec<Act>> = walks.into_iter().map(|walk| walk.acts).collect();
         acts.sort();
-        acts.dedup();
+        // With a profile, what is chosen more often is also played more often.
+        if self.profile.is_empty() {
+            acts.dedup();
+        }
         let played = acts.into_iter().map(|acts| Played { acts, tail: None });
         self.learn(&coverage, &played.collect::<Vec<_>>())
     }
@@ -71,6 +81,7 @@ impl Maker<'_> {
             reach: self.reach,
             talks: Talks::new(self.m, self.reach),
             known: BTreeMap::new(),
+            profile: self.profile,
             random: Random(self.random.draw(usize::MAX) as u64),
         };
         let begun = self.run(&[Played::default()])?;
@@ -88,13 +99,16 @@ impl Maker<'_> {
         for _ in 0..self.messages * 2 {
             let mut proposed = Vec::new();
             for (n, walk) in walks.iter_mut().enumerate() {
-                if walk.acts.len() >= self.messages {
+                if walk.sent >= self.messages {
                     continue;
                 }
                 let Some(at) = walk.at else { continue };
                 match messages.draw(at) {
-                    Some(message) => {
+                    Some((think, message)) => {
                         let mut acts = walk.acts.clone();
+                        if think > 0 && walk.sent > 0 {
+                            acts.push(Act::Silence(think));
+                        }
                         acts.push(Act::Send(message));
                         proposed.push((n, Played { acts, tail: None }));
                     }
@@ -111,11 +125,12 @@ impl Maker<'_> {
                 let Some(ran) = ran else { continue };
                 let parts = talk.acts.len() + 1;
                 let ended = end(&ran).is_some_and(|part| part < parts);
-                let last = talk.acts.len() >= self.messages || walk.tries >= TRIES;
+                let last = walk.sent + 1 >= self.messages || walk.tries >= TRIES;
                 if ended && !last {
                     continue;
                 }
                 walk.tries = 0;
+                walk.sent += 1;
                 walk.ended = ended;
                 walk.acts = talk.acts;
                 walk.at = (!ended).then(|| set(coverage, &ran, parts)).flatten();
@@ -254,19 +269,32 @@ struct Messages<'m> {
     reach: &'m Reach,
     talks: Talks<'m>,
     known: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
+    profile: &'m Profile,
     random: Random,
 }
 
 impl Messages<'_> {
-    /// A message of a random rule.
-    fn draw(&mut self, set: usize) -> Option<Vec<u8>> {
+    /// A message of a random rule, and how long the client thinks before it.
+    fn draw(&mut self, set: usize) -> Option<(u32, Vec<u8>)> {
         let rules = self.reach.sets[set].rules.clone();
-        for _ in 0..TRIES * 4 {
-            let rule = *rules.get(self.random.draw(rules.len()))?;
+        let weights: Vec<usize> = rules
+            .iter()
+            .map(|rule| self.profile.weight(*rule) as usize)
+            .collect();
+        let sum: usize = weights.iter().sum();
+        for _ in 0..if sum == 0 { 0 } else { TRIES * 4 } {
+            let mut place = self.random.draw(sum);
+            let drawn = rules.iter().zip(&weights).find(|(_, weight)| {
+                let here = place < **weight;
+                place = place.wrapping_sub(**weight);
+                here
+            });
+            let (rule, _) = drawn?;
             let number = self.random.draw(usize::MAX);
-            let known = self.of(set, rule);
+            let known = self.of(set, *rule);
             if !known.is_empty() {
-                return Some(known[number % known.len()].clone());
+                let message = known[number % known.len()].clone();
+                return Some((self.profile.think(*rule, &mut self.random), message));
             }
         }
         None
@@ -282,6 +310,14 @@ impl Messages<'_> {
 
     fn all(&mut self, set: usize, rule: usize) -> Vec<Vec<u8>> {
         let mut all = Vec::new();
+        if self.profile.has_parts(rule) {
+            for _ in 0..MOST_CHOSEN {
+                let word = self.profile.message(self.m, rule, &mut self.random);
+                all.extend(word.filter(|word| self.talks.takes(set, rule, word)));
+            }
+            // A value that is drawn more often stays more frequent.
+            return all;
+        }
         if let Some(dfa) = &self.m.rules[rule].dfa
             && let Some(source) = Words::of(dfa)
         {
@@ -360,12 +396,22 @@ fn set(coverage: &Coverage, ran: &Ran, parts: usize) -> Option<usize> {
 /// What always happens in a conversation.
 fn conversation(talk: &Played, runs: &[&Ran]) -> Talk {
     let mut steps = Vec::new();
-    let mut total = 0;
+    let (mut total, mut think) = (0, 0);
     for part in 0..=talk.acts.len() {
         let replies: Vec<Vec<u8>> = runs.iter().map(|ran| replied(&ran.parts[part])).collect();
         let send = match part.checked_sub(1).map(|n| &talk.acts[n]) {
             Some(Act::Send(bytes)) => bytes.clone(),
-            _ => Vec::new(),
+            Some(Act::Silence(time)) => {
+                // What the server does while a client thinks depends on time.
+                if runs.iter().any(|ran| end(ran) == Some(part))
+                    || replies.iter().any(|r| !r.is_empty())
+                {
+                    break;
+                }
+                think = *time;
+                continue;
+            }
+            None => Vec::new(),
         };
         let slices: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
         let over: Vec<bool> = runs.iter().map(|ran| end(ran) == Some(part)).collect();
@@ -380,7 +426,7 @@ fn conversation(talk: &Played, runs: &[&Ran]) -> Talk {
         steps.push(Request {
             send,
             expect,
-            think: 0,
+            think: std::mem::take(&mut think),
         });
         if over[0] {
             return Talk::of(steps, true);

@@ -67,10 +67,15 @@ impl<'m> Words<'m> {
 
     /// A message that the rule matches: bytes at random, then the shortest way to an end.
     pub fn draw(&self, random: &mut Random) -> Option<Vec<u8>> {
+        self.draw_within(random, 0)
+    }
+
+    /// The same where so many bytes are given, and do not count for the length.
+    pub fn draw_within(&self, random: &mut Random, given: usize) -> Option<Vec<u8>> {
         let free = random.draw(32);
         let mut word = Vec::new();
         let mut at = self.dfa.start;
-        while word.len() < LONGEST {
+        while word.len() < LONGEST + given {
             let here = self.distance[at as usize];
             if here == 0 && word.len() >= free && !word.is_empty() {
                 return Some(word);

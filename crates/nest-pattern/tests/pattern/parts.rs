@@ -105,6 +105,8 @@ fn what_libpcre2_gives_a_part_is_within_its_bounds() {
         Form::containing(b"ab"),
         Form::longer(1),
         Form::longer(2),
+        Form::exactly(b"ab"),
+        Form::exactly(b""),
     ];
     let (mut matched, mut exact) = (0, 0);
     for seed in 0..300 {
