@@ -70,6 +70,7 @@ extern struct plan *current;   /* what new listening sockets get; owned here */
 extern uint64_t drain_time;    /* ms */
 extern unsigned long restarts; /* how often the chain was started before */
 extern bool peek;              /* the server reads requests from clients' sockets itself */
+extern bool returns;           /* and gives a connection back after each of them */
 extern bool follow;            /* and it is known when the server has finished with a connection */
 
 /* stage.c */

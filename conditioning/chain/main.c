@@ -26,7 +26,7 @@ unsigned long restarts;
 static const char *config, *state_path;
 static int control = -1, signals = -1;
 static pid_t server;
-bool peek, follow;
+bool peek, follow, returns;
 static bool draining, ended;
 static int exit_status;
 static uint64_t drain_end;
@@ -57,6 +57,7 @@ static int usage(const char *what) {
             "  --config FILE    reads filters from FILE, one per line, and again at HUP\n"
             "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
             "  --peek           the server reads requests from its clients' sockets itself\n"
+            "  --returns        with --peek: it gives a connection back after each request\n"
             "  --follow         with --peek: it is known when the server has finished with a "
             "connection\n"
             "  --check          judges the filters and their order, and starts nothing\n"
@@ -211,10 +212,11 @@ int main(int argc, char **argv) {
         char *end = NULL;
         if (strcmp(option, "--help") == 0)
             return usage(NULL);
-        bool *flag = strcmp(option, "--peek") == 0     ? &peek
-                     : strcmp(option, "--follow") == 0 ? &follow
-                     : strcmp(option, "--check") == 0  ? &judge
-                                                       : NULL;
+        bool *flag = strcmp(option, "--peek") == 0      ? &peek
+                     : strcmp(option, "--follow") == 0  ? &follow
+                     : strcmp(option, "--returns") == 0 ? &returns
+                     : strcmp(option, "--check") == 0   ? &judge
+                                                        : NULL;
         if (flag != NULL) {
             *flag = true;
             at--;

@@ -24,6 +24,7 @@
 #define program_run ccc__program_run
 #define reload ccc__reload
 #define restarts ccc__restarts
+#define returns ccc__returns
 #define say ccc__say
 #define serve_request ccc__serve_request
 #define show_began ccc__show_began
