@@ -94,6 +94,14 @@ void state_events(const struct pollfd *polls, size_t count);
 void state_close(void);
 int state_ask(const char *path, const char *command); /* for --status; an exit status */
 
+/* keep.c: filters in one line, "NAME,key=value NAME". */
+enum { KEEP_LINE = 4096 };
+extern int keep; /* the file, or -1: none */
+/* The filters of a line, at most MOST_FILTERS + 1, which point into it. Returns how many. */
+int keep_split(char *line, char **texts);
+bool keep_read(char line[KEEP_LINE]); /* false: the filters were not changed */
+bool keep_write(const char *line);
+
 /* show.c */
 extern uint64_t show_began; /* when the chain did */
 void show_table(FILE *out);

@@ -60,6 +60,8 @@ static int usage(const char *what) {
             "  --returns        with --peek: it gives a connection back after each request\n"
             "  --follow         with --peek: it is known when the server has finished with a "
             "connection\n"
+            "  --keep FD        filters to which the chain is changed are kept in this file, and\n"
+            "                   read from it by the next chain\n"
             "  --check          judges the filters and their order, and starts nothing\n"
             "  --restarts NUMBER  how often the chain was started before\n"
             "  --drain SECONDS  how long clients may continue after TERM; default 30\n");
@@ -203,7 +205,7 @@ static bool catch_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    char why[512] = "";
+    char why[512] = "", line[KEEP_LINE], *texts[MOST_FILTERS + 1];
     int at = 1, count = 0;
     bool serve = false, judge = false;
     signal(SIGCHLD, SIG_DFL); /* a server may have it ignored, and then no status would come */
@@ -232,6 +234,8 @@ int main(int argc, char **argv) {
             state_path = value;
         else if (strcmp(option, "--serve") == 0)
             control = fcntl(atoi(value), F_DUPFD_CLOEXEC, 10);
+        else if (strcmp(option, "--keep") == 0)
+            keep = fcntl(atoi(value), F_DUPFD_CLOEXEC, 10);
         else if (strcmp(option, "--restarts") == 0)
             restarts = strtoul(value, &end, 10);
         else if (strcmp(option, "--drain") == 0)
@@ -251,10 +255,14 @@ int main(int argc, char **argv) {
         return usage("filters come from --config or from the command line, not from both");
     if (serve && control == -1)
         return usage("--serve needs the number of an open socket");
-    if (serve)
-        cc__close_from(3, control - 1);
-    current = config != NULL ? plan_read(config, why, sizeof why)
-                             : plan_new(argv + at, count, why, sizeof why);
+    if (serve) {
+        int low = keep != -1 && keep < control ? keep : control;
+        cc__close_from(3, low - 1);
+        cc__close_from(low + 1, control - 1); /* nothing if there is none between */
+    }
+    current = config != NULL    ? plan_read(config, why, sizeof why)
+              : keep_read(line) ? plan_new(texts, keep_split(line, texts), why, sizeof why)
+                                : plan_new(argv + at, count, why, sizeof why);
     if (current == NULL) {
         if (*why != '\0')
             say("%s", why);

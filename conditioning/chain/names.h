@@ -13,6 +13,10 @@
 #define drain ccc__drain
 #define drain_time ccc__drain_time
 #define follow ccc__follow
+#define keep ccc__keep
+#define keep_read ccc__keep_read
+#define keep_split ccc__keep_split
+#define keep_write ccc__keep_write
 #define listeners ccc__listeners
 #define now_ms ccc__now_ms
 #define peek ccc__peek
