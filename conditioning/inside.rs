@@ -26,7 +26,7 @@ pub const COMMON: &[Source] = sources! {
     "libcc/wire.h" "libcc/wire.c"
     "frame/ccfilter.h" "frame/frame.h" "frame/counters.h" "frame/bundle.c" "frame/control.c" "frame/down.c"
     "frame/lease.c" "frame/loop.c" "frame/main.c" "frame/options.c" "frame/refuse.c" "frame/up.c"
-    "chain/chain.h" "chain/names.h" "chain/inside.h" "chain/inside.c" "chain/main.c" "chain/plan.c" "chain/serve.c"
+    "chain/chain.h" "chain/names.h" "chain/inside.h" "chain/inside.c" "chain/keep.c" "chain/main.c" "chain/plan.c" "chain/serve.c"
     "chain/show.c" "chain/stage.c" "chain/state.c" "chain/text.c"
 };
 
@@ -34,6 +34,11 @@ pub const COMMON: &[Source] = sources! {
 pub const PROTOCOL: &[Source] = sources! {
     "frame/ccfpack.h" "frame/ccfauto.h" "frame/ccftree.h" "frame/auto.c" "frame/pack.c" "frame/tree.c"
     "protocol/protocol.h" "protocol/messages.h" "protocol/messages.c"
+};
+
+const MESSAGES: &[Source] = sources! {
+    "frame/ccfpack.h" "frame/ccfauto.h" "frame/ccftree.h" "frame/auto.c" "frame/pack.c" "frame/tree.c"
+    "protocol/protocol.h" "protocol/messages.h" "protocol/messages.c" "frame/ccfrepeat.h" "frame/repeat.c"
 };
 
 const TREE: &[Source] = sources! { "frame/ccftree.h" "frame/tree.c" };
@@ -79,6 +84,7 @@ pub const PROGRAMS: &[Program] = &[
     program!("request" "protocol/request.c" PROTOCOL, true, None, "protocol/messages.c"),
     program!("check" "protocol/check.c" PROTOCOL, true, None, "protocol/check.c"),
     program!("pass" "filters/pass/pass.c" &[], false, None, "filters/pass/pass.c"),
+    program!("persist" "protocol/persist.c" MESSAGES, true, None, "protocol/messages.c"),
     program!("priority" "filters/priority/priority.c" TREE, false, None, "filters/priority/priority.c"),
     program!("proxy" "filters/proxy/proxy.c" HEADER, false, None, "filters/proxy/proxy.c"),
     program!("ratelimit" "filters/ratelimit/ratelimit.c" NETS, false, None, "filters/ratelimit/ratelimit.c"),
@@ -210,6 +216,12 @@ impl Program {
         self.member(" .traits = ").contains("CCF_LEASES")
     }
 
+    /// Whether it presents a connection several times.
+    #[must_use]
+    pub fn splits(&self) -> bool {
+        self.member(" .traits = ").contains("CCF_SPLITS")
+    }
+
     fn stage(&self, member: &str) -> Stage {
         match self.member(member) {
             "CCF_CONNECTIONS" => Stage::Connections,
@@ -314,5 +326,6 @@ mod tests {
         assert_eq!(of("proxy").arrives(), Stage::Connections);
         assert_eq!(of("proxy").leaves(), Stage::Connections);
         assert!(of("slowread").leases() && !of("request").leases());
+        assert!(of("persist").splits() && of("persist").leases() && !of("slowread").splits());
     }
 }

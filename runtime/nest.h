@@ -39,6 +39,7 @@ enum nest_reason {
     NEST_SHUTDOWN, /* the server stops */
     NEST_OVERLOAD, /* the client was turned away */
     NEST_LIMIT,    /* libpcre2 needs more than backtrackingLimit steps */
+    NEST_RETURNED, /* the message is answered, and the filter persist has the connection back */
     NEST_REASONS
 };
 

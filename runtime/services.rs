@@ -133,6 +133,7 @@ services! {
     }
     filters FILTERED, [Check, Serve, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;
+        "returns.h" All;
         "filters.c" FILTERED;
         "none.c" Both(&Sockets, &Not(&FILTERED));
     }

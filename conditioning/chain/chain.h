@@ -70,6 +70,7 @@ extern struct plan *current;   /* what new listening sockets get; owned here */
 extern uint64_t drain_time;    /* ms */
 extern unsigned long restarts; /* how often the chain was started before */
 extern bool peek;              /* the server reads requests from clients' sockets itself */
+extern bool returns;           /* and gives a connection back after each of them */
 extern bool follow;            /* and it is known when the server has finished with a connection */
 
 /* stage.c */
@@ -92,6 +93,14 @@ size_t state_polls(struct pollfd *polls, size_t room);
 void state_events(const struct pollfd *polls, size_t count);
 void state_close(void);
 int state_ask(const char *path, const char *command); /* for --status; an exit status */
+
+/* keep.c: filters in one line, "NAME,key=value NAME". */
+enum { KEEP_LINE = 4096 };
+extern int keep; /* the file, or -1: none */
+/* The filters of a line, at most MOST_FILTERS + 1, which point into it. Returns how many. */
+int keep_split(char *line, char **texts);
+bool keep_read(char line[KEEP_LINE]); /* false: the filters were not changed */
+bool keep_write(const char *line);
 
 /* show.c */
 extern uint64_t show_began; /* when the chain did */

@@ -26,7 +26,7 @@ unsigned long restarts;
 static const char *config, *state_path;
 static int control = -1, signals = -1;
 static pid_t server;
-bool peek, follow;
+bool peek, follow, returns;
 static bool draining, ended;
 static int exit_status;
 static uint64_t drain_end;
@@ -57,8 +57,11 @@ static int usage(const char *what) {
             "  --config FILE    reads filters from FILE, one per line, and again at HUP\n"
             "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
             "  --peek           the server reads requests from its clients' sockets itself\n"
+            "  --returns        with --peek: it gives a connection back after each request\n"
             "  --follow         with --peek: it is known when the server has finished with a "
             "connection\n"
+            "  --keep FD        filters to which the chain is changed are kept in this file, and\n"
+            "                   read from it by the next chain\n"
             "  --check          judges the filters and their order, and starts nothing\n"
             "  --restarts NUMBER  how often the chain was started before\n"
             "  --drain SECONDS  how long clients may continue after TERM; default 30\n");
@@ -202,7 +205,7 @@ static bool catch_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    char why[512] = "";
+    char why[512] = "", line[KEEP_LINE], *texts[MOST_FILTERS + 1];
     int at = 1, count = 0;
     bool serve = false, judge = false;
     signal(SIGCHLD, SIG_DFL); /* a server may have it ignored, and then no status would come */
@@ -211,10 +214,11 @@ int main(int argc, char **argv) {
         char *end = NULL;
         if (strcmp(option, "--help") == 0)
             return usage(NULL);
-        bool *flag = strcmp(option, "--peek") == 0     ? &peek
-                     : strcmp(option, "--follow") == 0 ? &follow
-                     : strcmp(option, "--check") == 0  ? &judge
-                                                       : NULL;
+        bool *flag = strcmp(option, "--peek") == 0      ? &peek
+                     : strcmp(option, "--follow") == 0  ? &follow
+                     : strcmp(option, "--returns") == 0 ? &returns
+                     : strcmp(option, "--check") == 0   ? &judge
+                                                        : NULL;
         if (flag != NULL) {
             *flag = true;
             at--;
@@ -230,6 +234,8 @@ int main(int argc, char **argv) {
             state_path = value;
         else if (strcmp(option, "--serve") == 0)
             control = fcntl(atoi(value), F_DUPFD_CLOEXEC, 10);
+        else if (strcmp(option, "--keep") == 0)
+            keep = fcntl(atoi(value), F_DUPFD_CLOEXEC, 10);
         else if (strcmp(option, "--restarts") == 0)
             restarts = strtoul(value, &end, 10);
         else if (strcmp(option, "--drain") == 0)
@@ -249,10 +255,14 @@ int main(int argc, char **argv) {
         return usage("filters come from --config or from the command line, not from both");
     if (serve && control == -1)
         return usage("--serve needs the number of an open socket");
-    if (serve)
-        cc__close_from(3, control - 1);
-    current = config != NULL ? plan_read(config, why, sizeof why)
-                             : plan_new(argv + at, count, why, sizeof why);
+    if (serve) {
+        int low = keep != -1 && keep < control ? keep : control;
+        cc__close_from(3, low - 1);
+        cc__close_from(low + 1, control - 1); /* nothing if there is none between */
+    }
+    current = config != NULL    ? plan_read(config, why, sizeof why)
+              : keep_read(line) ? plan_new(texts, keep_split(line, texts), why, sizeof why)
+                                : plan_new(argv + at, count, why, sizeof why);
     if (current == NULL) {
         if (*why != '\0')
             say("%s", why);

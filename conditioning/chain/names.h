@@ -13,6 +13,10 @@
 #define drain ccc__drain
 #define drain_time ccc__drain_time
 #define follow ccc__follow
+#define keep ccc__keep
+#define keep_read ccc__keep_read
+#define keep_split ccc__keep_split
+#define keep_write ccc__keep_write
 #define listeners ccc__listeners
 #define now_ms ccc__now_ms
 #define peek ccc__peek
@@ -24,6 +28,7 @@
 #define program_run ccc__program_run
 #define reload ccc__reload
 #define restarts ccc__restarts
+#define returns ccc__returns
 #define say ccc__say
 #define serve_request ccc__serve_request
 #define show_began ccc__show_began

@@ -105,7 +105,7 @@ static bool sensible(const struct plan *plan, char *why, size_t room) {
     for (int i = 0; i < plan->count; i++) {
         const struct spec *spec = &plan->spec[i];
         const char *name = spec->argv[0];
-        if (peek && (spec->traits & CCF_SPLITS)) {
+        if (peek && !returns && (spec->traits & CCF_SPLITS)) {
             snprintf(why, room,
                      "%s needs a server that uses the library: an unmodified one reads "
                      "the next requests itself",

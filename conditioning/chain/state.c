@@ -19,22 +19,22 @@ static char where[108];
 static struct {
     int fd; /* 0: none */
     size_t have;
-    char line[4096];
+    char line[KEEP_LINE];
 } client[CLIENTS];
 
 static void change(FILE *out, char *texts) {
-    char *text[MOST_FILTERS + 1], why[512], reason[4 * sizeof why];
-    int count = 0;
-    for (char *piece; count <= MOST_FILTERS && (piece = strsep(&texts, " ")) != NULL;)
-        if (*piece != '\0')
-            text[count++] = piece;
+    char *text[MOST_FILTERS + 1], why[512], reason[4 * sizeof why], line[KEEP_LINE];
+    snprintf(line, sizeof line, "%s", texts);
+    int count = keep_split(texts, text);
     struct plan *plan = plan_new(text, count, why, sizeof why);
     shown(reason, sizeof reason, why, sizeof why);
     if (plan == NULL)
         fprintf(out, "refused: %s\n", *why != '\0' ? reason : "a filter has refused its options");
+    else if (!reload(plan))
+        fprintf(out, "refused: too few descriptors or too little memory\n");
     else
-        fprintf(out, "%s\n",
-                reload(plan) ? "changed" : "refused: too few descriptors or too little memory");
+        fprintf(out, "changed%s\n",
+                keep_write(line) ? "" : ", but a chain that is started again has the old filters");
 }
 
 static void answer(int fd, char *line) {

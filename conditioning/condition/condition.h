@@ -29,6 +29,7 @@ extern sigset_t signals_before;                          /* what the processes d
 void libexec(const char *name, char *path, size_t room); /* where a file of this package is */
 int judge(void);                     /* cc-chain judges the filters; 0 or the exit status */
 int ask(const char *command);        /* asks the chain at `state`; the exit status */
+int change(void);                    /* the chain at `state` gets `filters`; the exit status */
 int start_chain(void);               /* its socket, or -1 with errno */
 void end_chain(void);                /* waits until it has ended, and its sockets are free */
 bool chain_ready(int control);       /* false: it has ended, and has said why */

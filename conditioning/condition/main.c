@@ -3,6 +3,7 @@
  *     cc-condition [OPTIONS] --filter NAME[,key=value]... -- SERVER [ARGUMENT...]
  *     cc-condition --check [OPTIONS] -- SERVER [ARGUMENT...]     whether that would work
  *     cc-condition --status --state SOCKET [--metrics]           asks a running cc-condition
+ *     cc-condition --change --state SOCKET --filter ...          gives it other filters
  *
  * Exit status: the server's; 2 if the command line is wrong, 69 if the system or the server does
  * not allow it. Must not know: how calls are held, where connections come from. */
@@ -25,7 +26,7 @@ char *filters[MOST_FILTERS + 1];
 bool options, by_preload, checking;
 const char *state;
 long wait_seconds = 10;
-static bool asking, metrics;
+static bool asking, metrics, changing;
 static bool ready_given;  /* --ready, which --check does not allow */
 static bool others_given; /* --by, --ready or --wait, which --status does not allow */
 static int filter_count;
@@ -45,7 +46,8 @@ static int usage(const char *what) {
     fprintf(what != NULL ? stderr : stdout,
             "usage: cc-condition [OPTIONS] --filter NAME[,key=value]... -- SERVER [ARGUMENT...]\n"
             "       cc-condition --check [OPTIONS] -- SERVER [ARGUMENT...]\n"
-            "       cc-condition --status --state SOCKET [--metrics]\n\n"
+            "       cc-condition --status --state SOCKET [--metrics]\n"
+            "       cc-condition --change --state SOCKET --filter NAME[,key=value]...\n\n"
             "  --filter NAME[,key=value]...  a filter; the first one accepts the clients\n"
             "  --check          starts the server for a moment and says whether filters can be\n"
             "                   put in front of it\n"
@@ -56,7 +58,8 @@ static int usage(const char *what) {
             "                   these calls then cost more on all sockets\n"
             "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
             "  --status         prints the counters of a running one\n"
-            "  --metrics        as OpenMetrics text\n");
+            "  --metrics        as OpenMetrics text\n"
+            "  --change         gives a running one these filters in place of its own\n");
     return what != NULL ? WRONG_CALL : 0;
 }
 
@@ -83,7 +86,8 @@ static bool flag(const char *option) {
     } flags[] = {{"--options", &options},
                  {"--check", &checking},
                  {"--status", &asking},
-                 {"--metrics", &metrics}};
+                 {"--metrics", &metrics},
+                 {"--change", &changing}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(option, flags[i].name) == 0)
             return *flags[i].value = true;
@@ -119,11 +123,17 @@ static const char *contradiction(bool has_server) {
     if (metrics && !asking)
         return "--metrics needs --status";
     if (asking)
-        return checking || has_server || filter_count > 0 || options || others_given
+        return checking || changing || has_server || filter_count > 0 || options || others_given
                    ? "--status starts nothing: give only "
                      "--state SOCKET, and --metrics"
                : state == NULL ? "--status needs --state SOCKET, as the running one has it"
                                : NULL;
+    if (changing)
+        return checking || has_server || options || others_given
+                   ? "--change starts nothing: give only --state SOCKET and the filters"
+               : state == NULL     ? "--change needs --state SOCKET, as the running one has it"
+               : filter_count == 0 ? "--change needs filters: name them with --filter"
+                                   : NULL;
     if (!has_server)
         return "there is no server: write its command after --";
     if (checking && by_preload)
@@ -197,6 +207,8 @@ int main(int argc, char **argv) {
     signal(SIGCHLD, SIG_DFL);
     if (asking)
         return ask(metrics ? "metrics" : "status");
+    if (changing)
+        return change();
     const char *missing = by_preload ? NULL : trap_missing();
     if (missing != NULL) {
         say("%s", missing);

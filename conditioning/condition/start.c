@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ pid_t server, chain, guard_process;
 sigset_t signals_before;
 
 static unsigned starts; /* of the chain */
+static int kept = -1;   /* what the chain was changed to, for the next one */
 static int guard_end = -1;
 
 void libexec(const char *name, char *path, size_t room) {
@@ -37,7 +39,7 @@ void libexec(const char *name, char *path, size_t room) {
 
 /* Becomes cc-chain with a mode, its value, and other arguments, which end with NULL. */
 static void become_chain(const char *mode, const char *value, char *const *others) {
-    char path[4096], number[16], *argv[MOST_FILTERS + 12];
+    char path[4096], number[16], *argv[MOST_FILTERS + 14];
     int count = 0;
     libexec("cc-chain", path, sizeof path);
     snprintf(number, sizeof number, "%u", starts);
@@ -82,18 +84,37 @@ int ask(const char *command) {
     return run_chain("--status", state, others);
 }
 
+/* The chain judges the filters: what is wrong with them, it says. */
+int change(void) {
+    char command[4096] = "chain";
+    size_t length = strlen(command);
+    for (char **filter = filters; *filter != NULL; filter++) {
+        int more = snprintf(command + length, sizeof command - length, " %s", *filter);
+        if (strpbrk(*filter, " \t\r\n") != NULL || (size_t)more >= sizeof command - length) {
+            say("--change takes filters without blanks, of at most 4000 bytes together");
+            return WRONG_CALL;
+        }
+        length += (size_t)more;
+    }
+    return ask(command);
+}
+
 int start_chain(void) {
     int pair[2];
-    if (cc__pair(pair) != 0)
+    if (kept == -1)
+        kept = memfd_create("filters", MFD_CLOEXEC);
+    if (kept == -1 || cc__pair(pair) != 0)
         return -1;
     chain = fork();
     if (chain == 0) {
         setsid(); /* signals of the terminal are for the launcher */
-        int fd = fcntl(pair[1], F_DUPFD, 10);
-        if (fd == -1 || dup2(fd, 3) == -1)
+        char *words[MOST_FILTERS + 3] = {"--keep", "4"};
+        memcpy(words + 2, filters, sizeof filters);
+        int fd = fcntl(pair[1], F_DUPFD, 10), file = fcntl(kept, F_DUPFD, 10);
+        if (fd == -1 || file == -1 || dup2(fd, 3) == -1 || dup2(file, 4) == -1)
             _exit(UNAVAILABLE);
-        close_range(4, ~0u, 0);
-        become_chain("--serve", "3", filters);
+        close_range(5, ~0u, 0);
+        become_chain("--serve", "3", words);
     }
     close(pair[1]);
     if (chain == -1)

@@ -15,12 +15,14 @@ static void on_lease(struct ccf_watch *watch, uint32_t events) {
     bool good = ccf_lease_kept(watch->fd);
     ccf_watch_remove(watch);
     close(watch->fd);
-    if (!good || stopping) {
+    if (!good) {
         ccf_refuse(bundle, NULL, NULL); /* it is over: no reason is counted */
         return;
     }
     bundle->born = ccf_now();
     ccf_pack(bundle);
+    if (stopping)
+        ccf_pack_end_idle(); /* a request that has begun may be completed */
 }
 
 /* Passes a request on, and keeps the connection if there may be another. */

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import building     # noqa: E402
 import chains       # noqa: E402
+import changes      # noqa: E402
 import conditioned  # noqa: E402
 import faults       # noqa: E402
 import filters      # noqa: E402
@@ -32,7 +33,7 @@ import trials       # noqa: E402
 LONGEST = 900   # seconds for a test; one that takes more hangs, and the stacks of all threads are shown
 
 PARTS = [building, serving, filters, chains, kills, ports, conditioned, generated, trials, faults, refusals, preloaded, states,
-         stores]
+         changes, stores]
 
 
 def main():

@@ -8,6 +8,7 @@
 #include "../channel/channel.h"
 #include "../platform/platform.h"
 #include "../service/filters/filters.h"
+#include "../service/filters/returns.h"
 #include "channels.h"
 #include "watch.h"
 
@@ -306,6 +307,7 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
         window->p = buffer;
         room = nest__receive_capacity();
     }
+    room = NEST__RETURNS ? nest__filters_room(s, room) : room;
     s->until.deadline = nest__deadline(s);
     if (mode == BLOCKING_WAIT) {
         nest__several_attend(s, s->until.deadline);
@@ -396,6 +398,8 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
     }
     if ((chan->state & NEST__CHAN_CUT) != 0) {
         nest__chan_reset(chan);
+    } else if (nest__goes_back(s)) {
+        return;
     } else if (nest__unread(s) || nest__chan_unread(chan) ||
                (nest__stopping() && nest__chan_pending(chan))) {
         blocking_linger(chan, buffer);

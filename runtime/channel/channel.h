@@ -53,9 +53,11 @@ int nest__chan_descriptor(const struct nest__chan *, bool output);
 /* Other processes may have it open: it is not closed where it should be, nor by closing it here. */
 bool nest__chan_shared(const struct nest__chan *);
 /* Its bytes move only by these operations. Who moves those of its descriptor (a ring) may only ask
- * whether the descriptor is ready. */
+ * whether the descriptor is ready. A connection that goes back is one: nothing may be received
+ * ahead of it. */
 static inline bool nest__chan_apart(const struct nest__chan *chan) {
-    return nest__chan_shared(chan) || (NEST__TLS && nest__tls_is(chan));
+    return (NEST__RETURNS && chan->kind <= NEST__UNIX) || nest__chan_shared(chan) ||
+           (NEST__TLS && nest__tls_is(chan));
 }
 /* A receive has something to do, although its descriptor need not become readable: it is due as
  * soon as the descriptor is writable, too. */

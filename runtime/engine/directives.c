@@ -160,6 +160,7 @@ const char *nest_reason_text(nest_session *s) {
         [NEST_SHUTDOWN] = "the server stops",
         [NEST_OVERLOAD] = "the server is overloaded",
         [NEST_LIMIT] = "matching a message takes too many steps",
+        [NEST_RETURNED] = "given back to the filter",
     };
     return s->reason < NEST_REASONS ? texts[s->reason] : "unknown";
 }

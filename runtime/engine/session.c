@@ -2,6 +2,7 @@
  *
  * Called by io and worker models. State: the session's record. Makes no system call, and enters the
  * layer below nowhere but in a wait (wait.c). Must not know where bytes come from. */
+#include "../service/filters/returns.h"
 #include "../service/proxied/proxied.h"
 #include "engine.h"
 
@@ -220,6 +221,15 @@ static enum nest_reason session_over(const nest_session *s) {
     return s->work != NULL && s->work->matching ? NEST_OPEN : NEST_SHUTDOWN;
 }
 
+/* Its message is answered. If the filter has died, the connection ends here. */
+static unsigned session_return(nest_session *s, struct nest__window *window) {
+    if (NEST__RETURNS && nest__filters_wait(s)) {
+        return session_end(s, window, NEST_RETURNED);
+    }
+    s->flags |= NEST__UNREAD; /* it may have sent more, which nobody has seen */
+    return session_end(s, window, NEST_CLOSED);
+}
+
 /* From a read point on: messages, until bytes or budget are used up or the session ends. */
 static unsigned session_run(nest_session *s, struct nest__window *window) {
     uint64_t full = nest__config.output_buffer;
@@ -239,6 +249,9 @@ static unsigned session_run(nest_session *s, struct nest__window *window) {
         }
         if (messages > 0) { /* else it would never go on */
             nest__unread_bytes(s, window, &unread);
+            if (NEST__RETURNS && unread == 0) {
+                return session_return(s, window);
+            }
             if (unread > 0 && (messages >= NEST__VISIT_MESSAGES || bytes >= NEST__VISIT_IN ||
                                nest__out_queued(s, &s->c0) >= full || nest__on_yield(s))) {
                 return session_stuck(s) ? session_end(s, window, NEST_STUCK)
@@ -502,7 +515,7 @@ unsigned nest__event(nest_session *s, enum nest__event event) {
 }
 
 bool nest__unread(const nest_session *s) {
-    if ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) != 0) {
+    if ((s->c0.state & (NEST__CHAN_EOF | NEST__CHAN_GONE)) != 0 || nest__goes_back(s)) {
         return false;
     }
     /* Refused input is seldom all that was sent. An action whose read has expired expected more. */

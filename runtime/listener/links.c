@@ -122,7 +122,8 @@ static void links_arrive(unsigned i, const struct cc__message *message,
                          struct nest__arrival *arrival, bool nonblocking) {
     unsigned leases = message->head.leases;
     cc__close_all(message->fds + 1 + leases, message->count - 1 - (int)leases); /* a long request */
-    nest__filters_leases(message->fds + 1, leases);
+    bool complete = (message->head.flags & CC__COMPLETE) != 0;
+    nest__filters_leases(message->fds + 1, leases, complete ? message->head.length : 0);
     if (nonblocking) {
         (void)fcntl(message->fds[0], F_SETFL, O_RDWR | O_NONBLOCK);
     }

@@ -5,6 +5,7 @@
 #include "loop.h"
 #include "share.h"
 #include "../channel/channel.h"
+#include "../service/filters/returns.h"
 #include "accept.h"
 #include "channels.h"
 #include "wheel.h"
@@ -82,7 +83,7 @@ void nest__end_finish(nest_session *s, struct nest__chan *chan) {
     if (NEST__TLS) {
         nest__tls_end(chan); /* what still comes is not for the session, and is only dropped */
     }
-    if ((chan->state & NEST__CHAN_CUT) != 0 || nest__loop.cut ||
+    if ((chan->state & NEST__CHAN_CUT) != 0 || nest__loop.cut || nest__goes_back(s) ||
         !(nest__unread(s) || nest__chan_unread(chan)) || nest__chan_half_close(chan) < 0) {
         nest__end_release(s, chan);
         return;

@@ -7,6 +7,7 @@
 #include "channels.h"
 #include "many.h"
 #include "ready.h"
+#include "../service/filters/returns.h"
 
 #include <errno.h>
 
@@ -22,7 +23,8 @@ uint32_t nest__receive_space(nest_session *s, struct nest__chan *chan, uint8_t *
         return wait->room < NEST__VISIT_IN ? wait->room : NEST__VISIT_IN; /* the others wait */
     }
     uint32_t room = nest__in_space(s, chan, p);
-    return room > 0 ? room : NEST__VISIT_IN;
+    room = room > 0 ? room : NEST__VISIT_IN;
+    return NEST__RETURNS ? nest__filters_room(s, room) : room;
 }
 
 void nest__visit_settle(nest_session *s, struct nest__chan *chan, unsigned want,

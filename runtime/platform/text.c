@@ -154,7 +154,7 @@ const char *nest__reason_word(enum nest_reason reason) {
         [NEST_OPEN] = "crash",        [NEST_CLOSED] = "closed",   [NEST_EOF] = "eof",
         [NEST_GONE] = "gone",         [NEST_INPUT] = "input",     [NEST_STUCK] = "stuck",
         [NEST_OVERFLOW] = "overflow", [NEST_TIMEOUT] = "timeout", [NEST_SHUTDOWN] = "shutdown",
-        [NEST_OVERLOAD] = "overload", [NEST_LIMIT] = "limit",
+        [NEST_OVERLOAD] = "overload", [NEST_LIMIT] = "limit",     [NEST_RETURNED] = "returned",
     };
     return words[reason];
 }

@@ -125,8 +125,8 @@ bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) 
 
 bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
     (void)s;
-    if (nest__chan_shared(chan)) {
-        epoll_disarm(chan); /* closing it would not do that */
+    if (NEST__RETURNS || nest__chan_shared(chan)) {
+        epoll_disarm(chan); /* closing it would not do that: another process has it open */
     }
     nest__chan_close(chan);
     return true;

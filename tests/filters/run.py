@@ -14,6 +14,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
 import kills                                                        # noqa: E402
+import returning                                                    # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
@@ -23,9 +24,11 @@ FORMS = [(model, ()) for model in SOCKET_MODELS] + [
 
 
 def build(nest, model, folder):
-    """A server of the model, and one whose filter refuses its options when it starts."""
+    """Servers of the model: one, one that gives connections back to its filter, and one whose filter
+    refuses its options when it starts."""
     exe = os.path.join(folder, model)
-    run([nest, 'build', '--model', model, os.path.join(HERE, 'server.nest'), '-o', exe])
+    for name, out in (('server', exe), ('returning', f'{exe}-returning')):
+        run([nest, 'build', '--model', model, os.path.join(HERE, f'{name}.nest'), '-o', out])
     with open(os.path.join(HERE, 'server.nest'), encoding='utf-8') as file:
         text = file.read().replace('net8=100 net16=100 net24=100', 'net8=10 net16=20')
     wrong = os.path.join(folder, 'wrong.nest')
@@ -71,21 +74,22 @@ def main():
                 report.line(False, model, 'builds', '', error)
                 continue
             built[model] = exe
-            serve(report, (model, options), exe)
+            serve(report, (model, options), exe, checks.RUNNING, (*checks.ENDING, *kills.ALL))
+            serve(report, (model, options), f'{exe}-returning', returning.RUNNING, returning.ENDING)
     return report.close()
 
 
-def serve(report, form, exe):
+def serve(report, form, exe, sharing, ending):
     """All checks of a form: those that leave the server as it was share one."""
     def start():
         server = Server([exe], options=form[1])
         server.exe = exe
         return server
     shared = start()
-    for check in checks.RUNNING:
+    for check in sharing:
         attempt(report, form, check, lambda: shared)
     shared.close()
-    for check in (*checks.ENDING, *kills.ALL):
+    for check in ending:
         server = attempt(report, form, check, start)
         if server is not None:
             server.close()

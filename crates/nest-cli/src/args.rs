@@ -145,7 +145,8 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  nest condition --check -- nginx -g 'daemon off;'\n  \
         nest condition --filter request,timeout=5s --state /run/cc -- nginx -g 'daemon off;'\n  \
-        nest condition --status --state /run/cc\n\n\
+        nest condition --status --state /run/cc\n  \
+        nest condition --change --state /run/cc --filter request --filter slowread\n\n\
         Each filter has a manual page, such as cc-request(8); cc-condition(8) has the details.\n\n\
         Exit status: that of the server; 2 wrong usage, 69 this system or this server cannot do it"
     )]
@@ -469,8 +470,11 @@ pub struct Condition {
     /// Print them as OpenMetrics text
     #[arg(long, requires = "status")]
     pub metrics: bool,
+    /// Give a running one, which was started with the same --state, these filters in place of its own
+    #[arg(long, requires_all = ["state", "filters"], conflicts_with_all = ["check", "status", "server", "by", "ready", "wait", "options"])]
+    pub change: bool,
     /// The server and its arguments
-    #[arg(last = true, required_unless_present = "status", value_name = "SERVER")]
+    #[arg(last = true, required_unless_present_any = ["status", "change"], value_name = "SERVER")]
     pub server: Vec<std::ffi::OsString>,
 }
 

@@ -43,6 +43,7 @@ pub fn condition(args: &Condition) -> Result<ExitCode, Failure> {
         ("--check", args.check),
         ("--status", args.status),
         ("--metrics", args.metrics),
+        ("--change", args.change),
     ];
     command.args(
         flags

@@ -155,6 +155,16 @@ pub fn lines(m: &Machine, w: &mut Writer) {
         "const unsigned nest__spec_filter_leases = {};",
         leases.count()
     ));
+    w.line(&format!(
+        "const unsigned nest__spec_filter_returns = {};",
+        returns(m).unwrap_or_default()
+    ));
+}
+
+/// Which of the leases of a connection is that of the filter that gets it back, if there is one.
+pub fn returns(m: &Machine) -> Option<usize> {
+    let mut leases = m.filters.iter().filter(|filter| filter.program.leases());
+    leases.position(|filter| filter.program.splits())
 }
 
 /// For the Makefile: objects, and how they are made.

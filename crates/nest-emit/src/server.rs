@@ -53,6 +53,8 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__LOSSY {lossy}"));
     let proxied = u8::from(sockets && m.features.contains(Feature::Proxied));
     w.line(&format!("#define NEST__PROXIED {proxied}"));
+    let returns = u8::from(sockets && inside::returns(m).is_some());
+    w.line(&format!("#define NEST__RETURNS {returns}"));
     if m.settings.classes > 0 {
         w.line(&format!("#define NEST__CLASSES {}", m.settings.classes));
     }

@@ -16,13 +16,6 @@ const MOST: usize = 16;
 /// As many filters may follow a connection to its end.
 const MOST_LEASES: usize = 4;
 
-/// Filters for which there is no place in a specification yet, with the reason.
-const LATER: [(&str, &str); 1] = [(
-    "persist",
-    "a server would have to give each connection back after a message; `nest build --filter \
-         persist` makes the filter for servers that use the library",
-)];
-
 /// Checks all `%filter` lines. The machine is complete but for its filters.
 pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
     let decls = spec.decls.iter().filter_map(|decl| match decl {
@@ -52,7 +45,7 @@ pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
     for decl in decls {
         match Program::find(&decl.name.text) {
             Some(program) => filters.push(filter(program, decl, out)),
-            None => out.push(no_filter(m, &decl.name)),
+            None => out.push(no_filter(&decl.name)),
         }
     }
     if out.len() > before {
@@ -82,6 +75,12 @@ pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
         );
         return;
     }
+    if let Some(filter) = filters.iter().find(|filter| filter.program.splits())
+        && let Some(refusal) = kept(m)
+    {
+        out.push(refusal.label(filter.span, "before this filter"));
+        return;
+    }
     if filters.iter().any(|filter| filter.program.protocol) {
         match first(m) {
             Ok(automaton) => m.first = Some(automaton),
@@ -102,14 +101,7 @@ fn protocol(filters: &[Filter]) -> Span {
 }
 
 /// Why there is no such filter.
-fn no_filter(m: &Machine, name: &Name) -> Diagnostic {
-    if let Some((_, why)) = LATER.iter().find(|(later, _)| *later == name.text) {
-        if let Some(refusal) = kept(m).filter(|_| name.text == "persist") {
-            return refusal.label(name.span, "before this filter");
-        }
-        let what = format!("`%filter {}` is not in this version", name.text);
-        return Diagnostic::new(Code::E0005, name.span, what).help(*why);
-    }
+fn no_filter(name: &Name) -> Diagnostic {
     let what = format!("there is no filter `{}`", name.text);
     let found = Diagnostic::new(Code::E0704, name.span, what);
     match nearest(&name.text, PROGRAMS.iter().map(|program| program.name)) {
@@ -180,6 +172,7 @@ fn filter(program: &'static Program, decl: &FilterDecl, out: &mut Vec<Diagnostic
 fn order(filters: &[Filter], out: &mut Vec<Diagnostic>) {
     let mut have = Stage::Connections;
     let (mut before, mut leases) = ("", 0);
+    let (mut splits, mut judge) = (None, None);
     for (n, filter) in filters.iter().enumerate() {
         let name = filter.program.name;
         leases += usize::from(filter.program.leases());
@@ -191,6 +184,17 @@ fn order(filters: &[Filter], out: &mut Vec<Diagnostic>) {
             Stage::Connections if have == Stage::Requests => Some((
                 format!("`{name}` needs connections whose message is not complete"),
                 format!("put it before `{before}`, or remove it"),
+            )),
+            _ if filter.program.splits() && splits.is_some() => Some((
+                format!("`{name}` has nothing to split"),
+                "remove one of the two".to_string(),
+            )),
+            _ if filter.program.splits() && judge.is_some() => Some((
+                format!(
+                    "`{0}` before `{name}` would see only the first message of a connection",
+                    judge.unwrap_or_default()
+                ),
+                format!("put `{name}` before it"),
             )),
             _ if n == MOST => Some((
                 format!("more than {MOST} filters"),
@@ -205,6 +209,11 @@ fn order(filters: &[Filter], out: &mut Vec<Diagnostic>) {
         if let Some((what, help)) = wrong {
             out.push(Diagnostic::new(Code::E0705, filter.span, what).help(help));
             return;
+        }
+        if filter.program.splits() {
+            splits = Some(name);
+        } else if filter.program.arrives() == Stage::Requests {
+            judge = Some(name);
         }
         if filter.program.leaves() != Stage::Any {
             have = filter.program.leaves();

@@ -3,6 +3,7 @@
 use crate::model::{Cond, Machine};
 use crate::reach::{Reach, Reached, Step};
 use nest_c::What;
+use nest_c::directives::Others;
 use nest_c::kept::changes;
 use nest_diag::{Code, Diagnostic, Span};
 use nest_feature::Feature;
@@ -102,18 +103,16 @@ fn depth(m: &Machine, variable: usize) -> Option<usize> {
 
 /// A directive that leaves something with the connection.
 fn directive(m: &Machine) -> Option<Diagnostic> {
-    const KEEPS: [Feature; 2] = [Feature::Keep, Feature::Uploads];
+    const KEEPS: [Feature; 3] = [Feature::Keep, Feature::Uploads, Feature::StartTls];
     let rules = m.rules.iter().map(|r| &r.action);
     for action in rules.chain(m.timers.iter().map(|t| &t.action)) {
         for u in &action.uses {
             let What::Directive { directive, .. } = &u.what else {
                 continue;
             };
-            if directive
-                .does
-                .needs
-                .is_some_and(|need| KEEPS.contains(&need))
-            {
+            let needs = directive.does.needs;
+            let joins = directive.does.others == Others::Joins;
+            if joins || needs.is_some_and(|need| KEEPS.contains(&need)) {
                 let what = format!("{} leaves something for the next message", directive.word());
                 return Some(refusal(nest_c::inner(action.span, &u.at), what));
             }

@@ -75,7 +75,7 @@ fn names_are_known() {
     refused(
         "%filter nothing",
         &[
-            "E0704 1 `nothing` there is no filter `nothing`; filters: request, check, pass, priority, proxy, ratelimit, slowread",
+            "E0704 1 `nothing` there is no filter `nothing`; filters: request, check, pass, persist, priority, proxy, ratelimit, slowread",
         ],
     );
 }
@@ -267,18 +267,55 @@ fn proxy_follows_an_address_once() {
 }
 
 #[test]
-fn filters_that_need_the_library_are_named() {
-    let persist = said(&format!("%filter request\n%filter persist\n{RULE}"));
-    assert!(
-        persist[0].starts_with("E0005 2 `persist` `%filter persist` is not in this version"),
-        "{persist:?}"
+fn persist_is_for_servers_that_keep_nothing() {
+    let before = "%filter request\n%filter persist idle=5s\n";
+    let m = machine(&format!("{before}%filter check\n{RULE}"));
+    assert_eq!(m.filters[1].text, "persist,idle=5s");
+    for (rest, wanted) in [
+        (
+            "%%\nint n = 0;\nx = \"x\" { n++; }\n",
+            "the variable `n` may be changed here",
+        ),
+        (
+            "%state A\n%%\nx = \"x\" { $seen(A); }\nA: \"y\" { }\n",
+            "may change the state A",
+        ),
+        (
+            "%%\nx = \"x\" { $keep(8); }\n",
+            "$keep leaves something for the next message",
+        ),
+        (
+            "%%\nx = \"x\" { $join(\"all\"); }\n",
+            "$join leaves something for the next message",
+        ),
+        (
+            "%option tls a.pem a.key\n%%\nx = \"x\" { $startTLS(); }\n",
+            "$startTLS leaves something for the next message",
+        ),
+    ] {
+        let kept = said(&format!("{before}{rest}"));
+        assert!(
+            kept[0].starts_with("E0703 ") && kept[0].contains(wanted),
+            "{kept:?}"
+        );
+    }
+}
+
+#[test]
+fn persist_has_a_place_in_the_order() {
+    refused(
+        "%filter persist",
+        &["E0705 1 `persist` `persist` needs complete messages; put `%filter request` before it"],
     );
-    let kept = said(
-        "%filter request\n%filter persist\n%%\nint n = 0;\n[^\\n]* \"\\n\" { n++; $reply(\"ok\\n\"); }\n",
+    refused(
+        "%filter request\n%filter check\n%filter persist",
+        &[
+            "E0705 3 `persist` `check` before `persist` would see only the first message of a connection; put `persist` before it",
+        ],
     );
-    assert!(
-        kept[0].starts_with("E0703 5 ") && kept[0].contains("the variable `n`"),
-        "{kept:?}"
+    refused(
+        "%filter request\n%filter persist\n%filter persist",
+        &["E0705 3 `persist` `persist` has nothing to split; remove one of the two"],
     );
 }
 

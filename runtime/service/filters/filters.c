@@ -9,6 +9,7 @@
  * their links. In a stop the supervisor closes its copy of the filters' end, so that the hop hangs
  * up when the last filter has ended: from then on no client can come. */
 #include "filters.h"
+#include "returns.h"
 
 #include "../../../conditioning/chain/inside.h"
 #include "../../../conditioning/libcc/wire.h"
@@ -59,7 +60,7 @@ static struct {
 static _Atomic(void *) filters_slab;
 /* scope: thread; of the connection that it has taken last. */
 static _Thread_local struct filters_leases {
-    uint32_t n;
+    uint32_t n, message;
     int fds[NEST__LEASES_MOST];
 } filters_taken;
 
@@ -69,9 +70,10 @@ static void filters_release(struct filters_leases *leases) {
     }
 }
 
-void nest__filters_leases(const int *leases, unsigned n) {
+void nest__filters_leases(const int *leases, unsigned n, uint32_t message) {
     filters_release(&filters_taken);
     filters_taken.n = n;
+    filters_taken.message = message;
     memcpy(filters_taken.fds, leases, n * sizeof *leases);
 }
 
@@ -88,8 +90,41 @@ void nest__filters_open(nest_session *s) {
 void nest__filters_release(nest_session *s) {
     struct filters_leases *slab = atomic_load(&filters_slab);
     if (slab != NULL) {
+        if (nest__goes_back(s) && (s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) == 0) {
+            nest__write(slab[s->self.slot].fds[nest__spec_filter_returns], "K", 1);
+        }
         filters_release(&slab[s->self.slot]);
     }
+}
+
+/* -- connections that go back (NEST__RETURNS) */
+
+/* The leases of a session that has one of each filter that gives any; NULL: one is missing. Then
+ * persist may not have kept the connection. */
+static struct filters_leases *filters_of(const nest_session *s) {
+    struct filters_leases *slab = atomic_load(&filters_slab);
+    bool all = slab != NULL && slab[s->self.slot].n == nest__spec_filter_leases;
+    return all ? &slab[s->self.slot] : NULL;
+}
+
+uint32_t nest__filters_room(const nest_session *s, uint32_t room) {
+    struct filters_leases *leases = filters_of(s);
+    uint32_t message = leases == NULL ? 0 : leases->message;
+    if (message == 0) {
+        return room;
+    }
+    leases->message = 0;
+    return message < room ? message : room;
+}
+
+/* A pipe has an error when its reader has died. */
+bool nest__filters_wait(const nest_session *s) {
+    const struct filters_leases *leases = filters_of(s);
+    if (leases == NULL) {
+        return false;
+    }
+    struct pollfd lease = {.fd = leases->fds[nest__spec_filter_returns]};
+    return poll(&lease, 1, 0) == 0;
 }
 
 /* Besides leases, a thread that has a client has its link. */
@@ -103,10 +138,13 @@ unsigned nest__filters_descriptors(bool most) {
 /* In a child. Returns its exit status. */
 static int filters_chain(const char *how, const char *value) {
     static char texts[FILTERS_MOST][FILTERS_TEXT], restarts[16];
-    char *argv[FILTERS_MOST + 10] = {"cc-chain", "--peek",  "--follow", "--restarts",
+    char *argv[FILTERS_MOST + 11] = {"cc-chain", "--peek",  "--follow", "--restarts",
                                      restarts,   "--drain", "1000000"};
     int n = 7;
     snprintf(restarts, sizeof restarts, "%u", (unsigned)filters.starts);
+    if (NEST__RETURNS) {
+        argv[n++] = "--returns";
+    }
     argv[n++] = (char *)how;
     if (value != NULL) {
         argv[n++] = (char *)value;

@@ -17,7 +17,8 @@ struct nest__filter {
 };
 extern const struct nest__filter nest__spec_filters[];
 extern const unsigned nest__spec_filter_count;
-extern const unsigned nest__spec_filter_leases; /* that a connection has of these filters */
+extern const unsigned nest__spec_filter_leases;  /* that a connection has of these filters */
+extern const unsigned nest__spec_filter_returns; /* which of them is that of persist */
 enum { NEST__LEASES_MOST = 4 }; /* of a connection: filters that follow it to its end */
 
 /* -- for listener/ */
@@ -28,8 +29,9 @@ void nest__filters_end(void); /* by the process that began them: ends those that
  * have ended for good. */
 int nest__filters_hop(unsigned listener);
 /* The next session that this thread opens has the leases: descriptors that are closed when it is
- * released. */
-void nest__filters_leases(const int *leases, unsigned n);
+ * released. `message`: how many bytes of input a filter has seen to be its first message; 0: none.
+ */
+void nest__filters_leases(const int *leases, unsigned n, uint32_t message);
 
 /* -- for the supervisor: whether the process was cc-chain */
 bool nest__filters_reaped(pid_t, int status);

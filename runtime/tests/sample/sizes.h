@@ -16,4 +16,5 @@
 #define NEST__LOSSY 1
 #define NEST__TLS 0
 #define NEST__PROXIED 0
+#define NEST__RETURNS 0
 #include "../../seam.h"
