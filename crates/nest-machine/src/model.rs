@@ -67,6 +67,13 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The code of `%timer`, `%signal` and `%worker`, which belongs to no connection.
+    pub fn server_code(&self) -> impl Iterator<Item = &Action> {
+        let timers = self.periodic.iter().map(|timer| &timer.action);
+        let signals = self.signals.iter().map(|signal| &signal.action);
+        timers.chain(signals).chain(&self.beginning)
+    }
+
     /// Its C, for the analyses.
     #[must_use]
     pub fn source(&self) -> Source<'_> {
