@@ -74,7 +74,8 @@ static inline nest_bytes nest_text(const char *text) {
  * well. They return 0, or -1 and errno: ESRCH (there is no connection with this number, or no
  * longer), EMSGSIZE (the message is too long), EAGAIN (the worker that serves the receiver has not
  * taken earlier messages yet). The receiver may end before it gets a message; then nobody gets it.
- * A receiver that does not keep up is treated as option messageOverflow says. */
+ * A receiver that does not keep up is treated as option messageOverflow says. Code of the server
+ * (%timer, %signal, %worker), and functions that it calls, have no connection and pass NULL. */
 int nest_send(nest_session *, uint64_t id, const char *text); /* id: its nest_id() */
 int nest_sendf(nest_session *, uint64_t id, const char *format, ...) NEST_FORMAT(3, 4);
 int nest_vsendf(nest_session *, uint64_t id, const char *format, va_list) NEST_FORMAT(3, 0);
@@ -101,11 +102,12 @@ static inline nest_group nest_group_number(uint64_t number) {
  * space for another group), EINVAL or ENAMETOOLONG (the text), ENOMEM, ECANCELED (in END). */
 int nest_join_group(nest_session *, nest_group);
 void nest_leave_group(nest_session *, nest_group); /* no effect if it is no member */
-/* How many members there are: exactly, but for those that join, leave or end at the moment. */
+/* How many members there are: exactly, but for those that join, leave or end at the moment. The
+ * session may be NULL. */
 uint64_t nest_members_group(nest_session *, nest_group);
-/* Sends a message to all members; `all`: also to this connection, if it is a member. Returns 0; or
- * -1 and errno as nest_send, or for the text of the group. With EAGAIN, only the members that one
- * worker serves miss the message. */
+/* Sends a message to all members; `all`: also to this connection, if it is a member. For code of
+ * the server, which passes NULL, both are the same. Returns 0; or -1 and errno as nest_send, or for
+ * the text of the group. With EAGAIN, only the members that one worker serves miss the message. */
 int nest_broadcast_list_group(nest_session *, nest_group, bool all, size_t count,
                               const nest_bytes[]);
 int nest_broadcastf_group(nest_session *, nest_group, bool all, const char *format, ...)

@@ -238,9 +238,10 @@ services! {
         "timeout.c" With(Feature::Timeout);
         "none.c" Without(Feature::Timeout);
     }
-    mail MAILED, [Start, Need, Mailbox, Letter, Post, Nudge, Open, Drained, Acted, End] {
+    mail MAILED, [Start, Serve, Need, Mailbox, Letter, Post, Nudge, Open, Drained, Acted, End] {
         "mail.h" MAILED;
         "loop.c" Both(&Workers("loops"), &MAILED);
+        "serve.c" Both(&Sockets, &Both(&Workers("loops"), &MAILED));
         "blocking.c" Both(&Not(&Workers("loops")), &MAILED);
     }
     alive With(Feature::Alive), [Start, Reaped, Open, End, Release] {
@@ -254,7 +255,7 @@ services! {
         "blocking.c" Both(&Not(&Workers("loops")), &With(Feature::Send));
         "send.c" With(Feature::Send);
     }
-    groups With(Feature::Groups), [Start, Need, Open, Mail, Spread, End, Reaped, Release] {
+    groups With(Feature::Groups), [Start, Serve, Need, Open, Mail, Spread, End, Reaped, Release] {
         "groups.h" With(Feature::Groups);
         "published.h" LOOP_GROUPS;
         "published.c" Both(&Sockets, &LOOP_GROUPS);

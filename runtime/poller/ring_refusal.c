@@ -2,13 +2,15 @@
  *
  * Called by uring.c before there are workers. No state. Must not know what a ring does. */
 #include "../platform/platform.h"
+#include "../service/user/user.h"
 #include "ring.h"
 
 #include <errno.h>
 #include <string.h>
 
+/* It is no worker: code that runs when one begins does not run here. */
 static int refusal_try(void) {
-    int error = nest__on_serve();
+    int error = nest__user_serve();
     return error == 0 ? nest__ring_open() : error;
 }
 

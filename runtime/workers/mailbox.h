@@ -4,7 +4,8 @@
  * dropped. A message for a loop as a whole has the slot NEST__NO_NUMBER. A mailbox is bounded:
  * sending to a full one fails, and the sender decides what to do with the message. A worker may die
  * at any instruction and may overwrite memory that it shares, so no worker waits for another, and
- * received messages are checked.
+ * received messages are checked. One process more sends without being a worker: the service
+ * process, in which the code of %timer and %signal runs. Nobody sends to it.
  *
  * mailbox_script.c is for scripts, mailbox_rings.c for loops, mailbox_sockets.c for workers that
  * block. A worker that blocks has one session, and polls its mailbox together with its connection.
@@ -34,7 +35,8 @@ bool nest__mail_alive(nest__ref);
 int nest__mailbox_prepare(uint32_t workers);
 uint32_t nest__mailbox_descriptors(uint32_t workers); /* descriptors of each process */
 /* -- in each worker, on its thread, before any other call. Drops messages for an earlier worker of
- * this number. */
+ * this number. The service process has the number behind that of the last worker, and only sends.
+ */
 void nest__mailbox_begin(uint32_t worker);
 
 /* Sends `n` bytes to a session of the worker process `serial`, without waiting. Returns 0, even if
@@ -44,6 +46,8 @@ int nest__mail_send(uint16_t serial, nest__ref to, uint32_t kind, const void *by
 /* Takes the next message whose session has not ended. False: there is none, or NEST__MAIL_DROPS
  * stale ones were dropped and more follow. Only one thread takes. */
 bool nest__mailbox_take(struct nest__mail *);
+/* Rings and scripts: this is the calling worker, whose sessions need no mailbox. */
+bool nest__mailbox_own(uint16_t serial);
 /* Called before the worker waits. True: the descriptor becomes readable when a message comes.
  * False: a message is there already. */
 bool nest__mailbox_sleep(void);

@@ -1,4 +1,4 @@
-/* mailbox_rings.c: mail between loops: a ring in shared memory for each pair of them.
+/* mailbox_rings.c: mail to loops: a ring in shared memory for each pair of a sender and a loop.
  *
  * Called by worker models and by what sends. A ring has one producer and one consumer, so that no
  * lock can be left behind by a dead one: the producer publishes its tail after the bytes, and what
@@ -43,10 +43,10 @@ struct rings_in { /* of a consumer */
 static struct {
     char *memory;
     size_t size, in_size, out_size; /* bytes of all; of what one worker writes to: whole pages */
-    uint32_t workers, own;
-    int *wakes;              /* eventfds, by consumer */
-    uint32_t *tails, *heads; /* of this worker, by consumer and by producer */
-    uint32_t next;           /* the producer whose mail is looked at first */
+    uint32_t workers, senders, own; /* senders: the workers, and the service process */
+    int *wakes;                     /* eventfds, by consumer */
+    uint32_t *tails, *heads;        /* of this worker, by consumer and by producer */
+    uint32_t next;                  /* the producer whose mail is looked at first */
     bool sleeping;
 } rings;
 
@@ -70,14 +70,16 @@ uint32_t nest__mailbox_descriptors(uint32_t workers) {
 
 int nest__mailbox_prepare(uint32_t workers) {
     rings.workers = workers;
-    rings.in_size = rings_pages(sizeof(struct rings_in) + workers * sizeof(struct rings_head));
+    rings.senders = workers + 1;
+    rings.in_size =
+        rings_pages(sizeof(struct rings_in) + rings.senders * sizeof(struct rings_head));
     rings.out_size = rings_pages(workers * sizeof(struct rings_out));
-    rings.size = workers * (rings.in_size + rings.out_size);
+    rings.size = workers * rings.in_size + rings.senders * rings.out_size;
     rings.memory = mmap(NULL, rings.size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     rings.wakes = calloc(workers, sizeof *rings.wakes);
     rings.tails = calloc(workers, sizeof *rings.tails);
-    rings.heads = calloc(workers, sizeof *rings.heads);
+    rings.heads = calloc(rings.senders, sizeof *rings.heads);
     if ((void *)rings.memory == MAP_FAILED || rings.wakes == NULL || rings.tails == NULL ||
         rings.heads == NULL) {
         return -ENOMEM;
@@ -106,21 +108,38 @@ static void rings_advance(uint32_t producer, uint32_t tail) {
     atomic_store(&rings_in(rings.own)->heads[producer].head, tail);
 }
 
-void nest__mailbox_begin(uint32_t worker) {
+/* A sender goes on behind what its predecessor has published. */
+static void rings_begin_out(uint32_t sender) {
+    (void)mprotect(rings_out(sender, 0), rings.out_size, PROT_READ | PROT_WRITE);
+    for (uint32_t other = 0; other < rings.workers; other++) {
+        uint32_t tail = atomic_load(&rings_out(sender, other)->tail);
+        uint32_t head = atomic_load(&rings_in(other)->heads[sender].head);
+        rings.tails[other] = rings_align(tail - head <= RINGS_BYTES ? tail : head);
+        atomic_store(&rings_out(sender, other)->tail, rings.tails[other]);
+    }
+}
+
+static void rings_begin_in(uint32_t worker) {
     struct rings_in *in = rings_in(worker);
+    (void)mprotect(in, rings.in_size, PROT_READ | PROT_WRITE);
+    atomic_store(&in->sleeping, 0);
+    for (uint32_t producer = 0; producer < rings.senders; producer++) {
+        rings_advance(producer, rings_tail(producer));
+    }
+}
+
+void nest__mailbox_begin(uint32_t worker) {
     rings.own = worker;
     /* Failure leaves the memory writable, which only a faulty action would notice. */
     (void)mprotect(rings.memory, rings.size, PROT_READ);
-    (void)mprotect(in, rings.in_size, PROT_READ | PROT_WRITE);
-    (void)mprotect(rings_out(worker, 0), rings.out_size, PROT_READ | PROT_WRITE);
-    atomic_store(&in->sleeping, 0);
-    for (uint32_t other = 0; other < rings.workers; other++) {
-        rings_advance(other, rings_tail(other));
-        uint32_t tail = atomic_load(&rings_out(worker, other)->tail);
-        uint32_t head = atomic_load(&rings_in(other)->heads[worker].head);
-        rings.tails[other] = rings_align(tail - head <= RINGS_BYTES ? tail : head);
-        atomic_store(&rings_out(worker, other)->tail, rings.tails[other]);
+    if (worker < rings.workers) {
+        rings_begin_in(worker);
     }
+    rings_begin_out(worker);
+}
+
+bool nest__mailbox_own(uint16_t serial) {
+    return serial == nest__serial && rings.own < rings.workers;
 }
 
 int nest__mailbox_fd(void) {
@@ -215,7 +234,7 @@ static void rings_awake(void) {
     rings.sleeping = false;
     atomic_store(&rings_in(rings.own)->sleeping, 0);
     (void)!read(rings.wakes[rings.own], &count, sizeof count);
-    for (uint32_t producer = 0; producer < rings.workers; producer++) {
+    for (uint32_t producer = 0; producer < rings.senders; producer++) {
         rings_advance(producer, rings.heads[producer]);
     }
 }
@@ -225,8 +244,8 @@ bool nest__mailbox_take(struct nest__mail *mail) {
     if (rings.sleeping) {
         rings_awake();
     }
-    for (uint32_t empty = 0; empty < rings.workers; empty++) {
-        uint32_t producer = rings.next++ % rings.workers;
+    for (uint32_t empty = 0; empty < rings.senders; empty++) {
+        uint32_t producer = rings.next++ % rings.senders;
         for (uint32_t n = 0; n < NEST__MAIL_DROPS && rings_next(producer, mail, &serial); n++) {
             if (serial == nest__serial &&
                 (mail->to.slot == NEST__NO_NUMBER || nest__mail_alive(mail->to))) {
@@ -240,7 +259,7 @@ bool nest__mailbox_take(struct nest__mail *mail) {
 bool nest__mailbox_sleep(void) {
     rings.sleeping = true;
     atomic_store(&rings_in(rings.own)->sleeping, 1);
-    for (uint32_t producer = 0; producer < rings.workers; producer++) {
+    for (uint32_t producer = 0; producer < rings.senders; producer++) {
         if (rings_tail(producer) != rings.heads[producer]) {
             return false;
         }

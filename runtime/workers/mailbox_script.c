@@ -29,6 +29,10 @@ void nest__mailbox_begin(uint32_t worker) {
     (void)worker;
 }
 
+bool nest__mailbox_own(uint16_t serial) {
+    return serial == nest__serial;
+}
+
 int nest__mailbox_fd(void) {
     return 1; /* there is one; nobody polls it */
 }

@@ -52,6 +52,9 @@ int nest__mailbox_prepare(uint32_t workers) {
 void nest__mailbox_begin(uint32_t worker) {
     struct nest__mail mail;
     sockets_own = worker;
+    if (worker == sockets_workers) { /* it has no socket, and needs none to send */
+        return;
+    }
     while (recv(sockets_all[worker].receive, &mail, sizeof mail, MSG_DONTWAIT) >= 0) {
     }
 }

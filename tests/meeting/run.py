@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Connections that meet, over sockets, in every model and with several dispatchers: messages come in order
 and to members only, members are counted exactly although workers are killed, numbers of ended
-connections are known as such, and a client that does not keep up delays nobody.
+connections are known as such, and a client that does not keep up delays nobody. Actions send, and
+code of the server.
 
 usage: run.py [MODEL ...]
 
@@ -9,79 +10,25 @@ Must not know: how messages move.
 """
 
 import errno
-import functools
+import inspect
+import itertools
 import os
 import random
-import select
 import signal
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
-from support import expect, sample                                        # noqa: E402
+import server_code                                                  # noqa: E402
+from person import SEED, Person, until                              # noqa: E402
+from support import sample                                          # noqa: E402
 from support.cases import attempt                                   # noqa: E402
 from support.linear import in_order                                 # noqa: E402
 from support.nest import ONE_CLIENT, ROOT, SOCKET_MODELS, Failed, program, run   # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Client, Server                           # noqa: E402
-
-LIMIT = 60      # seconds until something must have happened
-until = functools.partial(expect.until, seconds=LIMIT)
-SEED = int(os.environ.get('CHECK_SEED', '1'))
-
-
-class Person(Client):
-    """A client of meeting.nest: what others sent is kept apart from answers."""
-
-    def __init__(self, server, receive=None):
-        super().__init__(server, receive)
-        self.socket.setblocking(True)
-        self.buffer, self.heard, self.answers = b'', [], []
-        self.number, self.pid = map(int, self.answer().split())
-
-    def read(self):
-        """Takes what comes next. False: the connection has ended."""
-        try:
-            chunk = self.socket.recv(1 << 16)
-        except OSError:
-            return False
-        self.buffer += chunk
-        *lines, self.buffer = self.buffer.split(b'\n')
-        for line in lines:
-            (self.answers if line.startswith(b'=') else self.heard).append(line)
-        return chunk != b''
-
-    def wait(self, true, what):
-        """Reads until it is true."""
-        end = time.monotonic() + LIMIT
-        while not true():
-            ready, _, _ = select.select([self.socket], [], [], max(0, end - time.monotonic()))
-            if not ready:
-                raise Failed(f'not within {LIMIT} s: {what}; heard {self.heard[-3:]}')
-            if not self.read():
-                raise Failed(f'the connection ended before {what}')
-
-    def answer(self):
-        """The next answer."""
-        self.wait(lambda: self.answers, 'an answer')
-        return self.answers.pop(0)[1:].decode()
-
-    def ask(self, line):
-        """The answer to it."""
-        self.send(line.encode() + b'\n')
-        return self.answer()
-
-    def hears(self, count):
-        """Waits until it has heard so many messages in all."""
-        self.wait(lambda: len(self.heard) >= count, f'{count} messages')
-
-    def ended(self):
-        """Waits until the server has ended the connection."""
-        while self.read():
-            pass
 
 
 def order(server):
@@ -310,32 +257,46 @@ def variants(models):
             yield f'{model} 2', model, ('dispatchers=2',), True
 
 
+def built(nest, folder, spec, model, drops):
+    """The server of this specification, with sanitizers."""
+    exe = os.path.join(folder, f'{spec}-{model}-{drops}')
+    checked = '-fsanitize=thread' if model == 'thread' else '-fsanitize=address,undefined'
+    with open(os.path.join(HERE, spec + '.nest'), encoding='ascii') as file:
+        text = file.read()
+    with open(exe + '.nest', 'w', encoding='ascii') as file:
+        file.write('%option messageOverflow drop\n' + text if drops else text)
+    if not os.path.exists(exe):
+        run([nest, 'build', '--model', model, exe + '.nest', '-o', exe],
+            CFLAGS=f'-O1 -g {checked} -fno-sanitize-recover=all')
+    return exe
+
+
+def cases(spec, model, drops, kills):
+    """What is tried with it."""
+    if spec == 'server':
+        return [server_code.behind] if drops else [server_code.told, server_code.behind, server_code.killed]
+    if drops:
+        return [behind]
+    out = [order, membership, both, stale, behind]
+    return out + ([killed] if kills else []) + ([exits] if model == 'thread' else [])
+
+
 def main():
     report = Report('meeting')
     report.note(sample.described())
     attempt(report, 'oracle', 'order', judges.__doc__, judges)
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-meeting-') as folder:
-        text = open(os.path.join(HERE, 'meeting.nest'), encoding='ascii').read()
         for name, model, options, kills in variants(sys.argv[1:] or SOCKET_MODELS):
-            checked = '-fsanitize=thread' if model == 'thread' else '-fsanitize=address,undefined'
-            for drops in False, True:
-                base = os.path.join(folder, f'{model}-{drops}')
-                with open(base + '.nest', 'w', encoding='ascii') as file:
-                    file.write('%option messageOverflow drop\n' + text if drops else text)
-                if not os.path.exists(base):
-                    run([nest, 'build', '--model', model, base + '.nest', '-o', base],
-                        CFLAGS=f'-O1 -g {checked} -fno-sanitize-recover=all')
-                with Server([base], options=options) as server:
-                    cases = [('behind', lambda s, d=drops: behind(s, d))]
-                    if not drops:
-                        cases = [('order', order), ('membership', membership), ('both', both),
-                                 ('stale', stale), *cases]
-                        cases += [('killed', killed)] if kills else []
-                        cases += [('exits', exits)] if model == 'thread' else []
-                    for word, case in cases:
-                        what = case.__doc__ or behind.__doc__
-                        attempt(report, name, word, ' '.join(what.split())[:60], lambda c=case: c(server))
+            for spec, drops in itertools.product(('meeting', 'server'), (False, True)):
+                exe = built(nest, folder, spec, model, drops)
+                with Server([exe], options=options) as server:
+                    for case in cases(spec, model, drops, kills):
+                        what = ' '.join(case.__doc__.split())[:60]
+                        takes = inspect.signature(case).parameters
+                        given = {'drops': drops, 'kills': kills}
+                        given = {word: value for word, value in given.items() if word in takes}
+                        attempt(report, name, case.__name__, what, lambda c=case, g=given: c(server, **g))
                     said = server.said()
                     good = server.stop() in (0, 1) and 'Sanitizer' not in said
                     report.line(good, name, 'it stops, and sanitizers report nothing', '', said)

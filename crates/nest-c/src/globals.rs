@@ -2,7 +2,8 @@
 //!
 //! Only writes to the variable itself count: assignments, increments, and calls of the C library that
 //! fill an array. What a pointer leads to may be shared in a way that is not seen here. Functions of the
-//! specification are followed. Must not know: models, what a write may do wrong.
+//! specification are followed. Code of the server is compared with actions, because it runs in another
+//! process. Must not know: models, what a write may do wrong.
 
 use crate::action::{Action, What, inner};
 use crate::library::{Library, Parsed, children};
@@ -12,7 +13,7 @@ use crate::source::{Owner, Source};
 use nest_diag::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use tree_sitter::Node;
+use tree_sitter::{Node, Parser};
 
 /// Functions of the C library that write to what their first argument names.
 const FILL: [&str; 15] = [
@@ -79,9 +80,22 @@ impl Visible<'_> {
     }
 }
 
+/// A variable that actions and code of the server name, and one of them writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// The variable.
+    pub variable: String,
+    /// Whether the server's code writes it; else only actions do.
+    pub written: bool,
+    /// The place in the server's code.
+    pub span: Span,
+}
+
 /// What the body of a function or action does.
 #[derive(Default)]
 struct Done {
+    /// Variables at file scope and where they are named.
+    names: Vec<(String, usize)>,
     /// Variables and where they are written.
     writes: Vec<(String, usize)>,
     /// Functions and where they are called.
@@ -90,11 +104,97 @@ struct Done {
     locks: bool,
 }
 
-/// The writes of all actions; those of a function at the first call that leads to it.
+/// The shared variables, and what functions do with them.
+struct Shared {
+    globals: BTreeMap<String, Global>,
+    functions: BTreeMap<String, Vec<Done>>,
+}
+
+/// Where a variable is named first, and where it is written first.
+struct Touched {
+    named: Span,
+    written: Option<Span>,
+}
+
+impl Shared {
+    /// What these actions do with variables at file scope, also by functions that they call.
+    fn touched<'a>(
+        &self,
+        actions: impl Iterator<Item = &'a Action>,
+        parser: &mut Parser,
+    ) -> BTreeMap<String, Touched> {
+        let mut found: BTreeMap<String, Touched> = BTreeMap::new();
+        for action in actions {
+            let read = Read::of(action, parser);
+            let Some(body) = read.body() else { continue };
+            let own = done(read.text, body, &self.globals, BTreeSet::new());
+            let span = |at: usize| {
+                let at = at.saturating_sub(BODY.len());
+                inner(action.span, &(at..at + 1))
+            };
+            for (name, at) in &own.names {
+                touch(&mut found, name, span(*at), false);
+            }
+            for (name, at) in &own.writes {
+                touch(&mut found, name, span(*at), true);
+            }
+            for (called, at) in &own.calls {
+                let mut met = BTreeSet::new();
+                let mut todo = vec![called.as_str()];
+                while let Some(name) = todo.pop() {
+                    if !met.insert(name) {
+                        continue;
+                    }
+                    for function in self.functions.get(name).into_iter().flatten() {
+                        for (name, _) in &function.names {
+                            touch(&mut found, name, span(*at), false);
+                        }
+                        for (name, _) in &function.writes {
+                            touch(&mut found, name, span(*at), true);
+                        }
+                        todo.extend(function.calls.iter().map(|(name, _)| name.as_str()));
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+fn touch(found: &mut BTreeMap<String, Touched>, name: &str, span: Span, writes: bool) {
+    let touched = found.entry(name.to_string()).or_insert(Touched {
+        named: span,
+        written: None,
+    });
+    if writes && touched.written.is_none() {
+        touched.written = Some(span);
+    }
+}
+
+/// The variables by which actions and code of the server cannot tell each other anything.
 #[must_use]
-pub fn writes(m: &Source<'_>) -> Vec<Write> {
+pub fn apart(m: &Source<'_>) -> Vec<Apart> {
+    if m.server.is_empty() {
+        return Vec::new();
+    }
     let mut parser = parser();
-    let parsed = Parsed::of(m, &mut parser);
+    let shared = shared_by(m, &mut parser);
+    let actions = shared.touched(m.actions().map(|(_, action)| action), &mut parser);
+    let server = shared.touched(m.server.iter().copied(), &mut parser);
+    let both = server.into_iter().filter_map(|(variable, here)| {
+        let there = actions.get(&variable)?;
+        (here.written.is_some() || there.written.is_some()).then(|| Apart {
+            variable,
+            written: here.written.is_some(),
+            span: here.written.unwrap_or(here.named),
+        })
+    });
+    both.collect()
+}
+
+/// The variables of a specification, and what its functions do with them.
+fn shared_by(m: &Source<'_>, parser: &mut Parser) -> Shared {
+    let parsed = Parsed::of(m, parser);
     let library = Library::of(m, &parsed);
     let mut globals = BTreeMap::new();
     if let Some(root) = parsed.root() {
@@ -110,7 +210,7 @@ pub fn writes(m: &Source<'_>) -> Vec<Write> {
             }
         }
     }
-    let functions: BTreeMap<&str, Vec<Done>> = library
+    let functions = library
         .functions
         .iter()
         .map(|(name, all)| {
@@ -119,18 +219,26 @@ pub fn writes(m: &Source<'_>) -> Vec<Write> {
                 let parameters = parameters.map(|name| (*name).to_string()).collect();
                 done(library.text, function.body, &globals, parameters)
             });
-            (*name, done.collect())
+            ((*name).to_string(), done.collect())
         })
         .collect();
+    Shared { globals, functions }
+}
+
+/// The writes of all actions; those of a function at the first call that leads to it.
+#[must_use]
+pub fn writes(m: &Source<'_>) -> Vec<Write> {
+    let mut parser = parser();
+    let shared = shared_by(m, &mut parser);
     let mut follow = Follow {
-        functions,
+        functions: &shared.functions,
         met: BTreeSet::new(),
         found: Vec::new(),
     };
     for (owner, action) in m.actions() {
         let read = Read::of(action, &mut parser);
         if let Some(body) = read.body() {
-            let done = done(read.text, body, &globals, BTreeSet::new());
+            let done = done(read.text, body, &shared.globals, BTreeSet::new());
             follow.action(owner, action, &done);
         }
     }
@@ -139,7 +247,7 @@ pub fn writes(m: &Source<'_>) -> Vec<Write> {
 
 /// Follows actions into the functions that they call.
 struct Follow<'p> {
-    functions: BTreeMap<&'p str, Vec<Done>>,
+    functions: &'p BTreeMap<String, Vec<Done>>,
     /// Functions whose writes are recorded, and whether they are protected: each is followed once,
     /// whatever calls it.
     met: BTreeSet<(String, Guard)>,
@@ -311,6 +419,13 @@ fn done(
                 let arguments = node.child_by_field_name("arguments");
                 let first = arguments.and_then(|list| list.named_child(0));
                 first.filter(|_| FILL.contains(&name))
+            }
+            "identifier" => {
+                let name = &text[node.byte_range()];
+                if globals.contains_key(name) && !visible.own.contains(name) {
+                    done.names.push((name.to_string(), node.start_byte()));
+                }
+                None
             }
             _ => None,
         };

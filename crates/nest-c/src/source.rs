@@ -20,6 +20,8 @@ pub struct Source<'m> {
     pub end: Option<&'m Action>,
     /// OVERLOAD's.
     pub overload: Option<&'m Action>,
+    /// The code of `%timer` and `%signal`, which runs in a process without connections.
+    pub server: Vec<&'m Action>,
     /// What stands at file scope, in order.
     pub file_scope: Vec<&'m Code>,
     /// Declarations of per-connection variables.

@@ -5,7 +5,7 @@
 
 use crate::checker::Checker;
 use nest_c::Owner;
-use nest_c::globals::{Guard, Write, writes};
+use nest_c::globals::{Apart, Guard, Write, apart, writes};
 use nest_diag::{Code, Diagnostic};
 use nest_machine::{Kept, MODELS, Model};
 use std::collections::BTreeSet;
@@ -34,6 +34,26 @@ impl Checker<'_> {
                 self.report_global(&write, kept);
             }
         }
+        for found in apart(&m.source()) {
+            if reported.insert(found.variable.clone()) {
+                self.report_apart(&found);
+            }
+        }
+    }
+
+    fn report_apart(&mut self, found: &Apart) {
+        let name = &found.variable;
+        let what = if found.written {
+            format!("code of the server writes the C global `{name}`, and actions do not see it")
+        } else {
+            format!("code of the server reads the C global `{name}`, which only actions write")
+        };
+        let help = "%timer and %signal run in a process of their own, with a copy of its own; declare the \
+                    variable in %shared";
+        self.push(
+            Diagnostic::new(Code::W0501, found.span, what).help(help),
+            None,
+        );
     }
 
     fn report_global(&mut self, write: &Write, found: Kept) {

@@ -2,7 +2,8 @@
 
 use crate::replace::{Context, replace};
 use crate::writer::{Writer, string};
-use nest_machine::{Action, Machine};
+use nest_c::directives::Others;
+use nest_machine::{Action, Machine, Use, What};
 
 /// The functions, and what the runtime needs to know of them.
 pub fn emit(m: &Machine, w: &mut Writer) {
@@ -107,6 +108,11 @@ fn user(m: &Machine, action: &Action, w: &mut Writer) {
     w.user(&action.code, &text);
 }
 
+/// Whether what stands in its place names the connection that sends: here there is none.
+fn names_sender(u: &Use) -> bool {
+    matches!(&u.what, What::Directive { directive, .. } if directive.does.others != Others::Untouched)
+}
+
 /// A function for each piece of code; their names.
 fn functions<'m>(
     m: &Machine,
@@ -119,6 +125,9 @@ fn functions<'m>(
     for (i, action) in actions.enumerate() {
         let name = format!("{}_{kind}_{i}", m.name);
         w.line(&format!("static void {name}(void) {{"));
+        if action.uses.iter().any(names_sender) {
+            w.line("    nest_session *const nest_self = NULL; /* the server */");
+        }
         user(m, action, w);
         w.line("}");
         names.push(name);

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::locks;
 use crate::model::{Action, Arg, ArgKind, Args, Code, Use, What};
 use crate::stored;
-use nest_c::directives::{self, DIRECTIVES, Directive, Form, InLock};
+use nest_c::directives::{self, DIRECTIVES, Directive, Form, InLock, Others};
 use nest_c::lexer::{self, Kind, Token};
 use nest_c::scope::Body;
 use nest_c::{inner, without_directives};
@@ -276,7 +276,11 @@ impl Scan<'_, '_> {
         };
         let global = matches!(directive.form, Form::Global { .. } | Form::Return);
         let locks = directive.form == Form::Lock && place != SHARED;
-        if !global && !locks {
+        let sends = matches!(
+            directive.does.others,
+            Others::One | Others::Group | Others::Counts
+        );
+        if !global && !locks && (!sends || place == SHARED) {
             let what = format!("{word} in the code of {place}");
             let help = match directive.form {
                 Form::Lock => "the code runs alone: name the variables without a lock",

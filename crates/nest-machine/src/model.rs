@@ -67,6 +67,17 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The code of `%timer`, `%signal` and `%worker`, which belongs to no connection.
+    pub fn server_code(&self) -> impl Iterator<Item = &Action> {
+        self.service_code().chain(&self.beginning)
+    }
+
+    /// The code of `%timer` and `%signal`, which runs in the service process.
+    fn service_code(&self) -> impl Iterator<Item = &Action> {
+        let timers = self.periodic.iter().map(|timer| &timer.action);
+        timers.chain(self.signals.iter().map(|signal| &signal.action))
+    }
+
     /// Its C, for the analyses.
     #[must_use]
     pub fn source(&self) -> Source<'_> {
@@ -88,6 +99,7 @@ impl Machine {
             start: self.start.as_ref(),
             end: self.end.as_ref(),
             overload: self.overload.as_ref(),
+            server: self.service_code().collect(),
             file_scope: self.prologue.iter().chain(startup).collect(),
             variables: variables.collect(),
             macros: self.locals.macros.iter().map(|fix| &fix.rest).collect(),

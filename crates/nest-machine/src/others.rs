@@ -37,7 +37,7 @@ fn actions(m: &Machine) -> impl Iterator<Item = &Action> {
     let rules = m.rules.iter().map(|r| &r.action);
     let timers = m.timers.iter().map(|t| &t.action);
     let special = m.start.iter().chain(&m.end).chain(&m.overload);
-    rules.chain(timers).chain(special)
+    rules.chain(timers).chain(special).chain(m.server_code())
 }
 
 fn sites(m: &Machine) -> Vec<Site> {

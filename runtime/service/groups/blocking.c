@@ -1,7 +1,7 @@
 /* blocking.c: groups whose members are workers that block.
  *
- * Called by groups.c and at join points. State: in reports, the groups of each worker's session;
- * the number of slots that have been used, of a process of threads. A message is stored once
+ * Called by groups.c and at join points. State: in reports, the groups of each worker's session,
+ * and how many slots a process of threads has used. A message is stored once
  * (store.c), and each member gets mail that says where. The mail names the membership, so that who
  * has left gets nothing, and who joined later neither. Must not know what a message is about. */
 #include "../../platform/platform.h"
@@ -25,23 +25,41 @@ struct groups_own {        /* of a worker */
     struct groups_membership memberships[NEST__GROUPS_EACH];
 };
 
+struct groups_report {
+    _Atomic uint32_t serial; /* of the worker */
+    _Atomic uint32_t seen;   /* slots below have been used; 0: the worker has died, or has begun */
+    struct groups_own slots[];
+};
+
 struct groups_mail {
     struct nest__groups_stored stored;
     uint64_t number;
     uint32_t index, unused;
 };
 
-static size_t groups_at;             /* scope: process; in a report */
-static _Atomic uint32_t groups_seen; /* scope: process; threads: slots below have been used */
+static size_t groups_at; /* scope: process; in a report */
 
 int nest__groups_start(void) {
     uint32_t slots = nest__policy_many ? nest__config.max_clients : 1;
-    groups_at = nest__report_reserve(slots * sizeof(struct groups_own));
-    int error = nest__groups_store_prepare(nest__config.max_clients);
+    groups_at =
+        nest__report_reserve(sizeof(struct groups_report) + slots * sizeof(struct groups_own));
+    int error = nest__groups_store_prepare(nest__config.max_clients + 1);
     if (error != 0) {
         nest__say("cannot start: no memory for groups: %s", strerror(-error));
     }
     return error;
+}
+
+/* Of a worker that is a process, all code sends from one place in the store; of threads, each from
+ * its own. The service process, which has no report, has the last place. */
+int nest__groups_serve(void) {
+    const struct nest__report *own = nest__report_own(0);
+    uint32_t place = own == NULL ? nest__config.max_clients : 0;
+    while (own != NULL && !nest__policy_many && own != nest__report_page(place)) {
+        place++;
+    }
+    nest__groups_store_open(place);
+    return 0;
 }
 
 struct nest__need nest__groups_need(void) {
@@ -51,10 +69,12 @@ struct nest__need nest__groups_need(void) {
 
 /* -- memberships */
 
+static struct groups_report *groups_report(uint32_t worker) {
+    return (void *)((char *)nest__report_page(worker) + groups_at);
+}
+
 static struct groups_own *groups_of(uint32_t slot) {
-    uint32_t worker = nest__policy_many ? 0 : slot;
-    struct groups_own *all = (void *)((char *)nest__report_page(worker) + groups_at);
-    return nest__policy_many ? &all[slot] : all;
+    return nest__policy_many ? &groups_report(0)->slots[slot] : &groups_report(slot)->slots[0];
 }
 
 /* Whether a worker has ever had this slot. Workers get the lowest number that is free. */
@@ -63,7 +83,7 @@ static bool groups_ever(uint32_t slot) {
         return false;
     }
     if (nest__policy_many) {
-        return slot < atomic_load(&groups_seen);
+        return slot < atomic_load(&groups_report(0)->seen);
     }
     return slot < atomic_load(&((const struct nest__orders *)nest__orders_page)->seen);
 }
@@ -125,9 +145,11 @@ static void groups_clear_all(struct groups_own *own) {
 }
 
 void nest__groups_open(nest_session *s) {
-    uint32_t seen = atomic_load(&groups_seen);
-    while (seen <= s->self.slot &&
-           !atomic_compare_exchange_weak(&groups_seen, &seen, s->self.slot + 1)) {
+    struct groups_report *own = groups_report(nest__policy_many ? 0 : s->self.slot);
+    uint32_t seen = atomic_load(&own->seen);
+    atomic_store(&own->serial, nest__serial);
+    while (nest__policy_many && seen <= s->self.slot &&
+           !atomic_compare_exchange_weak(&own->seen, &seen, s->self.slot + 1)) {
     }
     groups_clear_all(groups_of(s->self.slot)); /* of one whose thread an action has ended */
     atomic_store(&groups_of(s->self.slot)->gen, s->self.gen);
@@ -143,9 +165,10 @@ void nest__groups_end(nest_session *s) {
     groups_clear_all(groups_of(s->self.slot));
 }
 
-/* Of a process of threads, the members have died with it, and its successor gets a new report. */
 void nest__groups_reaped(uint32_t worker) {
-    if (!nest__policy_many) {
+    if (nest__policy_many) {
+        atomic_store(&groups_report(worker)->seen, 0);
+    } else {
         groups_clear_all(groups_of(worker));
     }
 }
@@ -173,7 +196,8 @@ static int groups_post_to(uint32_t slot, const struct nest__groups_key *key,
     if (mail.number == 0 || !nest__groups_same(&own->memberships[mail.index].key, key)) {
         return 0;
     }
-    return nest__mail_press(nest__serial, to, NEST__SEND_STORED, &mail, sizeof mail);
+    uint16_t serial = (uint16_t)atomic_load(&groups_report(nest__policy_many ? 0 : slot)->serial);
+    return nest__mail_press(serial, to, NEST__SEND_STORED, &mail, sizeof mail);
 }
 
 int nest__groups_post(const struct nest__groups_key *key, const struct nest__send_text *text,

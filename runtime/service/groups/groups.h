@@ -53,6 +53,7 @@ int nest__groups_post(const struct nest__groups_key *, const struct nest__send_t
 
 /* -- join points */
 int nest__groups_start(void);
+int nest__groups_serve(void);
 struct nest__need nest__groups_need(void);
 void nest__groups_open(nest_session *);
 void nest__groups_end(nest_session *);

@@ -1,4 +1,4 @@
-/* store.c: a ring of bytes for each worker that blocks.
+/* store.c: a ring of bytes for each worker that blocks, and for the service process.
  *
  * Called by blocking.c. State: the rings, in memory that all processes map; of a thread its ring,
  * and the message that it has read. Only its worker writes a ring, and no reader delays it: a

@@ -51,13 +51,20 @@ struct nest__need nest__mail_need(void) {
                                sizeof mail_taken};
 }
 
+/* Each session's thread has a mailbox of its own, and sending needs none. */
+int nest__mail_serve(void) {
+    return 0;
+}
+
 int nest__mail_mailbox(void) {
     return nest__mailbox_fd();
 }
 
+/* Another process may have had a session with the same slot and generation. */
 void nest__mail_open(nest_session *s) {
     nest__mailbox_begin(s->self.slot);
     atomic_store(&mail_meters[s->self.slot].waits, 0);
+    atomic_store(&mail_meters[s->self.slot].behind, 0);
     mail_own = s;
 }
 

@@ -43,7 +43,6 @@ static struct mail_entry *mail_all;    /* scope: process; set once. One for each
 static uint32_t mail_first, mail_last; /* scope: worker. The list: slot + 1; 0: it is empty */
 static struct mail_held *mail_spare;   /* scope: worker. Records that are not used */
 static uint32_t mail_spares;           /* scope: worker. How many */
-static bool mail_begun;                /* scope: worker. It has its mailbox */
 static struct nest__mail mail_taken;   /* scope: worker. The message that was taken last */
 
 struct nest__need nest__mail_need(void) {
@@ -63,10 +62,6 @@ int nest__mail_start(void) {
 }
 
 int nest__mail_mailbox(void) {
-    if (!mail_begun) {
-        mail_begun = true;
-        nest__mailbox_begin(nest__serial % nest__dispatchers_most());
-    }
     return nest__mailbox_fd();
 }
 
@@ -257,7 +252,7 @@ static void mail_came(void) {
 }
 
 void nest__mail_gather(void) {
-    uint32_t most = nest__dispatchers_most() * MAIL_GATHERED;
+    uint32_t most = (nest__dispatchers_most() + 1) * MAIL_GATHERED;
     while (most-- > 0 && nest__mailbox_take(&mail_taken)) {
         mail_came();
     }

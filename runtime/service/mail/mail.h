@@ -20,6 +20,8 @@ static inline void nest__mail_behind(nest_session *s) {
 }
 
 int nest__mail_start(void);
+/* In a process of a server with sockets: from here on its code can send. */
+int nest__mail_serve(void);
 /* The descriptor that tells a worker of mail. */
 int nest__mail_mailbox(void);
 /* Hands one message over. True: there may be more; *s is the session that got it, which is to be

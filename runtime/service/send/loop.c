@@ -1,4 +1,4 @@
-/* loop.c: passes messages from sessions of a loop to sessions of the same loop or of another one.
+/* loop.c: passes messages to sessions of the calling loop or of another one.
  *
  * Called by services that send. No state. Must not know what a message is about. */
 #include "../../loop/loop.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 
 int nest__send_pass(uint16_t serial, nest__ref to, const struct nest__send_text *text) {
-    if (serial != nest__serial) {
+    if (!nest__mailbox_own(serial)) {
         return nest__mail_send(serial, to, NEST__SEND_TEXT, text->p, text->n);
     }
     if (!nest__mail_alive(to)) {

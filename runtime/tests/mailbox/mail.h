@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { WAIT_MS = 20 * 1000, RECEIVER = 0, SENDER = 1, WORKERS = 3, LIFE = 7 };
+enum { WAIT_MS = 20 * 1000, RECEIVER = 0, SENDER = 1, WORKERS = 3, SERVICE = WORKERS, LIFE = 7 };
 
 uint16_t nest__serial;
 static uint64_t state; /* of the generator */
@@ -68,12 +68,12 @@ static void sends_for_ever(uint32_t from) {
     }
 }
 
-static pid_t begin(void (*work)(uint32_t), uint32_t argument) {
+static pid_t begin(uint32_t sender, void (*work)(uint32_t), uint32_t argument) {
     pid_t pid = fork();
     check(pid != -1, "no process");
     if (pid == 0) {
-        nest__mailbox_begin(SENDER);
-        nest__serial = SENDER;
+        nest__mailbox_begin(sender);
+        nest__serial = sender == SERVICE ? 0 : SENDER; /* as there */
         work(argument);
         _exit(0);
     }
@@ -112,13 +112,13 @@ static bool next(struct nest__mail *mail, int timeout) {
     return true;
 }
 
-/* A sender is killed somewhere, its successor goes on: what comes is whole, in order, and never
- * what was sent before. */
+/* A sender, a worker or the service process, is killed somewhere, its successor goes on: what comes
+ * is whole, in order, and never what was sent before. */
 static uint32_t killed(uint32_t kills) {
     struct nest__mail mail;
     uint32_t received = 0, from = 1;
     for (uint32_t turn = 0; turn < kills; turn++) {
-        pid_t pid = begin(sends_for_ever, from);
+        pid_t pid = begin(draw(2) == 0 ? SENDER : SERVICE, sends_for_ever, from);
         uint64_t until = now_us() + draw(1500);
         check(next(&mail, WAIT_MS), "a new sender is not heard");
         do {
@@ -158,7 +158,7 @@ static void filled(void) {
         check(decompose(&mail) == ++got, "out of order");
     }
     check(got == sent, "some are lost");
-    pid_t pid = begin(sends_some, 20000);
+    pid_t pid = begin(SENDER, sends_some, 20000);
     for (got = 0; got < 20000;) {
         check(next(&mail, WAIT_MS), "mail is there, and nobody is woken");
         check(decompose(&mail) == ++got, "out of order");
@@ -173,7 +173,7 @@ static void garbage(uint32_t seed);
 static void spoiled(uint32_t turns) {
     struct nest__mail mail;
     for (uint32_t turn = 0; turn < turns; turn++) {
-        pid_t pid = begin(garbage, draw(1000000));
+        pid_t pid = begin(SENDER, garbage, draw(1000000));
         for (int i = 0; i < 200; i++) {
             if (nest__mailbox_take(&mail)) {
                 check(mail.n <= NEST__MAIL_MOST, "a message is too long");
@@ -182,7 +182,7 @@ static void spoiled(uint32_t turns) {
         end(pid, 0);
         while (next(&mail, 0)) {
         }
-        pid = begin(sends_some, 50);
+        pid = begin(SENDER, sends_some, 50);
         uint32_t last = 0;
         while (last != 50) { /* of the first of them, a spoiled ring may take some along */
             check(next(&mail, WAIT_MS), "nobody is heard after garbage");

@@ -297,7 +297,7 @@ pub const STEPS: &[Step] = &[
         ]),
         Program(&["python3", "tests/meeting/run.py"]),
     )
-    .takes(120)
+    .takes(240)
     .draws(),
     Step::new(
         "helpers",
