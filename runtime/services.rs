@@ -122,7 +122,7 @@ services! {
         "user.h" Sockets;
         "user.c" Sockets;
     }
-    tls TLS, [Check, Start, Serve, Renewed, Need] {
+    tls TLS, [Check, Start, Serve, Mind, Renewed, Need] {
         "tls.h" With(Feature::Tls);
         "words.c" With(Feature::Tls);
         "tickets.c" TLS;

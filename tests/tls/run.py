@@ -235,6 +235,8 @@ def resumed(case):
                                said=b'QUIT\n')
                 if 'Reused, TLSv1' not in again or 'Goodbye.' not in again:
                     raise Failed(again[:1500])
+                if version == '-tls1_3' and 'New Session Ticket arrived' not in again:
+                    raise Failed(f'no ticket for the next time: {again[-1500:]}')
         if 'Compression: NONE' not in first or 'Secure Renegotiation IS NOT' in client(
                 server.port, case.folder, '-tls1_2', '-ign_eof', said=b'QUIT\n'):
             raise Failed(first[:1500])
@@ -266,6 +268,26 @@ int clock_gettime(clockid_t id, struct timespec *to) {
 '''
 
 
+def ticket_key(kept):
+    """The name of the key that has made the ticket of a session: its first bytes (RFC 5077, 4)."""
+    text = subprocess.run(['openssl', 'sess_id', '-in', kept, '-noout', '-text'], stdout=subprocess.PIPE,
+                          check=True, timeout=WAIT).stdout.decode()
+    return bytes.fromhex(re.search(r'0000 - ([0-9a-f -]{47})', text)[1].replace('-', ' '))
+
+
+def shared_memory(pid):
+    """What a process shares with others."""
+    parts = []
+    with open(f'/proc/{pid}/maps', encoding='ascii') as maps, open(f'/proc/{pid}/mem', 'rb') as memory:
+        for row in maps:
+            place, rights = row.split()[:2]
+            first, end = (int(text, 16) for text in place.split('-'))
+            if rights.startswith('r') and rights.endswith('s'):
+                memory.seek(first)
+                parts.append(memory.read(end - first))
+    return b''.join(parts)
+
+
 def rotated(case):
     """All processes share the keys of tickets, after a reload as well, and old keys are forgotten."""
     base = f'{case.folder}/clock'
@@ -285,12 +307,16 @@ def rotated(case):
                 out.write(str(hours))
         later(0)
         client(server.port, case.folder, '-tls1_2', '-sess_out', f'{base}.session', '-ign_eof', said=b'QUIT\n')
+        key = ticket_key(f'{base}.session')
         os.kill(server.process.pid, signal.SIGHUP)
         until('the reload', lambda: 'the configuration was read again' in server.said())
         same('resumed after a reload', [reused() for _ in range(6)], [True] * 6)
-        later(13)
+        later(20)
         same('resumed with the key before', [reused() for _ in range(6)], [True] * 6)
-        later(26)
+        same('the key before is kept', key in shared_memory(server.process.pid), True)
+        later(25)
+        os.kill(server.process.pid, signal.SIGHUP)      # wakes the supervisor, for which no hours have passed
+        until('the old key is forgotten', lambda: key not in shared_memory(server.process.pid))
         same('resumed with a forgotten key', [reused() for _ in range(3)], [False] * 3)
         client(server.port, case.folder, '-tls1_2', '-sess_out', f'{base}.session', '-ign_eof', said=b'QUIT\n')
         same('resumed with a new key', reused(), True)
