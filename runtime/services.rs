@@ -276,7 +276,7 @@ services! {
         "none.c" Both(&With(Feature::Log), &Without(Feature::Fields));
     }
     metrics METERED, [
-        Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Replied, File, Wait, Resume,
+        Start, Serve, Mind, Reaped, Close, Need, Shaken, Open, Take, Timer, Replied, File, Wait, Resume,
         Acted, End
     ] + task {
         "metrics.h" METERED;
@@ -291,6 +291,8 @@ services! {
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "files.c" Both(&With(Feature::FileCache), &METERED);
         "files_none.c" Both(&Without(Feature::FileCache), &METERED);
+        "handshakes.c" Both(&TLS, &METERED);
+        "handshakes_none.c" Both(&Without(Feature::Tls), &METERED);
         "http.c" METERED;
     }
     debug DEBUGGED, [

@@ -54,6 +54,7 @@ END         { fprintf(stderr, "end %s.\n", $reasonText()); }
               $reply(line == NULL ? "" : line, "\r\n"); }
 [^\r\n]* NL { $reply($1, "\r\n"); }
 '''
+METERED = SPEC.replace('%{', '%option metrics 127.0.0.1:0\n%{', 1)
 # Connections begin in clear.
 UPGRADE = r'''
 %option eventServer 200
@@ -83,6 +84,7 @@ class Case:
 
     def __init__(self, exe, folder, note):
         self.exe, self.folder, self.note = exe, folder, note
+        self.metered = os.path.join(os.path.dirname(exe), 'metered-' + os.path.basename(exe))
         self.loops = exe.endswith(('event', 'uring'))
 
     def tls(self, *names):
@@ -245,6 +247,32 @@ def resumed(case):
         # how the client fails depends on what the server has sent meanwhile
         if not found or 'error:' not in after or 'verify return' in after or 'verify return' not in begun:
             raise Failed(f'renegotiation: {said[-800:]}')
+
+
+def counted(case):
+    """Handshakes are counted by their end, whichever thread or process made them."""
+    with Server([case.metered], options=(case.tls('one'), 'readTimeout=1s')) as server:
+        where = re.search(r'metrics at \S+:(\d+)', server.said())[1]
+
+        def counts():
+            with socket.create_connection(('127.0.0.1', int(where)), WAIT) as link:
+                link.sendall(b'GET /metrics HTTP/1.0\r\n\r\n')
+                text = link.makefile('rb').read().decode()
+            return {end: int(n) for end, n in re.findall(r'nest_tls_handshakes_total{end="(\w+)"} (\d+)', text)}
+        same('before', counts(), {'full': 0, 'resumed': 0, 'failed': 0})
+        kept = f'{case.folder}/counted'
+        for data in (b'no handshake, but text\n', b''):        # refused; too late
+            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
+                link.sendall(data)
+                try:
+                    while link.recv(1000):
+                        pass
+                except ConnectionResetError:
+                    pass
+        for version in ('-tls1_2', '-tls1_3'):
+            for way in ('-sess_out', '-sess_in', '-sess_in'):
+                client(server.port, case.folder, version, way, kept, '-ign_eof', said=b'QUIT\n')
+        until('all of them', lambda: counts() == {'full': 2, 'resumed': 4, 'failed': 2})
 
 
 CLOCK = r'''
@@ -492,7 +520,7 @@ CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
     ('refused clients', refused), ('unfinished handshakes', unfinished), ('resumption', resumed),
-    ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
+    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))
 
@@ -511,6 +539,8 @@ def main():
         for model in models:
             for text, cases, kind in ((SPEC, CASES, ''), (UPGRADE, LATER, 'later-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
+                if text == SPEC:
+                    built(nest, model, METERED, Case(exe, folder, report.note).metered)
                 for name, case in cases:
                     attempt(report, model, 'tls', name,
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))
