@@ -5,7 +5,7 @@
 //! list. Must not know what the services do.
 
 use crate::For::{self, All, Both, Poller, Sockets, With, Workers};
-use crate::{Feature, MAILED};
+use crate::{Feature, MAILED, TLS};
 
 const LOOPS: For = Workers("loops");
 
@@ -67,6 +67,9 @@ pub enum Point {
     Common,
     /// Descriptors that a client needs besides its connection, for the budget.
     Descriptors,
+    /// A handshake of TLS is complete, and may have resumed a session; or its connection ends without
+    /// it. Called by a worker, perhaps before there is a session.
+    Shaken,
     /// A connection begins; START has not run.
     Open,
     /// Called next, unless the session was begun elsewhere: an `enum nest__admission`. Nonzero ends
@@ -298,6 +301,16 @@ pub const POINTS: &[Row] = &[
         "bool most",
         "most",
     ),
+    Row {
+        called: TLS,
+        ..row(
+            Point::Shaken,
+            "shaken",
+            Joined::Nothing,
+            "bool complete, bool resumed",
+            "complete, resumed",
+        )
+    },
     row(Point::Open, "open", Joined::Nothing, "nest_session *s", "s"),
     row(Point::Admit, "admit", Joined::Error, "nest_session *s", "s"),
     row(Point::Act, "act", Joined::Nothing, "nest_session *s", "s"),

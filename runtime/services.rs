@@ -122,7 +122,7 @@ services! {
         "user.h" Sockets;
         "user.c" Sockets;
     }
-    tls TLS, [Check, Start, Serve, Renewed, Need] {
+    tls TLS, [Check, Start, Serve, Mind, Renewed, Need] {
         "tls.h" With(Feature::Tls);
         "words.c" With(Feature::Tls);
         "tickets.c" TLS;
@@ -278,7 +278,7 @@ services! {
         "none.c" Both(&With(Feature::Log), &Without(Feature::Fields));
     }
     metrics METERED, [
-        Start, Serve, Mind, Reaped, Close, Need, Open, Take, Timer, Replied, File, Wait, Resume,
+        Start, Serve, Mind, Reaped, Close, Need, Shaken, Open, Take, Timer, Replied, File, Wait, Resume,
         Acted, End
     ] + task {
         "metrics.h" METERED;
@@ -293,6 +293,8 @@ services! {
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "files.c" Both(&With(Feature::FileCache), &METERED);
         "files_none.c" Both(&Without(Feature::FileCache), &METERED);
+        "handshakes.c" Both(&TLS, &METERED);
+        "handshakes_none.c" Both(&Without(Feature::Tls), &METERED);
         "http.c" METERED;
     }
     debug DEBUGGED, [

@@ -210,6 +210,9 @@ void nest__tls_end(const struct nest__chan *chan) {
     struct tls *tls = tls_of(chan);
     if (tls != NULL) {
         tls_all.by_fd[chan->fd] = NULL;
+        if (!tls->shaken) {
+            nest__on_shaken(false, false);
+        }
         (void)nest__deep(tls_free, tls);
         free(tls->held);
         free(tls);
@@ -257,6 +260,7 @@ static int64_t tls_shake(struct tls *tls) {
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1) {
         tls->shaken = true;
+        nest__on_shaken(true, SSL_session_reused(tls->ssl) == 1);
         tls->more = true; /* the client's first bytes may have come with the end of it */
         return 0;
     }

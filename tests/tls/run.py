@@ -54,6 +54,7 @@ END         { fprintf(stderr, "end %s.\n", $reasonText()); }
               $reply(line == NULL ? "" : line, "\r\n"); }
 [^\r\n]* NL { $reply($1, "\r\n"); }
 '''
+METERED = SPEC.replace('%{', '%option metrics 127.0.0.1:0\n%{', 1)
 # Connections begin in clear.
 UPGRADE = r'''
 %option eventServer 200
@@ -83,6 +84,7 @@ class Case:
 
     def __init__(self, exe, folder, note):
         self.exe, self.folder, self.note = exe, folder, note
+        self.metered = os.path.join(os.path.dirname(exe), 'metered-' + os.path.basename(exe))
         self.loops = exe.endswith(('event', 'uring'))
 
     def tls(self, *names):
@@ -235,6 +237,8 @@ def resumed(case):
                                said=b'QUIT\n')
                 if 'Reused, TLSv1' not in again or 'Goodbye.' not in again:
                     raise Failed(again[:1500])
+                if version == '-tls1_3' and 'New Session Ticket arrived' not in again:
+                    raise Failed(f'no ticket for the next time: {again[-1500:]}')
         if 'Compression: NONE' not in first or 'Secure Renegotiation IS NOT' in client(
                 server.port, case.folder, '-tls1_2', '-ign_eof', said=b'QUIT\n'):
             raise Failed(first[:1500])
@@ -243,6 +247,32 @@ def resumed(case):
         # how the client fails depends on what the server has sent meanwhile
         if not found or 'error:' not in after or 'verify return' in after or 'verify return' not in begun:
             raise Failed(f'renegotiation: {said[-800:]}')
+
+
+def counted(case):
+    """Handshakes are counted by their end, whichever thread or process made them."""
+    with Server([case.metered], options=(case.tls('one'), 'readTimeout=1s')) as server:
+        where = re.search(r'metrics at \S+:(\d+)', server.said())[1]
+
+        def counts():
+            with socket.create_connection(('127.0.0.1', int(where)), WAIT) as link:
+                link.sendall(b'GET /metrics HTTP/1.0\r\n\r\n')
+                text = link.makefile('rb').read().decode()
+            return {end: int(n) for end, n in re.findall(r'nest_tls_handshakes_total{end="(\w+)"} (\d+)', text)}
+        same('before', counts(), {'full': 0, 'resumed': 0, 'failed': 0})
+        kept = f'{case.folder}/counted'
+        for data in (b'no handshake, but text\n', b''):        # refused; too late
+            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
+                link.sendall(data)
+                try:
+                    while link.recv(1000):
+                        pass
+                except ConnectionResetError:
+                    pass
+        for version in ('-tls1_2', '-tls1_3'):
+            for way in ('-sess_out', '-sess_in', '-sess_in'):
+                client(server.port, case.folder, version, way, kept, '-ign_eof', said=b'QUIT\n')
+        until('all of them', lambda: counts() == {'full': 2, 'resumed': 4, 'failed': 2})
 
 
 CLOCK = r'''
@@ -266,6 +296,26 @@ int clock_gettime(clockid_t id, struct timespec *to) {
 '''
 
 
+def ticket_key(kept):
+    """The name of the key that has made the ticket of a session: its first bytes (RFC 5077, 4)."""
+    text = subprocess.run(['openssl', 'sess_id', '-in', kept, '-noout', '-text'], stdout=subprocess.PIPE,
+                          check=True, timeout=WAIT).stdout.decode()
+    return bytes.fromhex(re.search(r'0000 - ([0-9a-f -]{47})', text)[1].replace('-', ' '))
+
+
+def shared_memory(pid):
+    """What a process shares with others."""
+    parts = []
+    with open(f'/proc/{pid}/maps', encoding='ascii') as maps, open(f'/proc/{pid}/mem', 'rb') as memory:
+        for row in maps:
+            place, rights = row.split()[:2]
+            first, end = (int(text, 16) for text in place.split('-'))
+            if rights.startswith('r') and rights.endswith('s'):
+                memory.seek(first)
+                parts.append(memory.read(end - first))
+    return b''.join(parts)
+
+
 def rotated(case):
     """All processes share the keys of tickets, after a reload as well, and old keys are forgotten."""
     base = f'{case.folder}/clock'
@@ -285,12 +335,16 @@ def rotated(case):
                 out.write(str(hours))
         later(0)
         client(server.port, case.folder, '-tls1_2', '-sess_out', f'{base}.session', '-ign_eof', said=b'QUIT\n')
+        key = ticket_key(f'{base}.session')
         os.kill(server.process.pid, signal.SIGHUP)
         until('the reload', lambda: 'the configuration was read again' in server.said())
         same('resumed after a reload', [reused() for _ in range(6)], [True] * 6)
-        later(13)
+        later(20)
         same('resumed with the key before', [reused() for _ in range(6)], [True] * 6)
-        later(26)
+        same('the key before is kept', key in shared_memory(server.process.pid), True)
+        later(25)
+        os.kill(server.process.pid, signal.SIGHUP)      # wakes the supervisor, for which no hours have passed
+        until('the old key is forgotten', lambda: key not in shared_memory(server.process.pid))
         same('resumed with a forgotten key', [reused() for _ in range(3)], [False] * 3)
         client(server.port, case.folder, '-tls1_2', '-sess_out', f'{base}.session', '-ign_eof', said=b'QUIT\n')
         same('resumed with a new key', reused(), True)
@@ -466,7 +520,7 @@ CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
     ('refused clients', refused), ('unfinished handshakes', unfinished), ('resumption', resumed),
-    ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
+    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))
 
@@ -485,6 +539,8 @@ def main():
         for model in models:
             for text, cases, kind in ((SPEC, CASES, ''), (UPGRADE, LATER, 'later-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
+                if text == SPEC:
+                    built(nest, model, METERED, Case(exe, folder, report.note).metered)
                 for name, case in cases:
                     attempt(report, model, 'tls', name,
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))

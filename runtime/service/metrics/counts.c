@@ -52,6 +52,16 @@ void nest__metrics_count_into(struct nest__metrics_worker *own) {
     own->guard = NEST__METRICS_GUARD;
 }
 
+struct nest__metrics_worker *nest__metrics_own(void) {
+    return counts_own;
+}
+
+void nest__metrics_thread(struct nest__metrics_worker *own, uint32_t thread) {
+    uint32_t most = atomic_load(&own->most);
+    while (most <= thread && !atomic_compare_exchange_weak(&own->most, &most, thread + 1)) {
+    }
+}
+
 static uint32_t counts_thread(const nest_session *s) {
     uint32_t threads = nest__worker_threads();
     return threads == 1 ? 0 : s->self.slot % threads;
@@ -69,9 +79,7 @@ static struct counts_session *counts_session(const nest_session *s) {
 
 void nest__metrics_open(nest_session *s) {
     struct counts_session *session = counts_session(s);
-    uint32_t thread = counts_thread(s), most = atomic_load(&counts_own->most);
-    while (most <= thread && !atomic_compare_exchange_weak(&counts_own->most, &most, thread + 1)) {
-    }
+    nest__metrics_thread(counts_own, counts_thread(s));
     nest__metrics_add(&counts_counts(s)->opened, 1);
     if (session != NULL) {
         *session = (struct counts_session){.opened = nest__clock_ns(), .rule = COUNTS_NO_RULE};

@@ -23,13 +23,22 @@ struct nest__metrics_times {
 struct nest__metrics_rule {
     _Atomic uint64_t messages, bytes, ns;
 };
-/* All members are _Atomic uint64_t: counts are added as an array. Each has one writer. */
+/* Ends of handshakes. */
+enum nest__metrics_shake {
+    NEST__METRICS_FULL,
+    NEST__METRICS_RESUMED,
+    NEST__METRICS_FAILED,
+    NEST__METRICS_SHAKES
+};
+/* All members are _Atomic uint64_t: counts are added as an array. Each has one writer, except for
+ * those of handshakes, which all threads of a worker count in the first one's. */
 struct nest__metrics_counts {
     _Atomic uint64_t opened;
     _Atomic uint64_t ended[NEST_REASONS]; /* [NEST_OPEN]: lost with their worker */
     _Atomic uint64_t received; /* bytes of messages, and of what their actions read behind them */
     _Atomic uint64_t replied;  /* bytes */
     _Atomic uint64_t replies, waits, resumed;
+    _Atomic uint64_t shakes[NEST__METRICS_SHAKES];
     struct nest__metrics_times messages, connections;
     struct nest__metrics_rule rules[NEST__RULES + NEST__TIMERS];
 };
@@ -65,7 +74,10 @@ unsigned nest__metrics_bucket(uint64_t ns);
 uint64_t nest__metrics_edge(unsigned bucket);
 /* In a worker: counts from now on into this memory, which is zero. */
 void nest__metrics_count_into(struct nest__metrics_worker *);
-size_t nest__metrics_worker_size(void); /* bytes, for all threads of a worker */
+size_t nest__metrics_worker_size(void);               /* bytes, for all threads of a worker */
+struct nest__metrics_worker *nest__metrics_own(void); /* where this worker counts */
+/* A thread of the worker counts from now on. */
+void nest__metrics_thread(struct nest__metrics_worker *, uint32_t thread);
 
 /* -- sums.c */
 /* What the supervisor tells. */
@@ -110,10 +122,18 @@ void nest__metrics_expose(struct nest__metrics_text *, enum nest__metrics_format
 
 void nest__metrics_number(struct nest__metrics_text *, enum nest__metrics_format, const char *name,
                           const char *help, bool counter, uint64_t value);
+/* What a counter with labels is, before its values. */
+void nest__metrics_counter(struct nest__metrics_text *, enum nest__metrics_format, const char *name,
+                           const char *help);
 
 /* -- files.c */
 /* What fileCache has done; nothing without it. */
 void nest__metrics_files(struct nest__metrics_text *, enum nest__metrics_format);
+
+/* -- handshakes.c */
+/* The ends of handshakes; nothing in a server without encryption. */
+void nest__metrics_shakes(struct nest__metrics_text *, enum nest__metrics_format,
+                          const struct nest__metrics_counts *);
 
 /* -- metrics.c */
 int nest__metrics_listener(void); /* the descriptor of the address; -1: there is none */

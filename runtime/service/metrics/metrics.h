@@ -19,6 +19,7 @@ void nest__metrics_reaped(uint32_t worker);
 int nest__metrics_serve(void);
 /* -- in a worker */
 struct nest__need nest__metrics_need(void);
+void nest__metrics_shaken(bool complete, bool resumed);
 void nest__metrics_open(nest_session *);
 void nest__metrics_take(nest_session *, const struct nest__rule *, const uint8_t *, uint32_t n);
 void nest__metrics_timer(nest_session *, const struct nest__timer *);

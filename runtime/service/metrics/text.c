@@ -107,6 +107,11 @@ void nest__metrics_number(struct nest__metrics_text *text, enum nest__metrics_fo
     text_number(text, format, family, value);
 }
 
+void nest__metrics_counter(struct nest__metrics_text *text, enum nest__metrics_format format,
+                           const char *name, const char *help) {
+    text_head(text, format, &(struct text_family){name, help, TEXT_COUNTER, NULL});
+}
+
 static void text_info(struct nest__metrics_text *text, enum nest__metrics_format format) {
     struct text_family family = {"nest_server", "The server.", TEXT_INFO, NULL};
     text_head(text, format, &family);
@@ -256,6 +261,7 @@ void nest__metrics_expose(struct nest__metrics_text *text, enum nest__metrics_fo
     COUNT("nest_connections_opened", "Connections that were accepted.", NULL, opened);
     text_ends(text, format, &counts);
     text_queues(text, format);
+    nest__metrics_shakes(text, format, &counts);
     COUNT("nest_received_bytes", "Bytes of messages, and of what actions read.", "bytes",
           atomic_load(&counts.received));
     COUNT("nest_replied_bytes", "Bytes that actions replied.", "bytes",

@@ -13,6 +13,7 @@ int nest__tls_start(void);
 int nest__tls_serve(void);
 void nest__tls_renewed(void);
 struct nest__need nest__tls_need(void);
+unsigned nest__tls_mind(void); /* forgets keys of session tickets that are too old */
 
 bool nest__tls_offered(void); /* false: the option is none */
 struct ssl_st;
