@@ -310,6 +310,55 @@ int nest_file_write(nest_session *, nest_upload *, const void *, size_t);
 int nest_file_commit(nest_session *, nest_upload *, unsigned flags);
 /* Discards the file. Has no effect on NULL and on an upload that has ended. Preserves errno. */
 void nest_file_drop(nest_session *, nest_upload *);
+
+/* -- files and second connections: they wait as nest_reply_to and nest_read_from do. -------------
+ */
+#define NEST_UNTIL_INPUT                                                                           \
+    4u /* stop as soon as the client has sent something, or has ended its output */
+/* Waits until all output of a second connection has been sent. Returns 0; 1 if NEST_UNTIL_INPUT has
+ * ended the wait, with some output still queued; or -1 and errno. */
+int nest_drain_to(nest_session *, int handle, unsigned flags);
+/* Queue up to `length` bytes of a file for a second connection, beginning at `offset`. Return the
+ * number of bytes, which is less only at the end of the file or if NEST_UNTIL_INPUT has ended the
+ * transfer; or -1 and errno, that of the file or of the connection. If the file is truncated
+ * meanwhile, or cannot be read, the second connection is reset, and the session continues. */
+int64_t nest_file_reply_to_path(nest_session *, int handle, const char *path, uint64_t offset,
+                                uint64_t length, unsigned flags);
+int64_t nest_file_reply_to_open(nest_session *, int handle, nest_file *, uint64_t offset,
+                                uint64_t length, unsigned flags);
+static inline int64_t nest_file_reply_to_value(nest_session *s, int handle, nest_file file,
+                                               uint64_t offset, uint64_t length, unsigned flags) {
+    return nest_file_reply_to_open(s, handle, &file, offset, length, flags);
+}
+/* Receives `length` bytes (NEST_WHOLE: until end of file) from a second connection into a file
+ * below fileRoot, which others see when it is complete, as with nest_file_receive. Returns the
+ * number of bytes; or -1 and errno, with the old file unchanged: EPIPE (end of file before `length`
+ * bytes), EBUSY (there is an upload), errors of the connection and of the file. `flags`: NEST_SYNC.
+ */
+int64_t nest_file_receive_from_path(nest_session *, int handle, const char *path, uint64_t length,
+                                    unsigned flags);
+/* Appends them to an upload, which it neither commits nor drops. Returns the number of bytes, which
+ * is less at end of file (errno is 0) or if NEST_UNTIL_INPUT has ended it (EINTR); or -1 and errno.
+ */
+int64_t nest_file_receive_from_upload(nest_session *, int handle, nest_upload *, uint64_t length,
+                                      unsigned flags);
+/* nest_file_reply_to(session, handle, what, offset, length, flags): `what` is a path, a nest_file
+ * or a pointer to one; nest_file_receive_from(session, handle, what, length, flags): a path or an
+ * upload. */
+#ifndef __cplusplus /* for C++ there are overloads at the end of this file */
+#define nest_file_reply_to(session, handle, what, offset, length, flags)                           \
+    _Generic((what),                                                                               \
+        char *: nest_file_reply_to_path,                                                           \
+        const char *: nest_file_reply_to_path,                                                     \
+        nest_file *: nest_file_reply_to_open,                                                      \
+        nest_file: nest_file_reply_to_value)(session, handle, what, offset, length, flags)
+#define nest_file_receive_from(session, handle, what, length, flags)                               \
+    _Generic((what),                                                                               \
+        char *: nest_file_receive_from_path,                                                       \
+        const char *: nest_file_receive_from_path,                                                 \
+        nest_upload *: nest_file_receive_from_upload)(session, handle, what, length, flags)
+#endif
+
 /* Deletes a regular file or a link (not its target). Returns 0, or -1 and errno: ENOENT, EISDIR,
  * EACCES, EXDEV, ENXIO (none of these types), … In END it works even if the client is gone. */
 int nest_file_delete(nest_session *, const char *path);
@@ -500,6 +549,26 @@ inline int64_t nest_file_reply(nest_session *s, nest_file *file, uint64_t offset
 }
 inline int64_t nest_file_reply(nest_session *s, nest_file file, uint64_t offset, uint64_t length) {
     return nest_file_reply_open(s, &file, offset, length);
+}
+inline int64_t nest_file_reply_to(nest_session *s, int handle, const char *path, uint64_t offset,
+                                  uint64_t length, unsigned flags) {
+    return nest_file_reply_to_path(s, handle, path, offset, length, flags);
+}
+inline int64_t nest_file_reply_to(nest_session *s, int handle, nest_file *file, uint64_t offset,
+                                  uint64_t length, unsigned flags) {
+    return nest_file_reply_to_open(s, handle, file, offset, length, flags);
+}
+inline int64_t nest_file_reply_to(nest_session *s, int handle, nest_file file, uint64_t offset,
+                                  uint64_t length, unsigned flags) {
+    return nest_file_reply_to_open(s, handle, &file, offset, length, flags);
+}
+inline int64_t nest_file_receive_from(nest_session *s, int handle, const char *path,
+                                      uint64_t length, unsigned flags) {
+    return nest_file_receive_from_path(s, handle, path, length, flags);
+}
+inline int64_t nest_file_receive_from(nest_session *s, int handle, nest_upload *upload,
+                                      uint64_t length, unsigned flags) {
+    return nest_file_receive_from_upload(s, handle, upload, length, flags);
 }
 inline void nest_log_field(nest_session *s, const char *name, const char *value) {
     nest_log_text(s, name, value);

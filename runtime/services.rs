@@ -18,6 +18,9 @@ const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
 /// Loops are watched for overload.
 const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 
+/// Files go to second connections and come from them. Scripts have none.
+const TRANSFERS: For = Both(&Sockets, &With(Feature::Transfer));
+
 /// Listeners are behind a proxy.
 const PROXIED: For = Both(&Sockets, &With(Feature::Proxied));
 /// Clients have classes. Only loops have queues of them.
@@ -182,6 +185,11 @@ services! {
         "listen.c" DIALS;
         "ready.c" DIALS;
         "script.c" Both(&Not(&DIALS), &With(Feature::Dial));
+    }
+    transfer With(Feature::Transfer), [Need] {
+        "transfer.h" With(Feature::Transfer);
+        "transfer.c" TRANSFERS;
+        "script.c" Both(&Not(&TRANSFERS), &With(Feature::Transfer));
     }
     cache CACHED, [Spare, Due, Tick] {
         "cache.h" With(Feature::Files);

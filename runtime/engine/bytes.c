@@ -60,8 +60,7 @@ int64_t nest__second_more(nest_session *s, struct nest__further *further, uint32
     return n;
 }
 
-/* The channel of a read, whose unread bytes are as they were received. */
-static struct nest__further *bytes_use(nest_session *s, int handle) {
+struct nest__further *nest__second_input(nest_session *s, int handle) {
     struct nest__further *further = nest__second_use(s, handle);
     if (further != NULL && further->listens) {
         errno = EINVAL;
@@ -73,7 +72,7 @@ static struct nest__further *bytes_use(nest_session *s, int handle) {
     return further;
 }
 
-static uint32_t bytes_until(const struct nest__further *further) {
+uint32_t nest__second_read_until(const struct nest__further *further) {
     return nest__second_until(further->limit != 0 ? further->limit : nest__config.read_timeout);
 }
 
@@ -96,14 +95,14 @@ static char *bytes_give(struct nest__further *further, uint32_t n, uint32_t skip
 }
 
 char *nest_read_from(nest_session *s, int handle, size_t n) {
-    struct nest__further *further = bytes_use(s, handle);
+    struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL) {
         return NULL;
     }
     if (n > nest__config.input_buffer) {
         return bytes_none(EMSGSIZE);
     }
-    uint32_t deadline = bytes_until(further);
+    uint32_t deadline = nest__second_read_until(further);
     if (nest__second_space(further, (uint32_t)n) < 0) {
         nest__cut_short(s, -ENOMEM);
         return NULL;
@@ -118,11 +117,11 @@ char *nest_read_from(nest_session *s, int handle, size_t n) {
 }
 
 char *nest_read_line_from(nest_session *s, int handle, size_t max) {
-    struct nest__further *further = bytes_use(s, handle);
+    struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL) {
         return NULL;
     }
-    uint32_t looked = 0, deadline = bytes_until(further);
+    uint32_t looked = 0, deadline = nest__second_read_until(further);
     uint32_t most = max < nest__config.input_buffer ? (uint32_t)max : nest__config.input_buffer;
     if (nest__second_space(further, further->in_n) < 0) {
         nest__cut_short(s, -ENOMEM);
@@ -147,8 +146,7 @@ char *nest_read_line_from(nest_session *s, int handle, size_t max) {
     }
 }
 
-/* Copies at most n unread bytes. How many. */
-static size_t bytes_copy(struct nest__further *further, uint8_t *to, size_t n) {
+size_t nest__second_copy(struct nest__further *further, void *to, size_t n) {
     uint32_t some = further->in_n < n ? further->in_n : (uint32_t)n;
     if (some > 0) {
         memcpy(to, further->in + further->in_at, some);
@@ -169,27 +167,27 @@ static long bytes_into(nest_session *s, struct nest__further *further, uint8_t *
     struct nest__wait wait = {.what = NEST__INPUT,
                               .into = to,
                               .room = n < INT32_MAX ? (uint32_t)n : INT32_MAX,
-                              .deadline = bytes_until(further)};
+                              .deadline = nest__second_read_until(further)};
     return nest__channel_wait(s, further, wait);
 }
 
 long nest_read_some_from(nest_session *s, int handle, void *to, size_t n) {
-    struct nest__further *further = bytes_use(s, handle);
+    struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL || n == 0) {
         return further == NULL ? -1 : 0;
     }
-    size_t some = bytes_copy(further, to, n);
+    size_t some = nest__second_copy(further, to, n);
     long more = some > 0 ? (long)some : bytes_into(s, further, to, n);
     errno = more == 0 ? 0 : errno;
     return more;
 }
 
 long nest_read_into_from(nest_session *s, int handle, void *to, size_t n) {
-    struct nest__further *further = bytes_use(s, handle);
+    struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL) {
         return -1;
     }
-    size_t done = bytes_copy(further, to, n);
+    size_t done = nest__second_copy(further, to, n);
     while (done < n) {
         long more = bytes_into(s, further, (uint8_t *)to + done, n - done);
         if (more <= 0) {

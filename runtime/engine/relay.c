@@ -1,7 +1,7 @@
-/* relay.c: waits for several connections of a session: $relay and $readAny.
+/* relay.c: waits for several connections of a session: $relay, $readAny, transfers beside a client.
  *
- * Called by actions. State: on the stack of the action; bytes are received directly into the output
- * queue of the other side. Must not know how bytes move.
+ * Called by actions and by service/transfer. State: on the stack of the action; bytes are received
+ * directly into the output queue of the other side. Must not know how bytes move.
  *
  * A side is read only while less than outputBuffer is queued for the other one. So a slow receiver
  * slows its sender, and both directions are independent of each other. */
@@ -288,4 +288,26 @@ int nest_read_any_list(nest_session *s, size_t count, const int handles[]) {
         first = members[i].came && first == -1 ? handles[i] : first;
     }
     return first;
+}
+
+/* -- transfers */
+
+int nest__second_beside_client(nest_session *s, struct nest__member *member, uint32_t deadline) {
+    struct nest__member both[2] = {*member};
+    bool said = false;
+    if (any_member(s, NEST_CLIENT, &both[1], &said) < 0) {
+        return -1;
+    }
+    if (said) {
+        return 1;
+    }
+    if (any_space(s, &both[1]) < 0) {
+        return nest__cut_short(s, -ENOMEM);
+    }
+    if (nest__second_wait(s, both, 2, deadline) < 0 ||
+        (both[1].came && any_came(s, &both[1]) < 0)) {
+        return -1;
+    }
+    *member = both[0];
+    return both[0].came ? 0 : 1;
 }

@@ -109,8 +109,7 @@ int nest__second_wait(nest_session *s, struct nest__member *members, unsigned co
 
 /* -- output */
 
-/* The same, if more may be said on it. */
-static struct nest__further *second_output(nest_session *s, int handle) {
+struct nest__further *nest__second_output(nest_session *s, int handle) {
     struct nest__further *further = nest__second_use(s, handle);
     if (further != NULL && (further->ended || further->listens)) {
         errno = EPIPE;
@@ -122,7 +121,7 @@ static struct nest__further *second_output(nest_session *s, int handle) {
 int nest_reply_to_list(nest_session *s, int handle, size_t count, const nest_bytes items[]) {
     const struct nest__action *action = nest__acting(s);
     const uint8_t *message = action == NULL ? NULL : action->message.p;
-    struct nest__further *further = second_output(s, handle);
+    struct nest__further *further = nest__second_output(s, handle);
     if (further == NULL) {
         return -1;
     }
@@ -191,7 +190,7 @@ int nest_replyf_to(nest_session *s, int handle, const char *format, ...) {
 }
 
 int nest_flush_to(nest_session *s, int handle) {
-    struct nest__further *further = second_output(s, handle);
+    struct nest__further *further = nest__second_output(s, handle);
     if (further == NULL) {
         return -1;
     }
@@ -201,7 +200,7 @@ int nest_flush_to(nest_session *s, int handle) {
 /* -- the end of a connection */
 
 int nest_end_to(nest_session *s, int handle) {
-    struct nest__further *further = second_output(s, handle);
+    struct nest__further *further = nest__second_output(s, handle);
     if (further == NULL || nest__channel_drain(s, further, 0) < 0) {
         return -1;
     }

@@ -18,6 +18,17 @@ struct nest__further *nest__second_use(nest_session *, int handle);
 /* Waits for any of the members, at most until the deadline (0: none). 0; -1 and errno: ETIMEDOUT,
  * or the action was cut short. */
 int nest__second_wait(nest_session *, struct nest__member *, unsigned count, uint32_t deadline);
+/* The same for one member, until the client has said something as well, or has ended its output. 0:
+ * something has come for the member; 1: only the client has said something; -1 and errno. */
+int nest__second_beside_client(nest_session *, struct nest__member *, uint32_t deadline);
+/* The channel of a handle, if more may be sent on it; NULL and errno. */
+struct nest__further *nest__second_output(nest_session *, int handle);
+/* When a read from it ends that begins now. */
+uint32_t nest__second_read_until(const struct nest__further *);
+/* The channel of a read, whose unread bytes are as they were received; NULL and errno. */
+struct nest__further *nest__second_input(nest_session *, int handle);
+/* Copies unread bytes, at most n. How many. */
+size_t nest__second_copy(struct nest__further *, void *to, size_t n);
 /* The other side of this channel is gone. -1 and errno. */
 int nest__second_gone(nest_session *, struct nest__further *);
 /* When a wait that may take `ms` ends; 0: never. */

@@ -18,6 +18,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
 import proxy                                                        # noqa: E402
+import transfers                                                    # noqa: E402
 from support import sample                                          # noqa: E402
 from support.nest import QUICK, SOCKET_MODELS, Failed, program, run  # noqa: E402
 from support.report import Report                                   # noqa: E402
@@ -55,7 +56,7 @@ def serve(report, form, folder, nest):
     try:
         checks.talks(server, other, folder)     # now all processes have begun
         before = descriptors(server)
-        for check in checks.ALL:
+        for check in (*checks.ALL[:-2], *transfers.ALL, *checks.ALL[-2:]):   # the last ones end servers
             about = ' '.join(check.__doc__.split())
             if check is checks.never:   # which leaves threads that hold descriptors
                 checks.until(lambda: descriptors(server) <= before, 'descriptors are closed')

@@ -83,6 +83,8 @@ features! {
     Channels "channels" [];
     /// Actions open connections of their own (`$dial`).
     Dial "dial" [Channels];
+    /// Files go to second connections and come from them (`$fileReplyTo`).
+    Transfer "transfer" [Dial Uploads];
     /// What the server does is counted, and told at an address (`profiling`, `metrics`).
     Metrics "metrics" [Tasks];
     /// Every event is recorded in a file of rings (`mode debug`).

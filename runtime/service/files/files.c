@@ -91,8 +91,7 @@ static int files_open_work(void *arg) {
     return nest__file_open(opening->path, false, opening->file);
 }
 
-/* 0 or -errno. */
-static int files_open(nest_session *s, const char *path, nest_file *file) {
+int nest__files_find(nest_session *s, const char *path, nest_file *file) {
     bool fresh = s->work != NULL && s->work->services.files.fresh;
     int result = path == NULL ? -ENOENT : fresh ? -EAGAIN : nest__file_open(path, true, file);
     if (result == -EAGAIN) {
@@ -119,7 +118,7 @@ int nest_file_open(nest_session *s, const char *path, nest_file *file) {
          other = other->next) {
         open++;
     }
-    int result = open < FILES_OPEN ? files_open(s, path, file) : -EMFILE;
+    int result = open < FILES_OPEN ? nest__files_find(s, path, file) : -EMFILE;
     if (result < 0) {
         *file = (nest_file){.fd = -1};
         return files_failed(result);
@@ -284,7 +283,7 @@ int64_t nest_file_reply_path(nest_session *s, const char *path, uint64_t offset,
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
-    int error = files_open(s, path, &file);
+    int error = nest__files_find(s, path, &file);
     if (error < 0) {
         return files_failed(error);
     }
@@ -300,21 +299,20 @@ int64_t nest_file_reply_path(nest_session *s, const char *path, uint64_t offset,
     return result;
 }
 
-int64_t nest_file_reply_open(nest_session *s, nest_file *file, uint64_t offset, uint64_t length) {
-    if (nest__fails(s, nest__acting(s))) {
-        return nest__refuse(s);
-    }
+int nest__files_opened(const nest_session *s, const nest_file *file) {
     const struct nest__opened *entry = s->work == NULL ? NULL : s->work->services.files.first;
     while (entry != NULL && entry->fd != file->fd) {
         entry = entry->next;
     }
-    if (entry == NULL) { /* opened by another action, or never */
-        return files_failed(-EBADF);
+    return entry == NULL ? -EBADF : S_ISDIR(file->mode) ? -EISDIR : 0;
+}
+
+int64_t nest_file_reply_open(nest_session *s, nest_file *file, uint64_t offset, uint64_t length) {
+    if (nest__fails(s, nest__acting(s))) {
+        return nest__refuse(s);
     }
-    if (S_ISDIR(file->mode)) {
-        return files_failed(-EISDIR);
-    }
-    return files_reply(s, NULL, file, offset, length);
+    int error = nest__files_opened(s, file);
+    return error < 0 ? files_failed(error) : files_reply(s, NULL, file, offset, length);
 }
 
 /* -- receive */

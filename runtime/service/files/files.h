@@ -19,4 +19,10 @@ struct nest__need nest__files_need(void);
 unsigned nest__files_descriptors(bool most);
 void nest__files_leave(nest_session *);
 
+/* -- for service/transfer */
+/* Opens a file; the caller closes it. 0 or -errno. */
+int nest__files_find(nest_session *, const char *path, nest_file *);
+/* Whether the running action has opened this file, and it can be sent: 0; -EBADF; -EISDIR. */
+int nest__files_opened(const nest_session *, const nest_file *);
+
 #endif

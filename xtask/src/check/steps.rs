@@ -452,6 +452,14 @@ pub const STEPS: &[Step] = &[
     .draws()
     .takes(60),
     Step::new(
+        "ftp",
+        "the FTP server by its RFCs, with foreign clients and hostile ones, in every model",
+        Paths(&["tests/ftp", "tests/support", "examples/ftp", GENERATED]),
+        Program(&["python3", "tests/ftp/run.py"]),
+    )
+    .draws()
+    .takes(100),
+    Step::new(
         "filters",
         "servers behind filters: answers, limits, the stop, kills under load",
         Paths(&["tests/filters", "tests/support", GENERATED]),

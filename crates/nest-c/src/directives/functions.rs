@@ -51,6 +51,18 @@ const SAYS_FORMATS: Does = Does {
     ..SAYS
 };
 
+/// A file goes to a second connection, or comes from one.
+const TRANSFERS: Does = Does {
+    needs: Some(Feature::Transfer),
+    ..SAYS
+};
+
+/// The same, with its name as the second argument behind the session.
+const TRANSFERS_NAMED: Does = Does {
+    text: &[Role::Other, Role::Own, Role::Other],
+    ..TRANSFERS
+};
+
 /// It is about a group.
 const fn about(others: Others) -> Does {
     Does {
@@ -125,6 +137,11 @@ pub const FUNCTIONS: &[Function] = &[
             ..Does::NOTHING
         },
     ),
+    f("nest_file_reply_to_open", TRANSFERS),
+    f("nest_file_reply_to_value", TRANSFERS),
+    f("nest_file_reply_to_path", TRANSFERS_NAMED),
+    f("nest_file_receive_from_upload", TRANSFERS),
+    f("nest_file_receive_from_path", TRANSFERS_NAMED),
     f("nest_file_reply_open", REPLIES_FILE),
     f("nest_file_reply_value", REPLIES_FILE),
     f(

@@ -219,3 +219,47 @@ pub(super) const WAIT_FOR: Directive = d(
 )
 .waits(Wait::Time)
 .needs(Feature::Dial);
+
+/// Its second argument is the name of a file beneath fileRoot, or no string.
+const NAMES_FILE: &[Role] = &[Role::Other, Role::Own, Role::Other];
+
+pub(super) const DRAIN_TO: Directive = d(
+    "drainTo",
+    Form::Filled {
+        least: 1,
+        rest: &["0"],
+    },
+    "nest_drain_to",
+    "$drainTo(c, NEST_UNTIL_INPUT)",
+    "waits until all output has been sent to it",
+)
+.waits(Wait::Output)
+.needs(Feature::Transfer);
+
+pub(super) const FILE_REPLY_TO: Directive = d(
+    "fileReplyTo",
+    Form::Filled {
+        least: 2,
+        rest: &["0", "NEST_WHOLE", "0"],
+    },
+    "nest_file_reply_to",
+    "$fileReplyTo(c, path or info, offset, length, NEST_UNTIL_INPUT)",
+    "queues a file for a second connection",
+)
+.waits(Wait::Output)
+.text(NAMES_FILE)
+.needs(Feature::Transfer);
+
+pub(super) const FILE_RECEIVE_FROM: Directive = d(
+    "fileReceiveFrom",
+    Form::Filled {
+        least: 2,
+        rest: &["NEST_WHOLE", "0"],
+    },
+    "nest_file_receive_from",
+    "$fileReceiveFrom(c, path or upload, length, flags)",
+    "receives a file from it",
+)
+.waits(Wait::Time)
+.text(NAMES_FILE)
+.needs(Feature::Transfer);

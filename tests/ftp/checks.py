@@ -1,0 +1,234 @@
+"""What users of an FTP server do, by the RFCs. Each check gets a World. Must not know: models, hostile clients."""
+
+import ftplib
+import io
+import os
+import re
+import threading
+from support.nest import Failed
+from world import BIG, Control, all_of, expect, library
+
+
+def logs_in(world):
+    """USER and PASS, in this order; anonymous users; who may only read; REIN; the third wrong password is the last"""
+    with Control(world, None) as c:
+        c.ask('PASS secret', 503)
+        c.ask('PWD', 530)
+        c.ask('NONSENSE', 500)
+        c.ask('USER nobody', 331)
+        c.ask('PASS secret', 530)
+        c.ask('PASS alice', 530)
+        c.ask('USER alice', 331)
+        c.ask('PASS secret', 230)
+        c.ask('ACCT x', 202)
+        c.ask('REIN', 220)
+        c.ask('LIST', 530)
+    with Control(world, 'anonymous', 'me@example.net') as c:
+        expect('/"' in c.ask('PWD', 257), 'the folder')
+        c.ask('DELE hello', 550)
+        c.ask('MKD x', 550)
+        c.ask('STOR x', 550)
+        c.ask('SIZE hello', 213)
+    with Control(world, None) as c:
+        c.ask('USER alice', 331)
+        c.ask('PASS 1', 530)
+        c.ask('PASS 2', 530)
+        c.ask('PASS 3', 421)
+        expect(c.reply()[0] == 0, 'it was not closed')
+
+
+def speaks(world):
+    """FEAT, OPTS, HELP, SYST, STAT, NOOP, TYPE, MODE, STRU, ALLO, SITE: codes, and the forms that there are"""
+    with Control(world) as c:
+        features = c.ask('FEAT', 211)
+        expect(all(f'\n {word}' in features for word in ('EPRT', 'EPSV', 'MDTM', 'MFMT', 'MLST type*;', 'REST STREAM', 'SIZE', 'UTF8')),
+               features)
+        c.ask('OPTS UTF8 ON', 200)
+        expect('MLST OPTS size;modify;' in c.ask('OPTS MLST Size;Modify;none;', 200), 'facts')
+        world.put('alice/facts', b'12345')
+        expect(re.search(r'\n size=5;modify=\d{14}; /facts\r', c.ask('MLST facts', 250)), 'MLST')
+        c.ask('OPTS OTHER', 501)
+        for text, code in (('HELP', 214), ('SYST', 215), ('STAT', 211), ('STAT /', 213), ('noop', 200), ('TYPE A N', 200),
+                           ('TYPE E', 504), ('TYPE L 8', 200), ('MODE S', 200), ('MODE B', 504), ('STRU F', 200), ('STRU R', 504),
+                           ('ALLO 100', 202), ('ALLO 100 R 2', 202), ('SITE HELP', 214), ('SITE EXEC', 504), ('RETR', 501),
+                           ('REST x', 501), ('RNTO x', 503), ('ABOR', 226), ('RETR facts', 425), ('CWD facts', 550), ('SMNT x', 500)):
+            c.ask(text, code)
+        c.ask('QUIT', 221)
+        expect(c.reply()[0] == 0, 'it was not closed')
+
+
+def transfers(world):
+    """Whole files and parts of them, passive and active, IPv4 and IPv6, each way"""
+    for six in (False, True):
+        for passive in (True, False):
+            ftp = library(world, six=six, passive=passive)
+            ftp.storbinary('STOR big', io.BytesIO(BIG))
+            expect(world.get('alice/big') == BIG and ftp.size('big') == len(BIG), f'STOR {six} {passive}')
+            out = io.BytesIO()
+            ftp.retrbinary('RETR big', out.write)
+            expect(out.getvalue() == BIG, f'RETR {six} {passive}')
+            out = io.BytesIO()
+            ftp.retrbinary('RETR big', out.write, rest=1_000_001)
+            expect(out.getvalue() == BIG[1_000_001:], f'REST {six} {passive}')
+            ftp.storbinary('STOR part', io.BytesIO(BIG[:1000]))
+            ftp.storbinary('STOR part', io.BytesIO(BIG[900:2000]), rest=900)
+            ftp.storbinary('APPE part', io.BytesIO(BIG[2000:2500]))
+            expect(world.get('alice/part') == BIG[:2500], f'parts {six} {passive}')
+            ftp.quit()
+
+
+def texts(world):
+    """TYPE A: CRLF on the way, LF in files, also where pieces end between CR and LF"""
+    ftp = library(world)
+    lines = [f'line {i} \r of the file' for i in range(5000)]
+    ftp.storlines('STOR text', io.BytesIO('\n'.join(lines).encode() + b'\n'))
+    expect(world.get('alice/text') == ('\n'.join(lines) + '\n').encode(), 'STOR')
+    ftp.voidcmd('TYPE A')
+    data = ftp.transfercmd('RETR text')
+    expect(all_of(data) == ('\r\n'.join(lines) + '\r\n').encode(), 'RETR')
+    data.close()
+    ftp.voidresp()
+    try:
+        ftp.sendcmd('SIZE text')
+        raise Failed('the size of a text')
+    except ftplib.error_perm:
+        pass
+    ftp.quit()
+
+
+def names(world):
+    """Folders: made, entered, listed in every form, renamed, removed; names with blanks, quotes and signs"""
+    ftp = library(world)
+    expect(ftp.mkd('a "folder"') == '/a "folder"', 'MKD')
+    ftp.cwd('a "folder"')
+    expect(ftp.pwd() == '/a "folder"', 'PWD')
+    ftp.storbinary('STOR sch\xf6n', io.BytesIO(b'x'))
+    ftp.storbinary('STOR -a b.txt', io.BytesIO(b'xy'))
+    expect(sorted(ftp.nlst()) == ['-a b.txt', 'sch\xf6n'], 'NLST')
+    expect(ftp.nlst('*.txt') == ['-a b.txt'], 'a pattern')
+    listed = []
+    ftp.retrlines('LIST -la', listed.append)
+    expect(len(listed) == 2 and all(re.match(r'-rw.{7} 1 ftp ftp +\d+ \w{3} +\d+ +\d\d:\d\d ', line) for line in listed), str(listed))
+    facts = dict(ftp.mlsd())
+    expect(facts['sch\xf6n']['type'] == 'file' and facts['-a b.txt']['size'] == '2', str(facts))
+    ftp.cwd('..')
+    ftp.rename('a "folder"/sch\xf6n', 'new name')
+    expect(world.get('alice/new name') == b'x', 'the new name')
+    try:
+        ftp.rmd('a "folder"')
+        raise Failed('a folder that is not empty was removed')
+    except ftplib.error_perm:
+        pass
+    ftp.delete('a "folder"/-a b.txt')
+    ftp.rmd('a "folder"')
+    ftp.sendcmd('MFMT 20200102030405 new name')
+    expect(os.stat(world.path('alice/new name')).st_mtime == 1577934245, 'MFMT')
+    expect(ftp.sendcmd('MDTM new name') == '213 20200102030405', 'MDTM')
+    ftp.sendcmd('SITE CHMOD 640 new name')
+    expect(os.stat(world.path('alice/new name')).st_mode & 0o777 == 0o640, 'CHMOD')
+    for wrong in ('MFMT 20200199030405 new name', 'CWD none', 'MDTM none', 'RMD /', 'RNFR none', 'DELE .'):
+        try:
+            ftp.sendcmd(wrong)
+            raise Failed(wrong)
+        except ftplib.error_perm:
+            pass
+    ftp.delete('new name')
+    ftp.quit()
+
+
+def unique(world):
+    """STOU chooses a name that nobody has, and tells it"""
+    with Control(world) as c:
+        told = set()
+        for _ in range(3):
+            data = c.passive()
+            c.send('STOU')
+            told.add(re.search(r'FILE: (\S+)\.\r', c.code(150))[1])
+            data.sendall(b'unique')
+            data.close()
+            c.code(226)
+        expect(len(told) == 3 and all(world.get(f'alice/{name}') == b'unique' for name in told), str(told))
+
+
+def aborts(world):
+    """ABOR ends a transfer that stalls, either way; STAT and QUIT are heard during one; files stay as they were"""
+    world.put('alice/big', BIG * 4)
+    world.put('alice/old', b'old')
+    with Control(world) as c:
+        data = c.passive()
+        c.send('RETR big')
+        c.code(150)
+        expect(data.recv(1000) != b'', 'nothing came')
+        c.ask('STAT', 213)
+        c.ask('NOOP', 503)
+        c.socket.send(b'\xff\xf4')
+        c.socket.send(b'\xff\xf2', 1)    # MSG_OOB: Telnet's signal
+        c.ask('ABOR', 426)
+        c.code(226)
+        data.close()
+        data = c.passive()
+        c.send('STOR old')
+        c.code(150)
+        data.sendall(BIG[:100000])
+        c.ask('ABOR', 426)
+        c.code(226)
+        data.close()
+        expect(world.get('alice/old') == b'old', 'an aborted upload is seen')
+        data = c.passive()
+        c.send('STOR old')
+        c.code(150)
+        c.send('QUIT')
+        data.sendall(b'new')
+        data.close()
+        c.code(226)
+        c.code(221)
+        expect(world.get('alice/old') == b'new', 'QUIT has cut the transfer')
+    ftp = library(world)
+    ftp.voidcmd('TYPE I')
+    data = ftp.transfercmd('RETR big')
+    data.recv(1000)
+    expect(ftp.abort()[:3] in ('426', '225', '226'), 'abort() of ftplib')
+    data.close()
+
+
+def together(world):
+    """Clients transfer at the same time, and each gets its own files"""
+    wrong = []
+
+    def one(number):
+        try:
+            data = bytes([number]) * (200_000 + number)
+            ftp = library(world)
+            for name in (f'own{number}', f'own{number}x'):
+                ftp.storbinary(f'STOR {name}', io.BytesIO(data))
+                out = io.BytesIO()
+                ftp.retrbinary(f'RETR {name}', out.write)
+                if out.getvalue() != data:
+                    wrong.append(name)
+            ftp.quit()
+        except (OSError, ftplib.Error, EOFError) as error:
+            wrong.append(f'{number}: {error}')
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect(not wrong, str(wrong))
+
+
+def logged(world):
+    """Each transfer has a line of xferlog: who, what, how long, which way, complete or not"""
+    ftp = library(world)
+    ftp.storbinary('STOR logged file', io.BytesIO(b'12345'))
+    ftp.retrbinary('RETR logged file', lambda _: None)
+    ftp.quit()
+    with open(world.log, encoding='latin-1') as file:
+        lines = [line for line in file if 'logged_file' in line]
+    form = r'\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} \d+ 127\.0\.0\.1 5 /alice/logged_file b _ %s r alice ftp 0 \* c\n'
+    expect(len(lines) == 2 and re.fullmatch(form % 'i', lines[0]) and re.fullmatch(form % 'o', lines[1]), str(lines))
+    with open(world.log, encoding='latin-1') as file:
+        expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
+
+
+ALL = (logs_in, speaks, transfers, texts, names, unique, aborts, together, logged)

@@ -1,0 +1,172 @@
+"""What hostile clients try. Each check gets a World. Must not know: models."""
+
+import os
+import select
+import signal
+import socket
+import time
+from support.nest import Failed
+from world import BIG, LIMIT, Control, all_of, expect
+
+
+def bounces(world):
+    """PORT and EPRT to another address, or to a low port, are refused, and nothing is connected"""
+    with socket.socket() as victim:
+        victim.bind(('127.0.0.2', 0))
+        victim.listen()
+        port = victim.getsockname()[1]
+        with Control(world) as c:
+            c.ask(f'PORT 127,0,0,2,{port >> 8},{port & 255}', 501)
+            c.ask(f'EPRT |1|127.0.0.2|{port}|', 501)
+            c.ask('PORT 127,0,0,1,0,25', 501)
+            c.ask('EPRT |1|127.0.0.1|25|', 501)
+            c.ask('EPRT |2|::1|4000|', 501)
+            c.ask('EPRT |3|x|4000|', 522)
+            for wrong in ('PORT 1,2,3', 'PORT 127,0,0,1,999,1', 'PORT 127,0,0,1,4,1,1', 'EPRT |1|127.0.0.1|4000', 'EPRT |||', 'EPRT |'):
+                c.ask(wrong, 501)
+            c.ask('LIST', 425)
+        expect(not select.select([victim], [], [], 0.2)[0], 'somebody has connected')
+    with Control(world, six=True) as c:
+        c.ask('PASV', 425)
+        c.ask('EPSV 1', 522)
+        c.ask('EPSV ALL', 200)
+        c.ask('PASV', 503)
+        c.ask('EPRT |2|::1|4000|', 503)
+
+
+def steals(world):
+    """A passive data connection from another address is reset, and the client still gets the file"""
+    world.put('alice/mine', b'mine')
+    with Control(world) as c:
+        port = int(c.ask('EPSV', 229).split('|')[3])
+        thief = socket.create_connection(('127.0.0.1', port), LIMIT, source_address=('127.0.0.3', 0))
+        c.send('RETR mine')
+        try:
+            expect(thief.recv(100) == b'', 'the thief got something')
+        except ConnectionResetError:
+            pass
+        own = socket.create_connection(('127.0.0.1', port), LIMIT)
+        c.code(150)
+        expect(all_of(own) == b'mine', 'the client did not get it')
+        c.code(226)
+        try:    # the port is for one connection
+            socket.create_connection(('127.0.0.1', port), LIMIT).close()
+            raise Failed('the port is still open')
+        except ConnectionRefusedError:
+            pass
+
+
+def climbs(world):
+    """No path leads out of the home: not "..", not links to elsewhere or to others, not what the server keeps to itself"""
+    world.put('bob/private', b'private')
+    with open(os.path.join(os.path.dirname(world.root), 'secret'), 'wb') as file:
+        file.write(b'secret')
+    for name, target in (('out', '../../secret'), ('other', '../bob/private'), ('others', '../bob'), ('all', '/etc')):
+        if not os.path.lexists(world.path(f'alice/{name}')):
+            os.symlink(target, world.path(f'alice/{name}'))
+    with Control(world) as c:
+        for name in ('../bob/private', '/../bob/private', 'x/../../bob/private', 'out', 'other', 'others/private', 'all/passwd',
+                     '/etc/passwd', '../../secret', 'others/', '.nest-upload-1/x'):
+            for verb in ('SIZE', 'MDTM', 'RETR', 'STAT', 'CWD', 'RNFR', 'MLST', 'LIST'):
+                c.send(f'{verb} {name}')
+                code, text = c.reply()
+                expect(code == 550, f'{verb} {name}: {text}')
+        for command in ('DELE others/private', 'SITE CHMOD 777 other', 'MFMT 20200102030405 other', 'MKD others/x', 'RMD others',
+                        'MKD .nest-upload-1', 'STOR others/new', 'APPE other', 'STOR .nest-upload-1'):
+            c.ask(command, 550)
+        c.ask('CWD ../../..', 250)
+        expect('"/"' in c.ask('PWD', 257), 'the folder')
+        c.ask('RNFR mine', 350) if world.get('alice/mine') else c.ask('RNFR out', 550)
+        c.ask('RNTO others/stolen', 550)
+    expect(world.get('bob/private') == b'private' and sorted(os.listdir(world.path('bob'))) == ['private'], 'another home was changed')
+
+
+def explodes(world):
+    """Patterns that take other servers for ever, REST beyond the end, and numbers without end"""
+    world.put('alice/' + 'a' * 200, b'')
+    with Control(world) as c:
+        data = c.passive()
+        since = time.monotonic()
+        c.send('LIST ' + '*a' * 400 + 'b')
+        c.code(150)
+        expect(all_of(data) == b'', 'something matches')
+        c.code(226)
+        expect(time.monotonic() - since < 5, 'it took long')
+        c.ask('LIST */*/*/../*/*/*', 550)
+        c.ask('REST 999999999999999999', 350)
+        c.ask('RETR mine', 554)
+        c.ask('REST 5', 350)
+        c.ask('STOR new', 554)
+        c.ask('REST 99999999999999999999999', 501)
+        c.ask('CWD ' + 'x' * 1100, 500)
+        c.ask('CWD ' + 'x/' * 400, 550)
+
+
+def floods(world):
+    """A client that sends commands without end, or a line without end, holds nobody up"""
+    with Control(world) as flood, Control(world) as other:
+        flood.socket.setblocking(False)
+        try:
+            for _ in range(1000):
+                flood.socket.send(b'NOOP\r\n' * 2000)
+        except BlockingIOError:
+            pass
+        since = time.monotonic()
+        for _ in range(20):
+            other.ask('NOOP', 200)
+        expect(time.monotonic() - since < 5, 'others wait')
+    with Control(world) as c:
+        try:
+            c.socket.sendall(b'A' * 100_000)
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        expect(all_of(c.socket) in (b'', None), 'it goes on')
+
+
+def stalls(world):
+    """A data connection that takes nothing, says nothing, or never comes, ends in time, and the conversation goes on"""
+    world.put('alice/big', BIG * 4)
+    with Control(world) as c:
+        data = c.passive()
+        c.send('RETR big')
+        c.code(150)
+        c.code(426)     # writeTimeout is 2s here
+        data.close()
+        c.ask('NOOP', 200)
+
+
+def dies(world):
+    """kill -9 of what serves, in each phase of an upload: the old file stays whole, and the server goes on"""
+    world.put('alice/kept', b'old')
+    for phase in range(4):
+        with Control(world) as c:
+            data = c.passive()
+            if phase > 0:
+                c.send('STOR kept')
+                c.code(150)
+            if phase > 1:
+                data.sendall(BIG[:1_000_000])
+            if phase > 2:
+                data.sendall(BIG[1_000_000:])
+            for pid in world.server.family()[1:]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            expect(world.get('alice/kept') == b'old', f'phase {phase}: the file has changed')
+            data.close()
+        for _ in range(100):
+            try:
+                with Control(world) as c:
+                    c.ask('SIZE kept', 213)
+                break
+            except (OSError, Failed):
+                time.sleep(0.1)
+        else:
+            raise Failed(f'phase {phase}: nobody serves')
+    with Control(world) as c:
+        expect(world.get('alice/kept') == b'old', 'the file has changed')
+        expect('nest-upload' not in c.ask('STAT /', 213), 'something is left')
+
+
+ALL = (bounces, steals, climbs, explodes, floods, stalls, dies)
