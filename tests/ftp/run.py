@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
 import clients                                                      # noqa: E402
 import hostile                                                      # noqa: E402
+import secured                                                      # noqa: E402
 from support import sample                                          # noqa: E402
 from support.nest import QUICK, ROOT, SOCKET_MODELS, Failed, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
@@ -56,6 +57,8 @@ def serve(report, form, nest, folder):
             for check in checks.ALL:
                 tried(report, form, world, check)
             for check in clients.ALL:
+                tried(report, form, world, check, place)
+            for check in secured.ALL:
                 tried(report, form, world, check, place)
             for check in hostile.ALL:
                 tried(report, form, world, check)
