@@ -71,6 +71,23 @@ def serve(report, form, nest, folder):
             world.close()
 
 
+def cops(report, nest, folder):
+    """The configuration of the N-Server's paper: its values are taken, transfers work, and connections are not logged."""
+    exe, config = os.path.join(folder, 'event-cops'), os.path.join(os.path.dirname(SPEC), 'cops.conf')
+    run([nest, 'build', '--model', 'event', SPEC, '-o', exe], CFLAGS=QUICK)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        world = World(exe, place, words=['--config', config])
+        try:
+            shown = run([exe, '--config', config, '--check-config', '--', '--anonymous', 'pub'])
+            taken = {line.split()[0] for line in shown.splitlines() if 'cops.conf:' in line}
+            report.line(taken == {'dispatchers', 'idleTimeout', 'perAddress', 'logging'}, 'cops', 'its values are taken', '', str(taken))
+            tried(report, 'cops', world, checks.transfers)
+            tried(report, 'cops', world, checks.together)
+            report.line(' end closed' not in world.server.said(), 'cops', 'connections are not logged', '', world.server.said())
+        finally:
+            world.close()
+
+
 def main():
     """The forms that are named, or all; the exit status."""
     report, nest = Report('ftp'), program()
@@ -82,6 +99,11 @@ def main():
                 serve(report, form, nest, folder)
             except WRONG as error:
                 report.line(False, form, 'it serves', '', error)
+        report.heading('cops.conf')
+        try:
+            cops(report, nest, folder)
+        except WRONG as error:
+            report.line(False, 'cops', 'it serves', '', error)
     return report.close()
 
 

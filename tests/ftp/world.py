@@ -33,7 +33,7 @@ def hashed(password):
 class World:
     """A server with the users alice, bob and carl, who may only read, and with anonymous users."""
 
-    def __init__(self, exe, folder, options=(), arguments=(), **more):
+    def __init__(self, exe, folder, options=(), arguments=(), words=(), **more):
         self.root = os.path.join(folder, 'root')
         for name in ('alice', 'bob', 'pub'):
             os.makedirs(os.path.join(self.root, name), exist_ok=True)
@@ -48,7 +48,7 @@ class World:
             subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost',
                             '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1', '-keyout', key, '-out', self.certificate],
                            capture_output=True, timeout=LIMIT, check=True)
-        self.server = Server([exe], options=['listen=127.0.0.1:0 [::1]:0', 'user=root', f'fileRoot={self.root}',
+        self.server = Server([exe, *words], options=['listen=127.0.0.1:0 [::1]:0', 'user=root', f'fileRoot={self.root}',
                                              f'tls={self.certificate} {key}', *options],
                              arguments=['--users', self.users, '--anonymous', 'pub', '--log', self.log, *arguments], **more)
         self.port = self.server.port
