@@ -321,8 +321,7 @@ void nest_file_drop(nest_session *, nest_upload *);
 
 /* -- files and second connections: they wait as nest_reply_to and nest_read_from do. -------------
  */
-#define NEST_UNTIL_INPUT                                                                           \
-    4u /* stop as soon as the client has sent something, or has ended its output */
+#define NEST_UNTIL_INPUT 4u /* stop when the client sends something, or ends its output */
 /* Waits until all output of a second connection has been sent. Returns 0; 1 if NEST_UNTIL_INPUT has
  * ended the wait, with some output still queued; or -1 and errno. */
 int nest_drain_to(nest_session *, int handle, unsigned flags);
