@@ -229,6 +229,14 @@ int nest_accept(nest_session *, int handle, uint32_t ms);
 int nest_port_of(nest_session *, int handle);            /* its own port; -1 and errno */
 const char *nest_address_of(nest_session *, int handle); /* its own address and port, valid until
                                                             the action ends; NULL and errno */
+/* Drops unread input, and encrypts a second connection from here on. NULL: the other side begins,
+ * as clients do, and gets the certificate of option tls. Otherwise this server begins, as a client,
+ * and the other side must have a certificate of `name` (a host or an address) from an authority
+ * that the system trusts. Returns 0; or -1 and errno: EALREADY, ENOTSUP (option tls is none), in
+ * which case nothing has happened; ECONNRESET: the handshake or the certificate was refused, and
+ * ETIMEDOUT: it took too long; then the connection can no longer be used. Behind it, a connection
+ * that ends without TLS's own end fails with ECONNRESET. nest_end_to says this end. */
+int nest_start_tls_on(nest_session *, int handle, const char *name);
 /* Waits for a descriptor, such as the socket of a database library, at most `ms`; 0: without a
  * limit. Returns which of `events` it is ready for; an error or hang-up counts as all of them.
  * -1 and errno: ETIMEDOUT, EBADF, … */
@@ -313,8 +321,7 @@ void nest_file_drop(nest_session *, nest_upload *);
 
 /* -- files and second connections: they wait as nest_reply_to and nest_read_from do. -------------
  */
-#define NEST_UNTIL_INPUT                                                                           \
-    4u /* stop as soon as the client has sent something, or has ended its output */
+#define NEST_UNTIL_INPUT 4u /* stop when the client sends something, or ends its output */
 /* Waits until all output of a second connection has been sent. Returns 0; 1 if NEST_UNTIL_INPUT has
  * ended the wait, with some output still queued; or -1 and errno. */
 int nest_drain_to(nest_session *, int handle, unsigned flags);

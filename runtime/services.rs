@@ -21,6 +21,9 @@ const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
 /// Files go to second connections and come from them. Scripts have none.
 const TRANSFERS: For = Both(&Sockets, &With(Feature::Transfer));
 
+/// Second connections are encrypted. Scripts have none.
+const SECURED: For = Both(&Sockets, &With(Feature::Secured));
+
 /// Listeners are behind a proxy.
 const PROXIED: For = Both(&Sockets, &With(Feature::Proxied));
 /// Clients have classes. Only loops have queues of them.
@@ -190,6 +193,11 @@ services! {
         "transfer.h" With(Feature::Transfer);
         "transfer.c" TRANSFERS;
         "script.c" Both(&Not(&TRANSFERS), &With(Feature::Transfer));
+    }
+    secured With(Feature::Secured), [Start, Need] {
+        "secured.h" With(Feature::Secured);
+        "secured.c" SECURED;
+        "script.c" Both(&Not(&SECURED), &With(Feature::Secured));
     }
     cache CACHED, [Spare, Due, Tick] {
         "cache.h" With(Feature::Files);

@@ -196,6 +196,8 @@ static bool several_close(nest_session *s, struct nest__further *further, bool c
     }
     if (cut) {
         nest__chan_lost(s, chan, NEST__CHAN_CUT);
+    } else {
+        (void)nest__chan_bye(chan);
     }
     nest__chan_close(chan);
     nest__chan_released(s, chan);

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,14 +48,18 @@ struct tls {
 };
 
 static struct {
-    struct tls **by_fd; /* scope: process; an entry is its connection's own */
+    /* scope: process; an entry is its connection's own. Atomic, because a descriptor that one
+     * thread has closed may be the next one of another. */
+    _Atomic(struct tls *) *by_fd;
     size_t size;
     BIO_METHOD *method;
 } tls_all;
 
 static struct tls *tls_of(const struct nest__chan *chan) {
     size_t fd = (size_t)chan->fd;
-    return chan->fd >= 0 && fd < tls_all.size ? tls_all.by_fd[fd] : NULL;
+    return chan->fd >= 0 && fd < tls_all.size
+               ? atomic_load_explicit(&tls_all.by_fd[fd], memory_order_acquire)
+               : NULL;
 }
 
 /* -- the socket */
@@ -176,7 +181,8 @@ int nest__tls_prepare(void) {
 
 static int64_t tls_make(void *arg) {
     struct tls *tls = arg;
-    tls->ssl = nest__tls_new();
+    bool asks = tls->ssl != NULL;
+    tls->ssl = asks ? tls->ssl : nest__tls_new();
     BIO *bio = tls->ssl == NULL ? NULL : BIO_new(tls_all.method);
     if (bio == NULL) {
         SSL_free(tls->ssl);
@@ -185,18 +191,35 @@ static int64_t tls_make(void *arg) {
     BIO_set_data(bio, tls);
     BIO_set_init(bio, 1);
     SSL_set_bio(tls->ssl, bio, bio);
-    SSL_set_accept_state(tls->ssl);
+    if (asks) {
+        SSL_set_connect_state(tls->ssl);
+    } else {
+        SSL_set_accept_state(tls->ssl);
+    }
+    return 0;
+}
+
+static int tls_begin(const struct nest__chan *chan, SSL *ssl) {
+    struct tls *tls = (size_t)chan->fd < tls_all.size ? calloc(1, sizeof *tls) : NULL;
+    if (tls == NULL) {
+        SSL_free(ssl);
+        return -ENOMEM;
+    }
+    tls->ssl = ssl;
+    if (nest__deep(tls_make, tls) < 0) {
+        free(tls);
+        return -ENOMEM;
+    }
+    atomic_store_explicit(&tls_all.by_fd[chan->fd], tls, memory_order_release);
     return 0;
 }
 
 int nest__tls_begin(const struct nest__chan *chan) {
-    struct tls *tls = (size_t)chan->fd < tls_all.size ? calloc(1, sizeof *tls) : NULL;
-    if (tls == NULL || nest__deep(tls_make, tls) < 0) {
-        free(tls);
-        return -ENOMEM;
-    }
-    tls_all.by_fd[chan->fd] = tls;
-    return 0;
+    return tls_begin(chan, NULL);
+}
+
+int nest__tls_begin_asking(const struct nest__chan *chan, SSL *ssl) {
+    return tls_begin(chan, ssl);
 }
 
 static int64_t tls_free(void *arg) {
@@ -209,7 +232,7 @@ static int64_t tls_free(void *arg) {
 void nest__tls_end(const struct nest__chan *chan) {
     struct tls *tls = tls_of(chan);
     if (tls != NULL) {
-        tls_all.by_fd[chan->fd] = NULL;
+        atomic_store_explicit(&tls_all.by_fd[chan->fd], NULL, memory_order_release);
         if (!tls->shaken) {
             nest__on_shaken(false, false);
         }

@@ -10,7 +10,10 @@
 
 int nest__tls_prepare(void);                    /* before workers are forked. 0 or -errno */
 int nest__tls_begin(const struct nest__chan *); /* 0 or -ENOMEM; nothing is received or sent */
-void nest__tls_end(const struct nest__chan *);  /* frees what it has; sends nothing */
+struct ssl_st;
+/* The same as a client; owns this SSL, which says whom to trust, even if it fails. */
+int nest__tls_begin_asking(const struct nest__chan *, struct ssl_st *);
+void nest__tls_end(const struct nest__chan *); /* frees what it has; sends nothing */
 /* Is encrypted: its bytes move only by the operations, not through its descriptor. */
 bool nest__tls_is(const struct nest__chan *);
 /* A step of the handshake. 0: it is done; -EAGAIN; -ECONNRESET: it has failed. */

@@ -205,7 +205,16 @@ int nest_end_to(nest_session *s, int handle) {
         return -1;
     }
     further->ended = true;
-    return nest__chan_half_close(&further->chan) < 0 ? nest__second_gone(s, further) : 0;
+    if (nest__chan_half_close(&further->chan) < 0) {
+        return nest__second_gone(s, further);
+    }
+    while (!nest__chan_bye(&further->chan)) { /* what an encrypted one says last needs room, too */
+        struct nest__member member = {.chan = &further->chan, .writable = true};
+        if (nest__second_wait(s, &member, 1, nest__second_until(nest__config.write_timeout)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 int nest_close_to(nest_session *s, int handle, unsigned flags) {

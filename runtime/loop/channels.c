@@ -3,6 +3,7 @@
  * Called by the other files of loop/ and, to close a channel, by the engine. No state: it is in the
  * records. Must not know the language, nor how bytes move. */
 #include "channels.h"
+#include "../channel/channel.h"
 #include "many.h"
 #include "wheel.h"
 
@@ -59,6 +60,7 @@ static void channels_move(nest_session *s, struct nest__further *further) {
             channels_lost(s, further, NEST__CHAN_GONE);
         }
     } else if (further->phase == NEST__FURTHER_DELIVERING) {
+        (void)nest__chan_bye(chan);
         channels_close(s, further);
     } else {
         (void)nest__poller_await(s, chan, NEST__AWAIT_NOTHING);

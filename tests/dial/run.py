@@ -18,6 +18,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
 import proxy                                                        # noqa: E402
+import secured                                                      # noqa: E402
 import transfers                                                    # noqa: E402
 from support import sample                                          # noqa: E402
 from support.nest import QUICK, SOCKET_MODELS, Failed, program, run  # noqa: E402
@@ -36,8 +37,11 @@ def forms():
 
 
 def descriptors(server):
-    """The largest number of descriptors that a process of the server has."""
-    counts = [len(glob.glob(f'/proc/{pid}/fd/*')) for pid in server.family()]
+    """The largest number of descriptors that a process of the server has, without files, some of which it keeps open."""
+    counts = []
+    for pid in server.family():
+        links = [os.readlink(link) for link in glob.glob(f'/proc/{pid}/fd/*') if os.path.islink(link)]
+        counts.append(sum(not link.startswith('/') for link in links))
     return max(counts)
 
 
@@ -49,14 +53,14 @@ def serve(report, form, folder, nest):
     if not os.path.exists(exe):
         run([nest, 'build', '--model', model, os.path.join(HERE, 'server.nest'), '-o', exe], CFLAGS=FLAGS[how])
     other = checks.Other()
-    more = {'PEER': other.name, 'ASAN_OPTIONS': 'detect_leaks=1', 'TSAN_OPTIONS': 'halt_on_error=1'}
+    more = {'PEER': other.name, 'SSL_CERT_FILE': secured.certificate(folder), 'ASAN_OPTIONS': 'detect_leaks=1', 'TSAN_OPTIONS': 'halt_on_error=1'}
     if not how:
         more['LD_PRELOAD'] = os.path.join(folder, 'never.so')
     server = Server([exe], options=[f'dispatchers={loops}'] if loops else [], **more)
     try:
         checks.talks(server, other, folder)     # now all processes have begun
         before = descriptors(server)
-        for check in (*checks.ALL[:-2], *transfers.ALL, *checks.ALL[-2:]):   # the last ones end servers
+        for check in (*checks.ALL[:-2], *transfers.ALL, *secured.ALL, *checks.ALL[-2:]):   # the last ones end servers
             about = ' '.join(check.__doc__.split())
             if check is checks.never:   # which leaves threads that hold descriptors
                 checks.until(lambda: descriptors(server) <= before, 'descriptors are closed')

@@ -32,6 +32,7 @@ def logs_in(world):
     with Control(world, None) as c:
         c.ask('USER alice', 331)
         c.ask('PASS 1', 530)
+        c.ask('USER bob', 331)
         c.ask('PASS 2', 530)
         c.ask('PASS 3', 421)
         expect(c.reply()[0] == 0, 'it was not closed')

@@ -58,7 +58,8 @@ def curl(world, folder, *words):
     expect(world.get('alice/new/folder/file') == BIG, 'what was sent')
     expect(ran('curl', '-sS', *words, f'{base}/new/folder/file') == BIG, 'what was received')
     expect(ran('curl', '-sS', *words, '-r', '1000-1999', f'{base}/new/folder/file') == BIG[1000:2000], 'a part')
-    expect(ran('curl', '-sS', *words, '-P', '-', f'{base}/new/folder/file') == BIG, 'PORT')
+    if not words:   # curl 7.88 fails with PORT and TLS before it connects
+        expect(ran('curl', '-sS', '-P', '-', f'{base}/new/folder/file') == BIG, 'PORT')
     expect(ran('curl', '-sS', *words, '-l', f'{base}/new/folder/').split() == [b'file'], 'the list')
     ran('curl', '-sS', *words, '-Q', 'DELE /new/folder/file', '-Q', 'RMD /new/folder', '-Q', 'RMD /new', f'{base}/')
     expect(ran('curl', '-sS', '-g', *words, f'ftp://[::1]:{world.port6}/hello') == b'hello\n', 'anonymous, IPv6')

@@ -96,7 +96,7 @@ def explodes(world):
         c.ask('REST 999999999999999999', 350)
         c.ask('RETR mine', 554)
         c.ask('REST 5', 350)
-        c.ask('STOR new', 554)
+        c.ask('STOR fresh', 554)
         c.ask('REST 99999999999999999999999', 501)
         c.ask('CWD ' + 'x' * 1100, 500)
         c.ask('CWD ' + 'x/' * 400, 550)

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
 import clients                                                      # noqa: E402
 import hostile                                                      # noqa: E402
+import secured                                                      # noqa: E402
 from support import sample                                          # noqa: E402
 from support.nest import QUICK, ROOT, SOCKET_MODELS, Failed, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
@@ -57,6 +58,8 @@ def serve(report, form, nest, folder):
                 tried(report, form, world, check)
             for check in clients.ALL:
                 tried(report, form, world, check, place)
+            for check in secured.ALL:
+                tried(report, form, world, check, place)
             for check in hostile.ALL:
                 tried(report, form, world, check)
             if how:
@@ -64,6 +67,23 @@ def serve(report, form, nest, folder):
                 report.line(not wrong, form, 'no sanitizer reports anything', '', world.server.said())
             status = world.server.stop()
             report.line(status == 0, form, 'it stops in order', '', f'status {status}\n{world.server.said()}')
+        finally:
+            world.close()
+
+
+def cops(report, nest, folder):
+    """The configuration of the N-Server's paper: its values are taken, transfers work, and connections are not logged."""
+    exe, config = os.path.join(folder, 'event-cops'), os.path.join(os.path.dirname(SPEC), 'cops.conf')
+    run([nest, 'build', '--model', 'event', SPEC, '-o', exe], CFLAGS=QUICK)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        world = World(exe, place, words=['--config', config])
+        try:
+            shown = run([exe, '--config', config, '--check-config', '--', '--anonymous', 'pub'])
+            taken = {line.split()[0] for line in shown.splitlines() if 'cops.conf:' in line}
+            report.line(taken == {'dispatchers', 'idleTimeout', 'perAddress', 'logging'}, 'cops', 'its values are taken', '', str(taken))
+            tried(report, 'cops', world, checks.transfers)
+            tried(report, 'cops', world, checks.together)
+            report.line(' end closed' not in world.server.said(), 'cops', 'connections are not logged', '', world.server.said())
         finally:
             world.close()
 
@@ -79,6 +99,11 @@ def main():
                 serve(report, form, nest, folder)
             except WRONG as error:
                 report.line(False, form, 'it serves', '', error)
+        report.heading('cops.conf')
+        try:
+            cops(report, nest, folder)
+        except WRONG as error:
+            report.line(False, 'cops', 'it serves', '', error)
     return report.close()
 
 

@@ -33,7 +33,7 @@ def hashed(password):
 class World:
     """A server with the users alice, bob and carl, who may only read, and with anonymous users."""
 
-    def __init__(self, exe, folder, options=(), arguments=(), **more):
+    def __init__(self, exe, folder, options=(), arguments=(), words=(), **more):
         self.root = os.path.join(folder, 'root')
         for name in ('alice', 'bob', 'pub'):
             os.makedirs(os.path.join(self.root, name), exist_ok=True)
@@ -43,7 +43,13 @@ class World:
             with open(self.users, 'w', encoding='ascii') as file:
                 file.write(f'# users of the test\nalice:{one}:alice\nbob:{one}:bob\ncarl:{one}:alice:ro\n')
         self.put('pub/hello', b'hello\n')
-        self.server = Server([exe], options=['listen=127.0.0.1:0 [::1]:0', 'user=root', f'fileRoot={self.root}', *options],
+        self.certificate, key = os.path.join(folder, 'cert.pem'), os.path.join(folder, 'key.pem')
+        if not os.path.exists(key):
+            subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost',
+                            '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1', '-keyout', key, '-out', self.certificate],
+                           capture_output=True, timeout=LIMIT, check=True)
+        self.server = Server([exe, *words], options=['listen=127.0.0.1:0 [::1]:0', 'user=root', f'fileRoot={self.root}',
+                                             f'tls={self.certificate} {key}', *options],
                              arguments=['--users', self.users, '--anonymous', 'pub', '--log', self.log, *arguments], **more)
         self.port = self.server.port
         self.port6 = int(re.search(r'\[::1\]:(\d+)', self.server.ready)[1])

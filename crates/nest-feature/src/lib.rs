@@ -101,6 +101,8 @@ features! {
     Tls "tls" [];
     /// They become encrypted when an action says so (`$startTLS`).
     StartTls "startTLS" [Tls];
+    /// Second connections are encrypted (`$startTLSOn`).
+    Secured "secured" [Tls Dial];
     /// Listeners may be behind a proxy that says who its clients are (`listen ADDRESS proxy`).
     Proxied "proxied" [];
     /// inetd hands over connections or its socket.

@@ -263,3 +263,16 @@ pub(super) const FILE_RECEIVE_FROM: Directive = d(
 .waits(Wait::Time)
 .text(NAMES_FILE)
 .needs(Feature::Transfer);
+
+pub(super) const START_TLS_ON: Directive = d(
+    "startTLSOn",
+    Form::Filled {
+        least: 1,
+        rest: &["NULL"],
+    },
+    "nest_start_tls_on",
+    "$startTLSOn(c, name)",
+    "encrypts it: as a server, or as a client that verifies the name",
+)
+.waits(Wait::Time)
+.needs(Feature::Secured);

@@ -570,6 +570,7 @@ pub const DIRECTIVES: &[Directive] = &[
     second::DRAIN_TO,
     second::FILE_REPLY_TO,
     second::FILE_RECEIVE_FROM,
+    second::START_TLS_ON,
     second::READ_FROM,
     second::READ_LINE_FROM,
     second::READ_INTO_FROM,
