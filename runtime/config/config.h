@@ -34,6 +34,7 @@ FILE *nest__copy_open(const char *path);
 struct nest__setting {
     struct nest__value value;
     char origin[96]; /* "": built in */
+    bool refused;    /* the running server could not change to it */
 };
 extern struct nest__setting
     *nest__settings; /* one per option: the last ones read without an error */

@@ -1,7 +1,8 @@
 /* reload.c: on SIGHUP, reads the configuration again and applies it to the running server.
  *
  * Called by the worker models, from one thread. If there is an error, nothing changes. State: the
- * settings of the process. Must not know what options are for. */
+ * settings of the process, and until it is reported what they were. Must not know what options are
+ * for. */
 #include "../platform/platform.h"
 #include "config.h"
 
@@ -31,24 +32,69 @@ static int reload_prepare(const struct nest__setting *read) {
     return error;
 }
 
-/* Applies the options that a running server can change. The others keep their values and are
- * reported. */
-static void reload_use(struct nest__setting *read, struct nest__line *line) {
-    unsigned changed = 0;
+/* What the last reload has replaced, and what it has read of options that need a restart. NULL:
+ * nothing, or it has been reported. */
+static struct nest__setting *reload_before;
+static const char *reload_failed; /* why nothing was changed; NULL: it was */
+
+static void reload_forget(void) {
+    if (reload_before != NULL) {
+        nest__settings_free(reload_before);
+        reload_before = NULL;
+    }
+}
+
+static void reload_swap(unsigned i, struct nest__setting *read) {
+    struct nest__setting *now = &nest__settings[i], before = *now;
+    nest__value_use(&nest__options[i], &read[i].value);
+    *now = read[i];
+    read[i] = before;
+}
+
+/* Applies the options that a running server can change. The others keep their values. `read` gets
+ * the values from before. */
+static void reload_use(struct nest__setting *read) {
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];
-        struct nest__setting *now = &nest__settings[i];
-        if (!option->reload || nest__value_same(option, &read[i].value, &now->value)) {
+        if (option->reload && !nest__value_same(option, &read[i].value, &nest__settings[i].value)) {
+            reload_swap(i, read);
+        }
+    }
+}
+
+void nest__config_refuse(const void *value) {
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        const struct nest__option *option = &nest__options[i];
+        if (option->value == value && option->reload && reload_before != NULL &&
+            !nest__value_same(option, &reload_before[i].value, &nest__settings[i].value)) {
+            reload_swap(i, reload_before);
+            reload_before[i].refused = true;
+        }
+    }
+}
+
+/* ": idleTimeout 10s (was 5m), accessLog is still ./log" */
+static void reload_changes(struct nest__line *line) {
+    unsigned shown = 0;
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        const struct nest__option *option = &nest__options[i];
+        const struct nest__setting *before = &reload_before[i];
+        const struct nest__value *now = &nest__settings[i].value;
+        if (!option->reload || nest__value_same(option, &before->value, now)) {
             continue;
         }
-        nest__value_use(option, &read[i].value);
-        nest__line_add(line, changed++ == 0 ? ": " : ", ");
-        reload_show(line, option, &read[i].value, &now->value);
-        struct nest__setting before = *now;
-        *now = read[i];
-        read[i] = before; /* freed by the caller */
+        nest__line_add(line, shown++ == 0 ? ": " : ", ");
+        if (before->refused) {
+            char room[32];
+            const char *text = nest__value_text(option, now, room);
+            nest__line_add(line, option->name);
+            nest__line_add(line, " is still ");
+            nest__line_add(line, text[0] != '\0' ? text : "default");
+        } else {
+            reload_show(line, option, now, &before->value);
+        }
     }
-    if (changed == 0) {
+    if (shown == 0) {
         nest__line_add(line, ": no changes");
     }
 }
@@ -66,12 +112,10 @@ static void reload_postponed(const struct nest__setting *read, struct nest__line
 }
 
 void nest__config_follow(void) {
-    char text[1];
-    struct nest__line unread = {text, 0, 0};
     nest__muted = true;
     struct nest__setting *read = nest__settings_read();
     if (read != NULL && reload_prepare(read) == 0) {
-        reload_use(read, &unread);
+        reload_use(read);
     }
     if (read != NULL) {
         nest__settings_free(read);
@@ -80,36 +124,40 @@ void nest__config_follow(void) {
     nest__on_renewed();
 }
 
-static char reload_text[1000]; /* what is to be reported */
-
 void nest__config_apply(void) {
     char state[64];
-    struct nest__line line = {reload_text, 0, sizeof reload_text - 1};
     struct nest__line reloading = {state, 0, sizeof state - 1};
     nest__line_add(&reloading, "RELOADING=1\nMONOTONIC_USEC=");
     nest__line_number(&reloading, nest__clock_us());
     state[reloading.n] = '\0';
     nest__notify(state);
+    reload_forget();
     struct nest__setting *read = nest__settings_read();
-    if (read == NULL) {
-        nest__line_add(&line,
-                       "the configuration was read again and has errors: nothing was changed");
-    } else if (reload_prepare(read) != 0) {
-        nest__line_add(
-            &line, "the configuration was read again, but memory is short: nothing was changed");
-        nest__settings_free(read);
-    } else {
-        nest__line_add(&line, "the configuration was read again");
-        reload_use(read, &line);
-        reload_postponed(read, &line);
+    reload_failed = read == NULL                ? " and has errors: nothing was changed"
+                    : reload_prepare(read) != 0 ? ", but memory is short: nothing was changed"
+                                                : NULL;
+    if (reload_failed == NULL) {
+        reload_use(read);
+        reload_before = read;
+    } else if (read != NULL) {
         nest__settings_free(read);
     }
-    reload_text[line.n] = '\0';
     nest__on_renewed();
 }
 
 void nest__config_applied(bool all) {
-    nest__say("%s%s", reload_text, all ? "" : "; not every worker has followed yet");
+    char text[1000];
+    struct nest__line line = {text, 0, sizeof text - 1};
+    if (reload_failed != NULL) {
+        nest__line_add(&line, reload_failed);
+    } else if (reload_before != NULL) {
+        reload_changes(&line);
+        reload_postponed(reload_before, &line);
+    }
+    text[line.n] = '\0';
+    reload_forget();
+    nest__say("the configuration was read again%s%s", text,
+              all ? "" : "; not every worker has followed yet");
     nest__notify("READY=1");
 }
 

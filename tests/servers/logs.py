@@ -299,6 +299,7 @@ def changed(binary):
         told('logging requests\naccessLog ./two\nlogFormat json\n', 'logFormat json')
         adds('two', '{.*"event":"message".*}\n{.*"event":"end".*}')
         told('logging requests\naccessLog ./none/three\nlogFormat json\n', 'cannot open the log ./none/three: No such')
+        told('logging requests\naccessLog ./none/three\nlogFormat json\n', 'again: accessLog is still ./two')
         adds('two', '{.*"event":"message".*}\n{.*"event":"end".*}')
         adds('one', '')
 

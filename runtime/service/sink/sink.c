@@ -194,6 +194,8 @@ static void sink_hand_over(const struct nest__sink_targets *targets) {
 void nest__sink_reloaded(void) {
     struct nest__sink_targets opened;
     if (sink_open(&opened, "; the log stays where it is") != 0) {
+        nest__config_refuse(&nest__config.access_log);
+        nest__config_refuse(&nest__config.error_log);
         return;
     }
     sink_hand_over(&opened);

@@ -225,19 +225,20 @@ MUTATIONS = [
      "nest__reached(nest__after(before, SCARCE_SILENCE_MS), now)", "now == before - 1"),
     # -- the configuration, read again
     ("reload-by-half", "config/reload.c",
-     "        if (!option->reload || nest__value_same(option, &read[i].value, &now->value)) {",
-     "        if (!option->reload || changed == 2 ||\n"
-     "            nest__value_same(option, &read[i].value, &now->value)) {"),
+     "        if (option->reload && !nest__value_same(option, &read[i].value, &nest__settings[i].value)) {",
+     "        static unsigned changed;\n"
+     "        bool same = nest__value_same(option, &read[i].value, &nest__settings[i].value);\n"
+     "        changed = (i == 0 ? 0 : changed) + (option->reload && !same);\n"
+     "        if (option->reload && !same && changed <= 2) {"),
     ("reload-with-a-mistake", "config/config.c", "    if (config_faults > 0) {",
      "    if (config_faults > 1) {"),
     ("reload-too-much", "config/reload.c",
-     "        if (!option->reload || nest__value_same(option, &read[i].value, &now->value)) {",
-     "        if (nest__value_same(option, &read[i].value, &now->value)) {"),
+     "        if (option->reload && !nest__value_same(option, &read[i].value, &nest__settings[i].value)) {",
+     "        if (!nest__value_same(option, &read[i].value, &nest__settings[i].value)) {"),
     ("reload-from-the-last", "config/config.c", "    config_initial();\n    config_file();",
      "    config_file();"),
     ("reload-leaks", "config/reload.c",
-     "        reload_postponed(read, &line);\n        nest__settings_free(read);\n",
-     "        reload_postponed(read, &line);\n"),
+     "    reload_forget();\n    nest__say(", "    reload_before = NULL;\n    nest__say("),
     ("keep-below-what-is-kept", "service/keep/keep.c", "work->services.keep.n > most || counts > most",
      "counts > most"),
     ("idle-as-it-was", "service/timeout/timeout.c", "    return limit == 0 ? nest__config.idle_timeout : limit - 1;",
