@@ -1,11 +1,12 @@
 /* tickets.c: the keys of session tickets.
  *
- * Called by OpenSSL, on behalf of connections. State: server scope: the keys, in memory that all
- * processes share, so that each of them resumes what another one began. Time is divided into
- * periods of 12 hours. A key makes tickets in one period and reads them in the next one too; then
- * nothing is left of it, so none is older than 24 hours. Who finds a period over begins the next
- * one: the supervisor wakes for this, and connections look as well, because the system may have
- * slept. Must not know sessions of the server. */
+ * Called by OpenSSL on behalf of connections, and at join points. State: server scope: the keys, in
+ * memory that all processes share, so that each of them resumes what another one began. Time is
+ * divided into periods of 12 hours. A key makes tickets in one period and reads them in the next
+ * one too; then nothing is left of it, so none is older than 24 hours. The supervisor makes all
+ * keys, wakes for this, and believes nothing that stands in this memory; workers only read it. If
+ * the supervisor is late, because the system has slept, workers do not use what is too old. Must
+ * not know sessions of the server. */
 #include "tls.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@
 #include <openssl/params.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
-#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -23,19 +25,21 @@
 enum {
     TICKETS_NAME = 16,
     TICKETS_KEY = 32,
-    TICKETS_PERIOD = 12 * 60 * 60, /* seconds */
-    TICKETS_AGAIN_MS = 1000        /* when a process uses the keys while the supervisor looks */
+    TICKETS_PERIOD = 12 * 60 * 60,    /* seconds */
+    TICKETS_LOOK_MS = 60 * 60 * 1000, /* the supervisor looks as often, should the system sleep */
+    TICKETS_TRIES = 1000
 };
 
 struct tickets_key {
     uint8_t name[TICKETS_NAME], cipher[TICKETS_KEY], mac[TICKETS_KEY];
 };
 struct tickets {
-    pthread_mutex_t lock;
-    int64_t since; /* the period of `now` began; seconds; 0: there are no keys */
+    _Atomic uint32_t turn; /* odd while the supervisor changes the keys */
+    int64_t since;         /* the period of `now` began; seconds; 0: there are no keys */
     struct tickets_key now, before;
 };
 static struct tickets *tickets; /* scope: server, in shared memory */
+static int64_t tickets_since;   /* scope: process, the supervisor: what `since` should be */
 
 static int64_t tickets_seconds(void) {
     struct timespec time = {0};
@@ -43,77 +47,69 @@ static int64_t tickets_seconds(void) {
     return (int64_t)time.tv_sec + 1;
 }
 
-static void tickets_forget(void) {
-    OPENSSL_cleanse(&tickets->now, sizeof tickets->now);
-    OPENSSL_cleanse(&tickets->before, sizeof tickets->before);
-    tickets->since = 0;
-}
-
-/* `error`: of locking. False: the lock is not held. */
-static bool tickets_locked(int error) {
-    if (error == EOWNERDEAD) { /* a process has died while it made one */
-        (void)pthread_mutex_consistent(&tickets->lock);
-        tickets_forget();
-        return true;
+/* Begins the period of this moment if it has not begun. */
+static void tickets_turn(void) {
+    int64_t now = tickets_seconds(), since = tickets_since;
+    int64_t over = since == 0 ? 0 : (now - since) / TICKETS_PERIOD;
+    if (since != 0 && over == 0) {
+        return;
     }
-    return error == 0;
-}
-
-/* Begins the period of this moment if it has not begun. False: there are no keys. */
-static bool tickets_turn(void) {
-    int64_t now = tickets_seconds();
-    int64_t over = tickets->since == 0 ? 0 : (now - tickets->since) / TICKETS_PERIOD;
-    if (tickets->since != 0 && over == 0) {
-        return true;
-    }
-    int64_t since = tickets->since == 0 ? now : tickets->since + over * TICKETS_PERIOD;
+    atomic_fetch_add(&tickets->turn, 1);
     bool good = over == 1 || RAND_bytes((uint8_t *)&tickets->now, sizeof tickets->now) == 1;
     tickets->before = tickets->now; /* unless a period is just over, one that has made none */
     good = RAND_bytes((uint8_t *)&tickets->now, sizeof tickets->now) == 1 && good;
-    tickets->since = since;
     if (!good) {
-        tickets_forget();
+        OPENSSL_cleanse(&tickets->now, sizeof tickets->now);
+        OPENSSL_cleanse(&tickets->before, sizeof tickets->before);
     }
-    return good;
+    tickets_since = !good ? 0 : since == 0 ? now : since + over * TICKETS_PERIOD;
+    tickets->since = tickets_since;
+    atomic_fetch_add(&tickets->turn, 1);
 }
 
 int nest__tickets_make(void) {
-    pthread_mutexattr_t shared;
     void *p =
         mmap(NULL, sizeof *tickets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         return -errno;
     }
     (void)madvise(p, sizeof *tickets, MADV_DONTDUMP);
-    pthread_mutexattr_init(&shared);
-    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
     tickets = p;
-    int error = pthread_mutex_init(&tickets->lock, &shared);
-    pthread_mutexattr_destroy(&shared);
-    return -error;
+    tickets_turn();
+    return 0;
+}
+
+void nest__tickets_seal(void) {
+    (void)mprotect(tickets, sizeof *tickets, PROT_READ);
 }
 
 unsigned nest__tls_mind(void) {
-    if (!tickets_locked(pthread_mutex_trylock(&tickets->lock))) { /* never waits for a worker */
-        return TICKETS_AGAIN_MS;
-    }
-    bool good = tickets_turn();
-    int64_t left = tickets->since + TICKETS_PERIOD - tickets_seconds();
-    pthread_mutex_unlock(&tickets->lock);
-    return good && left > 0 ? (unsigned)left * 1000 : TICKETS_AGAIN_MS;
+    tickets_turn();
+    int64_t left = (tickets_since + TICKETS_PERIOD - tickets_seconds()) * 1000;
+    return tickets_since != 0 && left > 0 && left < TICKETS_LOOK_MS ? (unsigned)left
+                                                                    : TICKETS_LOOK_MS;
 }
 
-/* Both keys, of which the first makes tickets. False: there are none. */
-static bool tickets_keys(struct tickets_key keys[2]) {
-    if (!tickets_locked(pthread_mutex_lock(&tickets->lock))) {
-        return false;
-    }
-    bool good = tickets_turn();
-    keys[0] = tickets->now;
-    keys[1] = tickets->before;
-    pthread_mutex_unlock(&tickets->lock);
-    return good;
+/* Both keys, of which the first makes tickets. Returns how many of them may be used. */
+static int tickets_keys(struct tickets_key keys[2]) {
+    uint32_t before;
+    int64_t since;
+    int tries = 0;
+    do {
+        before = atomic_load(&tickets->turn);
+        keys[0] = tickets->now;
+        keys[1] = tickets->before;
+        since = tickets->since;
+        atomic_thread_fence(memory_order_acquire);
+        if (before % 2 == 0 && before == atomic_load(&tickets->turn)) {
+            int64_t now = tickets_seconds();
+            return since <= 0 || now - since >= 2 * TICKETS_PERIOD ? 0
+                   : now - since >= TICKETS_PERIOD                 ? 1
+                                                                   : 2;
+        }
+        tries++;
+    } while (tries < TICKETS_TRIES && sched_yield() == 0);
+    return 0;
 }
 
 static bool tickets_use(const struct tickets_key *key, const uint8_t *start, EVP_CIPHER_CTX *cipher,
@@ -126,22 +122,21 @@ static bool tickets_use(const struct tickets_key *key, const uint8_t *start, EVP
            EVP_MAC_CTX_set_params(mac, parameters) == 1;
 }
 
-/* 1: the keys are set; 2: also, and the client is given a new ticket; 0: not known; -1: an error.
+/* 1: the keys are set; 2: also, and the client is given a new ticket; 0: there is no such key, so
+ * the client gets no ticket, or its own is not used; -1: an error.
  * A client of TLS 1.3 uses a ticket once (RFC 8446, C.4), so it needs one for the next time. */
 static int tickets_asked(SSL *ssl, unsigned char name[TICKETS_NAME], unsigned char *start,
                          EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int makes) {
     struct tickets_key keys[2];
     int result = 0;
-    if (!tickets_keys(keys)) {
-        return makes ? -1 : 0;
-    }
-    if (makes) {
+    int n = tickets_keys(keys);
+    if (makes && n > 0) {
         memcpy(name, keys[0].name, sizeof keys[0].name);
         bool good = RAND_bytes(start, EVP_MAX_IV_LENGTH) == 1 &&
                     tickets_use(&keys[0], start, cipher, mac, true);
         result = good ? 1 : -1;
     }
-    for (int i = 0; i < 2 && result == 0; i++) {
+    for (int i = 0; i < n && !makes && result == 0; i++) {
         if (memcmp(name, keys[i].name, sizeof keys[i].name) == 0) {
             bool renews = i > 0 || SSL_version(ssl) == TLS1_3_VERSION;
             bool good = tickets_use(&keys[i], start, cipher, mac, false);

@@ -259,6 +259,7 @@ int nest__tls_start(void) {
 }
 
 int nest__tls_serve(void) {
+    nest__tickets_seal();
     return nest__deep_prepare();
 }
 

@@ -13,7 +13,7 @@ int nest__tls_start(void);
 int nest__tls_serve(void);
 void nest__tls_renewed(void);
 struct nest__need nest__tls_need(void);
-unsigned nest__tls_mind(void); /* forgets keys of session tickets that are too old */
+unsigned nest__tls_mind(void); /* renews the keys of session tickets */
 
 bool nest__tls_offered(void); /* false: the option is none */
 struct ssl_st;
@@ -21,7 +21,8 @@ struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the
 
 /* -- tickets.c */
 struct ssl_ctx_st;
-int nest__tickets_make(void); /* before workers exist; 0 or -errno */
+int nest__tickets_make(void);  /* before workers exist; 0 or -errno */
+void nest__tickets_seal(void); /* this process makes no keys */
 void nest__tickets_of(struct ssl_ctx_st *);
 
 #endif
