@@ -8,6 +8,7 @@ mod cache;
 mod cgroup;
 mod control;
 mod date;
+mod exporter;
 mod failure;
 mod files;
 mod fill;

@@ -3,6 +3,7 @@
 //! Must not know: what is done with it.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct Options {
     pub age: Duration,
     /// The Unix socket that answers questions.
     pub state: PathBuf,
+    /// Where the counts are told over HTTP.
+    pub metrics: Option<SocketAddr>,
     /// The access log.
     pub log: Option<PathBuf>,
     /// The server's command and arguments.

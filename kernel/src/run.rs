@@ -22,6 +22,7 @@ use signal_hook::iterator::Signals;
 use crate::cache::Cache;
 use crate::cgroup::Group;
 use crate::control::{Control, Question};
+use crate::exporter::Exporter;
 use crate::failure::Failure;
 use crate::follow::Follow;
 use crate::load::{Choice, Clock, Loaded, Watch};
@@ -55,6 +56,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         listed.map_err(|e| Failure::io(format!("cannot read {}", folder.display()), &e))?;
     }
     let control = Control::listen(&options.state)?;
+    let mut exporter = options.metrics.map(Exporter::listen).transpose()?;
     let log = options.log.as_deref().map(Log::new).transpose()?;
     let signals = signals()?;
     let blocks = options.size / u32::try_from(BLOCK).unwrap_or(u32::MAX);
@@ -88,7 +90,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     let mut child = server::start(&options.server, &group)?;
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| filler::work(&shared, &group, ring));
-        let ended = keeper.keep(&mut child, &control, &signals);
+        let ended = keeper.keep(&mut child, &control, exporter.as_mut(), &signals);
         shared.ended.store(true, Ordering::SeqCst);
         ended
     });
@@ -141,6 +143,7 @@ impl Keeper<'_> {
         &mut self,
         child: &mut Child,
         control: &Control,
+        mut exporter: Option<&mut Exporter>,
         signals: &Receiver<i32>,
     ) -> Result<ExitStatus, Failure> {
         let changes = locked(&self.shared.follow).events();
@@ -158,11 +161,17 @@ impl Keeper<'_> {
                 self.forward(signal, child)?;
             }
             control.serve(|question| self.answer(question));
+            if let Some(exporter) = exporter.as_deref_mut() {
+                exporter.serve(&|| self.status().metrics());
+            }
             let timeout = Timespec::try_from(TURN).ok();
-            let mut waits = [
+            let mut waits = vec![
                 PollFd::new(control, PollFlags::IN),
                 PollFd::new(&*changes, PollFlags::IN),
             ];
+            if let Some(exporter) = exporter.as_deref().filter(|e| e.accepts()) {
+                waits.push(PollFd::new(exporter, PollFlags::IN));
+            }
             // Interrupted or not, the next turn looks at everything.
             let _ = poll(&mut waits, timeout.as_ref());
         }
@@ -242,7 +251,14 @@ impl Keeper<'_> {
             self.tell();
             return "stopped\n".to_owned();
         }
-        let status = Status {
+        match question {
+            Question::Metrics => self.status().metrics(),
+            _ => self.status().text(),
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status {
             port: self.shared.port,
             phase: match self.shared.phase() {
                 Phase::Waits => "waits for the server".to_owned(),
@@ -252,10 +268,6 @@ impl Keeper<'_> {
             holds: locked(&self.shared.cache).holds(),
             counts: self.watch.counts(),
             refused: self.shared.refused(),
-        };
-        match question {
-            Question::Metrics => status.metrics(),
-            _ => status.text(),
         }
     }
 

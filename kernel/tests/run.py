@@ -18,10 +18,13 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import fuzz
 import servers
-from accelerated import NEST, ROOT, WAIT, Failed, Report, Site, answer, lacks, sample, same, undated, until
+from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_port, lacks, sample, same, undated,
+                         until)
 
 CONVERSATIONS, OTHERS = 1200, 400
 
@@ -377,11 +380,52 @@ def told(folder):
         form = re.compile(r'127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] '
                           r'"(GET|HEAD) /a\.txt HTTP/1\.1" 200 \d+')
         same('odd lines', [line for line in lines() if not form.fullmatch(line)], [])
-        metrics = site.ask('metrics')
-        judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
-                               timeout=WAIT, check=False)
-        same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '16 families\n')
+        judged(site.ask('metrics'))
     return f'{answers} lines'
+
+
+def judged(metrics):
+    """The parser of Prometheus reads the metrics."""
+    judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
+                           timeout=WAIT, check=False)
+    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '16 families\n')
+
+
+def exported(folder):
+    """--metrics ADDRESS tells the counts over HTTP, also after clients that send nothing, and after --stop."""
+    address = f'127.0.0.1:{free_port()}'
+    host, port = address.split(':')
+    alone = subprocess.run([NEST, 'accelerate', '--port', '1', '--metrics', address], capture_output=True, text=True,
+                           timeout=WAIT, check=False)
+    same('the status without a server', (alone.returncode, 'is for the start' in alone.stderr), (2, True))
+
+    def fetch(path='/metrics'):
+        with urllib.request.urlopen(f'http://{address}{path}', timeout=WAIT) as got:
+            return got.headers['Content-Type'], got.read().decode()
+
+    with Site(folder, ['--metrics', address]) as site, contextlib.ExitStack() as silent:
+        for _ in range(20):     # more than it reads at a time
+            silent.enter_context(socket.create_connection((host, port), WAIT))
+        site.write('a.txt', b'body')
+        site.keep('a.txt')
+        kind, metrics = fetch()
+        same('the type', kind, 'application/openmetrics-text; version=1.0.0; charset=utf-8')
+        same('the names', re.sub(r' \d+\n', '\n', metrics), re.sub(r' \d+\n', '\n', site.ask('metrics')))
+        told_answers = re.search(r'\nnest_kernel_answers_total (\d+)\n', metrics)
+        same('the answers', int(told_answers[1]), site.counts()['answers'])
+        judged(metrics)
+        try:
+            raise Failed(f'another path is answered: {fetch("/")}')
+        except urllib.error.HTTPError as error:
+            same('the status of another path', error.code, 404)
+        site.ask('stop')
+        same('on after --stop', 'nest_kernel_on 0\n' in fetch()[1], True)
+        taken = subprocess.run([NEST, 'accelerate', '--port', '1', '--root', folder, '--metrics', address, '--state',
+                                os.path.join(folder, 'other'), '--', 'true'], capture_output=True, text=True,
+                               timeout=WAIT, check=False)
+        same('a second one at the address', (taken.returncode, f'cannot listen at {address}' in taken.stderr),
+             (1, True))
+    return ''
 
 
 def converse(folder, name, count):
@@ -419,8 +463,8 @@ def segments(folder):
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, changed, versions, left, replaced, stopped, killed, blocking, rings, refused, told, segments, conversations,
-         others]
+TESTS = [kept, changed, versions, left, replaced, stopped, killed, blocking, rings, refused, told, exported, segments,
+         conversations, others]
 
 
 def main():

@@ -18,9 +18,26 @@ const UNAVAILABLE: u8 = 69;
 pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
     let default = || PathBuf::from(format!("/run/nest-accelerate-{}.sock", args.port));
     let state = args.state.clone().unwrap_or_else(default);
+    let running = args.root.is_none() && args.hosts.is_empty() && args.server.is_empty();
+    let address = match args.metrics {
+        Some(None) if !running || args.log.is_some() => {
+            return Err(Failure::Usage(
+                "--metrics without an address asks a running one: give only --port and --state with it".to_owned(),
+            ));
+        }
+        Some(Some(_))
+            if (args.root.is_none() && args.hosts.is_empty()) || args.server.is_empty() =>
+        {
+            return Err(Failure::Usage(
+                "--metrics ADDRESS is for the start: give --root DIR or --host, and the server after --"
+                    .to_owned(),
+            ));
+        }
+        given => given.flatten(),
+    };
     let questions = [
         (args.status, Question::Status),
-        (args.metrics, Question::Metrics),
+        (args.metrics == Some(None), Question::Metrics),
         (args.stop, Question::Stop),
     ];
     if let Some((_, question)) = questions.iter().find(|(asked, _)| *asked) {
@@ -36,6 +53,7 @@ pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
         size: args.size * 1024,
         age: Duration::from_secs(args.age.into()),
         state,
+        metrics: address,
         log: args.log.clone(),
         server: args.server.clone(),
     };

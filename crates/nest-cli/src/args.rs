@@ -507,9 +507,9 @@ pub struct Accelerate {
     /// Print what a running one does
     #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server", "metrics", "stop"])]
     pub status: bool,
-    /// Print it as OpenMetrics text
-    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server", "stop"])]
-    pub metrics: bool,
+    /// Tell the counts over HTTP at ADDRESS, for Prometheus. Without it, print those of a running one
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, conflicts_with = "stop")]
+    pub metrics: Option<Option<std::net::SocketAddr>>,
     /// Let the server answer everything from now on; no connection ends
     #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server"])]
     pub stop: bool,
