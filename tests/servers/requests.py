@@ -12,7 +12,7 @@ from rows import SUBJECTS
 from rows.row import CLOSED, CONTENT, OK, STORED
 from support.nest import SOCKET_MODELS, Failed, program
 from support.server import Client
-from web import SITE, Site, build
+from web import COPS, SITE, SPEC, Site, build
 
 SECOND = b'GET /data.json HTTP/1.1\r\nHost: second\r\nConnection: close\r\n\r\n'
 
@@ -120,12 +120,14 @@ def all_of(site, rows):
 def run(report, models=SOCKET_MODELS):
     """All rows, for the driver."""
     nest = program()
-    for model in models:
-        report.heading(f'requests: {model}')
-        with tempfile.TemporaryDirectory(prefix='nest-requests-') as folder, Site(build(nest, model, folder)) as site:
+    servers = [(model, SPEC) for model in models] + [(model, COPS) for model in models if model == 'event']
+    for model, spec in servers:
+        name = os.path.basename(spec)
+        report.heading(f'requests: {model}, {name}')
+        with tempfile.TemporaryDirectory(prefix='nest-requests-') as folder, Site(build(nest, model, folder, spec)) as site:
             for subject, rows in SUBJECTS.items():
                 wrong = all_of(site, rows)
-                report.line(not wrong, model, subject, f'{len(rows)} requests', '\n'.join(wrong))
+                report.line(not wrong, model, f'{name}: {subject}', f'{len(rows)} requests', '\n'.join(wrong))
             if site.content('small.txt') != CONTENT:
                 raise Failed('a file of the site has changed')
             if site.stop() != 0:

@@ -24,6 +24,7 @@ from runner import files                                            # noqa: E402
 from runner.case import load_all                                    # noqa: E402
 
 SPEC = os.path.join(ROOT, 'examples', 'web', 'web.nest')
+COPS = os.path.join(ROOT, 'examples', 'web', 'cops-http.nest')  # the same server with other options
 BIG = bytes(i * 7 % 251 for i in range(5_000_000))
 PAGE = b'''<!DOCTYPE html>
 <html lang="en"><meta charset="utf-8"><title>none</title><link rel="stylesheet" href="style.css">
@@ -57,10 +58,10 @@ LOAD = 3                            # seconds for each load generator
 OLD = time.time() - 86400           # when the files were changed last
 
 
-def build(nest, model, folder):
+def build(nest, model, folder, spec=SPEC):
     """The server's program."""
     exe = os.path.join(folder, 'web')
-    run_program([nest, 'build', '--model', model, SPEC, '-o', exe])
+    run_program([nest, 'build', '--model', model, spec, '-o', exe])
     return exe
 
 
