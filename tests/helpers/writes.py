@@ -3,6 +3,7 @@
 Must not know: how the server gathers what is written.
 """
 
+import contextlib
 import os
 import re
 import subprocess
@@ -80,8 +81,12 @@ def abandoned(folder, exe):
 
 
 def descriptors(server):
-    """How many the serving process has open."""
-    return len(os.listdir(f'/proc/{max(server.family())}/fd'))
+    """How many are open in the process that has most of them, of those that serve. One that serves nobody has fewer."""
+    counts = [0]
+    for pid in server.family()[1:]:
+        with contextlib.suppress(FileNotFoundError):        # it has ended in the meantime
+            counts.append(len(os.listdir(f'/proc/{pid}/fd')))
+    return max(counts)
 
 
 def killed_writing(folder, exe):
