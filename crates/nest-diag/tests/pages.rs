@@ -7,6 +7,7 @@ const WITHOUT_SPECIFICATION: &[Code] = &[Code::E0001, Code::E0002];
 
 #[test]
 fn every_page_has_its_form() {
+    let mut wide = Vec::new();
     for code in Code::ALL {
         let (name, page) = (code.name(), code.page());
         let title = format!("# {name}: {}\n\n", code.title());
@@ -15,9 +16,10 @@ fn every_page_has_its_form() {
             "{name}: the page must begin with {title:?}"
         );
         assert!(page.ends_with("\n```\n"), "{name}: an example comes last");
-        assert!(
-            page.lines().all(|line| line.len() <= 100),
-            "{name}: a line over 100 columns"
+        wide.extend(
+            page.lines()
+                .filter(|line| line.len() > 100)
+                .map(|line| (name, line)),
         );
         let fences: Vec<&str> = page
             .lines()
@@ -44,5 +46,6 @@ fn every_page_has_its_form() {
         assert!(name.starts_with(letter), "{name}: letter and severity");
         assert_eq!(Code::from_name(&name.to_lowercase()), Some(*code));
     }
+    assert!(wide.is_empty(), "lines over 100 columns: {wide:?}");
     assert_eq!(Code::from_name("E9999"), None);
 }
