@@ -48,7 +48,7 @@ impl Checker<'_> {
         } else {
             format!("code of the server reads the C global `{name}`, which only actions write")
         };
-        let help = "%timer and %signal run in a process of their own, with a copy of its own; declare the \
+        let help = "%timer, %signal and %cache run in a process of their own, with a copy of its own; declare the \
                     variable in %shared";
         self.push(
             Diagnostic::new(Code::W0501, found.span, what).help(help),

@@ -160,6 +160,14 @@ fn a_cache_that_decides_nothing_is_refused() {
             format!("{OPTION}%cache {{ $close(); return 1; }}\n"),
             "$close in the code of %cache",
         ),
+        (
+            format!("{OPTION}%cache {{ $broadcast(\"x\", \"y\"); return 1; }}\n"),
+            "$broadcast in the code of %cache",
+        ),
+        (
+            format!("{OPTION}%cache {{ $return; }}\n"),
+            "$return in the code of %cache",
+        ),
     ] {
         place.write(
             "x.nest",

@@ -33,6 +33,9 @@ pub enum Owner {
 /// The owner of the initialisation of `%shared`, which runs alone.
 pub const SHARED: &str = "%shared";
 
+/// The place of the policy of the cache.
+pub const CACHE: &str = "%cache";
+
 /// The flag of directives that write files.
 const SYNC: &str = "NEST_SYNC";
 
@@ -274,15 +277,23 @@ impl Scan<'_, '_> {
         let Owner::Server(place) = self.owner else {
             return true;
         };
-        let global = matches!(directive.form, Form::Global { .. } | Form::Return);
+        let global = match directive.form {
+            Form::Global { .. } => true,
+            Form::Return => place != CACHE,
+            _ => false,
+        };
         let locks = directive.form == Form::Lock && place != SHARED;
         let sends = matches!(
             directive.does.others,
             Others::One | Others::Group | Others::Counts
         );
-        if !global && !locks && (!sends || place == SHARED) {
+        if !global && !locks && (!sends || place == SHARED || place == CACHE) {
             let what = format!("{word} in the code of {place}");
             let help = match directive.form {
+                Form::Return => "write `return VALUE;`: the code says what a file is worth",
+                _ if sends && place == CACHE => {
+                    "it runs for each use of a file: send in %timer or an action"
+                }
                 Form::Lock => "the code runs alone: name the variables without a lock",
                 _ => "the code belongs to the server: there is no connection",
             };

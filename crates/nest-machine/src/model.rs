@@ -67,15 +67,16 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The code of `%timer`, `%signal` and `%worker`, which belongs to no connection.
+    /// The code of `%timer`, `%signal`, `%cache` and `%worker`, which belongs to no connection.
     pub fn server_code(&self) -> impl Iterator<Item = &Action> {
         self.service_code().chain(&self.beginning)
     }
 
-    /// The code of `%timer` and `%signal`, which runs in the service process.
+    /// The code of `%timer`, `%signal` and `%cache`, which runs in the service process.
     fn service_code(&self) -> impl Iterator<Item = &Action> {
         let timers = self.periodic.iter().map(|timer| &timer.action);
-        timers.chain(self.signals.iter().map(|signal| &signal.action))
+        let signals = self.signals.iter().map(|signal| &signal.action);
+        timers.chain(signals).chain(&self.cache)
     }
 
     /// Its C, for the analyses.

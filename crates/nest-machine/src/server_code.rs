@@ -1,7 +1,7 @@
 //! `%timer`, `%signal`, `%worker` and `%cache`: code of the server, which belongs to no connection. Must not know: which
 //! process runs it.
 
-use crate::actions::{self, Owner};
+use crate::actions::{self, CACHE, Owner};
 use crate::context::Context;
 use crate::model::{Action, Periodic, Settings, Signal, What};
 use crate::options::{self, CUSTOM};
@@ -79,7 +79,7 @@ pub fn settle(spec: &Spec, settings: &Settings, cx: &mut Context<'_>) -> ServerC
             }
             _ => {
                 no_argument(decl, cx);
-                let code = action(decl, "%cache", cx);
+                let code = action(decl, CACHE, cx);
                 let what = match &all.cache {
                     Some(_) => "a second `%cache`",
                     None if !features.contains(Feature::FileCache) => {
