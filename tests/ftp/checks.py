@@ -151,6 +151,31 @@ def unique(world):
         expect(len(told) == 3 and all(world.get(f'alice/{name}') == b'unique' for name in told), str(told))
 
 
+def appends(world):
+    """Of two uploads that keep the same beginning, one succeeds; TYPE forgets REST"""
+    world.put('alice/both', b'old')
+    with Control(world) as one, Control(world) as two:
+        for name, old in ('both', b'old'), ('neither', b''):
+            ways = [(c, c.passive()) for c in (one, two)]
+            for c, _ in ways:
+                c.send(f'APPE {name}')
+                c.code(150)
+            for (c, data), code in zip(ways, (226, 451)):
+                data.sendall(b'%d' % code)
+                data.close()
+                c.code(code)
+            expect(world.get(f'alice/{name}') == old + b'226', name)
+        one.ask('REST 2', 350)
+        one.ask('TYPE A', 200)
+        data = one.passive()
+        one.send('STOR both')
+        one.code(150)
+        data.sendall(b'new')
+        data.close()
+        one.code(226)
+        expect(world.get('alice/both') == b'new', 'TYPE keeps REST')
+
+
 def aborts(world):
     """ABOR ends a transfer that stalls, either way; STAT and QUIT are heard during one; files stay as they were"""
     world.put('alice/big', BIG * 4)
@@ -232,4 +257,4 @@ def logged(world):
         expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
 
 
-ALL = (logs_in, speaks, transfers, texts, names, unique, aborts, together, logged)
+ALL = (logs_in, speaks, transfers, texts, names, unique, appends, aborts, together, logged)

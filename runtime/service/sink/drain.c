@@ -145,10 +145,14 @@ static int drain_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     return got == 0 ? -1 : got > DRAIN_MUCH ? 0 : DRAIN_REST_MS;
 }
 
-/* The rest of a record that is here in part would mean nothing to the supervisor. */
+/* The rest of a record that is here in part would mean nothing to the supervisor, which does not
+ * have the rest of a line that was written in part either. */
 static void drain_end(void) {
     if (drain.n > 0) {
         (void)nest__sink_drain(nest__sink_pipe(), nest__sink_targets(), true);
+    } else {
+        nest__sink_allow(DRAIN_WAIT_MS);
+        (void)nest__sink_flush(nest__sink_targets(), true);
     }
 }
 

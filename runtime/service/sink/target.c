@@ -119,12 +119,12 @@ static unsigned target_lines(const char *p, const char *end) {
 }
 
 /* Nothing more can be written. The rest of a line that was begun stays, so that a later write
- * completes it; other lines are lost. Returns how many. */
+ * completes it, unless this was the last one; other lines are lost. Returns how many. */
 static unsigned target_give_up(enum nest__sink_stream stream, const char *p, bool last) {
     const char *begin = target_states[stream].kept, *end = begin + target_states[stream].n;
     const char *rest = p;
     target_states[stream].begun = p > begin ? p[-1] != '\n' : target_states[stream].begun;
-    if (target_states[stream].begun) {
+    if (target_states[stream].begun && !last) {
         rest = memchr(p, '\n', (size_t)(end - p));
         rest = rest == NULL ? end : rest + 1;
     }
