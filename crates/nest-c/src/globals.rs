@@ -1,11 +1,13 @@
 //! C globals that actions write: variables at file scope, and static variables in functions.
 //!
 //! Only writes to the variable itself count: assignments, increments, and calls of the C library that
-//! fill an array. What a pointer leads to may be shared in a way that is not seen here. Functions of the
+//! fill an array, also through a local pointer that certainly leads to it. What another pointer leads
+//! to may be shared in a way that is not seen here. Functions of the
 //! specification are followed. Code of the server is compared with actions, because it runs in another
 //! process. Must not know: models, what a write may do wrong.
 
 use crate::action::{Action, What, inner};
+use crate::leads::{Global, Visible};
 use crate::library::{Library, Parsed, children};
 use crate::read::Read;
 use crate::scope::{BODY, declared, parser};
@@ -56,28 +58,6 @@ pub struct Write {
     pub span: Span,
     /// What protects it.
     pub guard: Guard,
-}
-
-/// A variable that is shared.
-#[derive(Clone, Copy)]
-struct Global {
-    is_array: bool,
-}
-
-/// The shared variables that a body can name.
-struct Visible<'g> {
-    globals: &'g BTreeMap<String, Global>,
-    /// Its own names, which hide those.
-    own: BTreeSet<String>,
-    /// Its static variables.
-    statics: BTreeMap<String, Global>,
-}
-
-impl Visible<'_> {
-    fn get(&self, name: &str) -> Option<Global> {
-        let global = || self.globals.get(name).filter(|_| !self.own.contains(name));
-        self.statics.get(name).or_else(global).copied()
-    }
 }
 
 /// A variable that actions and code of the server name, and one of them writes.
@@ -386,12 +366,9 @@ fn done(
     globals: &BTreeMap<String, Global>,
     mut own: BTreeSet<String>,
 ) -> Done {
+    let parameters = own.clone();
     own.extend(names(text, body));
-    let mut visible = Visible {
-        globals,
-        own,
-        statics: BTreeMap::new(),
-    };
+    let mut visible = Visible::new(globals, own);
     let mut all = vec![body];
     let mut next = 0;
     while next < all.len() {
@@ -405,6 +382,7 @@ fn done(
         }
         all.extend(children(node));
     }
+    visible.follow(text, &all, &parameters, |name| FILL.contains(&name));
     let mut done = Done::default();
     for node in all {
         let place = match node.kind() {
@@ -429,7 +407,11 @@ fn done(
             }
             _ => None,
         };
-        if let Some(name) = place.and_then(|place| base(text, place, &visible)) {
+        let written = place.and_then(|place| {
+            let through = || visible.place(text, place);
+            base(text, place, &visible).or_else(through)
+        });
+        if let Some(name) = written {
             done.writes.push((name, node.start_byte()));
         }
     }

@@ -13,6 +13,7 @@ pub mod effects;
 mod flow;
 pub mod globals;
 pub mod kept;
+mod leads;
 pub mod lexer;
 mod library;
 mod read;

@@ -128,6 +128,42 @@ fn every_kind_of_write_is_found() {
 }
 
 #[test]
+fn writes_through_a_local_pointer_are_found() {
+    for (declarations, action) in [
+        ("int n;", "int *p = &n; *p = 1;"),
+        ("int n;", "int *p = &n; p[0]++;"),
+        ("int n;", "int *p; p = 0; if ($len(1)) p = &n; *p += 1;"),
+        ("int n[4];", "int *p = n; *p++ = 1;"),
+        ("int n[4];", "int *p = &n[1], *q = p + 1; *q = 1;"),
+        (
+            "struct { int a; } n;",
+            "void *v = &n; struct s *p = v; p->a = 1;",
+        ),
+        ("int n; void f(void) { int *p = &n; (*p)++; }", "f();"),
+    ] {
+        reports("process", declarations, action, &["n"]);
+    }
+    for (declarations, action) in [
+        ("int n, k;", "int *p = &n; if ($len(1)) p = &k; *p = 1;"),
+        ("int n;", "int *p = &n; mine = *p; p = &mine; *p = 1;"),
+        ("int n;", "int *p = &n; f(&p); *p = 1;"),
+        ("int n;", "int *p = &n; SET(p); *p = 1;"),
+        ("int n;", "int n = 1, *p = &n; *p = 1;"),
+        ("int n;", "int *p[1] = {&n}; *p[0] = 1;"),
+        ("int n;", "int *p = &n; p = 0; mine = *p;"),
+        ("struct s { char *a; } n;", "struct s *p = &n; p->a[0] = 1;"),
+        (
+            "struct s { struct s *a; } n;",
+            "struct s *p = &n; p = p->a; p->a = p;",
+        ),
+        ("_Atomic int n;", "_Atomic int *p = &n; *p = 1;"),
+        ("int n; void f(int *p) { *p = 1; p = &n; }", "f(&mine);"),
+    ] {
+        reports("process", declarations, action, &[]);
+    }
+}
+
+#[test]
 fn what_is_no_write_is_not_reported() {
     for (declarations, action) in [
         ("const int n = 1;", "mine = n;"),
