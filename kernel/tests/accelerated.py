@@ -21,7 +21,7 @@ from support.report import Report       # noqa: E402,F401  the tests take it fro
 from support import kernel, sample              # noqa: E402,F401
 
 NEST = os.environ.get('NEST') or os.path.join(ROOT, 'target', 'debug', 'nest')
-WAIT = 30           # seconds for what must happen
+WAIT = 90           # seconds for what must happen
 DATE = re.compile(rb'\r\nDate: [^\r]{29}\r\n')
 
 class Failed(Exception):
