@@ -1,9 +1,10 @@
 /* crash.c: reports which signal crashed the process, and for which connection; the end of a thread
- * that must not end is a crash as well.
+ * that must not end is a crash as well, and an action's call of exit is reported like one.
  *
- * Installed by the worker models. State: two constant texts per process, an alternate stack per
- * thread. The handler uses only async-signal-safe functions: no stdio, no malloc, no lock. It
- * repairs nothing; the default action of the signal follows. Must not know models. */
+ * Installed by the worker models. State: two constant texts per process and its number, an
+ * alternate stack per thread. The handler uses only async-signal-safe functions: no stdio, no
+ * malloc, no lock. It repairs nothing; the default action of the signal follows. Must not know
+ * models. */
 #include "platform.h"
 #include "../service/proxied/proxied.h"
 
@@ -15,6 +16,7 @@
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP};
 static const char *crash_who, *crash_consequence;
+static pid_t crash_pid;
 static _Thread_local _Alignas(16) char crash_stack[16 * 1024];
 static _Thread_local stack_t crash_before; /* the stack of a sanitizer, which must be restored */
 
@@ -100,11 +102,21 @@ static void crash_report(int signal) {
                       process on return */
 }
 
+/* Runs in the thread that called exit, whose action never returned. A process that an action has
+ * forked is free to exit. */
+static void crash_exited(void) {
+    if (getpid() == crash_pid && nest__current_rule() != NEST__ACT_NONE) {
+        nest__crash_tell("ended, because an action called exit:", "");
+    }
+}
+
 void nest__crash_install(const char *who, const char *consequence) {
     struct sigaction report = {.sa_handler = crash_report,
                                .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
     crash_who = who;
     crash_consequence = consequence;
+    crash_pid = getpid();
+    (void)atexit(crash_exited); /* if it cannot be, such an end is not reported here */
     sigemptyset(&report.sa_mask);
     for (size_t i = 0; i < sizeof crash_signals / sizeof crash_signals[0]; i++) {
         sigaction(crash_signals[i], &report, NULL);

@@ -126,7 +126,8 @@ void nest__syslog(void);
 bool nest__syslogs(void);
 void nest__line_time(struct nest__line *); /* "2020-02-29T14:38:26.123Z" */
 /* -- crash.c ----------------------------------------------------------------------------------- */
-/* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line and then lets them end the process. `who`
+/* Reports SEGV, BUS, ILL, FPE, ABRT and TRAP in one line and then lets them end the process;
+ * reports an action that calls exit in the same way. Once in a process. `who`
  * ("worker", "server") and `consequence` ("only this client is lost") must be constant texts. */
 void nest__crash_install(const char *who, const char *consequence);
 /* Writes that line: the process, `what` and `detail`, then where this thread is. Async-signal-safe.

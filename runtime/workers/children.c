@@ -6,6 +6,8 @@
  *
  * The number of opened connections is the sum of those that ended, by reason, and those that
  * crashed. A worker's report counts the ended ones; those that are open when it dies are crashed.
+ * An action can write any report: that a worker was to end is believed only if it was told to, or
+ * if the configuration lets it end by itself.
  */
 #include "children.h"
 #include "../platform/platform.h"
@@ -71,9 +73,15 @@ void nest__children_signal(int signal) {
         struct nest__child *child = &children.all[worker];
         if (child->pid != 0) {
             child->killed = child->killed || signal == SIGKILL;
+            child->told = true;
             kill(child->pid, signal);
         }
     }
+}
+
+void nest__child_dismiss(uint32_t worker) {
+    children.all[worker].told = true;
+    kill(children.all[worker].pid, SIGHUP);
 }
 
 /* -- forking -------------------------------------------------------------------------------------
@@ -108,7 +116,7 @@ static int children_fork(void) {
     children.live++;
     child->pid = pid;
     child->begun = nest__clock_ms();
-    child->killed = false;
+    child->killed = child->told = false;
     return 0;
 }
 
@@ -155,6 +163,18 @@ static void children_died_many(const struct nest__child *child, const struct nes
     nest__say_died_serving_many(child->pid, status, lost, child->killed, delay);
 }
 
+/* A worker of many clients was to end: it was not wanted any more, the server stops, or no client
+ * came for a long time. A status that is not 0 then says that clients were cut off; while the
+ * server runs, EXIT_FAILURE says that the worker could not begin. */
+static bool children_was_to_end(const struct nest__told *told, int status, bool wanted) {
+    if (!told->over || !WIFEXITED(status)) {
+        return false;
+    }
+    int failed = WEXITSTATUS(status);
+    return !wanted || nest__phase() != NEST__SERVING || failed == EXIT_FAILURE ||
+           (failed == EXIT_SUCCESS && nest__listen_idle_exit() > 0);
+}
+
 /* `served`: the policy still wanted it. */
 static void children_account_many(const struct nest__child *child, const struct nest__told *told,
                                   int status, bool served) {
@@ -163,12 +183,12 @@ static void children_account_many(const struct nest__child *child, const struct 
     }
     nest__count(NEST_OPEN, told->lost);
     nest__cut_add(told->cut);
-    if (told->over && WIFEXITED(status) && !served && WEXITSTATUS(status) == 0) {
-        children.backoff.failures = 0;
-    } else if (told->over && WIFEXITED(status)) {
-        children.over = WEXITSTATUS(status) > children.over ? WEXITSTATUS(status) : children.over;
-    } else {
+    if (!children_was_to_end(told, status, served)) {
         children_died_many(child, told, status);
+    } else if (!served && WEXITSTATUS(status) == 0) {
+        children.backoff.failures = 0;
+    } else {
+        children.over = WEXITSTATUS(status) > children.over ? WEXITSTATUS(status) : children.over;
     }
 }
 
@@ -191,13 +211,25 @@ static void children_account_one(const struct nest__child *child, const struct n
     nest__count(reason, 1);
     nest__cut_add(told->cut != 0 || (child->killed && lost));
     children.backoff.failures = 0;
-    if (lost && !child->killed && !nest__on_pause()) { /* else it is said of all at once */
+    if (child->killed || nest__on_pause()) {
+        return; /* it is said of all at once */
+    }
+    if (lost) {
         nest__say_died_serving_one(child->pid, status);
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+        nest__say_ended_itself(child->pid, status);
     }
 }
 
+/* A worker that serves one client after another ended without a reason that is known here. */
+static bool children_left(const struct nest__child *child, uint64_t clients) {
+    uint32_t most = atomic_load(&nest__config.clients_per_worker);
+    return !child->told && nest__phase() == NEST__SERVING && (most == 0 || clients < most);
+}
+
 /* A worker that served one client after another: at most one is lost. True: it had none at all. */
-static bool children_account_successive(struct nest__child *child, const struct nest__told *told) {
+static bool children_account_successive(struct nest__child *child, const struct nest__told *told,
+                                        int status) {
     bool lost = told->ended[NEST_OPEN] > 0;
     uint64_t clients = lost;
     for (int reason = NEST_OPEN + 1; reason < NEST_REASONS; reason++) {
@@ -208,7 +240,18 @@ static bool children_account_successive(struct nest__child *child, const struct 
     nest__cut_add(told->cut + (child->killed && lost));
     child->life += told->spoiled ? CHILDREN_UNKNOWN : (uint32_t)clients;
     children.backoff.failures = clients > 0 ? 0 : children.backoff.failures;
-    return clients == 0 && !told->spoiled;
+    if (child->killed || nest__on_pause()) {
+        return false; /* it is said of all at once */
+    }
+    if (lost || told->spoiled) {
+        nest__say_died_serving_one(child->pid, status);
+        return false;
+    }
+    bool left = WIFEXITED(status) && (WEXITSTATUS(status) != 0 || children_left(child, clients));
+    if (clients > 0 && left) {
+        nest__say_ended_itself(child->pid, status);
+    }
+    return clients == 0 && (left || status != 0);
 }
 
 /* The worker closed its report and counted no end, so it never had a connection. */
@@ -233,17 +276,13 @@ static bool children_account(uint32_t worker, int status) {
         return false;
     }
     if (nest__policy_successive) {
-        bool unused = children_account_successive(child, &told);
-        if ((told.ended[NEST_OPEN] > 0 || told.spoiled) && !child->killed && !nest__on_pause()) {
-            nest__say_died_serving_one(child->pid, status);
-        }
-        return unused && status != 0 && nest__phase() == NEST__SERVING;
+        return children_account_successive(child, &told, status) && nest__phase() == NEST__SERVING;
     }
     if (served && !children_unused(&told)) {
         children_account_one(child, &told, status);
         return false;
     }
-    return status != 0 && nest__phase() == NEST__SERVING;
+    return (status != 0 || !child->told) && nest__phase() == NEST__SERVING;
 }
 
 void nest__children_reap(void) {

@@ -11,6 +11,7 @@ struct nest__child {
         life; /* counts the workers that have had this number, and all but one of their clients */
     uint64_t begun; /* ms */
     bool killed;    /* by the stop */
+    bool told;      /* that it is to end, or to go when it has no client */
 };
 
 int nest__children_prepare(uint32_t most); /* 0 or -ENOMEM */
@@ -20,6 +21,7 @@ int nest__children_replenish(void);
 void nest__children_hurry(void); /* lets the next call fork without waiting */
 void nest__children_reap(void);
 void nest__children_signal(int signal);
+void nest__child_dismiss(uint32_t worker); /* it goes when it has no client */
 uint32_t nest__children_most(void);
 uint32_t nest__children_live(void);
 uint32_t nest__children_seen(void); /* numbers below this one have been used */
@@ -50,10 +52,12 @@ _Noreturn void nest__child_main(uint32_t worker, uint32_t life);
 void nest__child_release(void);
 
 /* -- exits.c: words on how workers end */
-void nest__exit_text(int status, char text[64]); /* "exited with status 1" */
+void nest__exit_text(int status, char text[64]); /* "ended by itself with status 1" */
 /* `delay`: ms until the next fork. */
 void nest__say_died_serving_many(pid_t, int status, uint64_t lost, bool killed, uint32_t delay);
 void nest__say_died_serving_one(pid_t, int status);
+/* Its report says that it served to the end, or it has lost no client. */
+void nest__say_ended_itself(pid_t, int status);
 void nest__say_died_idle(pid_t, int status, uint32_t delay);
 void nest__say_spoiled(pid_t);
 void nest__say_no_fork(int error, uint32_t delay);

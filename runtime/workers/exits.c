@@ -13,7 +13,7 @@ void nest__exit_text(int status, char text[64]) {
         snprintf(text, 64, "was killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     } else {
-        snprintf(text, 64, "exited with status %d", WEXITSTATUS(status));
+        snprintf(text, 64, "ended by itself with status %d", WEXITSTATUS(status));
     }
 }
 
@@ -42,7 +42,7 @@ void nest__say_died_serving_one(pid_t pid, int status) {
     case SIGTRAP:
         break;
     case 0:
-        nest__say("worker %ld exited with status %d in an action, and its client was lost",
+        nest__say("worker %ld ended by itself with status %d in an action, and its client was lost",
                   (long)pid, WEXITSTATUS(status));
         break;
     default:
@@ -50,6 +50,11 @@ void nest__say_died_serving_one(pid_t pid, int status) {
                   number, strsignal(number));
         break;
     }
+}
+
+void nest__say_ended_itself(pid_t pid, int status) {
+    nest__say("worker %ld ended by itself with status %d, though nobody had told it to", (long)pid,
+              WEXITSTATUS(status));
 }
 
 void nest__say_died_idle(pid_t pid, int status, uint32_t delay) {

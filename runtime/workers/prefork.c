@@ -11,8 +11,6 @@
 #include "idle_exit.h"
 #include "process.h"
 
-#include <signal.h>
-
 enum { PREFORK_LOOK_MS = 1000, PREFORK_ERRNO_MOST = 4095 };
 
 const bool nest__policy_many = false, nest__policy_successive = true;
@@ -106,17 +104,13 @@ bool nest__policy_beat(pid_t pid) { /* the supervisor itself tells the watchdog 
 
 /* -- workers that are too many, or stale */
 
-static void prefork_tell(uint32_t worker) {
-    kill(nest__child(worker)->pid, SIGHUP);
-}
-
 /* Half of those that are too many; the highest numbers, so that the table stays short. */
 static void prefork_trim(void) {
     uint32_t over = prefork.spares - prefork_most();
     over -= over / 2;
     for (uint32_t worker = nest__children_seen(); worker-- > 0 && over > 0;) {
         if (prefork_waits(worker)) {
-            prefork_tell(worker);
+            nest__child_dismiss(worker);
             over--;
         }
     }
@@ -170,7 +164,7 @@ static int prefork_refresh(bool busy) {
     for (uint32_t worker = 0; worker < nest__children_seen(); worker++) {
         bool waits = prefork_waits(worker);
         if (nest__child(worker)->pid != 0 && prefork_is_stale(worker) && (busy || waits)) {
-            prefork_tell(worker);
+            nest__child_dismiss(worker);
             left = left || waits;
         }
     }

@@ -114,7 +114,7 @@ static int spares_refresh(void) {
     (void)spares_count();
     for (unsigned place = 0; place < NEST__SPARES; place++) {
         if (spares.worker[place] != 0 && spares.stale[place]) {
-            kill(nest__child(spares.worker[place] - 1)->pid, SIGHUP);
+            nest__child_dismiss(spares.worker[place] - 1);
             left = true;
         }
     }

@@ -1,4 +1,4 @@
-"""Tests actions that crash: which clients are lost, and what the report says.
+"""Tests actions that crash or end their process: which clients are lost, and what the reports say.
 
 Must not know: how crashes are noticed.
 """
@@ -12,6 +12,9 @@ from support.server import Client, Server
 
 SIGNALS = {'null': 'SIGSEGV', 'abort': 'SIGABRT', 'divide': 'SIGFPE', 'stack': 'SIGSEGV'}
 ENDED = 'ended, because an action called pthread_exit:'
+EXITED = 'ended, because an action called exit:'
+EXITS = {'exit': 0, 'three': 3, 'within': 0}    # rule: status; they call exit
+SKIPS = {'skip': 0, 'four': 4, 'forge': 0}      # they call _exit; the last one says before that all is well
 LOOPS = [model for model in SOCKET_MODELS if model in ('event', 'uring')]
 
 
@@ -21,18 +24,28 @@ def line_of(spec, rule):
         return next(n for n, text in enumerate(file, 1) if text.startswith(f'{rule} = '))
 
 
-def reported(server, spec, rule):
-    """Failed unless stderr has the report."""
-    what = f'crashed: {SIGNALS[rule]}' if rule in SIGNALS else re.escape(ENDED)
-    wanted = (rf'{what} in rule {rule} '
-              rf'\((?:[^() ]*/)?{os.path.basename(spec)}:{line_of(spec, rule)}\), client 127\.0\.0\.1:\d+; ')
-    wanted += ('only this client is lost' if server.model in ONE_CLIENT else
-               'the server continues, but the other clients of this process are disconnected')
+def said(server, wanted):
+    """Failed unless stderr has such a text."""
     end = time.monotonic() + 20
     while re.search(wanted, server.said()) is None:
         if time.monotonic() > end:
             raise Failed(f'no report like {wanted}\n{server.said()}')
         time.sleep(0.05)
+
+
+def reported(server, spec, rule):
+    """Failed unless stderr has the report."""
+    what = f'crashed: {SIGNALS[rule]}' if rule in SIGNALS else re.escape(EXITED if rule in EXITS else ENDED)
+    wanted = (rf'{what} in rule {rule} '
+              rf'\((?:[^() ]*/)?{os.path.basename(spec)}:{line_of(spec, rule)}\), client 127\.0\.0\.1:\d+; ')
+    wanted += ('only this client is lost' if server.model in ONE_CLIENT else
+               'the server continues, but the other clients of this process are disconnected')
+    said(server, wanted)
+
+
+def by_itself(server, status):
+    """Failed unless the supervisor says that a worker ended."""
+    said(server, rf'worker [0-9]+ ended by itself with status {status}')
 
 
 def ping(client):
@@ -49,7 +62,12 @@ def crash(server, spec, rule):
         client.send(rule.upper().encode() + b'\n')
         if client.rest():
             raise Failed('a reply to an action that crashed')
-        reported(server, spec, rule)
+        if rule in SKIPS:
+            by_itself(server, SKIPS[rule])
+        else:
+            reported(server, spec, rule)
+        if rule in EXITS:
+            by_itself(server, EXITS[rule])
         if server.model in ONE_CLIENT:
             ping(other)
         elif other.rest():
@@ -68,6 +86,16 @@ def loop_left(server, spec, rule):
     status, rest = server.stop(), server.rest()
     if status != 0 or 'stopped after 4 clients: 2 crash, 2 eof\n' not in rest:
         raise Failed(f'status {status}: {rest}')
+
+
+def forked(server):
+    """A process that an action has forked may exit: nothing is reported, and nobody is lost."""
+    with Client(server) as client:
+        client.send(b'CHILD\n')
+        client.expect(b'waited\n')
+        ping(client)
+    if EXITED in server.said() or 'by itself' in server.said():
+        raise Failed(server.said())
 
 
 def leaves(server):
@@ -95,13 +123,35 @@ def leaves(server):
         if time.monotonic() > end:
             raise Failed(f'{len(os.listdir(tasks))} threads in place of {before}')
         time.sleep(0.05)
-    said = re.findall(r'an action ended its thread \(pthread_exit\), client 127\.0\.0\.1:\d+; '
+    lines = re.findall(r'an action ended its thread \(pthread_exit\), client 127\.0\.0\.1:\d+; '
                       r'only this client is lost\n', server.said())
-    if len(said) != 40:
-        raise Failed(f'{len(said)} of 40 are reported\n{server.said()}')
+    if len(lines) != 40:
+        raise Failed(f'{len(lines)} of 40 are reported\n{server.said()}')
     status, rest = server.stop(), server.rest()
     if status != 0 or 'stopped after 69 clients: 40 crash, 29 eof\n' not in rest:
         raise Failed(f'status {status}: {rest}')
+
+
+def ends(report, servers, spec):
+    """Every way to end the process of an action, in every model with sockets."""
+    for model in SOCKET_MODELS:
+        for rule, what in (*((rule, 'exit: report with rule, line and client, and the status') for rule in EXITS),
+                           *((rule, '_exit: the supervisor reports it') for rule in SKIPS),
+                           ('child', 'exit of a process that the action forked: nothing is reported')):
+            try:
+                with Server([servers[model]], 8) as server:
+                    server.model = model
+                    if rule == 'child':
+                        forked(server)
+                    else:
+                        crash(server, spec, rule)
+                    status, rest = server.stop(), server.rest()
+                    lost = '1 crash, 2 eof' if model in ONE_CLIENT else '2 crash, 1 eof'
+                    if status != 0 or f': {"1 eof" if rule == "child" else lost}\n' not in rest:
+                        raise Failed(f'status {status}: {rest}')
+                report.line(True, model, f'{rule}: {what}')
+            except Failed as error:
+                report.line(False, model, f'{rule}: {what}', '', error)
 
 
 def check(report, servers, spec):
@@ -121,6 +171,7 @@ def check(report, servers, spec):
                 report.line(True, model, what)
             except Failed as error:
                 report.line(False, model, what, '', error)
+    ends(report, servers, spec)
     try:
         with Server([servers['thread']], 8) as server:
             leaves(server)
