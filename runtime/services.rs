@@ -324,11 +324,12 @@ services! {
         "each.c" Both(&Not(&Workers("loops")), &DEBUGGED);
         "debug.c" DEBUGGED;
     }
-    region With(Feature::Shared), [Start, Serve, Reaped, Pause, Mind, Common, Wait] {
+    region With(Feature::Shared), [Check, Start, Serve, Reaped, Pause, Mind, Common, Wait] {
         "heap.h" With(Feature::Shared);
         "heap.c" With(Feature::Alloc);
         "heap_none.c" Both(&With(Feature::Shared), &Without(Feature::Alloc));
         "region.h" With(Feature::Shared);
+        "size.c" With(Feature::Shared);
         "region.c" With(Feature::Shared);
         "lock.c" Both(&Sockets, &With(Feature::Shared));
         "alone.c" Both(&Not(&Sockets), &With(Feature::Shared));

@@ -11,6 +11,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -190,6 +191,42 @@ def kills(exe, options, announced):
             raise Failed(f'given up although actions ask\n{server.said()}')
 
 
+def refused(exe, sizes, status, told):
+    """Each of these sizes is refused, in one line that says this."""
+    for size in sizes:
+        done = subprocess.run([exe, '--set', f'sharedSize={size}', '--set', 'serverPort=0'],
+                              capture_output=True, text=True, timeout=LIMIT)
+        equal(f'the status with {size}', done.returncode, status)
+        if told not in done.stderr or done.stderr.count('\n') != 1 or done.stdout:
+            raise Failed(f'sharedSize {size}: {done.stdout}{done.stderr}')
+
+
+def fills(exe, options, size):
+    """The number of KB that $alloc gives until it gives none, with this size."""
+    given = (f'sharedSize={size}',) if size else ()
+    with Server([exe], clients=16, options=(*options, *given)) as server:
+        filled = int(ask(server, 'fill'))
+        equal('as it was', ask(server, 'get'), '100')
+        equal('step', ask(server, 'step'), 'whole')
+        equal('status', server.stop(), 0)
+    return filled
+
+
+def sized(exe, options):
+    """sharedSize in place of the size behind %shared: what $alloc gives, and sizes that cannot be."""
+    for size, least, most in (('', 900, 1024), ('256K', 200, 256), ('8M', 8000, 8192)):
+        filled = fills(exe, options, size)
+        if not least <= filled < most:
+            raise Failed(f'$alloc gave {filled} KB of {size or "1M"}')
+    refused(exe, ('1', '1K', '4k'), 2, 'is too small; the variables of %shared and the lists of $alloc need ')
+    refused(exe, ('', '0', '-1', '64Q', '1KK', '1025G', '99999999999999999999G'), 2, 'is not a size')
+    refused(exe, ('1024G',), 1, 'but this machine or its control group has ')
+    environment = {**os.environ, 'NEST_SHAREDSIZE': '2M'}
+    shown = subprocess.run([exe, '--check-config'], env=environment, capture_output=True, text=True,
+                           check=True, timeout=LIMIT).stdout
+    equal('counted', f'#   {2 << 20} %shared\n' in shown, True)
+
+
 def alive(exe, options):
     """A noted connection exists until it ends or its process dies, and no other takes its place."""
     with Server([exe], clients=16, options=options) as server:
@@ -288,11 +325,11 @@ def timed_anew(exe, options):
 
 PLAIN = (counts, anew, lambda exe, options: kills(exe, options, True))
 MENDED = (counts, mends, blind, lambda exe, options: kills(exe, options, False))
-HEAP = (counts, alive, lambda exe, options: kills(exe, options, False))
+HEAP = (counts, sized, alive, lambda exe, options: kills(exe, options, False))
 CHECKS = {'plain': PLAIN, 'mended': MENDED, 'heap': HEAP, 'timed': (timed, signalled, timed_anew)}
 NAMES = {'<lambda>': kills.__doc__} | {
-    check.__name__: check.__doc__ for check in (counts, anew, mends, blind, alive, timed, signalled,
-                                    timed_anew)}
+    check.__name__: check.__doc__ for check in (counts, anew, mends, blind, sized, alive, timed,
+                                                      signalled, timed_anew)}
 
 
 def sanitized(nest, folder, model, spec):

@@ -283,6 +283,7 @@ fn valid(value: Value) -> Option<&'static str> {
         Value::Quota => Some("nest__priority_quota_valid"),
         Value::ListenPriority => Some("nest__priority_listen_valid"),
         Value::FileCache => Some("nest__contents_valid"),
+        Value::SharedSize => Some("nest__region_valid"),
         _ => None,
     }
 }
@@ -361,6 +362,7 @@ mod tests {
                         | Value::Quota
                         | Value::ListenPriority
                         | Value::FileCache
+                        | Value::SharedSize
                 );
                 let kind = match (is_text, option.reload) {
                     (true, false) => "const char*",

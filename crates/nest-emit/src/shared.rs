@@ -45,15 +45,10 @@ pub fn initialise(m: &Machine, w: &mut Writer) {
     let structure = names::shared_record(m);
     w.begin("initial values of shared variables");
     w.line("extern const size_t nest__spec_shared_size;");
-    w.line("extern const uint64_t nest__spec_shared_most;");
     w.line("extern const bool nest__spec_shared_recovers;");
     w.line("void nest__spec_shared_begin(void *memory);");
     w.line(&format!(
         "const size_t nest__spec_shared_size = sizeof({structure});"
-    ));
-    w.line(&format!(
-        "const uint64_t nest__spec_shared_most = UINT64_C({});",
-        shared.size
     ));
     w.line(&format!(
         "const bool nest__spec_shared_recovers = {};",

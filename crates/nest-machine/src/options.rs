@@ -46,6 +46,9 @@ pub fn settle(
             let what = format!("`{}` cannot be set in a specification", info.name);
             out.push(
                 Diagnostic::new(Code::E0601, decl.name.span, what).help(match info.models {
+                    _ if info.value == Value::SharedSize => {
+                        "write the size behind `%shared`, as in `%shared 64K { … }`"
+                    }
                     [] => "write the number after the model, as in `%option eventServer 1000`",
                     _ => "write it after the model, as in `%option preforkServer 100 spare 5..20`",
                 }),
@@ -128,6 +131,7 @@ pub fn settle(
             | Value::Quota
             | Value::ListenPriority
             | Value::FileCache
+            | Value::SharedSize
             | Value::Address
             | Value::Addresses => {
                 initial.push((info.name, words.join(" ")));

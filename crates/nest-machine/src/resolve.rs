@@ -176,6 +176,13 @@ pub fn resolve(
     features.extend(overrides.features.iter());
     let run = &mut settings.run;
     run.retain(|option| option.info.needs().is_none_or(|f| features.contains(f)));
+    let mut sized = run.iter_mut();
+    if let Some((option, shared)) = sized
+        .find(|option| option.info.value == options::Value::SharedSize)
+        .zip(shared.as_ref())
+    {
+        option.initial.clone_from(&shared.written.text);
+    }
     assignments(sources, spec, cx.out);
     let turned_away = spec
         .rules

@@ -153,6 +153,11 @@ static struct heap_block *heap_find(uint64_t size) {
 /* -- the heap ------------------------------------------------------------------------------------
  */
 
+/* Its record, a block, and what is lost where they are aligned. */
+size_t nest__heap_least(void) {
+    return sizeof *heap + HEAP_LEAST + 4 * (size_t)HEAP_ALIGN;
+}
+
 void nest__heap_begin(void *memory, size_t size) {
     uintptr_t start = (uintptr_t)memory, end = start + size;
     start = (start + HEAP_ALIGN - 1) / HEAP_ALIGN * HEAP_ALIGN;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+size_t nest__heap_least(void); /* bytes of a heap that can give something */
 /* Makes a heap of these zeroed bytes. If they are too few, every allocation fails. */
 void nest__heap_begin(void *memory, size_t size);
 void *

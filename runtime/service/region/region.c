@@ -27,7 +27,7 @@ void nest__region_fresh(void) {
     nest__region_lock_fresh(region.memory);
     char *variables = region.memory + region.page;
     nest__heap_begin(variables + nest__spec_shared_size,
-                     (size_t)nest__spec_shared_most - nest__spec_shared_size);
+                     region.size - region.page - nest__spec_shared_size);
     region.fresh = true;
     nest__spec_shared_begin(variables);
     region.fresh = false;
@@ -47,18 +47,17 @@ void nest__region_misused(const char *how) {
 }
 
 struct nest__need nest__region_common(void) {
-    return (struct nest__need){"%shared", NULL, nest__spec_shared_most, nest__spec_shared_most};
+    uint64_t size = nest__region_size();
+    return (struct nest__need){"%shared", "sharedSize", size, size};
 }
 
 int nest__region_start(void) {
-    char size[32];
     region.page = (size_t)sysconf(_SC_PAGESIZE);
-    region.size = region.page + (size_t)nest__spec_shared_most;
+    region.size = region.page + (size_t)nest__region_size();
     void *memory = mmap(NULL, region.size, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-        nest__memory_text(nest__spec_shared_most, size);
-        nest__say("cannot start: no memory for the %s of %%shared", size);
+        nest__say("cannot start: no memory for the %s of %%shared", nest__config.shared_size);
         return -ENOMEM;
     }
     region.memory = memory;

@@ -7,12 +7,17 @@
 
 /* -- generated: actions.c */
 extern const size_t nest__spec_shared_size;    /* of the variables */
-extern const uint64_t nest__spec_shared_most;  /* of everything that is shared: %shared SIZE */
 extern const bool nest__spec_shared_recovers;  /* actions ask for a holder that has died */
 void nest__spec_shared_begin(void *variables); /* zeroed; they get their initial values */
 
+int nest__region_check(void);
 int nest__region_start(void);
 struct nest__need nest__region_common(void);
+
+/* -- size.c: option sharedSize. Whether a text is a value of it; else -EINVAL, and the reason, of
+ * at most 256 bytes */
+int nest__region_valid(const char *text, char *reason);
+uint64_t nest__region_size(void); /* of everything that is shared */
 
 /* -- region.c, for the files of the lock */
 bool nest__region_inside(

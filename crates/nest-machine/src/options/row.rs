@@ -59,6 +59,8 @@ pub enum Value {
     ListenPriority,
     /// A policy and the size of a cache, or `none`.
     FileCache,
+    /// Bytes of `%shared`: a number with K, M or G.
+    SharedSize,
     /// Not in this version.
     Later,
 }

@@ -394,6 +394,17 @@ pub const OPTIONS: &[OptionInfo] = &[
             "memory for contents of files: POLICY SIZE, such as LRU 64M; none: no such memory",
         )
     },
+    OptionInfo {
+        spec: false,
+        selects: &[("", Feature::Shared)],
+        ..o(
+            "sharedSize",
+            Value::SharedSize,
+            "",
+            true,
+            "memory of %shared: of its variables, and of $alloc",
+        )
+    },
     o(
         "user",
         Value::Text,

@@ -254,7 +254,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                         .to_string(),
                 )
         }
-        Value::Text | Value::Flag | Value::Later => true,
+        Value::Text | Value::SharedSize | Value::Flag | Value::Later => true,
     }
 }
 
