@@ -81,10 +81,9 @@ int nest_sendf(nest_session *, uint64_t id, const char *format, ...) NEST_FORMAT
 int nest_vsendf(nest_session *, uint64_t id, const char *format, va_list) NEST_FORMAT(3, 0);
 int nest_send_list(nest_session *, uint64_t id, size_t count, const nest_bytes[]);
 
-/* -- groups of connections
- * ------------------------------------------------------------------------- A group is a number, or
- * a text of 1 to 63 bytes; it exists while it has members. A connection is a member of at most 64
- * groups, and leaves all of them when END has run. */
+/* -- groups of connections: a group is a number, or a text of 1 to 63 bytes; it exists while it has
+ * members. A connection is a member of at most 64 groups, and leaves all of them when END has run.
+ */
 typedef struct nest_group {
     bool is_text;
     const char *text;
@@ -254,7 +253,9 @@ bool nest_draining(nest_session *); /* whether the server is stopping */
  * or -1 and errno: EINVAL, there is no such class. */
 int nest_priority(nest_session *, long number);
 
-/* -- files: regular files below fileRoot; paths and links that lead outside are refused -------- */
+/* -- files: regular files below fileRoot; paths and links that lead outside are refused. What
+ * follows "//" is looked up below the folder before it (at most 255 bytes), and may not leave it.
+ */
 typedef struct nest_file {
     uint64_t size;         /* in bytes */
     struct timespec mtime; /* last modification */
@@ -319,8 +320,7 @@ int nest_file_commit(nest_session *, nest_upload *, unsigned flags);
 /* Discards the file. Has no effect on NULL and on an upload that has ended. Preserves errno. */
 void nest_file_drop(nest_session *, nest_upload *);
 
-/* -- files and second connections: they wait as nest_reply_to and nest_read_from do. -------------
- */
+/* -- files and second connections: they wait as nest_reply_to and nest_read_from do ------------ */
 #define NEST_UNTIL_INPUT 4u /* stop when the client sends something, or ends its output */
 /* Waits until all output of a second connection has been sent. Returns 0; 1 if NEST_UNTIL_INPUT has
  * ended the wait, with some output still queued; or -1 and errno. */

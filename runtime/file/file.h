@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 
 /* Opens `path` below fileRoot, with openat's flags (without O_CREAT). Leading slashes stand for
- * fileRoot. Returns a descriptor, or -errno: -EXDEV if the path leads outside; with `cached`,
- * -EAGAIN if the lookup would wait for a disk. */
+ * fileRoot. What follows the first "//" is looked up below the folder before it, whose name has
+ * less than NEST__FOLDER_NAME bytes. Returns a descriptor, or -errno: -EXDEV if the path leads
+ * outside of fileRoot or of that folder; with `cached`, -EAGAIN if the lookup would wait for a
+ * disk. */
+enum { NEST__FOLDER_NAME = 256 };
 int nest__file_find(const char *path, int flags, bool cached);
 /* Opens the directory that contains the last component of `path`, only for lookups, and sets *name
  * to that component, which points into `path`. Returns a descriptor, or -errno: -EISDIR if there is

@@ -163,22 +163,45 @@ int nest__file_look(const char *path, struct stat *about) {
     return fstatat(root_fd, root_relative(path), about, 0) == -1 ? -errno : 0;
 }
 
+static int root_open(int directory, const char *path, int flags, bool cached) {
+    path = root_relative(path);
+    if (cached) {
+        return root_cached ? nest__open_beneath(directory, path, flags | O_CLOEXEC, true) : -EAGAIN;
+    }
+    int fd = -EAGAIN;
+    for (int i = 0; i < ROOT_TRIES && fd == -EAGAIN; i++) {
+        fd = nest__open_beneath(directory, path, flags | O_CLOEXEC, false);
+    }
+    return fd;
+}
+
+/* "FOLDER//rest", where `n` is the length of the folder: the rest is opened below the folder. */
+static int root_open_below(const char *path, size_t n, int flags, bool cached) {
+    char name[NEST__FOLDER_NAME];
+    if (n >= sizeof name) {
+        return -ENAMETOOLONG;
+    }
+    memcpy(name, path, n);
+    name[n] = '\0';
+    int folder = root_open(root_fd, name, nest__directory_flags(), cached);
+    int fd = folder < 0 ? folder : root_open(folder, path + n, flags, cached);
+    if (folder >= 0) {
+        close(folder);
+    }
+    return fd;
+}
+
 int nest__file_find(const char *path, int flags, bool cached) {
     if (path[0] == '\0' || root_is_reserved(path)) {
         return -ENOENT;
     }
     path = root_relative(path);
-    if (!root_beneath) {
+    if (!root_beneath) { /* no link and no ".." is followed, so a folder cannot be left either */
         return cached ? -EAGAIN : root_walk(path, flags);
     }
-    if (cached) {
-        return root_cached ? nest__open_beneath(root_fd, path, flags | O_CLOEXEC, true) : -EAGAIN;
-    }
-    int fd = -EAGAIN;
-    for (int i = 0; i < ROOT_TRIES && fd == -EAGAIN; i++) {
-        fd = nest__open_beneath(root_fd, path, flags | O_CLOEXEC, false);
-    }
-    return fd;
+    const char *fence = strstr(path, "//");
+    return fence == NULL ? root_open(root_fd, path, flags, cached)
+                         : root_open_below(path, (size_t)(fence - path), flags, cached);
 }
 
 int nest__file_folder(const char *path, const char **name) {

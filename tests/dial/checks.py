@@ -10,31 +10,16 @@ import os
 import resource
 import select
 import socket
-import struct
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from support.nest import Failed                                     # noqa: E402
+from support.connection import all_of, exactly, reset               # noqa: E402
+from support.expect import expect, until                            # noqa: E402
 from support.server import Client                                   # noqa: E402
 
 LIMIT = 30      # seconds for what happens at once
-
-
-def expect(condition, what):
-    """Raises Failed unless it holds."""
-    if not condition:
-        raise Failed(what)
-
-
-def until(found, what):
-    """Waits until a function returns something true, which is returned."""
-    end = time.monotonic() + LIMIT
-    while not (result := found()):
-        expect(time.monotonic() < end, f'never: {what}')
-        time.sleep(0.01)
-    return result
 
 
 class Other:
@@ -73,31 +58,6 @@ def ask(client, text, answer):
     client.send(text.encode() + b'\n')
     got = line(client).decode().rstrip('\n')
     expect(got == answer, f'{text}: expected {answer!r}, received {got!r}')
-
-
-def all_of(connection):
-    """What comes until the end; None if it ends by a reset."""
-    out = bytearray()
-    try:
-        while chunk := connection.recv(65536):
-            out += chunk
-    except ConnectionResetError:
-        return None
-    return bytes(out)
-
-
-def exactly(connection, n):
-    """n bytes."""
-    out = bytearray()
-    while len(out) < n and (chunk := connection.recv(n - len(out))):
-        out += chunk
-    return bytes(out)
-
-
-def reset(connection):
-    """Ends a connection by a reset."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-    connection.close()
 
 
 @contextlib.contextmanager
@@ -298,7 +258,7 @@ def leaves(server, other, _):
         expect(exactly(connection, 5) == b'wait\n', 'no line')
         reset(client.socket)
         expect(all_of(connection) in (None, b''), 'it was not closed')
-        until(lambda: server.said().count('end: ') > said, 'END')
+        until('END', lambda: server.said().count('end: ') > said, LIMIT)
     with dialled(server, other) as (client, connection):
         client.send(b'SAY last\nQUIT\n')
         expect(all_of(connection) == b'last\n', 'output was lost at the end')
@@ -316,7 +276,7 @@ def ends(server, other, _):
             client.half_close()
             expect(all_of(connection) in (None, b'', b'wait\n'), 'it was not closed')
             if command != 'RELAY 20000':
-                until(lambda: server.said().count('the client is gone') > said, 'END')
+                until('END', lambda: server.said().count('the client is gone') > said, LIMIT)
     with dialled(server, other) as (client, connection):
         client.send(b'SAY wait\nLINE 100\n')
         client.half_close()
@@ -472,7 +432,7 @@ def accepts(server, _, __):
     def refused():
         with socket.socket() as late:
             return late.connect_ex(('127.0.0.1', int(port))) != 0
-    until(refused, 'the listener ends with its connection')
+    until('the listener ends with its connection', refused, LIMIT)
 
 
 def waits(server, other, _):

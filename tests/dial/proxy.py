@@ -9,7 +9,8 @@ import socket
 import threading
 import time
 
-from checks import LIMIT, expect
+from checks import LIMIT
+from support.expect import expect
 from support.nest import ROOT
 from support.server import Client
 

@@ -20,13 +20,12 @@ import checks                                                       # noqa: E402
 import proxy                                                        # noqa: E402
 import secured                                                      # noqa: E402
 import transfers                                                    # noqa: E402
-from support import sample                                          # noqa: E402
-from support.nest import QUICK, SOCKET_MODELS, Failed, program, run  # noqa: E402
+from support import driver, sample                                  # noqa: E402
+from support.certificate import certificate                         # noqa: E402
+from support.expect import until                                    # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
-
-FLAGS = {'': QUICK, 'asan': '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
-         'tsan': '-O1 -g -fsanitize=thread'}
 
 
 def forms():
@@ -47,13 +46,10 @@ def descriptors(server):
 
 def serve(report, form, folder, nest):
     """All checks of a form, with one server."""
-    name, _, how = form.partition('+')
-    model, _, loops = name.partition('*')
-    exe = os.path.join(folder, f'{model}{how}')
-    if not os.path.exists(exe):
-        run([nest, 'build', '--model', model, os.path.join(HERE, 'server.nest'), '-o', exe], CFLAGS=FLAGS[how])
+    _, loops, how = driver.parts(form)
+    exe = driver.built(nest, os.path.join(HERE, 'server.nest'), form, folder)
     other = checks.Other()
-    more = {'PEER': other.name, 'SSL_CERT_FILE': secured.certificate(folder), 'ASAN_OPTIONS': 'detect_leaks=1', 'TSAN_OPTIONS': 'halt_on_error=1'}
+    more = {'PEER': other.name, 'SSL_CERT_FILE': certificate(folder)[0], **driver.SANITIZED}
     if not how:
         more['LD_PRELOAD'] = os.path.join(folder, 'never.so')
     server = Server([exe], options=[f'dispatchers={loops}'] if loops else [], **more)
@@ -61,20 +57,13 @@ def serve(report, form, folder, nest):
         checks.talks(server, other, folder)     # now all processes have begun
         before = descriptors(server)
         for check in (*checks.ALL[:-2], *transfers.ALL, *secured.ALL, *checks.ALL[-2:]):   # the last ones end servers
-            about = ' '.join(check.__doc__.split())
             if check is checks.never:   # which leaves threads that hold descriptors
-                checks.until(lambda: descriptors(server) <= before, 'descriptors are closed')
+                until('descriptors are closed', lambda: descriptors(server) <= before, checks.LIMIT)
             if how and check is checks.never:
-                report.skip(form, about, 'a sanitizer replaces getaddrinfo itself')
+                report.skip(form, driver.about(check), 'a sanitizer replaces getaddrinfo itself')
                 continue
-            try:
-                check(server, other, folder)
-                report.line(True, form, about)
-            except (Failed, OSError) as error:
-                report.line(False, form, about, '', f'{type(error).__name__}: {error}\n{server.said()[-2500:]}')
-        wrong = [line for line in server.said().splitlines() if 'Sanitizer' in line or 'runtime error' in line]
-        report.line(not wrong, form, 'no sanitizer reports anything, no worker died',
-                    '', server.said()) if how else None
+            driver.tried(report, form, server, check, server, other, folder)
+        driver.sanitizers(report, form, server)
     finally:
         server.close()
         other.close()
@@ -82,19 +71,12 @@ def serve(report, form, folder, nest):
 
 def proxies(report, form, folder, nest):
     """examples/proxy, in front of two servers."""
-    model, _, how = form.partition('+')
-    exe = os.path.join(folder, f'proxy-{model}{how}')
-    run([nest, 'build', '--model', model, proxy.SPEC, '-o', exe], CFLAGS=FLAGS[how])
+    exe = driver.built(nest, proxy.SPEC, form, folder)
     backends = [proxy.Backend(b'one'), proxy.Backend(b'two')]
     server = Server([exe], options=['readTimeout=2s'], arguments=[f'127.0.0.1:{b.port}' for b in backends])
     try:
         for check in proxy.ALL:
-            about = ' '.join(check.__doc__.split())
-            try:
-                check(server, *backends)
-                report.line(True, form, about)
-            except (Failed, OSError) as error:
-                report.line(False, form, about, '', f'{type(error).__name__}: {error}\n{server.said()[-2500:]}')
+            driver.tried(report, form, server, check, server, *backends)
     finally:
         server.close()
 

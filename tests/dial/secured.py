@@ -5,24 +5,16 @@ Each check gets a server, the other side's listener and a folder with cert.pem, 
 
 import os
 import ssl
-import subprocess
-from checks import ask, dialled, exactly, expect, line
-
-
-def certificate(folder):
-    """Makes cert.pem and key.pem for the name localhost and the number 127.0.0.1. The path of the certificate."""
-    path = os.path.join(folder, 'cert.pem')
-    if not os.path.exists(path):
-        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost',
-                        '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', os.path.join(folder, 'key.pem'),
-                        '-out', path], capture_output=True, timeout=30, check=True)
-    return path
+from checks import ask, dialled, line
+from support.certificate import certificate
+from support.connection import exactly
+from support.expect import expect
 
 
 def accepts(folder, connection):
     """The other side's handshake; None if the server does not accept it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate(folder), os.path.join(folder, 'key.pem'))
+    context.load_cert_chain(*certificate(folder))
     try:
         return context.wrap_socket(connection, server_side=True)
     except (ssl.SSLError, ConnectionResetError):

@@ -5,7 +5,9 @@ Each check gets a server, the other side's listener and a folder. Must not know:
 
 import os
 import select
-from checks import all_of, ask, dialled, exactly, expect, line, reset
+from checks import ask, dialled, line
+from support.connection import all_of, exactly, reset
+from support.expect import expect
 
 BIG = bytes(range(256)) * 4096 * 4      # 4 MB
 

@@ -4,9 +4,13 @@ import ftplib
 import io
 import os
 import re
+import socket
 import threading
+import time
+from support.connection import all_of
+from support.expect import expect
 from support.nest import Failed
-from world import BIG, Control, all_of, expect, library
+from world import BIG, LIMIT, Control, library
 
 
 def logs_in(world):
@@ -97,6 +101,83 @@ def texts(world):
     ftp.quit()
 
 
+def versions(world):
+    """TYPE A: a file that is replaced during its download comes whole, in its old version; one that is cut does not look whole"""
+    old = b'old\n' * 3_000_000
+    for cut in (False, True):
+        world.put('alice/version', old)
+        with Control(world) as c:
+            c.ask('TYPE A', 200)
+            data = c.passive()
+            c.send('RETR version')
+            c.code(150)
+            begin = data.recv(1000)
+            if cut:
+                os.truncate(world.path('alice/version'), 1000)
+                all_of(data)
+                c.code(451)
+            else:
+                world.put('alice/newer', b'new\n' * 3_000_000)
+                os.rename(world.path('alice/newer'), world.path('alice/version'))
+                expect(begin + (all_of(data) or b'') == old.replace(b'\n', b'\r\n'), 'it is not the old version')
+                c.code(226)
+            data.close()
+
+
+def waits(world):
+    """A data connection that never comes: 425 after --data-wait; the client is heard until then, and one that comes late is taken"""
+    world.put('alice/late', b'late')
+    with Control(world) as c:
+        c.ask('EPSV', 229)
+        since = time.monotonic()
+        c.send('RETR late')
+        c.ask('NOOP', 503)
+        c.ask('STAT', 213)
+        c.code(425)
+        expect(time.monotonic() - since < 25, 'it took long')
+        c.ask('EPSV', 229)
+        c.send('RETR late\r\nABOR')
+        c.code(426)
+        c.code(226)
+        port = int(c.ask('EPSV', 229).split('|')[3])
+        c.send('RETR late\r\nNOOP')
+        c.code(503)
+        with socket.create_connection(('127.0.0.1', port), LIMIT) as data:
+            c.code(150)
+            expect(all_of(data) == b'late', 'the file')
+        c.code(226)
+        c.ask('EPSV', 229)
+        c.send('RETR late\r\nQUIT')
+        c.code(425)
+        c.code(221)
+        expect(c.reply()[0] == 0, 'it was not closed')
+
+
+def restarts(world):
+    """REST counts for the next transfer, also behind what prepares its data connection; any other command forgets it"""
+    world.put('alice/rest', b'0123456789')
+    with Control(world) as c:
+        def rest(*between):
+            c.ask('EPSV', 229)
+            c.ask('REST 4', 350)
+            for text, code in between:
+                c.ask(text, code)
+            data = c.passive()
+            c.send('RETR rest')
+            c.code(150)
+            got = all_of(data)
+            data.close()
+            c.code(226)
+            return got
+        expect(rest() == b'456789', 'REST and EPSV')
+        expect(rest(('PASV', 227), ('EPSV', 229)) == b'456789', 'REST and PASV')
+        for between in (('NOOP', 200), ('CWD /', 250), ('TYPE I', 200), ('SIZE rest', 213), ('MDTM rest', 213), ('PWD', 257), ('STAT', 211),
+                        ('STAT rest', 213), ('FEAT', 211), ('MLST rest', 250), ('NONSENSE', 500), ('MKD x', 257), ('RMD x', 250),
+                        ('DELE none', 550), ('RNFR rest', 350), ('RNTO rest', 250), ('SITE CHMOD 644 rest', 200), ('RETR none', 550),
+                        ('OPTS UTF8 ON', 200), ('OPTS MLST type;', 200), ('HELP', 214), ('ABOR', 226), ('RETR', 501), ('PBSZ 0', 503)):
+            expect(rest(between) == b'0123456789', f'REST was not forgotten by {between[0]}')
+
+
 def names(world):
     """Folders: made, entered, listed in every form, renamed, removed; names with blanks, quotes and signs"""
     ftp = library(world)
@@ -107,6 +188,24 @@ def names(world):
     ftp.storbinary('STOR -a b.txt', io.BytesIO(b'xy'))
     expect(sorted(ftp.nlst()) == ['-a b.txt', 'sch\xf6n'], 'NLST')
     expect(ftp.nlst('*.txt') == ['-a b.txt'], 'a pattern')
+    ftp.cwd('/')
+    ftp.mkd('sub')
+    ftp.mkd('sub/deep')
+    for name in ('sub/1.txt', 'sub/deep/2.txt'):
+        world.put(f'alice/{name}', name.encode())
+    for folder, asked, told in (('/', 'sub/*.txt', 'sub/1.txt'), ('/', 'sub/deep', 'sub/deep/2.txt'), ('/', '/sub/?.txt', 'sub/1.txt'),
+                                ('/sub', '*.txt', '1.txt'), ('/sub', 'deep/', 'deep/2.txt'), ('/sub/deep', '../*.txt', '/sub/1.txt'),
+                                ('/sub/deep', '', '2.txt'), ('/sub/deep', '.', '2.txt'), ('/sub', 'deep/2.txt', 'deep/2.txt')):
+        ftp.cwd(folder)
+        listed, out = ftp.nlst(*([asked] if asked else [])), io.BytesIO()
+        expect(listed == [told], f'NLST {asked} in {folder}: {listed}')
+        ftp.retrbinary(f'RETR {told}', out.write)
+        expect(out.getvalue() == world.get(f"alice/sub/{'deep/2' if '2' in told else '1'}.txt"), f'RETR {told}')
+    for name in ('/sub/1.txt', '/sub/deep/2.txt'):
+        ftp.delete(name)
+    ftp.rmd('/sub/deep')
+    ftp.rmd('/sub')
+    ftp.cwd('/a "folder"')
     listed = []
     ftp.retrlines('LIST -la', listed.append)
     expect(len(listed) == 2 and all(re.match(r'-rw.{7} 1 ftp ftp +\d+ \w{3} +\d+ +\d\d:\d\d ', line) for line in listed), str(listed))
@@ -257,4 +356,4 @@ def logged(world):
         expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
 
 
-ALL = (logs_in, speaks, transfers, texts, names, unique, appends, aborts, together, logged)
+ALL = (logs_in, speaks, transfers, texts, versions, waits, restarts, names, unique, appends, aborts, together, logged)

@@ -3,7 +3,8 @@
 import filecmp
 import os
 import subprocess
-from world import BIG, expect
+from support.expect import expect
+from world import BIG
 
 
 def ran(*words, text=None):

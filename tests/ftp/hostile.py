@@ -4,9 +4,12 @@ import os
 import select
 import signal
 import socket
+import threading
 import time
+from support.connection import all_of
+from support.expect import expect
 from support.nest import Failed
-from world import BIG, LIMIT, Control, all_of, expect
+from world import BIG, LIMIT, Control
 
 
 def bounces(world):
@@ -79,6 +82,72 @@ def climbs(world):
         c.ask('RNFR mine', 350) if world.get('alice/mine') else c.ask('RNFR out', 550)
         c.ask('RNTO others/stolen', 550)
     expect(world.get('bob/private') == b'private' and sorted(os.listdir(world.path('bob'))) == ['private'], 'another home was changed')
+
+
+class Swapper(threading.Thread):
+    """Gives a name in turns to a folder and to a link."""
+
+    def __init__(self, name, folder, link):
+        super().__init__(daemon=True)
+        self.moves, self.ends = [(folder, name), (name, folder), (link, name), (name, link)], threading.Event()
+
+    def run(self):
+        while not self.ends.is_set():
+            for old, new in self.moves:
+                os.rename(old, new)
+
+    def end(self):
+        self.ends.set()
+        self.join()
+
+
+def swaps(world):
+    """A folder that becomes a link to another home while a command is under way leads nowhere, by any command"""
+    own, other = world.path('alice/own'), world.path('bob')
+    os.makedirs(own)
+    os.makedirs(os.path.join(other, 'kept'))
+    world.put('bob/private', b'private')
+    os.chmod(world.path('bob/private'), 0o640)
+    os.symlink('../bob', world.path('alice/link'))
+    before = os.stat(world.path('bob/private'))
+    at = os.open(own, os.O_RDONLY)
+    swapper, seen = Swapper(world.path('alice/swap'), own, world.path('alice/link')), set()
+    swapper.start()
+    try:
+        with Control(world) as c:
+            for _ in range(150):
+                with open(os.open('private', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=at), 'wb') as file:
+                    file.write(b'own')
+                for verb, kind in (('RETR swap/private', 'I'), ('RETR swap/private', 'A'), ('LIST swap', 'I'), ('NLST swap/*', 'I')):
+                    c.ask(f'TYPE {kind}', 200)
+                    with c.passive() as data:
+                        c.send(verb)
+                        code, _ = c.reply()
+                        if code == 150:
+                            got = all_of(data) or b''
+                            expect(b'kept' not in got and got != b'private', f'{verb}: {got!r}')
+                            seen.add(verb)
+                            c.code(226)
+                with c.passive() as data:
+                    c.send('STOR swap/stored')
+                    if c.reply()[0] == 150:
+                        data.sendall(b'stored')
+                        data.close()
+                        c.reply()
+                for text in ('DELE swap/private', 'MKD swap/made', 'RMD swap/kept', 'SITE CHMOD 666 swap/private', 'RNFR swap/private',
+                             'RNTO taken', 'RNFR taken', 'RNTO swap/given', 'MFMT 20200102030405 swap/private'):
+                    c.send(text)
+                    code, text = c.reply()
+                    expect(code in (200, 213, 250, 257, 350, 503, 550), text)
+                expect(sorted(os.listdir(other)) == ['kept', 'private'], f'{os.listdir(other)}')
+    finally:
+        swapper.end()
+        os.close(at)
+    now = os.stat(world.path('bob/private'))
+    expect(world.get('bob/private') == b'private' and (now.st_mode, now.st_mtime_ns) == (before.st_mode, before.st_mtime_ns),
+           'a file of another home was changed')
+    expect(len(seen) == 3, f'only {seen} has succeeded at all')
+    os.rmdir(os.path.join(other, 'kept'))
 
 
 def explodes(world):
@@ -169,4 +238,4 @@ def dies(world):
         expect('nest-upload' not in c.ask('STAT /', 213), 'something is left')
 
 
-ALL = (bounces, steals, climbs, explodes, floods, stalls, dies)
+ALL = (bounces, steals, climbs, swaps, explodes, floods, stalls, dies)

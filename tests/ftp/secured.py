@@ -8,8 +8,10 @@ import os
 import socket
 import ssl
 from clients import curl, ran, same, tree
+from support.connection import all_of
+from support.expect import expect
 from support.nest import Failed
-from world import BIG, LIMIT, Control, all_of, expect
+from world import BIG, LIMIT, Control
 
 
 def context(world):

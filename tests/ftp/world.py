@@ -11,17 +11,13 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from support.certificate import certificate                         # noqa: E402
+from support.expect import expect                                   # noqa: E402
 from support.nest import Failed                                     # noqa: E402
 from support.server import Server                                   # noqa: E402
 
 LIMIT = 30      # seconds for what happens at once
 BIG = bytes(range(256)) * 4096 * 4      # 4 MB
-
-
-def expect(condition, what):
-    """Raises Failed unless it holds."""
-    if not condition:
-        raise Failed(what)
 
 
 def hashed(password):
@@ -43,11 +39,7 @@ class World:
             with open(self.users, 'w', encoding='ascii') as file:
                 file.write(f'# users of the test\nalice:{one}:alice\nbob:{one}:bob\ncarl:{one}:alice:ro\n')
         self.put('pub/hello', b'hello\n')
-        self.certificate, key = os.path.join(folder, 'cert.pem'), os.path.join(folder, 'key.pem')
-        if not os.path.exists(key):
-            subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost',
-                            '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1', '-keyout', key, '-out', self.certificate],
-                           capture_output=True, timeout=LIMIT, check=True)
+        self.certificate, key = certificate(folder)
         self.server = Server([exe, *words], options=['listen=127.0.0.1:0 [::1]:0', 'user=root', f'fileRoot={self.root}',
                                              f'tls={self.certificate} {key}', *options],
                              arguments=['--users', self.users, '--anonymous', 'pub', '--log', self.log, *arguments], **more)
@@ -137,14 +129,3 @@ def library(world, user='alice', six=False, passive=True, kind=ftplib.FTP):
     ftp.login(user, 'secret')
     ftp.set_pasv(passive)
     return ftp
-
-
-def all_of(connection):
-    """What comes until the end; None if it ends by a reset."""
-    out = bytearray()
-    try:
-        while chunk := connection.recv(65536):
-            out += chunk
-    except ConnectionResetError:
-        return None
-    return bytes(out)

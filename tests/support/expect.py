@@ -22,6 +22,12 @@ def until(what, true, seconds=WAIT):
         time.sleep(0.01)
 
 
+def expect(condition, what):
+    """Failed unless it holds."""
+    if not condition:
+        raise Failed(what)
+
+
 def same(what, got, wanted):
     """Failed unless they are equal."""
     if got != wanted:
