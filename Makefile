@@ -9,6 +9,7 @@
 #   make bench-matching [BENCH=…]   what nest matches with beside re2c, Ragel and others
 #   make experiments-conditioning [EXPERIMENTS='--quick --only …']   the paper's experiments again
 #   make experiments-nest [EXPERIMENTS=…]   the thesis's experiments again
+#   make experiments-nserver [EXPERIMENTS=…]   those of the N-Server's paper
 #   make layers                     what each part of the runtime may import
 #   make fuzz [SECONDS=60]          front end, work, matchers under libFuzzer (nightly, cargo-fuzz)
 #   make fuzz-kernel [CONNECTIONS=100000] [SERVER=nginx]   random conversations behind `nest accelerate` (root)
@@ -29,7 +30,7 @@ CARGO = cargo
 # What `make check` passes on from its command line.
 SAMPLE = $(if $(SEED),--seed '$(SEED)') $(if $(SHARD),--shard '$(SHARD)')
 
-.PHONY: demo check check-all install bench bench-matching experiments-conditioning experiments-nest layers fuzz fuzz-kernel clean
+.PHONY: demo check check-all install bench bench-matching experiments-conditioning experiments-nest experiments-nserver layers fuzz fuzz-kernel clean
 
 demo:
 	@scripts/setup demo
@@ -62,6 +63,11 @@ experiments-nest:
 	@scripts/setup experiments
 	@$(CARGO) build --release --quiet
 	@$(SYSTEM_PYTHON) experiments/nest.py $(EXPERIMENTS)
+
+experiments-nserver:
+	@scripts/setup experiments
+	@$(CARGO) build --release --quiet
+	@$(SYSTEM_PYTHON) experiments/nserver.py $(EXPERIMENTS)
 
 layers:
 	@$(MAKE) --no-print-directory -C runtime/tests layers

@@ -33,6 +33,7 @@ void client_drop(struct client *c) {
         close(c->fd);
     }
     c->fd = -1;
+    c->asked = 0;
     c->events = 0;
     c->state = CLOSED;
 }
@@ -118,6 +119,7 @@ void client_begin(struct client *c, uint64_t due) {
     c->sent = 0;
     c->head_length = 0;
     c->outstanding = c->idle ? 1 : options.depth;
+    c->asked++;
     if (c->fd == -1 && !client_connect(c)) {
         client_fail(c, FAULT_CONNECT);
         return;
@@ -182,6 +184,9 @@ static void client_answered(struct client *c) {
         counts.answers++;
         c->answers++;
         histogram_add(&counts.latency, time - c->begun);
+        if (c->asked > 1) {
+            histogram_add(&counts.later, time - c->begun);
+        }
     }
 }
 
@@ -232,7 +237,10 @@ static bool client_take(struct client *c, const char *p, size_t n) {
 /* All answers are there. */
 static void client_complete(struct client *c) {
     c->state = options.closing && !c->idle ? ENDING : RESTING;
-    if (c->state == RESTING) {
+    if (c->asked == options.requests) {
+        client_drop(c);
+        client_done(c);
+    } else if (c->state == RESTING) {
         client_done(c);
     }
 }

@@ -10,16 +10,21 @@ enum { HISTOGRAM_FINE = 128, HISTOGRAM_BUCKETS = 64 * HISTOGRAM_FINE };
 
 struct histogram {
     uint64_t counts[HISTOGRAM_BUCKETS];
-    uint64_t total, most;
+    uint64_t total, sum, most;
 };
 
 static inline void histogram_add(struct histogram *h, uint64_t ns) {
     unsigned shift = ns < 2 * HISTOGRAM_FINE ? 0 : 63 - 7 - (unsigned)__builtin_clzll(ns);
     h->counts[shift * HISTOGRAM_FINE + (ns >> shift)]++;
     h->total++;
+    h->sum += ns;
     if (ns > h->most) {
         h->most = ns;
     }
+}
+
+static inline double histogram_mean(const struct histogram *h) {
+    return h->total > 0 ? (double)h->sum / (double)h->total : 0;
 }
 
 /* The least value that this share of all does not exceed, as the middle of its bucket. */

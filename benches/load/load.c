@@ -47,6 +47,7 @@ static uint64_t nanoseconds(double seconds) {
 
 void client_done(struct client *c) {
     if (!c->idle) {
+        c->rests = options.pause > 0 ? now() + nanoseconds(options.pause) : 0;
         rest[(rest_from + rest_count++) % options.clients] = c;
     }
 }
@@ -88,10 +89,15 @@ static void begin_open(void) {
     }
 }
 
-/* As many as there are: who fails at once comes again in the next turn, not for ever in this. */
+/* As many as there are: who fails at once comes again in the next turn, not for ever in this. All
+ * pause for the same time, so who came first begins first. */
 static void begin_closed(void) {
     for (unsigned left = rest_count; left > 0; left--) {
-        client_begin(rested(), now());
+        uint64_t time = now();
+        if (rest[rest_from]->rests > time) {
+            return;
+        }
+        client_begin(rested(), time);
     }
 }
 
@@ -144,7 +150,9 @@ static void run(uint64_t until, void (*begin)(void), bool (*enough)(void)) {
         }
         uint64_t left = wake > time ? wake - time : 0;
         if (begin == begin_closed && rest_count > 0) {
-            left = 0;
+            uint64_t at = rest[rest_from]->rests;
+            uint64_t pause = at > time ? at - time : 0;
+            left = pause < left ? pause : left;
         }
         struct timespec most = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
         int n = epoll_pwait2(client_epoll, events, EVENTS, &most, NULL);

@@ -47,6 +47,8 @@ struct client {
     uint32_t head_length; /* of a head that came in pieces */
     uint64_t left;        /* bytes of this body that are still to come */
     uint64_t begun;       /* when the request was due */
+    uint64_t rests;       /* until when it pauses */
+    unsigned asked;       /* requests on this connection, this one included */
     uint64_t draw;    /* its own random numbers, so that each client asks for the same each time */
     uint64_t answers; /* in the measured time */
     char head[HEAD_MOST];
@@ -57,8 +59,9 @@ struct options {
     struct in_addr from[SOURCES_MOST];
     int reads[READS_MOST];
     unsigned sources, read_count, clients, depth, idle;
-    bool closing; /* a connection for each request */
-    double rate, warm, seconds, timeout;
+    unsigned requests; /* after so many the client closes its connection; 0: it stays */
+    bool closing;      /* a connection for each request, and the server is told */
+    double rate, pause, warm, seconds, timeout;
     uint64_t seed;
     struct target *targets;
     unsigned target_count;
@@ -71,7 +74,7 @@ struct counts {
     uint64_t ended;      /* that ended in it */
     uint64_t bytes, connects;
     uint64_t faults[FAULTS];
-    struct histogram latency;
+    struct histogram latency, later; /* of all answers; of those but the first of a connection */
 };
 
 extern struct options options;

@@ -16,6 +16,8 @@ static const char usage[] =
     "  --clients N       connections at once (64)\n"
     "  --depth N         requests of a client that are under way at once, pipelined (1)\n"
     "  --close           a connection for each request\n"
+    "  --requests N      the client closes its connection after so many\n"
+    "  --pause SECONDS   of a client in a closed loop after each answer (0)\n"
     "  --rate N          an open loop: so many requests a second arrive, at random times, whether\n"
     "                    earlier ones are answered or not; a latency counts from the arrival\n"
     "  --idle N          as many connections more that have had one answer each and rest\n"
@@ -109,6 +111,8 @@ void read_options(int argc, char **argv) {
         CLIENTS,
         DEPTH,
         CLOSE,
+        REQUESTS,
+        PAUSE,
         RATE,
         IDLE,
         WARM,
@@ -119,11 +123,23 @@ void read_options(int argc, char **argv) {
         READ
     };
     static const struct option known[] = {
-        {"to", 1, NULL, TO},       {"path", 1, NULL, PATH},       {"body", 1, NULL, BODY_},
-        {"mix", 1, NULL, MIX},     {"clients", 1, NULL, CLIENTS}, {"depth", 1, NULL, DEPTH},
-        {"close", 0, NULL, CLOSE}, {"rate", 1, NULL, RATE},       {"idle", 1, NULL, IDLE},
-        {"warm", 1, NULL, WARM},   {"seconds", 1, NULL, SECONDS}, {"timeout", 1, NULL, TIMEOUT},
-        {"from", 1, NULL, FROM},   {"seed", 1, NULL, SEED},       {"read", 1, NULL, READ},
+        {"to", 1, NULL, TO},
+        {"path", 1, NULL, PATH},
+        {"body", 1, NULL, BODY_},
+        {"mix", 1, NULL, MIX},
+        {"clients", 1, NULL, CLIENTS},
+        {"depth", 1, NULL, DEPTH},
+        {"requests", 1, NULL, REQUESTS},
+        {"pause", 1, NULL, PAUSE},
+        {"close", 0, NULL, CLOSE},
+        {"rate", 1, NULL, RATE},
+        {"idle", 1, NULL, IDLE},
+        {"warm", 1, NULL, WARM},
+        {"seconds", 1, NULL, SECONDS},
+        {"timeout", 1, NULL, TIMEOUT},
+        {"from", 1, NULL, FROM},
+        {"seed", 1, NULL, SEED},
+        {"read", 1, NULL, READ},
         {NULL, 0, NULL, 0},
     };
     struct options *o = &options;
@@ -152,6 +168,12 @@ void read_options(int argc, char **argv) {
             break;
         case CLOSE:
             o->closing = true;
+            break;
+        case REQUESTS:
+            o->requests = (unsigned)number(optarg, 1, 1e9);
+            break;
+        case PAUSE:
+            o->pause = number(optarg, 0, 3600);
             break;
         case RATE:
             o->rate = number(optarg, 1, 1e7);
@@ -192,6 +214,11 @@ void read_options(int argc, char **argv) {
     if ((o->closing && (o->depth > 1 || o->idle > 0)) || (o->rate > 0 && o->depth > 1) ||
         (mix != NULL && o->depth > 1)) {
         wrong("--depth fits a closed loop of one path; --close fits neither --depth nor --idle");
+    }
+    if ((o->requests > 0 && (o->closing || o->depth > 1 || o->idle > 0)) ||
+        ((o->requests > 0 || o->pause > 0) && o->rate > 0)) {
+        wrong("--requests and --pause fit a closed loop; --requests fits none of --close, --depth, "
+              "--idle");
     }
     if (mix != NULL) {
         read_mix(mix);

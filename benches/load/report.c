@@ -57,6 +57,13 @@ static void report_fairness(const struct client *clients) {
            squares > 0 ? sum * sum / (options.clients * squares) : 0, least, most);
 }
 
+static void report_latency(const char *name, const struct histogram *h) {
+    printf("\"%s\":{\"mean\":%.1f,\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,"
+           "\"most\":%.1f},",
+           name, histogram_mean(h) / 1e3, histogram_at(h, .5) / 1e3, histogram_at(h, .9) / 1e3,
+           histogram_at(h, .99) / 1e3, histogram_at(h, .999) / 1e3, (double)h->most / 1e3);
+}
+
 void report(const struct client *clients, const struct client *crowd, uint64_t unserved) {
     static const char *const names[FAULTS] = {"connect", "reset",     "closed", "status",
                                               "length",  "malformed", "timeout"};
@@ -71,10 +78,8 @@ void report(const struct client *clients, const struct client *crowd, uint64_t u
            seconds(used[0].ru_utime, used[1].ru_utime) +
                seconds(used[0].ru_stime, used[1].ru_stime));
     report_fairness(clients);
-    printf("\"us\":{\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"p99.9\":%.1f,\"most\":%.1f},",
-           histogram_at(&counts.latency, .5) / 1e3, histogram_at(&counts.latency, .9) / 1e3,
-           histogram_at(&counts.latency, .99) / 1e3, histogram_at(&counts.latency, .999) / 1e3,
-           (double)counts.latency.most / 1e3);
+    report_latency("us", &counts.latency);
+    report_latency("later_us", &counts.later);
     fputs("\"faults\":{", stdout);
     for (int i = 0; i < FAULTS; i++) {
         printf("%s\"%s\":%lu", i > 0 ? "," : "", names[i], counts.faults[i]);

@@ -103,19 +103,16 @@ MODELS = {
 
 
 class Server:
-    """A running server; a context manager that ends it."""
+    """A running server; a context manager that ends it. `size`: of what it serves."""
 
-    def __init__(self, context, label, program, command):
-        self.label, self.context = label, context
+    def __init__(self, context, label, program, command, size=SIZE):
+        self.label, self.context, self.size = label, context, size
         if program and shutil.which(program) is None:
             raise Failed(f'{label}: {program} is not installed')
         self.folder = tempfile.TemporaryDirectory(prefix='experiment-')
         self.work, self.port = self.folder.name, processes.free_port()
         os.chmod(self.work, 0o755)
-        self.site = os.path.join(self.work, 'site')
-        os.mkdir(self.site, 0o755)
-        with open(self.site + PATH, 'wb') as file:
-            file.write(b'x' * SIZE)
+        self.site = self.filled()
         self.words = {'work': self.work, 'port': self.port, 'site': self.site, 'files': FILES}
         with open(f'{self.work}/said', 'w+b') as errors:
             self.process = processes.start(command(self), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
@@ -127,6 +124,14 @@ class Server:
                 said = file.read()[-300:]
             self.close()
             raise Failed(f'{label}: {failed}: {said}') from None
+
+    def filled(self):
+        """The folder that it serves."""
+        site = os.path.join(self.work, 'site')
+        os.mkdir(site, 0o755)
+        with open(site + PATH, 'wb') as file:
+            file.write(b'x' * SIZE)
+        return site
 
     def write(self, name, text):
         """The path of a file with this text."""
@@ -156,7 +161,7 @@ class Server:
             with contextlib.closing(client):
                 client.request('GET', PATH, headers={'Connection': 'close'})
                 answer = client.getresponse()
-                return answer.status == 200 and len(answer.read()) == SIZE
+                return answer.status == 200 and len(answer.read()) == self.size
         return False
 
     def cpu(self):
