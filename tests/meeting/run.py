@@ -274,7 +274,7 @@ def built(nest, folder, spec, model, drops):
 def cases(spec, model, drops, kills):
     """What is tried with it."""
     if spec == 'server':
-        return [server_code.behind] if drops else [server_code.told, server_code.behind, server_code.killed]
+        return [server_code.behind] if drops else [server_code.told, server_code.behind, server_code.joins, server_code.killed]
     if drops:
         return [behind]
     out = [order, membership, both, stale, behind]

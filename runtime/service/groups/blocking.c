@@ -3,7 +3,7 @@
  * Called by groups.c and at join points. State: in reports, the groups of each worker's session,
  * and how many slots a process of threads has used. A message is stored once
  * (store.c), and each member gets mail that says where. The mail names the membership, so that who
- * has left gets nothing, and who joined later neither. Must not know what a message is about. */
+ * has left gets nothing, and who joined again neither. Must not know what a message is about. */
 #include "../../platform/platform.h"
 #include "../../workers/supervisor.h"
 #include "../mail/mail.h"
@@ -16,6 +16,7 @@
 struct groups_membership {
     struct nest__groups_shared key;
     _Atomic uint64_t number; /* of this membership; counts those of the worker's slot */
+    _Atomic uint64_t since;  /* when it began */
 };
 
 struct groups_own {        /* of a worker */
@@ -116,6 +117,7 @@ int nest__groups_join(nest_session *s, const struct nest__groups_key *key) {
     if (i == NEST__GROUPS_EACH) {
         return -ENOSPC;
     }
+    atomic_store(&own->memberships[i].since, nest__clock_ns());
     atomic_store(&own->memberships[i].number, atomic_fetch_add(&own->numbers, 1) + 1);
     nest__groups_publish(&own->memberships[i].key, key);
     if (i >= groups_used(own)) {
@@ -183,17 +185,20 @@ uint64_t nest__groups_members(const struct nest__groups_key *key) {
 
 /* -- messages */
 
-/* The membership is read before its number: a number that belongs to another one is not sent. */
-static int groups_post_to(uint32_t slot, const struct nest__groups_key *key,
+/* The membership is read before its number: a number that belongs to another one is not sent. A
+ * later one has its time before its number, so that a time never seems earlier than it is. */
+static int groups_post_to(uint32_t slot, const struct nest__groups_key *key, uint64_t sent,
                           const struct nest__groups_stored *stored) {
     struct groups_own *own = groups_of(slot);
     struct groups_mail mail = {.stored = *stored, .index = groups_find(own, key)};
     if (mail.index == NEST__GROUPS_EACH) {
         return 0;
     }
+    struct groups_membership *membership = &own->memberships[mail.index];
     nest__ref to = {.slot = slot, .gen = atomic_load(&own->gen)};
-    mail.number = atomic_load(&own->memberships[mail.index].number);
-    if (mail.number == 0 || !nest__groups_same(&own->memberships[mail.index].key, key)) {
+    mail.number = atomic_load(&membership->number);
+    if (mail.number == 0 || atomic_load(&membership->since) > sent ||
+        !nest__groups_same(&membership->key, key)) {
         return 0;
     }
     uint16_t serial = (uint16_t)atomic_load(&groups_report(nest__policy_many ? 0 : slot)->serial);
@@ -202,11 +207,12 @@ static int groups_post_to(uint32_t slot, const struct nest__groups_key *key,
 
 int nest__groups_post(const struct nest__groups_key *key, const struct nest__send_text *text,
                       const nest_session *except) {
+    uint64_t sent = nest__clock_ns();
     struct nest__groups_stored stored = nest__groups_store_put(text);
     int result = 0;
     for (uint32_t slot = 0; groups_ever(slot); slot++) {
         if (except == NULL || slot != except->self.slot) {
-            int error = groups_post_to(slot, key, &stored);
+            int error = groups_post_to(slot, key, sent, &stored);
             result = error != 0 ? error : result;
         }
     }
