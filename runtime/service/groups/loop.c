@@ -141,6 +141,7 @@ void nest__groups_leave(nest_session *s, const struct nest__groups_key *key) {
     if (slab == NULL) {
         return;
     }
+    nest__mail_gather(); /* what was sent before is for this member */
     for (struct groups_member **of = &slab[s->self.slot]; *of != NULL; of = &(*of)->following) {
         if (memcmp(&(*of)->group->key, key, sizeof *key) == 0) {
             groups_part(of);

@@ -15,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAIL_SPARE = 1024 /* records that are kept for later messages */ };
+enum {
+    MAIL_SPARE = 1024,    /* records that are kept for later messages */
+    MAIL_GATHERED = 16384 /* more messages than the mailbox holds of one sender */
+};
 
 struct nest__mail_body {
     uint32_t refs, n;
@@ -246,6 +249,14 @@ static void mail_came(void) {
     struct nest__mail_body *body = nest__mail_body(mail_taken.bytes, mail_taken.n);
     nest__mail_hold(nest__slot_at(mail_taken.to.slot), mail_taken.kind, body);
     nest__mail_body_leave(body);
+}
+
+void nest__mail_gather(void) {
+    uint32_t most = (nest__dispatchers_most() + 1) * MAIL_GATHERED;
+    while (most-- > 0 && nest__mailbox_take(&mail_taken)) {
+        mail_came();
+    }
+    nest__loop.mailed = true; /* the mailbox is to be told again that this loop sleeps */
 }
 
 bool nest__mail_letter(nest_session **s) {

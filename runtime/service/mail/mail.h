@@ -38,6 +38,8 @@ void nest__mail_body_leave(struct nest__mail_body *); /* one reference less; NUL
 /* The message waits for this session, which has not ended, until it can be handed over. NULL: there
  * was no memory for it. */
 void nest__mail_hold(nest_session *, uint32_t kind, struct nest__mail_body *);
+/* Takes what other loops have sent until now: what the caller does next is later. */
+void nest__mail_gather(void);
 
 /* -- blocking.c */
 enum { NEST__MAIL_RECORD = 24 /* bytes that a message counts beside its own */ };
