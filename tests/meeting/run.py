@@ -76,6 +76,34 @@ def membership(server):
     stays.socket.close()
 
 
+def leaves(server):
+    """Who leaves hears what was sent before, also if it was busy meanwhile, or its loop; and nothing later."""
+    for turn in range(12):
+        goes, sender = Person(server), Person(server)
+        assert goes.ask('join room') == '0'
+        stops = turn % 2 == 0 and goes.pid != sender.pid
+        if stops:
+            os.kill(goes.pid, signal.SIGSTOP)
+        goes.send(b'leave room\n' if stops else b'sleep 200\nleave room\n')
+        sent = []
+        while len(sent) < 100 and sender.ask('who room') == '1':
+            sent.append(b'%d' % len(sent))
+            assert sender.ask(f'say room {len(sent) - 1}') == '0'
+        left = sender.ask('who room') == '0'    # maybe before the last message
+        if stops:
+            os.kill(goes.pid, signal.SIGCONT)
+        until('it has left', lambda who=sender: who.ask('who room') == '0')
+        assert sender.ask('say room late') == '0'
+        assert [goes.answer() for _ in range(1 if stops else 2)][-1] == '0'
+        assert sender.ask(f'tell {goes.number} end') == '0'
+        goes.wait(lambda who=goes: who.heard[-1:] == [b'end'], 'what was sent last')
+        goes.heard.pop()
+        if goes.heard not in ([sent, sent[:-1]] if left else [sent]):
+            raise Failed(f'turn {turn}: heard {len(goes.heard)} messages, of {len(sent)} that were sent before')
+        goes.socket.close()
+        sender.socket.close()
+
+
 def both(server):
     """A client that others send to is still answered."""
     member, sender = Person(server), Person(server)
@@ -274,10 +302,11 @@ def built(nest, folder, spec, model, drops):
 def cases(spec, model, drops, kills):
     """What is tried with it."""
     if spec == 'server':
-        return [server_code.behind] if drops else [server_code.told, server_code.behind, server_code.killed]
+        every = [server_code.told, server_code.behind, server_code.joins, server_code.killed]
+        return [server_code.behind] if drops else every
     if drops:
         return [behind]
-    out = [order, membership, both, stale, behind]
+    out = [order, membership, leaves, both, stale, behind]
     return out + ([killed] if kills else []) + ([exits] if model == 'thread' else [])
 
 

@@ -6,6 +6,7 @@ Must not know: how messages move.
 
 import os
 import random
+import re
 import signal
 
 from person import SEED, Person, until
@@ -15,6 +16,19 @@ from support.nest import Failed
 def numbers(person):
     """The counts of the server's messages that it has heard."""
     return [int(line.split()[0]) for line in person.heard]
+
+
+def stopped(pid):
+    """Whether SIGSTOP has stopped the process."""
+    with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
+        return file.read().rpartition(')')[2].split()[0] == 'T'
+
+
+def whole(person, *sizes):
+    """Messages may be lost, but not a part of one."""
+    for line in person.heard:
+        if not re.fullmatch(rb'[0-9]+ 0+', line) or len(line.split()[1]) not in sizes:
+            raise Failed(f'{line[:40]!r} of {len(line)} bytes is no whole message')
 
 
 def flow(person, count, size):
@@ -38,6 +52,34 @@ def told(server):
     for person, count in (member, 200), (both, 400):
         person.hears(count + 1)
         assert person.heard[-1] == b'a signal, 2 members', person.heard[-1]
+        person.socket.close()
+
+
+def joins(server):
+    """Who joins in the middle of a message, which others have heard already, hears only what comes after it."""
+    members, asker = [Person(server) for _ in range(20)], Person(server)
+    assert all(person.ask('join all') == '0' for person in members)
+    assert asker.ask('flow 900000 10') == '0'
+    for turn in range(30):
+        until('the server sends', lambda: all(person.ask('who all') and person.heard for person in members))
+        service = int(asker.ask('server'))
+        os.kill(service, signal.SIGSTOP)
+        until('the server waits', lambda pid=service: stopped(pid))
+        for person in members:
+            person.ask('who all')
+        last = max(numbers(person)[-1] for person in members)
+        comes = Person(server)
+        assert comes.ask('join all') == '0'
+        os.kill(service, signal.SIGCONT)
+        comes.hears(1)
+        if numbers(comes)[0] <= last:
+            raise Failed(f'turn {turn}: message {last} was heard before, and {numbers(comes)[0]} by who joined then')
+        comes.socket.close()
+        for person in members:
+            person.heard.clear()
+        until('it has left', lambda: asker.ask('who all') == str(len(members)))
+    assert asker.ask('flow 0 0') == '0'
+    for person in [*members, asker]:
         person.socket.close()
 
 
@@ -88,10 +130,12 @@ def behind(server, drops):
         last = flow(reader, 40, 2000)
         reader.wait(lambda n=last: numbers(reader)[-1:] == [n - n % 2], 'the last message')
         assert len(reader.heard) == heard + 20 or reader.pid == deaf.pid, 'the reader missed something'
+    whole(reader, 2000)
     if drops:
         last = flow(reader, 2, 10)
         deaf.wait(lambda: numbers(deaf)[-1:] == [last - last % 2], 'the last message')
         assert numbers(deaf) == sorted(set(numbers(deaf))) and len(deaf.heard) < 3000, len(deaf.heard)
+        whole(deaf, 2000, 10)
     else:
         deaf.ended()
     until('members that are left', lambda: reader.ask('who all') == ('2' if drops else '1'))

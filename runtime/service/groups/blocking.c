@@ -1,9 +1,9 @@
 /* blocking.c: groups whose members are workers that block.
  *
  * Called by groups.c and at join points. State: in reports, the groups of each worker's session,
- * and how many slots a process of threads has used. A message is stored once
- * (store.c), and each member gets mail that says where. The mail names the membership, so that who
- * has left gets nothing, and who joined later neither. Must not know what a message is about. */
+ * and how many slots a process of threads has used. A message is stored once (store.c), and each
+ * member gets mail that says where, also if it leaves before it takes this mail. Must not know what
+ * a message is about. */
 #include "../../platform/platform.h"
 #include "../../workers/supervisor.h"
 #include "../mail/mail.h"
@@ -15,13 +15,12 @@
 
 struct groups_membership {
     struct nest__groups_shared key;
-    _Atomic uint64_t number; /* of this membership; counts those of the worker's slot */
+    _Atomic uint64_t since; /* when it began; 0: it has ended */
 };
 
 struct groups_own {        /* of a worker */
     _Atomic uint32_t gen;  /* of its session */
     _Atomic uint32_t used; /* memberships below this index have been used */
-    _Atomic uint64_t numbers;
     struct groups_membership memberships[NEST__GROUPS_EACH];
 };
 
@@ -29,12 +28,6 @@ struct groups_report {
     _Atomic uint32_t serial; /* of the worker */
     _Atomic uint32_t seen;   /* slots below have been used; 0: the worker has died, or has begun */
     struct groups_own slots[];
-};
-
-struct groups_mail {
-    struct nest__groups_stored stored;
-    uint64_t number;
-    uint32_t index, unused;
 };
 
 static size_t groups_at; /* scope: process; in a report */
@@ -116,7 +109,7 @@ int nest__groups_join(nest_session *s, const struct nest__groups_key *key) {
     if (i == NEST__GROUPS_EACH) {
         return -ENOSPC;
     }
-    atomic_store(&own->memberships[i].number, atomic_fetch_add(&own->numbers, 1) + 1);
+    atomic_store(&own->memberships[i].since, nest__clock_ns());
     nest__groups_publish(&own->memberships[i].key, key);
     if (i >= groups_used(own)) {
         atomic_store(&own->used, i + 1);
@@ -126,7 +119,7 @@ int nest__groups_join(nest_session *s, const struct nest__groups_key *key) {
 
 static void groups_clear(struct groups_own *own, uint32_t index) {
     atomic_store(&own->memberships[index].key.hash, 0);
-    atomic_store(&own->memberships[index].number, 0);
+    atomic_store(&own->memberships[index].since, 0);
 }
 
 void nest__groups_leave(nest_session *s, const struct nest__groups_key *key) {
@@ -147,11 +140,11 @@ static void groups_clear_all(struct groups_own *own) {
 void nest__groups_open(nest_session *s) {
     struct groups_report *own = groups_report(nest__policy_many ? 0 : s->self.slot);
     uint32_t seen = atomic_load(&own->seen);
-    atomic_store(&own->serial, nest__serial);
     while (nest__policy_many && seen <= s->self.slot &&
            !atomic_compare_exchange_weak(&own->seen, &seen, s->self.slot + 1)) {
     }
     groups_clear_all(groups_of(s->self.slot)); /* of one whose thread an action has ended */
+    atomic_store(&own->serial, nest__serial);
     atomic_store(&groups_of(s->self.slot)->gen, s->self.gen);
     nest__groups_store_open(s->self.slot);
 }
@@ -183,30 +176,34 @@ uint64_t nest__groups_members(const struct nest__groups_key *key) {
 
 /* -- messages */
 
-/* The membership is read before its number: a number that belongs to another one is not sent. */
-static int groups_post_to(uint32_t slot, const struct nest__groups_key *key,
+/* The session is read before the membership: a later membership is none of an earlier session,
+ * which gets no mail any more. The time tells whether it was the same membership all the while. */
+static int groups_post_to(uint32_t slot, const struct nest__groups_key *key, uint64_t sent,
                           const struct nest__groups_stored *stored) {
     struct groups_own *own = groups_of(slot);
-    struct groups_mail mail = {.stored = *stored, .index = groups_find(own, key)};
-    if (mail.index == NEST__GROUPS_EACH) {
-        return 0;
-    }
-    nest__ref to = {.slot = slot, .gen = atomic_load(&own->gen)};
-    mail.number = atomic_load(&own->memberships[mail.index].number);
-    if (mail.number == 0 || !nest__groups_same(&own->memberships[mail.index].key, key)) {
-        return 0;
-    }
     uint16_t serial = (uint16_t)atomic_load(&groups_report(nest__policy_many ? 0 : slot)->serial);
-    return nest__mail_press(serial, to, NEST__SEND_STORED, &mail, sizeof mail);
+    nest__ref to = {.slot = slot, .gen = atomic_load(&own->gen)};
+    uint32_t index = groups_find(own, key);
+    if (index == NEST__GROUPS_EACH) {
+        return 0;
+    }
+    struct groups_membership *membership = &own->memberships[index];
+    uint64_t since = atomic_load(&membership->since);
+    if (since == 0 || since > sent || !nest__groups_same(&membership->key, key) ||
+        atomic_load(&membership->since) != since) {
+        return 0;
+    }
+    return nest__mail_press(serial, to, NEST__SEND_STORED, stored, sizeof *stored);
 }
 
 int nest__groups_post(const struct nest__groups_key *key, const struct nest__send_text *text,
                       const nest_session *except) {
+    uint64_t sent = nest__clock_ns();
     struct nest__groups_stored stored = nest__groups_store_put(text);
     int result = 0;
     for (uint32_t slot = 0; groups_ever(slot); slot++) {
         if (except == NULL || slot != except->self.slot) {
-            int error = groups_post_to(slot, key, &stored);
+            int error = groups_post_to(slot, key, sent, &stored);
             result = error != 0 ? error : result;
         }
     }
@@ -214,19 +211,14 @@ int nest__groups_post(const struct nest__groups_key *key, const struct nest__sen
 }
 
 void nest__groups_mail(nest_session *s, uint32_t kind, const uint8_t *bytes, uint32_t n) {
-    struct groups_own *own = groups_of(s->self.slot);
-    struct groups_mail mail;
+    struct nest__groups_stored stored;
     const uint8_t *text;
-    if (kind != NEST__SEND_STORED || n != sizeof mail) {
+    if (kind != NEST__SEND_STORED || n != sizeof stored) {
         return;
     }
-    memcpy(&mail, bytes, sizeof mail);
-    if (mail.index >= NEST__GROUPS_EACH ||
-        atomic_load(&own->memberships[mail.index].number) != mail.number) {
-        return;
-    }
-    if ((text = nest__groups_store_get(&mail.stored)) != NULL) {
-        nest__send_deliver(s, text, mail.stored.n);
+    memcpy(&stored, bytes, sizeof stored);
+    if ((text = nest__groups_store_get(&stored)) != NULL) {
+        nest__send_deliver(s, text, stored.n);
     } else if (!NEST__LOSSY) {
         nest__mail_behind(s);
     }

@@ -2,7 +2,11 @@
  *
  * loop.c and blocking.c know the members and reach them; groups.c has the directives. Every worker
  * publishes its members in memory that the other workers read: so members of a worker that has died
- * can be removed, and no worker waits for another. */
+ * can be removed, and no worker waits for another.
+ *
+ * A message reaches one worker after another. Who has heard of it may join meanwhile, and must not
+ * get it: so a membership has the time at which it began, and a message the time at which it was
+ * sent, before any member could get it. Both are of nest__clock_ns, which is one for all. */
 #ifndef NEST_SERVICE_GROUPS_H
 #define NEST_SERVICE_GROUPS_H
 

@@ -20,6 +20,7 @@ struct groups_member {
     struct groups_group *group;
     struct groups_member *next, **link; /* of the group */
     struct groups_member *following;    /* of the session */
+    uint64_t since;                     /* when it joined */
     uint32_t slot;
 };
 
@@ -97,7 +98,6 @@ int nest__groups_join(nest_session *s, const struct nest__groups_key *key) {
     if (others >= NEST__GROUPS_EACH) {
         return -ENOSPC;
     }
-    nest__mail_gather(); /* what was sent before is not for this member */
     struct groups_group **link = groups_find(key);
     struct groups_group *group = *link != NULL ? *link : groups_make(link, key, &error);
     if (group == NULL) {
@@ -112,6 +112,7 @@ int nest__groups_join(nest_session *s, const struct nest__groups_key *key) {
                                      .next = group->members,
                                      .link = &group->members,
                                      .following = slab[s->self.slot],
+                                     .since = nest__clock_ns(),
                                      .slot = s->self.slot};
     if (group->members != NULL) {
         group->members->link = &member->next;
@@ -140,6 +141,7 @@ void nest__groups_leave(nest_session *s, const struct nest__groups_key *key) {
     if (slab == NULL) {
         return;
     }
+    nest__mail_gather(); /* what was sent before is for this member */
     for (struct groups_member **of = &slab[s->self.slot]; *of != NULL; of = &(*of)->following) {
         if (memcmp(&(*of)->group->key, key, sizeof *key) == 0) {
             groups_part(of);
@@ -167,8 +169,8 @@ uint64_t nest__groups_members(const struct nest__groups_key *key) {
 
 /* -- messages */
 
-static void groups_hand_out(const struct nest__groups_key *key, const uint8_t *bytes, uint32_t n,
-                            const nest_session *except) {
+static void groups_hand_out(const struct nest__groups_key *key, uint64_t sent, const uint8_t *bytes,
+                            uint32_t n, const nest_session *except) {
     const struct groups_group *group = *groups_find(key);
     if (group == NULL) {
         return;
@@ -176,7 +178,8 @@ static void groups_hand_out(const struct nest__groups_key *key, const uint8_t *b
     struct nest__mail_body *body = nest__mail_body(bytes, n);
     for (const struct groups_member *member = group->members; member != NULL;
          member = member->next) {
-        if (except == NULL || member->slot != except->self.slot) {
+        bool earlier = member->since <= sent;
+        if (earlier && (except == NULL || member->slot != except->self.slot)) {
             nest__mail_hold(nest__slot_at(member->slot), NEST__SEND_TEXT, body);
         }
     }
@@ -185,20 +188,20 @@ static void groups_hand_out(const struct nest__groups_key *key, const uint8_t *b
 
 int nest__groups_post(const struct nest__groups_key *key, const struct nest__send_text *text,
                       const nest_session *except) {
-    groups_hand_out(key, text->p, text->n, except);
-    return nest__groups_send_elsewhere(key, text);
+    uint64_t sent = nest__clock_ns();
+    groups_hand_out(key, sent, text->p, text->n, except);
+    return nest__groups_send_elsewhere(key, sent, text);
 }
 
 void nest__groups_mail(nest_session *s, uint32_t kind, const uint8_t *bytes, uint32_t n) {
     (void)s, (void)kind, (void)bytes, (void)n;
 }
 
-/* From another loop: the key, and the text. */
 void nest__groups_spread(uint32_t kind, const uint8_t *bytes, uint32_t n) {
-    struct nest__groups_key key;
-    if (kind == NEST__SEND_GROUP && n > sizeof key) {
-        memcpy(&key, bytes, sizeof key);
-        groups_hand_out(&key, bytes + sizeof key, n - (uint32_t)sizeof key, NULL);
+    struct nest__groups_head head;
+    if (kind == NEST__SEND_GROUP && n > sizeof head) {
+        memcpy(&head, bytes, sizeof head);
+        groups_hand_out(&head.key, head.sent, bytes + sizeof head, n - (uint32_t)sizeof head, NULL);
     }
 }
 

@@ -22,7 +22,7 @@ struct published_table {
 
 static size_t published_at; /* scope: process; in a report */
 static uint8_t
-    published_mail[sizeof(struct nest__groups_key) + NEST__SEND_MOST]; /* scope: worker */
+    published_mail[sizeof(struct nest__groups_head) + NEST__SEND_MOST]; /* scope: worker */
 _Static_assert(sizeof published_mail <= NEST__MAIL_MOST, "a message for a group fits");
 
 int nest__groups_start(void) {
@@ -100,8 +100,9 @@ uint64_t nest__groups_elsewhere(const struct nest__groups_key *key) {
     return members;
 }
 
-int nest__groups_send_elsewhere(const struct nest__groups_key *key,
+int nest__groups_send_elsewhere(const struct nest__groups_key *key, uint64_t sent,
                                 const struct nest__send_text *text) {
+    struct nest__groups_head head = {.key = *key, .sent = sent};
     int result = 0;
     bool composed = false;
     for (uint32_t worker = 0; worker < nest__dispatchers_most(); worker++) {
@@ -109,13 +110,13 @@ int nest__groups_send_elsewhere(const struct nest__groups_key *key,
             continue;
         }
         if (!composed) {
-            memcpy(published_mail, key, sizeof *key);
-            memcpy(published_mail + sizeof *key, text->p, text->n);
+            memcpy(published_mail, &head, sizeof head);
+            memcpy(published_mail + sizeof head, text->p, text->n);
             composed = true;
         }
         uint16_t serial = (uint16_t)(atomic_load(&published_of(worker)->serial) - 1);
         int error = nest__mail_send(serial, (nest__ref){.slot = NEST__NO_NUMBER}, NEST__SEND_GROUP,
-                                    published_mail, (uint32_t)sizeof *key + text->n);
+                                    published_mail, (uint32_t)sizeof head + text->n);
         result = error != 0 ? error : result;
     }
     return result;

@@ -21,8 +21,8 @@ uint64_t nest__groups_elsewhere(const struct nest__groups_key *key) {
     return 0;
 }
 
-int nest__groups_send_elsewhere(const struct nest__groups_key *key,
+int nest__groups_send_elsewhere(const struct nest__groups_key *key, uint64_t sent,
                                 const struct nest__send_text *text) {
-    (void)key, (void)text;
+    (void)key, (void)sent, (void)text;
     return 0;
 }
