@@ -12,7 +12,7 @@ import threading
 
 from checks import LONG, ask, expect, held, named, settled, until, worker, descriptors
 from support.nest import Failed
-from support.server import Client
+from support.server import Client, Server
 
 MANY = 40               # clients, eight times as many as are served at once
 ROUNDS = 10
@@ -63,6 +63,13 @@ def halves(server, _model):
     for client in clients[10:]:
         expect(client.rest() == b'', 'one that is never complete ends at the time of the filter')
         client.socket.close()
+
+
+def short(server, model):
+    """What comes behind a message stays with the filter, however little a receive brings."""
+    more = os.path.join(os.path.dirname(server.exe), 'short.so')
+    with Server([server.exe], LD_PRELOAD=more) as other:
+        halves(other, model)
 
 
 def undecided(server, _model):
@@ -207,5 +214,5 @@ def killed(server, _model):
     until('no filter has a connection left', lambda: held(server, ['request', 'persist', 'slowread']) == 0)
 
 
-RUNNING = (more, cuts, halves, undecided, ends, large, exact)
+RUNNING = (more, cuts, halves, short, undecided, ends, large, exact)
 ENDING = (stops, killed)

@@ -60,7 +60,8 @@ static struct {
 static _Atomic(void *) filters_slab;
 /* scope: thread; of the connection that it has taken last. */
 static _Thread_local struct filters_leases {
-    uint32_t n, message;
+    uint32_t n;
+    uint32_t left; /* bytes of the first message that have not been received */
     int fds[NEST__LEASES_MOST];
 } filters_taken;
 
@@ -73,7 +74,7 @@ static void filters_release(struct filters_leases *leases) {
 void nest__filters_leases(const int *leases, unsigned n, uint32_t message) {
     filters_release(&filters_taken);
     filters_taken.n = n;
-    filters_taken.message = message;
+    filters_taken.left = message;
     memcpy(filters_taken.fds, leases, n * sizeof *leases);
 }
 
@@ -108,13 +109,16 @@ static struct filters_leases *filters_of(const nest_session *s) {
 }
 
 uint32_t nest__filters_room(const nest_session *s, uint32_t room) {
+    const struct filters_leases *leases = filters_of(s);
+    uint32_t left = leases == NULL ? 0 : leases->left;
+    return left > 0 && left < room ? left : room;
+}
+
+void nest__filters_received(const nest_session *s, uint32_t n) {
     struct filters_leases *leases = filters_of(s);
-    uint32_t message = leases == NULL ? 0 : leases->message;
-    if (message == 0) {
-        return room;
+    if (leases != NULL) {
+        leases->left -= n < leases->left ? n : leases->left;
     }
-    leases->message = 0;
-    return message < room ? message : room;
 }
 
 /* A pipe has an error when its reader has died. */
